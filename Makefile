@@ -1,4 +1,4 @@
-# What can be done in this checkout. `make` prints the list.
+# The commands of this checkout. `make` prints the list.
 #
 # Everything longer than a line is in scripts/ (shell) or xtask/ (Rust), so this file stays an index.
 # The checkout's owner builds, even under sudo, so that target/ has no file of root's; see scripts/as-owner.
@@ -31,7 +31,7 @@ build: rust ## build target/release/tardy, and install a compiler and Rust if th
 	@$(CARGO) build --release --package tardy
 
 .PHONY: guests
-guests: rust ## build the static tardys that run in the lab's guests
+guests: rust ## build the static tardy binaries for the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 
 .PHONY: dist
@@ -45,9 +45,9 @@ dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, with
 check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 
 # The tests of loads and rates need the machine for themselves. The other jobs count instructions or only build, so they
-# may share it, and one job's compiler fills the gaps that another's leaves.
+# may share it, so that one uses the CPUs while another waits.
 .PHONY: test
-test: ## everything that CI runs: the four jobs below, the last three beside each other
+test: ## everything that CI runs: the four jobs below, the last three in parallel
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
 		test-lab test-lint test-boards
@@ -114,7 +114,7 @@ deny: rust
 ## Long jobs, by hand
 
 .PHONY: long-tests
-long-tests: rust test-packages ## repetitions, of which `make test` does a twentieth: an hour, recorded in target/long-tests/
+long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth: an hour, into target/long-tests/
 	@$(MAKE_TEST_GUESTS)
 	@scripts/as-owner scripts/with-rust scripts/record $(TARGET_DIR)/long-tests env RUST_TEST_THREADS=64 \
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
@@ -136,7 +136,7 @@ fuzz: rust ## fuzz every importer for SECONDS each (needs a nightly compiler): S
 	@scripts/as-owner env SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz $(TARGETS)
 
 .PHONY: soak
-soak: rust ## tests marked `soak`, which look for hours for what only time shows
+soak: rust ## tests marked `soak`, which run for hours to find what short tests miss
 	@echo "== soak: tests that run for hours"
 	@$(CARGO) test --workspace --release -- --ignored soak
 
@@ -144,7 +144,7 @@ soak: rust ## tests marked `soak`, which look for hours for what only time shows
 fresh-machine-test: ## try `make $(GOAL)` on a bare system: RELEASE=bookworm|trixie|jammy|noble WHO=root|user|sudo GOAL=run|test|dist
 	@scripts/as-root scripts/fresh-machine-test $(RELEASE) $(WHO) $(GOAL)
 
-## What the others need
+## Requirements of the other targets
 
 .PHONY: rust
 rust:

@@ -1,8 +1,8 @@
-"""tardy's timer probe compared with Debian's cyclictest: same machine, same interval, in turns.
+"""tardy's timer probe compared with Debian's cyclictest: alternately, on the same machine with the same interval.
 
 Usage: against_cyclictest.py TARDY [--rounds N] [--seconds S]     (as root; Debian package rt-tests)
 
-What is compared, measured in the same way for both:
+The following is measured in the same way for both:
 - CPU time per cycle: the kernel's exact run time of each measuring thread (/proc/PID/task/TID/schedstat) over its
   voluntary switches, between two moments while both run.
 - Memory: proportional set size of all processes of the tool (/proc/PID/smaps_rollup).
@@ -68,7 +68,7 @@ def real_time_threads(pids: list[int]) -> dict[Path, tuple[int, int]]:
 
 
 def observe(command: list[str], seconds: int) -> tuple[str, dict]:
-    """Runs a tool; looks at it a second after its start and a second before its end."""
+    """Runs a tool, and reads its counters from 1.5 s after its start to 1.5 s before its end."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     time.sleep(1.5)
     pids = descendants(process.pid)
@@ -174,7 +174,7 @@ def under_stall(tool: str, tardy: str, seconds: int, cpu: int) -> dict:
         ended = time.monotonic_ns()
         text, _ = hog.communicate()
     stalls = [tuple(int(field) for field in line.split()) for line in text.splitlines()]
-    # Start-up and end of the tool are not its measurement: the schedule is the last `seconds` before its end.
+    # The schedule is the last `seconds` before the tool's end, without its start-up.
     start = max(began, ended - seconds * 10**9)
     implied = implied_p99(stalls, start, start + seconds * 10**9, bins)
     return {"p99_ns": quantile(bins, 0.99), "implied_p99_ns": implied, "ratio": quantile(bins, 0.99) / implied}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tardy's simulator compared with TSNKit's, on the same instance and schedule, in turns. Results: docs/performance.md.
+"""tardy's simulator compared with TSNKit's, alternately on one instance and schedule. Results: docs/performance.md.
 
 usage: against_tsnkit.py EXAMPLES [--task T.csv --topo N.csv --schedule PREFIX] [--rounds N] [--periods N]
 
@@ -52,7 +52,7 @@ def hyper_period_s(task):
 
 
 def tardy(examples, instance, seconds):
-    """Frame-hops, and how long they took."""
+    """Frame-hops, and the seconds that they took."""
     command = [examples / "tsnkit_instance", *instance, repr(seconds)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     hops, took = re.match(r"(\d+) frame-hops in ([\d.]+) s", told).groups()
@@ -82,8 +82,8 @@ def main():
         ours.append(hops / took)
         theirs.append(hops_of_theirs / float(their_time))
         ratios.append(ours[-1] / theirs[-1])
-    print(f"tardy:  {statistics.median(ours) / 1e6:.2f} million frame-hops a second")
-    print(f"TSNKit: {statistics.median(theirs):.0f} frame-hops a second (compiled part: {cython})")
+    print(f"tardy:  {statistics.median(ours) / 1e6:.2f} million frame-hops per second")
+    print(f"TSNKit: {statistics.median(theirs):.0f} frame-hops per second (compiled part: {cython})")
     print(f"ratio:  {statistics.median(ratios):.0f} ({min(ratios):.0f} to {max(ratios):.0f}, {len(ratios)} rounds)")
 
 

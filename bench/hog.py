@@ -1,4 +1,4 @@
-"""Stalls on demand: spins at a real-time priority for a while, again and again, and prints when.
+"""Causes stalls: spins periodically at a real-time priority, and prints the times.
 
 Usage: hog.py CPU PRIORITY BUSY_MS PERIOD_MS SECONDS
 Prints one line "START_NS END_NS" (CLOCK_MONOTONIC) for each stall, at the end. Both tools' quantiles are compared with

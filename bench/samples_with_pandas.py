@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `tardy import` does with samples, done with pandas (docs/performance.md).
+"""Evaluates samples with pandas as `tardy import` does (docs/performance.md).
 
 usage: samples_with_pandas.py samples.raw | samples.txt
 """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * tardy_disturb: takes the CPU in one known way, again and again, to test programs that report which task took the CPU. It
- * does harm on purpose: use it in a lab.
+ * tardy_disturb: occupies a CPU periodically in a chosen way, to test programs that report what delayed a task. It
+ * disturbs the machine on purpose: use it only in a lab.
  *
  *	insmod tardy_disturb.ko how=irqsoff hold_us=300 every_us=20000
  *
@@ -22,19 +22,19 @@
 
 static char *how = "irqsoff";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "irqsoff, preemptoff, spinlock, hog, hardirq or softirq");
+MODULE_PARM_DESC(how, "how the CPU is occupied: irqsoff, preemptoff, spinlock, hog, hardirq or softirq");
 
 static unsigned int hold_us = 300;
 module_param(hold_us, uint, 0444);
-MODULE_PARM_DESC(hold_us, "how long at a time, in us");
+MODULE_PARM_DESC(hold_us, "how long the CPU is occupied each time, in us");
 
 static unsigned int every_us = 20000;
 module_param(every_us, uint, 0444);
-MODULE_PARM_DESC(every_us, "from the end of one hold to the beginning of the next, in us");
+MODULE_PARM_DESC(every_us, "time from the end of one disturbance to the beginning of the next, in us");
 
 static unsigned int cpu;
 module_param(cpu, uint, 0444);
-MODULE_PARM_DESC(cpu, "on this CPU");
+MODULE_PARM_DESC(cpu, "the CPU that is occupied");
 
 static struct task_struct *task;
 static struct hrtimer timer;
@@ -90,7 +90,7 @@ static enum hrtimer_restart tardy_disturb_spin(struct hrtimer *of)
 	return HRTIMER_RESTART;
 }
 
-/* Runs on the CPU that the timer is to run on. */
+/* The function of a thread that is bound to the timer's CPU. */
 static int start_timer(void *unused)
 {
 	enum hrtimer_mode mode = HRTIMER_MODE_REL_PINNED_HARD;
@@ -140,5 +140,5 @@ static void __exit tardy_disturb_exit(void)
 
 module_init(tardy_disturb_init);
 module_exit(tardy_disturb_exit);
-MODULE_DESCRIPTION("Takes the CPU in a known way");
+MODULE_DESCRIPTION("Occupies a CPU in a chosen way");
 MODULE_LICENSE("GPL");

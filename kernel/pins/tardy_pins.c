@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * tardy_pins: a GPIO chip that a timer drives, and a log of what an oscilloscope would show. For a lab without pins.
+ * tardy_pins: a GPIO chip driven by a timer, with a log of the edges as an oscilloscope would show them. For a lab
+ * without real pins.
  *
  *	insmod tardy_pins.ko period_us=1000 dither_us=200 seed=1
  *
- * Line 0, "stimulus", is an input. A timer, whose function runs in its hard interrupt, raises it once per period and
- * lowers it half a period later. Line 1, "answer", may be an output; as with most chips it stays one until it is made an
- * input again. Line 2, "echo", is an input with a wire to line 1.
+ * Line 0, "stimulus", is an input. A timer, whose function runs in hard interrupt context, raises it once per period and
+ * lowers it half a period later. Line 1, "answer", can be an output; as with most chips it remains an output until it is
+ * made an input again. Line 2, "echo", is an input that is wired to line 1.
  *
- * With period_us=0 the timer does not raise line 0. Line 3, "drive", does: an output with a wire to it. So does a PWM
- * controller of one channel, which drives line 0 with the same timer (Linux 6.9 and newer). An edge over a wire interrupts
- * like one from outside: at once, or when interrupts are on again.
+ * With period_us=0 the timer does not drive line 0 by itself. Line 0 is then driven by line 3, "drive", an output that is
+ * wired to it, or by a PWM controller with one channel, which uses the same timer (Linux 6.9 and newer). An edge over a
+ * wire causes an interrupt like an external edge: immediately, or as soon as interrupts are enabled.
  *
- * /dev/tardy_pins is the log, one record of four 64-bit words for each time that line 0 was raised, in the processor's
- * byte order and in ns on CLOCK_MONOTONIC:
+ * /dev/tardy_pins is the log. It has one record of four 64-bit words for each rising edge of line 0, in the processor's
+ * byte order. Times are in ns on CLOCK_MONOTONIC:
  *
- *	0	the number of the rise, from 0 since it was opened
- *	1	when the timer was programmed to raise the line; if line 3 drives it, when that was written
- *	2	when its function did; if line 3 drives it, the same
- *	3	when line 1 was raised next; 0 if line 0 was raised again before
+ *	0	the number of the edge, from 0 since the log was opened
+ *	1	when the timer was programmed to raise line 0; if line 3 drives it, when line 3 was written
+ *	2	when the timer's function raised line 0; if line 3 drives it, the same as word 1
+ *	3	when line 1 was raised next; 0 if line 0 was raised again first
  *
- * Opening it clears the log. If the log was full, its reader finds a gap in the numbers. The time from 1 to 2 is how late
- * the interrupt was. It shows interrupts that were held off, and gpiolib's time stamps do not: they are taken in the
- * interrupt.
+ * Opening the device clears the log. If the log was full, the numbers of its records have a gap. The time from word 1 to
+ * word 2 is the latency of the interrupt, including the time in which interrupts were disabled. gpiolib's time stamps do
+ * not include that time, because they are taken in the interrupt handler.
  */
 #include <linux/gpio/driver.h>
 #include <linux/hrtimer.h>
@@ -49,15 +50,15 @@
 
 static unsigned int period_us = 1000;
 module_param(period_us, uint, 0444);
-MODULE_PARM_DESC(period_us, "from one rise of line 0 to the next, in us; 0: line 3 or the PWM drives it");
+MODULE_PARM_DESC(period_us, "period of line 0, in us; 0: line 3 or the PWM drives it");
 
 static unsigned int dither_us;
 module_param(dither_us, uint, 0444);
-MODULE_PARM_DESC(dither_us, "each rise is delayed by up to this, at random, in us; less than half a period");
+MODULE_PARM_DESC(dither_us, "maximum random delay of each rising edge, in us; less than half a period");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "decides the dither");
+MODULE_PARM_DESC(seed, "seed of the random delays");
 
 struct tardy_pins_record {
 	u64 number;
@@ -72,17 +73,17 @@ static struct {
 	struct hrtimer timer;
 	struct irq_work wires;
 	struct rnd_state random;
-	/* Guards all that follows. Raw: the timer's function is a hard interrupt on every kernel. */
+	/* Protects the fields below. Raw, because the timer's function runs in hard interrupt context on every kernel. */
 	raw_spinlock_t lock;
 	ktime_t grid;
 	bool high[LINES];
 	bool is_output[LINES];
-	/* From one rise of line 0 to the next, and how long it is high. */
+	/* The period of line 0, and how long it is high in each period. */
 	u64 period_ns;
 	u64 high_ns;
-	/* Which edges of a line interrupt: IRQ_TYPE_EDGE_*. */
+	/* The edges of each line that cause an interrupt: IRQ_TYPE_EDGE_*. */
 	unsigned int wanted[LINES];
-	/* Edges that came over a wire and have not interrupted yet. */
+	/* Edges that came over a wire and have not caused an interrupt yet. */
 	unsigned int came[LINES];
 	bool pending;
 	u64 number;
@@ -97,7 +98,7 @@ static void log_rise(u64 answered_ns)
 {
 	pins.rise.answered_ns = answered_ns;
 	pins.pending = false;
-	/* A full log drops it, so its number is missing. */
+	/* A full log drops the record, so its number is missing. */
 	kfifo_put(&pins.log, pins.rise);
 }
 
@@ -219,7 +220,7 @@ static int tardy_pins_direction(struct gpio_chip *chip, unsigned int offset)
 
 static int tardy_pins_input(struct gpio_chip *chip, unsigned int offset)
 {
-	/* Nothing pulls it up. */
+	/* The line has no pull-up. */
 	if (READ_ONCE(pins.is_output[offset])) {
 		WRITE_ONCE(pins.is_output[offset], false);
 		write_line(offset, 0);

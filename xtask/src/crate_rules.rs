@@ -1,4 +1,4 @@
-//! What a crate may be: small enough to be read, and the only home of its modules.
+//! Crates are small, and do not re-export modules of other crates.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::rust_source::{code_only, line_of};
 use crate::use_tree::{Import, imports};
 use crate::{Complaint, File, Repository};
 
-/// A crate with more lines in `src/` is more than one crate.
+/// The most lines that a crate may have in `src/`.
 const MOST_LINES: usize = 12_000;
 
 /// Looks at the size of each crate and at what it re-exports.

@@ -1,7 +1,7 @@
 //! Prose and names without the phrases and metaphors that `docs/style.md` lists.
 //!
-//! The list is read from that document. It holds what can be recognised without understanding a sentence; the rest of
-//! the document is for people.
+//! The list is read from that document. It holds only what a program can recognise. The rest of the document is for
+//! people.
 
 use crate::prose::Prose;
 use crate::rust_source::{code_only, line_of, words};
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_done_is_checked() {
+    fn only_listed_directories_are_checked() {
         assert!(complaints("bench/a.md", "a frob").is_empty());
         assert!(complaints("crates/a/tests/fixtures/a.md", "a frob").is_empty());
     }

@@ -1,8 +1,8 @@
 //! Files under /proc, /sys and /dev are opened through tardy-sys alone, which tests point at a directory of their own.
 //!
-//! Found: a statement outside of tests that names `fs::`, `File::` or `OpenOptions` and has a literal that begins with one of
-//! these paths, or the name of a constant of the same crate whose value has. Not found: a path that reaches the
-//! call through a variable or a function.
+//! The rule reports statements outside of tests that contain `fs::`, `File::` or `OpenOptions`, and either a literal
+//! that begins with one of these paths or a constant of the same crate with such a value. It does not detect a path
+//! that reaches the call through a variable or a function.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::rust_source::{code_only, end_of_non_code, words};
 use crate::{Complaint, File, Repository};
 
 const KERNEL_ROOTS: &[&str] = &["/proc/", "/sys/", "/dev/"];
-/// The crate that opens them.
+/// The only crate that may open them.
 const THE_CRATE: &str = "crates/tardy-sys/";
 
 /// Looks for calls of the standard library that open such a file.
@@ -39,7 +39,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
     complaints
 }
 
-/// A file whose code is in the program.
+/// A source file, without its tests.
 struct Source<'file> {
     path: &'file str,
     krate: &'file str,
@@ -53,7 +53,7 @@ impl<'file> Source<'file> {
     }
 }
 
-/// What is between two of `;`, `{` and `}` in code.
+/// The code between two of `;`, `{` and `}`.
 #[derive(Default)]
 struct Statement {
     /// The line of its first word.
@@ -118,7 +118,7 @@ fn opens_a_file(code: &str) -> bool {
         })
 }
 
-/// Whether what ends here is the beginning of a path into tardy-sys.
+/// Whether `before` ends with the beginning of a path into tardy-sys.
 fn is_of_tardy_sys(before: &str) -> bool {
     before.ends_with("tardy_sys::")
 }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_uses_of_such_paths_are_not() {
+    fn other_uses_of_such_paths_are_not_reported() {
         let text = "/// See fs::read(\"/proc/stat\").\nfn f() { tardy_sys::fs::read(\"/proc/stat\"); show(\"/dev/null\"); \
                     fs::read(path) }\n#[cfg(test)]\nmod tests { fn f() { fs::read(\"/proc/stat\") } }";
         assert!(places(PATH, text).is_empty());

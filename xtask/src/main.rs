@@ -1,4 +1,4 @@
-//! `cargo xtask`: the repository's automation that is not a shell line.
+//! `cargo xtask`: the repository's automation that needs more than a line of shell.
 
 use std::process::ExitCode;
 

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_one_parent_may_not() {
+    fn children_of_one_parent_may_not_need_each_other() {
         let found = complaints(&[
             ("crates/x/src/lib.rs", "mod a;"),
             ("crates/x/src/a.rs", "mod b;\nmod c;\nmod d;\nfn f() { b::g() }"),

@@ -1,4 +1,4 @@
-//! No crate or module has a name under which any code would fit.
+//! No crate or module has a name that does not describe its contents, such as `utils`.
 
 use crate::rust_source::{code_only, line_of, words};
 use crate::{Complaint, Repository};
@@ -10,7 +10,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let mut place = |place: &str, name: &str| {
         let complaint = format!(
-            "{place}: any code would fit in a crate or module called {name}. Name it for what it does or decides"
+            "{place}: the name {name} does not describe the contents of a crate or module. Name it after its purpose"
         );
         if !complaints.contains(&complaint) {
             complaints.push(complaint);

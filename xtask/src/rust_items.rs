@@ -74,7 +74,7 @@ pub(crate) fn without_tests(code: &str) -> String {
         .collect()
 }
 
-/// The names of modules in files of their own that are compiled for tests only.
+/// The names of the modules in separate files that are compiled for tests only.
 pub(crate) fn test_modules(code: &str) -> Vec<String> {
     test_items(code)
         .into_iter()

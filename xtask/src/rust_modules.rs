@@ -1,8 +1,8 @@
 //! The modules of a crate's source and the paths with which they refer to each other.
 //!
-//! A path is resolved as far as modules go: through `crate`, `super`, `self`, child modules, and what a module imports or
-//! re-exports. What is behind the last module is an item of that module. Code of tests is left out. Not seen: paths
-//! inside macro definitions other than `$crate::`, and names that a macro generates.
+//! A path is resolved through `crate`, `super`, `self`, child modules, imports and re-exports. The name after the last
+//! module is an item of that module. Code of tests is left out. Not detected: paths inside macro definitions other than
+//! `$crate::`, and names that a macro generates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(crate) type ModulePath = Vec<String>;
 /// Words that define an item.
 const DEFINING: &[&str] =
     &["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules"];
-/// A chain of re-exports longer than this is a circle.
+/// A longer chain of re-exports is taken for a circle.
 const LONGEST_CHAIN: usize = 16;
 
 /// The modules of one crate.

@@ -1,4 +1,4 @@
-//! The structure of Rust source as far as the rules need it: code, comments and literals, words, and functions.
+//! The structure of Rust source that the rules need: code, comments and literals, words, and functions.
 
 /// `text` with every character of a comment, string or character literal replaced by a space. Line breaks stay.
 pub(crate) fn code_only(text: &str) -> String {

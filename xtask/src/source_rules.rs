@@ -3,9 +3,9 @@
 use crate::rust_source::{code_only, functions, line_of, words};
 use crate::{Complaint, File, Repository};
 
-/// A file with more lines has more than one purpose.
+/// The most lines that a file may have.
 const LONGEST_FILE: usize = 700;
-/// A function with more lines has parts that deserve a name.
+/// The most lines that a function may have.
 const LONGEST_FUNCTION: usize = 120;
 /// The one crate that may contain `unsafe`.
 const UNSAFE_CRATE: &str = "crates/tardy-sys/";
@@ -31,7 +31,7 @@ fn length_of_file(file: &File) -> Option<Complaint> {
     let lines = file.text.lines().count();
     (lines > LONGEST_FILE).then(|| {
         format!(
-            "{}: has {lines} lines and may have {LONGEST_FILE}. Move a part with a purpose of its own to a module",
+            "{}: has {lines} lines and may have {LONGEST_FILE}. Move a self-contained part to a module",
             file.path
         )
     })

@@ -49,7 +49,8 @@ pub(crate) fn imports(code: &str) -> Vec<Import> {
     found
 }
 
-/// The words, braces, commas and stars of a declaration, with their bytes. `::` says nothing that they do not.
+/// The words, braces, commas and stars of a declaration, with their bytes. `::` is left out, since it adds no
+/// information.
 fn tokens(code: &str, declaration: Range<usize>) -> Vec<(usize, &str)> {
     let text = &code[declaration.clone()];
     let marks = text.match_indices(['{', '}', ',', '*']);

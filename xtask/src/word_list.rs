@@ -7,7 +7,7 @@ pub(crate) const STYLE: &str = "docs/style.md";
 /// The column of a name that applies to files and modules only.
 const MODULES_ONLY: &str = "module";
 
-/// What `docs/style.md` asks for.
+/// The tables of `docs/style.md`.
 #[derive(Debug, Default)]
 pub(crate) struct WordList {
     pub(crate) phrases: Vec<PhraseRow>,
@@ -33,7 +33,7 @@ pub(crate) struct NameRow {
     pub(crate) modules_only: bool,
 }
 
-/// A sequence of words, of which `…` is any one.
+/// A sequence of words, in which `…` stands for any one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Phrase(String);
 
@@ -47,7 +47,8 @@ impl Phrase {
         &self.0
     }
 
-    /// Where it is in `text`, which has lower case and single spaces: the first byte and the byte behind the end.
+    /// Its occurrences in `text`, which is in lower case with single spaces: the first byte, and the byte after the
+    /// last.
     pub(crate) fn find_in(&self, text: &str) -> Vec<(usize, usize)> {
         let mut parts = self.0.split('…');
         let first = parts.next().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The binomial distribution, for ranks of quantiles and for bounds on rare events.
 //!
 //! The probability of one outcome is Loader's saddle-point expansion ("Fast and Accurate Computation of Binomial
-//! Probabilities", 2000; R's dbinom), which keeps its precision at n = 10^12 where log-gamma differences lose theirs.
-//! Tails are sums of neighbouring terms from there; where a sum would have millions of terms, Edgeworth's expansion is
-//! used, with an error of the order of 10^-10. So no count in a run file takes long, however large it is.
+//! Probabilities", 2000; R's dbinom). It is precise at n = 10^12, where differences of log-gamma are not. Tails are
+//! sums of neighbouring terms. If a sum would have millions of terms, Edgeworth's expansion is used instead, with an
+//! error of the order of 10^-10. The time is therefore short for every count that a run file can contain.
 //!
 //! Alternative not used: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
 //! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; docs/adr/0005-binomial-tails.md has the table.
@@ -12,10 +12,10 @@ use std::f64::consts::{PI, SQRT_2};
 
 use statrs::function::erf;
 
-/// Terms smaller than this share of the sum so far end a sum.
+/// A sum ends at the first term that is smaller than this share of the sum so far.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// From this standard deviation on, tails come from Edgeworth's expansion instead of a sum.
+/// From this standard deviation on, tails are computed by Edgeworth's expansion instead of a sum.
 const EXPANSION_FROM: f64 = 1e5;
 
 /// The error of Stirling's formula: ln n! − ln(√(2πn) (n/e)^n).
@@ -28,7 +28,7 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0) / square) / square) / square) / n
 }
 
-/// x ln(x/m) + m − x, without cancellation where x is near m.
+/// x ln(x/m) + m − x, without cancellation if x is near m.
 fn deviance(x: f64, mean: f64) -> f64 {
     let difference = x - mean;
     if difference.abs() >= 0.1 * (x + mean) {
@@ -95,8 +95,8 @@ pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
     sum
 }
 
-/// P(X ≤ k) by Edgeworth's expansion to the first order: Φ(z) + γ (1 − z²) φ(z) / 6, with the skewness γ and z half a
-/// step up; the error is of the order 1/(npq).
+/// P(X ≤ k) by Edgeworth's expansion to the first order: Φ(z) + γ (1 − z²) φ(z) / 6, with the skewness γ and z at k +
+/// ½; the error is of the order 1/(npq).
 fn at_most_expanded(k: f64, mean: f64, p: f64, spread: f64) -> f64 {
     let z = (k + 0.5 - mean) / spread;
     let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
@@ -117,7 +117,7 @@ fn from(k: u64, n: u64, p: f64) -> f64 {
     sum
 }
 
-/// The smallest k with P(X ≤ k) ≥ `level`: BinomInv of statistics.md 3.1.
+/// The smallest k with P(X ≤ k) ≥ `level`: BinomInv in docs/statistics.md, section 3.1.
 pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
     let mean = n as f64 * p;
     let spread = (mean * (1.0 - p)).sqrt();
@@ -125,7 +125,7 @@ pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
     if spread > EXPANSION_FROM {
         return quantile_expanded(level, n, p, guess, spread);
     }
-    // The normal approximation is a few steps off; walking from there costs one sum in total.
+    // The normal approximation is off by a few steps; the exact value is found by steps from there.
     let mut k = (guess.max(0.0) as u64).min(n);
     let mut below = at_most(k, n, p);
     while below < level && k < n {
@@ -139,7 +139,7 @@ pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
     k
 }
 
-/// The same by the expansion: bisection around the guess.
+/// The same as [`quantile`] by the expansion, with a bisection around the guess.
 fn quantile_expanded(level: f64, n: u64, p: f64, guess: f64, spread: f64) -> u64 {
     let (mut low, mut high) = ((guess - spread).max(0.0) as u64, ((guess + spread) as u64).min(n));
     while low < high {
@@ -149,10 +149,8 @@ fn quantile_expanded(level: f64, n: u64, p: f64, guess: f64, spread: f64) -> u64
     low
 }
 
-/// Clopper–Pearson upper bound on a probability: `k` of `n` trials had the event, and with this `confidence` its
-/// probability is not above the bound. Beta⁻¹(confidence; k+1, n−k), found as the p with P(X ≤ k) = 1 − confidence.
-///
-/// Holds for independent trials.
+/// Clopper–Pearson upper bound on the probability of an event that occurred in `k` of `n` independent trials, with this
+/// `confidence`: Beta⁻¹(confidence; k+1, n−k), computed as the p with P(X ≤ k) = 1 − confidence.
 pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
     if k >= n {
         return 1.0;
@@ -161,7 +159,7 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
         return -((1.0 - confidence).ln() / n as f64).exp_m1();
     }
     let (mut low, mut high) = (k as f64 / n as f64, 1.0);
-    // Bisection in the logarithm: the answer may be 10^-12, and 60 halvings of ln p give every digit of it.
+    // Bisection of ln p: the result may be as small as 10^-12, and 60 halvings give all its digits.
     for _ in 0..80 {
         let middle = (low * high).sqrt();
         if middle <= low || middle >= high {
@@ -172,8 +170,8 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
     high
 }
 
-/// How many independent trials without the event show, with this `confidence`, that its probability is below `p`:
-/// the smallest n with (1−p)^n ≤ 1 − confidence.
+/// The number of independent trials without an event that show, with this `confidence`, that its probability is below
+/// `p`: the smallest n with (1−p)^n ≤ 1 − confidence.
 pub fn trials_for_none(p: f64, confidence: f64) -> u64 {
     ((1.0 - confidence).ln() / (-p).ln_1p()).ceil() as u64
 }
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn sum_and_expansion_agree_where_they_meet() {
+    fn sum_and_expansion_agree_near_the_switch_between_them() {
         for (n, p, z) in
             [(20_000_000_000u64, 0.5, -1.96), (1_000_000_000_000, 0.0099, 1.96), (39_000_000_000, 0.5, 0.3)]
         {
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_counts_are_fast() {
+    fn extremely_large_counts_are_fast() {
         let n = u64::MAX;
         close(upper_bound(n / 4, n, 0.95), 0.25, 1e-6);
         close(quantile(0.975, n, 0.5) as f64, n as f64 / 2.0, 1e-6);
@@ -276,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bound_lies_above_what_was_seen_and_falls_with_n(k in 0u64..50, n in 100u64..10_000_000) {
+        fn a_bound_is_above_the_observed_share_and_decreases_with_n(k in 0u64..50, n in 100u64..10_000_000) {
             let bound = upper_bound(k, n, 0.95);
             prop_assert!(bound > k as f64 / n as f64);
             prop_assert!(upper_bound(k, n + 1, 0.95) <= bound * (1.0 + 1e-12));

@@ -1,4 +1,4 @@
-//! Channels of a logic analyser: their resolution, and the holes with their periods.
+//! Channels of a logic analyser: their resolution, and their holes with the periods of these.
 
 use serde::Serialize;
 use tardy_record::capture::ResolvedBy;
@@ -18,14 +18,14 @@ pub struct CapturedChannel {
     pub phase: usize,
     /// The channel's name in the file.
     pub channel: String,
-    /// Times are known to within so many ps.
+    /// The resolution of times, in ps.
     pub resolution_ps: u64,
     /// The source of the resolution.
     pub resolved_by: ResolvedBy,
-    /// Its intervals next to reactions, which are not in the rows of a phase.
+    /// Its intervals if the capture has reactions; these are not in the rows of a phase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
-    /// Its holes; `None` if none were looked for.
+    /// Its holes; `None` if they were not searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holes: Option<Holes>,
 }
@@ -37,7 +37,7 @@ pub struct Holes {
     pub count: u64,
     /// The longest, in ns: how long an edge was overdue.
     pub longest_ns: Option<i64>,
-    /// When it was, in ns from the beginning of the capture.
+    /// The time of the longest hole, in ns from the beginning of the capture.
     pub longest_at_ns: Option<u64>,
     /// Their periods, the most frequent first.
     pub periods: Vec<Period>,
@@ -73,7 +73,7 @@ pub fn of(run: &Run) -> Vec<CapturedChannel> {
 fn holes(series: &Series) -> Option<Holes> {
     let kept = series.capture()?.holes.as_ref()?;
     let mut found = periods::find(&events(&kept.first));
-    // Rare events over a long time are only among the longest.
+    // If not all holes are in the first set, rare ones may only be among the longest.
     if kept.first.count() != kept.longest.count() {
         for period in periods::find_slow(&events(&kept.longest)) {
             if !found.iter().any(|known| is_same(known, &period)) {
@@ -93,7 +93,7 @@ fn events(train: &GapTrain) -> Vec<Event> {
     train.gaps().map(|gap| Event { at_ns: gap.at_ns, length_ns: gap.length_ns }).collect()
 }
 
-/// Whether one is the other, or a multiple of it.
+/// Whether the periods are equal, or one is a multiple of the other.
 fn is_same(a: &Period, b: &Period) -> bool {
     let ratio = (a.period_ns / b.period_ns).max(b.period_ns / a.period_ns);
     (ratio / ratio.round() - 1.0).abs() < SAME_PERIOD

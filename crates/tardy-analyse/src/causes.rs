@@ -1,9 +1,9 @@
-//! Why a wake-up was late: what had its CPU, and why the thread did not.
+//! The causes of late wake-ups: what occupied the CPU, and why the thread could not run.
 //!
-//! If the kernel's trace was kept ([`tardy_record::moment`]), it shows the cause: the time from the deadline to the wake-up is
-//! divided into stretches by what had the CPU ([`timeline`]). The longest occupant is then judged by the part of the way in
-//! which it had the CPU: before the timer's interrupt, in it, between the wake-up of the thread and the scheduler's switch
-//! to it, or after.
+//! The cause follows from the kernel's trace, if it was kept ([`tardy_record::moment`]). The time from the deadline to
+//! the wake-up is divided into stretches by the occupant of the CPU ([`timeline`]). The cause is the occupant with the
+//! most time, classified by the stage in which it occupied the CPU: before the timer's interrupt, in it, between the
+//! wake-up of the thread and the scheduler's switch to it, or after.
 
 pub mod simultaneous;
 pub mod timeline;
@@ -15,25 +15,25 @@ use tardy_record::{Run, Series};
 
 use timeline::{Occupant, Timeline};
 
-/// A change around a late wake-up is a hint if it is so many times the usual change.
+/// A change around a late wake-up is a hint if it is at least this many times the usual change.
 const HINT_FACTOR: f64 = 3.0;
 
-/// Why one wake-up was late.
+/// The cause of one late wake-up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cause {
     /// Index of the series in the run.
     pub series: usize,
     /// Index among the series' worst.
     pub outlier: usize,
-    /// How late, in ns.
+    /// The latency, in ns.
     pub late_ns: i64,
-    /// What had the CPU longest.
+    /// The occupant that had the CPU longest.
     pub occupant: Occupant,
-    /// How it kept the thread from it.
+    /// How the occupant kept the thread from the CPU.
     pub how: How,
-    /// How long it had the CPU, in ns.
+    /// How long the occupant had the CPU, in ns.
     pub held_ns: i64,
-    /// The part of the way in which it had the CPU for most of the time.
+    /// The stage in which the occupant had the CPU for most of that time.
     pub stage: Stage,
     /// The whole timeline.
     pub timeline: Timeline,
@@ -43,11 +43,11 @@ pub struct Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// Interrupts were disabled, so the timer's had to wait.
+    /// Interrupts were disabled, so the timer's interrupt was delayed.
     InterruptsOff,
     /// A task of higher priority.
     HigherPriority,
-    /// A task of the same priority, which is not preempted.
+    /// A task of the same priority, which the thread does not preempt.
     SamePriority,
     /// A task of lower priority that could not be preempted.
     PreemptionOff,
@@ -61,36 +61,36 @@ pub enum How {
     LeavingIdle,
     /// Nothing visible to the kernel: firmware (SMI), a hypervisor, the hardware.
     Machine,
-    /// Nothing else: the thread's own path took that long.
+    /// No other occupant: the wake-up path itself took most of the time.
     OwnWay,
 }
 
-/// A part of the way from the deadline to the thread.
+/// A stage of the wake-up, from the deadline to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// From the deadline to the timer's function in its interrupt.
     BeforeInterrupt,
-    /// From there to the wake-up of the thread.
+    /// From the timer's function to the wake-up of the thread.
     InInterrupt,
-    /// From there to the scheduler's switch to it.
+    /// From the wake-up to the scheduler's switch to the thread.
     BeforeSwitch,
-    /// From there to the thread reading the clock.
+    /// From the switch until the thread reads the clock.
     AfterSwitch,
 }
 
-/// What the watchers recorded around an untraced late wake-up: a guess.
+/// A change that the watchers recorded around an untraced late wake-up: a guess at the cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hint {
     /// Index of the series in the run.
     pub series: usize,
     /// Index among the series' worst.
     pub outlier: usize,
-    /// What stood out most.
+    /// The change that exceeds the usual change most.
     pub change: Change,
 }
 
-/// The causes of the worst wake-ups of `run` whose moments were kept, series by series, worst first.
+/// The causes of the traced wake-ups of `run`, by series, the worst first.
 pub fn of(run: &Run) -> Vec<Cause> {
     let causes = |(index, series): (usize, &Series)| -> Vec<Cause> {
         let one = |(outlier, one): (usize, &Outlier)| cause(index, outlier, one);
@@ -99,13 +99,13 @@ pub fn of(run: &Run) -> Vec<Cause> {
     run.series.iter().enumerate().flat_map(causes).collect()
 }
 
-/// For each untraced series the change that stood out most around its worst wake-up, if any did.
+/// For each untraced series, the change that exceeds the usual change most around the worst wake-up, if it is a hint.
 pub fn hints(run: &Run) -> Vec<Hint> {
     let hint = |(index, series): (usize, &Series)| {
         let worst = series.worst.first().filter(|worst| worst.moment.is_none())?;
-        what_stood_out(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
+        largest_change(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
     };
-    // It is unknown which CPU's counters apply to an unpinned thread.
+    // For an unpinned thread it is unknown which CPU's counters apply.
     let is_of_a_cpu =
         |series: &Series| series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned);
     run.series.iter().enumerate().filter(|(_, series)| is_of_a_cpu(series)).filter_map(hint).collect()
@@ -125,7 +125,7 @@ pub fn tally(causes: &[Cause]) -> Vec<(How, String, usize)> {
     tally
 }
 
-fn what_stood_out(around: &[Change]) -> Option<&Change> {
+fn largest_change(around: &[Change]) -> Option<&Change> {
     let factor = |change: &Change| change.by / change.usual.max(1.0);
     around.iter().max_by(|a, b| factor(a).total_cmp(&factor(b))).filter(|most| factor(most) >= HINT_FACTOR)
 }
@@ -189,7 +189,7 @@ mod tests {
     fn outlier(latency_ns: i64, events: Vec<(i64, Happening)>) -> Outlier {
         let events = events.into_iter().map(|(at_ns, what)| MomentEvent { at_ns, what }).collect();
         let moment = Moment { tid: TID, priority: 90, whole_from_ns: -100_000, events };
-        Outlier { latency_ns, at_ns: 0, cycle: 0, around: Vec::new(), moment: Some(moment) }
+        Outlier { latency_ns, at_ns: 0, cycle: 0, around: Vec::new(), overlaps: None, moment: Some(moment) }
     }
 
     fn switch(from: &Task, to: &Task) -> Happening {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_runs_while_the_interrupt_is_late_had_interrupts_disabled() {
+    fn a_task_that_runs_while_the_timer_interrupt_is_late_has_interrupts_disabled() {
         let cause = story(300_000, &task("driver", 12, 120), 290_000, 295_000);
         assert_eq!((cause.how, cause.stage), (How::InterruptsOff, Stage::BeforeInterrupt));
         assert_eq!(cause.held_ns, 293_000);
@@ -290,20 +290,20 @@ mod tests {
         let idle = task("swapper/0", 0, 120);
         let cause = story(300_000, &idle, 290_000, 293_000);
         assert_eq!((cause.how, cause.stage), (How::LeavingIdle, Stage::BeforeInterrupt));
-        // The thread had not left the CPU, but its interrupt came late.
+        // The thread had not left the CPU, but its timer interrupt was late.
         let unoccupied = super::cause(0, 0, &outlier(300_000, interrupt(290_000))).unwrap();
         assert_eq!(unoccupied.how, How::Machine);
-        // An immediate switch, then a long path to the clock.
+        // The switch is immediate, but the thread reads the clock late.
         let slow = story(300_000, &idle, 1000, 3000);
         assert_eq!((slow.how, slow.stage), (How::OwnWay, Stage::AfterSwitch));
     }
 
     #[test]
-    fn without_a_trace_what_stood_out_is_a_hint() {
+    fn without_a_trace_the_largest_change_is_a_hint() {
         let change =
             |what: &str, by, usual| Change { what: what.to_owned(), by, usual, unit: "1".to_owned() };
         let around = [change("irq 3", 40.0, 30.0), change("SMI", 2.0, 0.0), change("irq 5", 900.0, 100.0)];
-        assert_eq!(what_stood_out(&around).unwrap().what, "irq 5");
-        assert_eq!(what_stood_out(&around[..2]), None);
+        assert_eq!(largest_change(&around).unwrap().what, "irq 5");
+        assert_eq!(largest_change(&around[..2]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether two runs measured the same thing, so that a difference between them is one of the kernels.
+//! Whether two runs measured the same thing, so that a difference between them is due to the kernels.
 
 use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
@@ -10,10 +10,10 @@ use tardy_record::{Knowable, Run, cpu_list};
 
 use crate::lab;
 
-/// If durations differ by more than this share, maxima are not comparable: a maximum grows with time.
+/// Durations that differ by more than this share make maxima incomparable, since a maximum grows with time.
 pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
 
-/// Why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
+/// Reasons why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
 pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
     let mut reasons = Vec::new();
     if !base.origin.id.is_empty() && base.origin == candidate.origin {
@@ -40,7 +40,7 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
     reasons
 }
 
-/// Clocks that count different things.
+/// The reason if one run is from the lab and the other is not, or if the clocks of their labs differ.
 fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
     let place = |lab: Option<&Lab>| {
         lab.map_or_else(
@@ -97,7 +97,7 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
 
 const UNKNOWN: &str = "unknown";
 
-/// Why two values of `name` make a comparison doubtful; `None` if both are known and equal.
+/// The reason why two values of `name` make a comparison doubtful; `None` if both are known and equal.
 fn differing(name: &str, one: &str, other: &str) -> Option<String> {
     match (one, other) {
         (UNKNOWN, UNKNOWN) => Some(format!("{name}: unknown for both")),
@@ -106,7 +106,7 @@ fn differing(name: &str, one: &str, other: &str) -> Option<String> {
     }
 }
 
-/// Unknowns of a comparison with another tool's file.
+/// Differences and unknown values, if at least one run is from the file of another tool.
 fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     let foreign = [a.probe.foreign(), b.probe.foreign()];
     if foreign == [None, None] {
@@ -144,7 +144,7 @@ fn loads(phase: &PhasePlan) -> String {
     if phase.loads.is_empty() { "none".to_owned() } else { phase.loads.join(", ") }
 }
 
-/// How the threads really ran, which may differ from the plan.
+/// Differences between the actual scheduling and CPUs of the threads, which may differ from the plan.
 fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let scheduling = |run: &Run| {
         let mut all: Vec<String> = timers(run)
@@ -176,7 +176,7 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     reasons
 }
 
-/// Why a difference would be caused by the trace, if only one of the two was traced for causes.
+/// The reason if only one of the two was traced for causes, which adds latency; `None` otherwise.
 pub fn traced_differently(base: &Run, candidate: &Run) -> Option<String> {
     let traced = |run: &Run| timers(run).any(|timer| timer.causes.is_some());
     let which = match (traced(base), traced(candidate)) {
@@ -191,7 +191,7 @@ fn timers(run: &Run) -> impl Iterator<Item = &TimerSeries> {
     run.series.iter().filter_map(|series| series.timer())
 }
 
-/// The CPUs that threads were pinned to, and how many threads were not pinned.
+/// The CPUs that threads were pinned to, and the number of unpinned threads, as text.
 fn cpus(run: &Run) -> String {
     let distinct = |pinned: bool| {
         let mut all: Vec<u32> =

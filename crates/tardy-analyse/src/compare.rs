@@ -21,7 +21,7 @@ pub struct Comparison {
     pub base: Side,
     /// Each candidate against the base.
     pub candidates: Vec<Pair>,
-    /// What this can show. With one run each it shows nothing about chance.
+    /// The strength of its conclusions.
     pub strength: Strength,
 }
 
@@ -29,8 +29,8 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strength {
-    /// One run each: it describes these runs. Whether another boot would show the same is unknown
-    /// (statistics.md 3.3: pooled samples report 93 % of equal kernels as different).
+    /// One run each: it describes these runs, but not whether another boot would show the same. (A test on the pooled
+    /// samples would report 93 % of equal kernels as different; docs/statistics.md, section 3.3.)
     DescriptiveOnly,
 }
 
@@ -39,7 +39,7 @@ pub enum Strength {
 pub struct SideLab {
     /// Its name, such as `pc`.
     pub machine: String,
-    /// What its clock counts.
+    /// The unit that its clock counts.
     pub clock: LabClock,
 }
 
@@ -57,7 +57,7 @@ pub struct Side {
     pub headline: String,
     /// Whether its numbers may be used.
     pub valid: bool,
-    /// How long it was measured.
+    /// The measured time, in ns.
     pub measured_ns: u64,
 }
 
@@ -66,26 +66,26 @@ pub struct Side {
 pub struct Pair {
     /// The candidate.
     pub candidate: Side,
-    /// Why the two are not comparable; empty if they are.
+    /// Reasons why the two are not comparable; empty if they are.
     pub not_comparable_because: Vec<String>,
-    /// Phases and CPUs that both have.
+    /// The rows of phases and series that both have.
     pub rows: Vec<RowPair>,
-    /// Noise, for phases that looked for it in both.
+    /// Noise, for phases that measured it in both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePair>,
     /// Phases and series of one side that the other lacks, and what could not be pooled.
     pub unmatched: Vec<String>,
-    /// What was compared although the names differ, and why.
+    /// Phases and series that were compared although their names differ, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<String>,
-    /// Why nothing could be compared; `None` if something was.
+    /// The reason why nothing could be compared; `None` if something was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_because: Option<String>,
-    /// What differs between the machines.
+    /// The differences between the machines.
     pub differences: Differences,
 }
 
-/// The same series in both.
+/// The same series in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowPair {
     /// The phase's label in the base.
@@ -102,11 +102,11 @@ pub struct RowPair {
     pub candidate: Row,
     /// Their statistics, candidate over base.
     pub ratios: Vec<Ratio>,
-    /// How far the distributions are apart; only for `all`, and if the bins fit.
+    /// The distances between the distributions; only for `all`, and if the bins fit.
     pub shape: Option<Shape>,
 }
 
-/// The noise of one CPU in both.
+/// The noise of one CPU in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoisePair {
     /// The phase's label in the base.
@@ -119,19 +119,19 @@ pub struct NoisePair {
     pub gaps_per_second: [f64; 2],
 }
 
-/// One statistic of both.
+/// One statistic of both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Which: `min`, `mean`, a quantile, `max`.
+    /// Its name: `min`, `mean`, a quantile, `max`.
     pub name: &'static str,
-    /// In the base, in ns; `None` if it is not determined.
+    /// The value in the base, in ns; `None` if it is not determined.
     pub base_ns: Option<f64>,
-    /// In the candidate.
+    /// The value in the candidate, in ns.
     pub candidate_ns: Option<f64>,
-    /// Whether it lies beyond the histogram of the base, so that the value is a lower bound.
+    /// Whether the value in the base is a lower bound, because it is beyond the histogram.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub base_at_least: bool,
-    /// The same for the candidate.
+    /// Whether the value in the candidate is a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub candidate_at_least: bool,
     /// Candidate over base; `None` if either is absent, beyond the histogram or not positive.
@@ -141,11 +141,11 @@ pub struct Ratio {
 /// Compares every other run of `runs` with the first; `None` for fewer than two.
 pub fn of(runs: &[&Run]) -> Option<Comparison> {
     let pair = |base: &Run, candidate: &Run| Ok(pairing::phases(base, candidate));
-    // Pairing without names cannot fail.
+    // Pairing fails only for phases that the user named.
     with(runs, pair).unwrap_or_default()
 }
 
-/// The same, only for the phases in `pairs`, each as `BASE=CANDIDATE`, by label or by number from 1.
+/// The same as [`of`] for the phases in `pairs` only, each as `BASE=CANDIDATE`, by label or by number from 1.
 ///
 /// # Errors
 /// A message for the user if a run has no such phase, or if two phases count different things.
@@ -204,7 +204,7 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
     };
     for (a, b) in matched {
         let phases = Phases::of(base, *a, candidate, *b);
-        phases.tell_of_series(&mut pair);
+        phases.note_unpaired_series(&mut pair);
         phases.add_rows(&mut pair);
         let cpus: Vec<u32> = phases.paired.iter().map(|(one, _)| one.cpu()).collect();
         let levels = [lower_levels(base, *a, &cpus), lower_levels(candidate, *b, &cpus)];
@@ -223,17 +223,17 @@ fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) ->
     }
     let empty = |run: &Run| run.own_series().all(|series| series.tally.recorded == 0);
     Some(match (empty(base), empty(candidate)) {
-        (true, true) => "neither of them holds a reading".to_owned(),
-        (true, false) => "the base holds no reading".to_owned(),
-        (false, true) => "the candidate holds no reading".to_owned(),
+        (true, true) => "neither run has a reading".to_owned(),
+        (true, false) => "the base has no reading".to_owned(),
+        (false, true) => "the candidate has no reading".to_owned(),
         (false, false) if !paired.phases.is_empty() => {
-            "for what belongs together, nothing is known of both".to_owned()
+            "the matching phases have no statistic that is known for both runs".to_owned()
         }
         (false, false) => match (&base.phases[..], &candidate.phases[..]) {
             ([_], [_]) => pairing::why_not(base, 0, candidate, 0)
-                .unwrap_or_else(|| "their phases hold nothing comparable".to_owned()),
+                .unwrap_or_else(|| "their phases have nothing comparable".to_owned()),
             _ => format!(
-                "it is unknown which phases belong together: the base has {}; the candidate has {}",
+                "the phases cannot be matched: the base has {}; the candidate has {}",
                 pairing::all_of(base),
                 pairing::all_of(candidate)
             ),
@@ -241,7 +241,7 @@ fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) ->
     })
 }
 
-/// Two phases that belong together, with their paired series.
+/// Two matching phases, with their paired series.
 struct Phases<'r> {
     label: &'r str,
     other_label: &'r str,
@@ -257,8 +257,8 @@ impl<'r> Phases<'r> {
         Self { label: &base.phases[a].label, other_label: &candidate.phases[b].label, ours, theirs, paired }
     }
 
-    /// What was left out, or paired under different names.
-    fn tell_of_series(&self, pair: &mut Pair) {
+    /// Notes the series that were left out, and those that were paired under different names.
+    fn note_unpaired_series(&self, pair: &mut Pair) {
         let labels = |series: &[&Series]| {
             series.iter().map(|one| format!("'{}'", one.label)).collect::<Vec<_>>().join(", ")
         };
@@ -291,7 +291,7 @@ impl<'r> Phases<'r> {
         let whole = (self.paired.len(), self.paired.len()) == (self.ours.len(), self.theirs.len());
         let only = (!whole && !rows.is_empty()).then(|| rows.iter().map(|row| row.label.clone()).collect());
         pair.rows.extend(rows);
-        // If no names agree, all series of each are compared.
+        // If no names agree, all series of one are compared with all of the other.
         let (ours, theirs): (Vec<&Series>, Vec<&Series>) = match self.paired.is_empty() {
             true => alike_of(&self.ours, &self.theirs),
             false => self.paired.iter().copied().unzip(),
@@ -304,14 +304,14 @@ impl<'r> Phases<'r> {
                 let readings = Readings::of(first);
                 pair.rows.push(RowPair { only, readings, shape, ..row_pair(self.label, a, b) });
             }
-            (Err(error), _) => pair.tell_unpooled(self.label, "base", &error),
-            (_, Err(error)) => pair.tell_unpooled(self.label, "candidate", &error),
+            (Err(error), _) => pair.note_unpooled(self.label, "base", &error),
+            (_, Err(error)) => pair.note_unpooled(self.label, "candidate", &error),
         }
     }
 }
 
 impl Pair {
-    fn tell_unpooled(&mut self, label: &str, side: &str, error: &HistogramError) {
+    fn note_unpooled(&mut self, label: &str, side: &str, error: &HistogramError) {
         self.unmatched.push(format!("all of '{label}' together, in the {side}: {error}"));
     }
 }
@@ -375,7 +375,7 @@ fn lower_levels<'a>(run: &'a Run, phase: usize, cpus: &[u32]) -> Vec<Level<'a>> 
     found
 }
 
-/// The series of either side that are of the same kind as the first of the base that has a counterpart.
+/// The series of both sides that are of the same kind as the first one of the base with a counterpart.
 fn alike_of<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> (Vec<&'a Series>, Vec<&'b Series>) {
     let Some(first) = ours.iter().find(|one| theirs.iter().any(|other| pairing::alike(one, other))) else {
         return (Vec::new(), Vec::new());
@@ -438,6 +438,6 @@ fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
 #[derive(Clone, Copy)]
 struct Figure {
     ns: Option<f64>,
-    /// Whether it is this or more.
+    /// Whether the value is a lower bound.
     at_least: bool,
 }

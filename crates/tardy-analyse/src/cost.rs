@@ -1,24 +1,24 @@
-//! What tardy itself cost.
+//! The cost of tardy itself: CPU time, page faults, migrations.
 
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::plan::{TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 
-/// What tardy itself cost.
+/// The cost of tardy itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// CPU time of the measuring threads per cycle, for each wake method. A spinning method takes all of the CPU, and would
-    /// hide the others in a common mean.
+    /// CPU time of the measuring threads per cycle, for each wake method. They are separate because a spinning method
+    /// uses a whole CPU and would dominate a common mean.
     pub per_wake: Vec<WakeCost>,
     /// Page faults of the measuring threads; each is a delay that tardy caused.
     pub page_faults: u64,
     /// Times that the measuring threads moved to another CPU; `None` if the kernel does not report it.
     pub migrations: Option<u64>,
-    /// Times that the CPU was taken from a measuring thread.
+    /// Involuntary context switches of the measuring threads.
     pub involuntary_switches: u64,
-    /// CPU time of the housekeeping process as a share of one CPU over the whole run, including warm-ups and the start and
-    /// end of loads.
+    /// CPU time of the housekeeping process as a share of one CPU over the whole run, including warm-ups and the start
+    /// and end of loads.
     pub housekeeping_share: Option<f64>,
     /// Duration of the whole run by its phases and events, in ns.
     pub whole_run_ns: u64,
@@ -33,7 +33,7 @@ pub struct WakeCost {
     pub cpu_ns_per_cycle: f64,
 }
 
-/// What tardy cost in `run`.
+/// The cost of tardy in `run`; `None` if the run does not record it.
 pub fn of(run: &Run) -> Option<Cost> {
     let (measuring, housekeeping): (Vec<&ThreadCost>, Vec<&ThreadCost>) =
         run.self_cost.iter().partition(|cost| cost.phase.is_some());

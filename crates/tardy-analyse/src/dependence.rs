@@ -3,7 +3,7 @@
 use tardy_record::threshold::ThresholdCount;
 
 /// The dispersion of the counts per block, Var(k)/mean(k) (the Fano factor), from Σk² and the number of blocks:
-/// 1 for independent exceedances, higher where they come in clusters.
+/// 1 for independent exceedances, higher if they come in clusters.
 ///
 /// `None` if nothing exceeded the threshold, or if there are too few blocks.
 pub fn dispersion(count: &ThresholdCount) -> Option<f64> {
@@ -17,9 +17,9 @@ pub fn dispersion(count: &ThresholdCount) -> Option<f64> {
     Some(variance / mean)
 }
 
-/// The factor by which dependence inflates a variance, at least 1. Counts and trials are divided by it before they enter
-/// a formula for independent trials (statistics.md 3.1: without it a nominal 95 % bound holds in 62 % of runs whose
-/// late wake-ups come ten at a time).
+/// The factor by which dependence inflates a variance, at least 1. Counts and trials are divided by it before they are
+/// used in a formula for independent trials. Without it, a nominal 95 % bound holds in 62 % of runs whose late wake-ups
+/// come in groups of ten (docs/statistics.md, section 3.1).
 pub fn variance_inflation(dispersion: Option<f64>) -> f64 {
     dispersion.unwrap_or(1.0).max(1.0)
 }

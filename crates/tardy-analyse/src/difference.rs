@@ -1,4 +1,4 @@
-//! What differs between two machines, kernels or boots, by their facts.
+//! The differences between the machines, kernels and boots of two runs, from their facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::lab;
 /// Facts that are compared part by part instead of as one text.
 const BY_PARTS: [&str; 2] = ["command line", "configuration"];
 
-/// What differs between the places of two runs.
+/// The differences between the machines of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Differences {
-    /// Facts with different values; `unknown` differs from every value. For runs in the lab also everything else that
-    /// their numbers depend on, such as the emulator.
+    /// Facts with different values; `unknown` differs from every value. For runs in the lab also other parts that their
+    /// numbers depend on, such as the emulator.
     pub facts: Vec<Difference>,
     /// Kernel options with different values; `None` if one kernel's configuration is unknown.
     pub config: Option<Vec<Difference>>,
@@ -35,7 +35,7 @@ pub struct Difference {
     pub candidate: Option<String>,
 }
 
-/// What differs between the machines, kernels and boots of `base` and `candidate`.
+/// The differences between the machines, kernels and boots of `base` and `candidate`.
 pub fn between(base: &Run, candidate: &Run) -> Differences {
     let mut found = between_facts(&base.facts, &candidate.facts);
     found.facts.extend(between_labs(base.lab.as_ref(), candidate.lab.as_ref()));

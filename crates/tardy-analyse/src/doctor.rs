@@ -1,9 +1,9 @@
-//! The results of `tardy check --measure`: which changes made wake-ups earlier or later, with what certainty.
+//! The results of `tardy check --measure`: the changes that made wake-ups earlier or later, with p-values.
 //!
-//! Each trial of a change is compared with the baseline of its own round, as a ratio, so that drift from round to
-//! round cancels. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9
-//! and once for the latest wake-up, and the p-values are corrected for the number of tests: of ten changes
-//! without an effect, one would otherwise "help" in every other diagnosis. For a change with too few rounds to be
+//! Each trial of a change is compared with the baseline of its own round, as a ratio, so that drift from round to round
+//! cancels. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9 and
+//! once for the latest wake-up. The p-values are corrected for the number of tests: without the correction, one of ten
+//! changes without an effect would seem to help in every other diagnosis. If a change has too few rounds to be
 //! distinguished from chance, only the required number is reported.
 
 use serde::{Serialize, Serializer};
@@ -47,7 +47,7 @@ fn numbers_or_reason<S: Serializer>(reading: &Result<Reading, String>, to: S) ->
 pub struct Reading {
     /// The 99.9 % quantile; `None` for fewer than 1000 wake-ups.
     pub p99_9_ns: Option<i64>,
-    /// The latest.
+    /// The highest latency.
     pub worst_ns: Option<i64>,
 }
 
@@ -57,7 +57,7 @@ pub struct Reading {
 /// A message for the user if the run is invalid or incomplete.
 pub fn reading(run: &Run) -> Result<Reading, String> {
     if let Some(reason) = run.validity.spoilt_by.first() {
-        return Err(reason.clone());
+        return Err(reason.to_string());
     }
     if run.progress.state != State::Complete {
         return Err("it ended early".to_owned());
@@ -75,26 +75,26 @@ pub fn reading(run: &Run) -> Result<Reading, String> {
 pub enum Verdict {
     /// Wake-ups are earlier with it.
     Helps,
-    /// They are later with it.
+    /// Wake-ups are later with it.
     Harms,
     /// One of the two numbers is better with it, the other worse.
     Both,
     /// No difference that is distinguishable from chance.
     NoDifferenceSeen,
-    /// Too few rounds count.
+    /// There are too few valid rounds.
     TooFewRounds,
 }
 
-/// One number, with a change and without.
+/// One statistic, with a change and without it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// How many rounds have two valid trials.
+    /// The number of rounds with a valid trial and a valid baseline.
     pub pairs: usize,
-    /// Median of those baselines, in ns.
+    /// Median of the baselines of these rounds, in ns.
     pub without_ns: Option<f64>,
-    /// Median of those trials.
+    /// Median of the trials of these rounds, in ns.
     pub with_ns: Option<f64>,
-    /// The typical ratio of with to without: below 1 is better.
+    /// The estimated ratio of the latency with the change to that without: below 1 is better.
     pub ratio: Option<f64>,
     /// Its 95 % confidence interval, not corrected for multiple tests; `None` for fewer than six rounds.
     pub ratio_interval: Option<(f64, f64)>,
@@ -109,7 +109,7 @@ pub struct Compared {
 pub struct Effect {
     /// The change.
     pub change: String,
-    /// How many trials count, with a baseline that counts.
+    /// The number of valid trials with a valid baseline.
     pub rounds: usize,
     /// The effect on p99.9.
     pub p99_9: Compared,
@@ -117,31 +117,31 @@ pub struct Effect {
     pub worst: Compared,
     /// The verdict on both.
     pub verdict: Verdict,
-    /// Why trials of it do not count, each reason once.
+    /// Reasons why trials of it were left out, each once.
     pub left_out: Vec<String>,
 }
 
 /// The results of all trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// Rounds whose baseline counts.
+    /// The number of rounds with a valid baseline.
     pub rounds: usize,
-    /// How many rounds distinguish a change that always has the same effect from chance.
+    /// The least number of rounds that can distinguish an effect from chance.
     pub least_rounds: usize,
-    /// How many tests are made.
+    /// The number of tests.
     pub tests: usize,
     /// Changes, the most helpful first.
     pub effects: Vec<Effect>,
-    /// Why baselines do not count, each reason once.
+    /// Reasons why baselines were left out, each once.
     pub left_out: Vec<String>,
 }
 
-/// How many rounds are needed for `changes` changes.
+/// The number of rounds that are needed for `changes` changes.
 pub fn least_rounds(changes: usize) -> usize {
     signed_rank::least_count((1.0 - CONFIDENCE) / tests(changes).max(1) as f64)
 }
 
-/// Two numbers of each change are tested.
+/// The number of tests: two for each change.
 fn tests(changes: usize) -> usize {
     2 * changes
 }

@@ -1,4 +1,5 @@
-//! The findings of one run: what a summary prints and `--json` writes. Each feature computes its own in its own file.
+//! The findings of one run, which a summary prints and `--json` writes. Each feature computes its findings in its own
+//! file.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -25,7 +26,7 @@ use crate::wiggles::{self, Wiggles};
 /// Inputs beyond the run itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options<'a> {
-    /// A wake-up later than this is too late; `None`: the limit of the run's plan, if it has one.
+    /// The limit in ns; `None`: the limit of the run's plan, if it has one.
     pub limit_ns: Option<u64>,
     /// The published results that runs can be compared with.
     pub published: &'a [PublishedResult],
@@ -36,7 +37,7 @@ pub struct Options<'a> {
 pub struct Findings {
     /// Whether its numbers may be used, and what invalidates them.
     pub validity: Validity,
-    /// Why its latencies mean nothing although they were measured correctly; `None` if they mean something.
+    /// The reason why its latencies mean nothing although they were measured correctly; `None` if they are meaningful.
     pub meaningless_because: Option<&'static str>,
     /// The limit, in ns.
     pub limit_ns: Option<u64>,
@@ -44,12 +45,12 @@ pub struct Findings {
     pub phases: Vec<PhaseFindings>,
     /// Wake methods; empty if there is only one.
     pub wakes: Vec<WakeRow>,
-    /// Where on the way to the thread lateness arises; `None` if nothing was traced.
+    /// The latency at each level; `None` if no level was traced.
     pub levels: Option<Levels>,
-    /// Why the worst wake-ups were late, if the kernel was traced for causes.
+    /// The causes of the worst wake-ups, if the kernel was traced for causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// What stood out around the worst reading of each untraced series: a guess.
+    /// The counter that changed most around the worst reading of each untraced series: a guess at the cause.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Hint>,
     /// Moments at which several CPUs were late at once.
@@ -75,16 +76,16 @@ pub struct Findings {
     pub in_step: Vec<InStep>,
     /// Repeated phases.
     pub rounds: Vec<Rounds>,
-    /// What the loads achieved.
+    /// The work of the loads.
     pub loads: Vec<LoadFindings>,
-    /// What tardy itself cost; `None` if it is unknown.
+    /// The cost of tardy itself; `None` if it is unknown.
     pub cost: Option<Cost>,
     /// The verdict on the limit; `None` if there is no limit, nothing was recorded, or the run is invalid or means
     /// nothing.
     pub verdict: Option<Verdict>,
-    /// The run next to the published results that its recipe repeats; `None` if it repeats none.
+    /// The run compared with the published results that its recipe repeats; `None` if it repeats none.
     pub published: Option<PublishedMatches>,
-    /// Its place among all published results of its kind; `None` if there are none, or its numbers may not be used.
+    /// Its rank among all published results of its kind; `None` if there are none, or its numbers may not be used.
     pub placed: Option<Placed>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the slots of a time-aware switch held: each flow against the windows of its class.
+//! Whether the frames of each flow through a time-aware switch arrived within the windows of its class.
 
 use serde::Serialize;
 use tardy_record::flow::{DequeueCost, FlowSeries, OutOfSlot, PhaseBin, StampSource, Window};
@@ -43,23 +43,23 @@ pub struct FlowFindings {
     pub duplicated: u64,
     /// Its rate on the wire, in bit/s.
     pub rate_bps: f64,
-    /// The share of its frames that arrived outside the windows of its class, from 0 to 1: of the schedule in operation,
-    /// or, without one, of the schedule that the same run tested, to the width of a bin of the phase histogram. `None` if
-    /// no frame arrived or there are no windows.
+    /// The share of its frames that arrived outside the windows of its class, from 0 to 1. Without a schedule in
+    /// operation, the windows are those of the schedule that the run tested, and the share is precise to the width of a
+    /// bin of the phase histogram. `None` if no frame arrived or there are no windows.
     pub outside: Option<f64>,
-    /// Frames nearer to the next window's opening, with the largest deviation.
+    /// Frames outside the windows that are nearer to the next opening, with the largest deviation.
     pub early: OutOfSlot,
-    /// Frames nearer to the last window's end, with the largest deviation.
+    /// Frames outside the windows that are nearer to the last end, with the largest deviation.
     pub late: OutOfSlot,
     /// The time from dequeueing to receipt; `None` if it was not traced.
     pub dequeue_to_receive: Option<DequeueCost>,
-    /// Its windows in the cycle, and what arrived in each.
+    /// Its windows in the cycle, and the frames in each.
     pub slots: Vec<SlotFindings>,
     /// Whether its slots held.
     pub verdict: SlotVerdict,
 }
 
-/// What arrived in one window of a flow's class.
+/// The frames that arrived in one window of a flow's class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SlotFindings {
     /// The window.
@@ -68,7 +68,7 @@ pub struct SlotFindings {
     pub frames: u64,
     /// Mean rate in it, in bit/s.
     pub rate_bps: f64,
-    /// Mean rate in its first tenth, in bit/s: the rate of the port, while a queue is emptied.
+    /// Mean rate in its first tenth, in bit/s; while a queue is emptied it is the rate of the port.
     pub opening_rate_bps: f64,
 }
 
@@ -78,16 +78,16 @@ pub struct SlotFindings {
 pub enum SlotVerdict {
     /// Every frame arrived in its slot.
     Held,
-    /// No frame arrived before its slot, and late ones by less than a frame takes from dequeueing to receipt: they left
-    /// the gate in time.
+    /// No frame arrived before its slot, and no frame was later than the longest time from dequeueing to receipt, so
+    /// all frames left the gate in time.
     HeldAtTheGate {
-        /// Frames after the slot's end.
+        /// Number of frames that arrived after the slot's end.
         late: u64,
     },
     /// Frames arrived outside their slot.
     Broken,
-    /// Frames arrived outside their slot, but a frame takes longer from the gate to its receipt than half of the time that
-    /// the gate is closed, so this says nothing about the gate.
+    /// Frames arrived outside their slot, but a frame takes longer from the gate to its receipt than half of the time
+    /// that the gate is closed, so it is unknown when they left the gate.
     CannotTell {
         /// How long the gate is closed in a cycle, in ns.
         shut_ns: u64,
@@ -145,7 +145,7 @@ fn flow_findings(
     }
 }
 
-/// The windows that the flow's class has in the schedule that the run tested, whether or not it was in operation.
+/// The windows of the flow's class in the schedule that the run tested, whether or not it was in operation.
 fn scheduled(switch: Option<&SwitchRecord>, flow: &FlowSeries) -> Vec<Window> {
     let mut ports = switch.into_iter().flat_map(|switch| &switch.ports);
     let port = ports.find(|port| port.port == flow.port && port.cycle_ns == flow.cycle_ns);
@@ -178,7 +178,7 @@ fn slot_findings(flow: &FlowSeries, window: Window, cycles: f64) -> SlotFindings
     }
 }
 
-/// The bins whose middle lies in a window, which may go on in the next cycle.
+/// The bins whose middle is in a window, which may extend into the next cycle.
 fn in_window(flow: &FlowSeries, window: Window) -> impl Iterator<Item = &PhaseBin> {
     let (width_ns, cycle_ns) = (flow.phases.bin_ns, flow.cycle_ns);
     flow.phases.bins.iter().filter(move |bin| {
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(findings(unexplained).verdict, SlotVerdict::Broken);
         let early = series(slot(), &[990_000], Some(20_000));
         assert_eq!(findings(early).verdict, SlotVerdict::Broken);
-        // The gate is shut for 200 us: what takes more than half of that to arrive could have left at any time.
+        // The gate is closed for 200 us: frames that take more than half of that to arrive could have left at any time.
         let slow = series(slot(), &[10_000, 815_000], Some(100_001));
         assert_eq!(findings(slow).verdict, SlotVerdict::CannotTell { shut_ns: 200_000 });
     }

@@ -1,12 +1,12 @@
-//! The guest of a run in the lab, and what differs between two guests.
+//! The guest of a run in the lab, and the differences between two guests.
 
 use tardy_record::Run;
 use tardy_record::lab::{Lab, LabClock};
 
-/// So many digits of a hash are shown.
+/// The number of digits of a hash that are shown.
 const HASH_DIGITS: usize = 12;
 
-/// What the clock of a guest counted.
+/// Describes what the clock of a guest counted.
 pub fn clock(clock: LabClock) -> String {
     match clock {
         LabClock::Instructions { shift } => format!("instructions ({} ns each)", instruction_ns(shift)),
@@ -15,12 +15,13 @@ pub fn clock(clock: LabClock) -> String {
     }
 }
 
-/// How many ns an instruction lasts: 2^shift (QEMU, docs/devel/tcg-icount).
+/// The duration of an instruction in ns: 2^shift (QEMU, docs/devel/tcg-icount).
 pub fn instruction_ns(shift: u32) -> u64 {
     1u64.checked_shl(shift).unwrap_or(u64::MAX)
 }
 
-/// Why the latencies of `run` mean nothing; `None` if they mean something, if only as those of a virtual machine.
+/// The reason why the latencies of `run` mean nothing; `None` if they are meaningful, at least as those of a virtual
+/// machine.
 pub fn meaningless_because(run: &Run) -> Option<&'static str> {
     match run.lab.as_ref()?.clock {
         LabClock::RealtimeEmulated => {
@@ -35,7 +36,7 @@ pub fn short_hash(hash: &str) -> String {
     hash.chars().take(HASH_DIGITS).collect()
 }
 
-/// What the numbers of a run in the lab depend on, by name; hashes are shortened.
+/// The parts of the lab that the numbers of a run depend on, as names and values; hashes are shortened.
 ///
 /// The kernel's command line and release are not included: they are among the facts of every run.
 pub fn parts(lab: &Lab) -> Vec<(String, String)> {
@@ -48,21 +49,22 @@ pub fn parts(lab: &Lab) -> Vec<(String, String)> {
         named("initramfs", short_hash(&lab.initramfs_sha256)),
         named("tardy", short_hash(&lab.tardy_sha256)),
     ];
-    // The package's name has the release in it, which is among the facts.
+    // Only the version of the package: its name contains the kernel's release, which is among the facts.
     let version = |package: &String| package.rsplit('=').next().unwrap_or_default().to_owned();
     parts.extend(lab.kernel.package.iter().map(|package| named("package version", version(package))));
     parts.extend(lab.device_tree_sha256.iter().map(|hash| named("device tree", short_hash(hash))));
     parts
 }
 
-/// The emulator's arguments that `lab` has and `other` lacks. The kernel's command line is compared elsewhere.
+/// The emulator's arguments in `lab` that are not in `other`, without the kernel's command line; `None` if there are
+/// none.
 pub fn arguments_of_its_own(lab: &Lab, other: &Lab) -> Option<String> {
     let theirs = options(other);
     let own: Vec<String> = options(lab).into_iter().filter(|option| !theirs.contains(option)).collect();
     (!own.is_empty()).then(|| own.join(" "))
 }
 
-/// Arguments with their values: `-m 512`.
+/// The emulator's arguments, each with its value: `-m 512`. The kernel's command line is left out.
 fn options(lab: &Lab) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for word in &lab.arguments {

@@ -1,4 +1,4 @@
-//! How many wake-ups were later than a limit: exactly if the threshold was declared, else to the width of a bin.
+//! Counts wake-ups later than a limit: exactly if the limit was a threshold of the run, else to the width of a bin.
 
 use serde::Serialize;
 use tardy_record::{Histogram, Knowable, Series};
@@ -6,27 +6,27 @@ use tardy_record::{Histogram, Knowable, Series};
 use crate::dependence;
 use crate::name::Readings;
 
-/// Wake-ups later than a limit.
+/// The count of wake-ups later than a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Late {
-    /// How many for certain.
+    /// The number of wake-ups that were certainly late.
     pub at_least: u64,
-    /// How many at most: those in the bin that straddles the limit may be late.
+    /// The number of wake-ups that may have been late: those in the bin that straddles the limit are included.
     pub at_most: u64,
-    /// Of how many, missed periods included where they are known.
+    /// The number of all wake-ups, including missed periods if they are known.
     pub of: u64,
     /// Dispersion of the counts per block; `None` if it is not known.
     pub dispersion: Option<f64>,
 }
 
-/// Counts the values of `series` above `limit_ns`. An unanswered edge may have been too late for any limit.
+/// Counts the values of `series` above `limit_ns`. An unanswered edge counts as possibly late for every limit.
 pub fn beyond(series: &Series, limit_ns: u64) -> Late {
     let late = of_recorded(series, limit_ns);
     let unanswered = unanswered(series);
     Late { at_most: late.at_most.saturating_add(unanswered), of: late.of.saturating_add(unanswered), ..late }
 }
 
-/// Edges without a known answer.
+/// The number of edges without a known answer.
 pub fn unanswered(series: &Series) -> u64 {
     let is_reaction = Readings::of(series) == Readings::Reactions;
     let known = |count: Knowable<u64>| count.get().unwrap_or(0);
@@ -47,8 +47,8 @@ fn of_recorded(series: &Series, limit_ns: u64) -> Late {
     Late { at_least, at_most, of, dispersion: None }
 }
 
-/// How many values of `histogram` lie above `limit_ns`, at least and at most. The exact maximum decides the topmost
-/// bin.
+/// The least and the largest possible number of values of `histogram` above `limit_ns`. The exact maximum decides about
+/// the topmost bin.
 pub fn in_histogram(histogram: &Histogram, limit_ns: i64, max_ns: Option<i64>) -> (u64, u64) {
     let certain = histogram.count_from(limit_ns.saturating_add(1));
     if max_ns.is_some_and(|max| max <= limit_ns) {

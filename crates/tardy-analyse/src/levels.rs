@@ -1,4 +1,4 @@
-//! Levels next to each other: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
+//! The latency at each level: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -11,15 +11,15 @@ use crate::row::{self, Row};
 /// The levels of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Levels {
-    /// A row for each load, source and level, lowest level first. All CPUs and rounds.
+    /// A row for each load, source and level over all CPUs and rounds, the lowest level first.
     pub rows: Vec<LevelRow>,
-    /// What the events themselves cost, for each load.
+    /// The cost of recording the events, for each load.
     pub events_cost: Vec<EventsCost>,
-    /// How far the sources agree, for each load and level that both have.
+    /// The difference between the sources, for each load and level that both have.
     pub agreement: Vec<Agreement>,
 }
 
-/// One level as one source shows it.
+/// One level, measured by one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LevelRow {
     /// The loads.
@@ -30,11 +30,11 @@ pub struct LevelRow {
     pub level: Level,
     /// Its numbers.
     pub row: Row,
-    /// Events that the kernel's buffers lost.
+    /// The number of events that the kernel's buffers lost.
     pub lost_events: u64,
 }
 
-/// The cost of the events: how much later the same thread woke at the median while they were recorded, in ns.
+/// The cost of recording events: the difference of the thread's median latency with and without recording, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventsCost {
     /// The loads.
@@ -43,24 +43,25 @@ pub struct EventsCost {
     pub plain_ns: i64,
     /// The median with them.
     pub traced_ns: i64,
-    /// Their difference; negative if chance was larger than the cost.
+    /// The median with events less the median without; negative if random variation exceeds the cost.
     pub cost_ns: i64,
 }
 
-/// The medians of one level from both sources, in ns.
+/// The difference between both sources at one level.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// The loads.
     pub loads: Vec<LoadSpec>,
     /// The level.
     pub level: Level,
-    /// timerlat's median less the events'.
+    /// timerlat's median less the events' median, in ns.
     pub timerlat_less_events_ns: i64,
-    /// Whether that is no more than the events' own cost; `None` if the cost is unknown, or below chance.
+    /// Whether the difference is at most the cost of recording the events; `None` if the cost is unknown, or not
+    /// positive.
     pub within_events_cost: Option<bool>,
 }
 
-/// The levels of `run`; `None` if it traced none.
+/// The levels of `run`; `None` if no level was traced.
 pub fn of(run: &Run) -> Option<Levels> {
     let mut groups: Vec<(Key<'_>, Vec<&Series>)> = Vec::new();
     for series in &run.series {
@@ -90,7 +91,7 @@ fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
     let plan = run.plan.phases.get(series.phase)?;
     let source = match (&plan.probe, series.trace()) {
         (_, Some(trace)) => trace.source,
-        // The thread whose events were recorded is the highest of their levels.
+        // The untraced series of a kernel probe is the thread itself, the highest level of the events.
         (ProbePlan::Kernel(_), None) => TraceSource::Events,
         (ProbePlan::Foreign(foreign), None) if foreign.is_co_kernels() => TraceSource::CoKernel,
         _ => return None,
@@ -99,7 +100,7 @@ fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
 }
 
 fn level_row((loads, source, level): Key<'_>, series: &[&Series]) -> Option<LevelRow> {
-    // Every series of a phase has the same count.
+    // All series of a phase have the same count of lost events.
     let mut lost: Vec<(usize, u64)> =
         series.iter().filter_map(|one| Some((one.phase, one.trace()?.lost_events))).collect();
     lost.dedup_by_key(|(phase, _)| *phase);

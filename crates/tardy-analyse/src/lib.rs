@@ -1,8 +1,8 @@
-//! What a run's numbers mean.
+//! Analyses runs: quantiles, verdicts, causes, comparisons.
 //!
-//! Everything here is a function of runs and options: no I/O, no clock, no text for people. Present puts the
-//! results into words; `--json` prints them as they are. The statistics, their sources and their assumptions are in
-//! `docs/statistics.md`.
+//! All functions depend only on runs and options; they do no I/O and read no clock. The crate tardy-present formats the
+//! results as text, and `--json` prints them unchanged. `docs/statistics.md` describes the statistics, their sources
+//! and their assumptions.
 
 pub mod binomial;
 pub mod captures;

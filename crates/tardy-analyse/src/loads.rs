@@ -1,10 +1,10 @@
-//! What the loads did, in one figure each.
+//! The work of the loads, in one figure each.
 
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::load::LoadPart;
 
-/// What one load did.
+/// The work of one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadFindings {
     /// As given on the command line.
@@ -19,22 +19,22 @@ pub struct LoadFindings {
     pub remarks: Vec<String>,
 }
 
-/// What one part of a load did.
+/// The work of one part of a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartFindings {
     /// Its name.
     pub name: String,
-    /// What is counted; empty if nothing can be.
+    /// The unit of work, such as `messages`; empty if the work cannot be counted.
     pub unit: String,
     /// The amount from its first reading to its last.
     pub done: u64,
     /// The same per second; `None` if its readings span no time.
     pub per_second: Option<f64>,
-    /// How often it ended unexpectedly.
+    /// The number of times that it ended unexpectedly.
     pub deaths: usize,
 }
 
-/// What the loads of `run` did.
+/// The work of the loads of `run`.
 pub fn of(run: &Run) -> Vec<LoadFindings> {
     let load = |load: &tardy_record::load::LoadResult| LoadFindings {
         spec: load.spec.clone(),

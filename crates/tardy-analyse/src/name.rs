@@ -12,19 +12,19 @@ pub fn of(series: &Series) -> String {
     }
 }
 
-/// Whether `series` is of a timer thread that was not pinned to a CPU.
+/// Whether `series` is from a timer thread that was not pinned to a CPU.
 pub fn is_unpinned(series: &Series) -> bool {
     series.timer().is_some_and(|timer| !timer.pinned)
 }
 
-/// What is counted in a series.
+/// The kind of readings that are counted in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readings {
     /// Wake-ups of threads.
     #[default]
     WakeUps,
-    /// Periods of a kernel tracer, which measures how much of each was taken away.
+    /// Periods of a kernel tracer, which measures the noise in each period.
     Periods,
     /// Frames through a switch.
     Frames,
@@ -36,7 +36,7 @@ pub enum Readings {
     Intervals,
     /// Toggles of a pin that is driven high and low.
     Toggles,
-    /// Samples of another tool that looks for noise.
+    /// Samples of another tool that measures noise.
     Samples,
 }
 
@@ -64,7 +64,7 @@ impl Readings {
         first.map_or(Self::default(), Self::of)
     }
 
-    /// Whether both can be drawn on the same axis. Lengths of gaps and of toggles share one only with their own kind.
+    /// Whether both can be drawn on the same axis. Gaps and toggles share an axis only with their own kind.
     pub fn shares_axis_with(self, other: Self) -> bool {
         let is_latency = |readings| !matches!(readings, Self::Gaps | Self::Toggles);
         self == other || is_latency(self) && is_latency(other)
@@ -132,7 +132,7 @@ pub fn with_ids(names: Vec<String>, runs: &[&Run]) -> Vec<String> {
     names.iter().zip(runs).map(with_id).collect()
 }
 
-/// A kernel as requested, without directories, which are those of the machine that ran the lab.
+/// The kernel as requested, without directories, which are specific to the machine that ran the lab.
 fn of_kernel(spec: &str) -> String {
     let is_path = spec.contains('/') && !spec.starts_with("debian:");
     if !is_path {

@@ -1,7 +1,8 @@
-//! OS noise: how much of the time was taken, by which sources, and their probable causes.
+//! OS noise: the share of the time that was taken from each CPU, the sources, and their probable causes.
 //!
-//! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all gaps at the beginning of the run, some
-//! later windows, and the longest of the whole run. A source's share refers to the stretch that it was found in.
+//! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all gaps at the beginning of the run,
+//! some later windows, and the longest of the whole run. A source's share refers to the set of gaps that it was found
+//! in.
 
 mod cause;
 mod sources;
@@ -20,10 +21,10 @@ pub struct NoisePhase {
     pub phase: usize,
     /// Its label.
     pub label: String,
-    /// Whether a pin driven by a loop stood still, instead of the loop alone.
+    /// Whether the gaps are those of a pin that a loop drives, instead of a loop that reads a counter.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_pin: bool,
-    /// Each CPU.
+    /// The noise of each CPU.
     pub cpus: Vec<CpuNoise>,
 }
 
@@ -44,16 +45,16 @@ pub struct CpuNoise {
     pub gaps_per_second: f64,
     /// The longest gap, in ns; `None` if there was none.
     pub longest_ns: Option<u64>,
-    /// When it was, in ns from the start of the run.
+    /// The time of the longest gap, in ns from the start of the run.
     pub longest_at_ns: Option<u64>,
-    /// Shorter gaps did not count, in ns.
+    /// The least length of a gap that counts, in ns.
     pub threshold_ns: u64,
     /// Mean duration of an iteration of the loop, in ns.
     pub loop_ns: Option<f64>,
-    /// The share of the time in which gaps were recorded and none could be seen.
+    /// The share of the time in which the loop recorded gaps and could not detect others.
     pub blind_share: f64,
-    /// The difference of the counter's rate over the run from that before it, in parts per million; `None` if it was
-    /// measured only once.
+    /// The counter's rate before the run relative to that over the run, as a difference in parts per million; `None` if
+    /// it was measured only once.
     pub rate_error_ppm: Option<f64>,
     /// Periodic sources, the largest share first.
     pub sources: Vec<Source>,

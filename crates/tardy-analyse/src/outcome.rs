@@ -1,8 +1,7 @@
-//! The outcomes of a run, one for each thing that it measured: a wake method under a load at a level, all CPUs and rounds
-//! together.
+//! The outcomes of a run: one for each wake method, load and level, over all CPUs and rounds.
 //!
-//! This is finer than [`crate::wakes`] and [`crate::levels`]: a published result is compared with exactly one experiment,
-//! and a summary of many runs has no room for several tables.
+//! Outcomes are finer than the rows of [`crate::wakes`] and [`crate::levels`], because a published result is compared
+//! with exactly one experiment, and the summary of many runs is a single table.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -15,23 +14,24 @@ use tardy_record::{Knowable, Run, Series};
 use crate::quantile;
 use crate::row::{self, Row};
 
-/// One thing that a run measured, with its numbers.
+/// One outcome of a run, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// What distinguishes it from the run's others, such as `nanosleep, doload`; the wake method if it is the only one.
+    /// What distinguishes it from the run's other outcomes, such as `nanosleep, doload`; the wake method if it is the
+    /// only one.
     pub label: String,
     /// What was measured.
     #[serde(flatten)]
     pub key: Key,
     /// Indices of its series.
     pub series: Vec<usize>,
-    /// Time from one deadline to the next, in ns, ascending: one for each distinct one.
+    /// The distinct intervals between deadlines, in ns, ascending.
     pub intervals_ns: Vec<u64>,
-    /// How long it was measured, in ns, all rounds.
+    /// The measured time of all rounds, in ns.
     pub measured_ns: u64,
-    /// Readings of one CPU, all rounds; the fewest if CPUs differ.
+    /// The number of readings of one CPU in all rounds; the lowest if CPUs differ.
     pub recorded_per_cpu: u64,
-    /// All CPUs and rounds.
+    /// The numbers of all CPUs and rounds.
     pub row: Row,
 }
 
@@ -40,30 +40,30 @@ pub struct Outcome {
 pub struct Key {
     /// The loads, as given on the command line.
     pub loads: Vec<LoadSpec>,
-    /// How the thread waited; `None` if none waited for a timer, or if it is unknown.
+    /// The wake method; `None` if no thread waited for a timer, or if the method is unknown.
     pub wake: Option<Wake>,
-    /// Whether it waited for a timer in an unknown way: another tool's file may not state it.
+    /// Whether a thread waited for a timer by an unknown method, which is possible in files of other tools.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wake_unknown: bool,
     /// The probe.
     pub probe: ProbeKind,
     /// The source of the trace; `None` for an untraced thread.
     pub source: Option<TraceSource>,
-    /// How the thread was notified of edges; `None` if it answered none.
+    /// How the thread was notified of edges; `None` if it answered no edges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
-    /// Whether a logic analyser captured it, which knows no thread.
+    /// Whether a logic analyser captured it, so that no thread is known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
-    /// From one edge to the next, in ns, of a pin that is driven high and low; `None` for all else.
+    /// The interval between edges of a pin that is driven high and low, in ns; `None` for other measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
-    /// At which level.
+    /// The level.
     pub level: Level,
 }
 
 impl Key {
-    /// Whether it is of answers on a pin.
+    /// Whether it measured answers on a pin.
     pub fn is_of_reactions(&self) -> bool {
         self.answer_by.is_some() || self.captured
     }
@@ -79,7 +79,7 @@ pub fn of(run: &Run) -> Vec<Outcome> {
             None => groups.push((key, vec![index])),
         }
     }
-    // The levels of one experiment follow each other; experiments stay in their order.
+    // The levels of an experiment are adjacent; experiments stay in their order.
     let experiments: Vec<(Vec<LoadSpec>, ProbeKind)> =
         groups.iter().map(|(key, _)| (key.loads.clone(), key.probe)).collect();
     groups.sort_by_key(|(key, members)| {
@@ -100,11 +100,11 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         return None;
     }
     let reaction = series.reaction();
-    // Without the time of the edge the whole span is unknown.
+    // Without the time of the edge, the whole span is unknown.
     if reaction.is_some_and(|reaction| reaction.from == Point::Running) {
         return None;
     }
-    // On the wire, what an oscilloscope shows; inside, the whole span.
+    // Of the spans on the wire, only the one that an oscilloscope shows; of those inside, only the whole span.
     if reaction.is_some_and(|reaction| reaction.beside && reaction.from != Point::Due) {
         return None;
     }
@@ -115,7 +115,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         (ProbePlan::Foreign(foreign), None) if foreign.is_co_kernels() => Some(TraceSource::CoKernel),
         _ => None,
     };
-    // timerlat wakes its own thread in its own way.
+    // timerlat's thread does not use tardy's wake method.
     let wake = if source == Some(TraceSource::Timerlat) { None } else { waited(&plan.probe) };
     Some(Key {
         loads: plan.loads.clone(),
@@ -133,7 +133,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     })
 }
 
-/// How the thread of `probe` waited for its timer; `None` if it waited for none.
+/// The wake method of the thread of `probe`; `None` if the thread does not wait for a timer.
 fn waited(probe: &ProbePlan) -> Option<Knowable<Wake>> {
     match probe {
         ProbePlan::Foreign(foreign) => foreign.wake,
@@ -171,7 +171,8 @@ fn interval_ns(series: &Series) -> Option<u64> {
         .or_else(|| series.foreign().and_then(|foreign| foreign.interval_ns.get()))
 }
 
-/// What distinguishes `keys`: those of level, source, wake method and loads that are not nevertheless.
+/// A label for each of `keys`, of those parts that differ between them: level, source, wake method, interval between
+/// edges, answer method and loads. If no part differs, the label is the wake method or the level.
 pub fn labels(keys: &[&Key]) -> Vec<String> {
     let differ = |part: &dyn Fn(&Key) -> String| keys.iter().any(|key| part(key) != part(keys[0]));
     let loads = |key: &Key| under(&key.loads);

@@ -1,8 +1,8 @@
-//! Which phases and series of two runs belong together, and which of them can be compared at all.
+//! Matches the phases and series of two runs, and decides whether they can be compared.
 //!
-//! Runs of one recipe have the same names for the same things. Other tools' files do not: what one calls `cpu 0` is
-//! `thread 0` to another, and a capture names its phases after channels. If names do not pair, the rest is paired
-//! as far as it is unambiguous, with a note.
+//! Runs of one recipe use the same names for the same things. Files of other tools do not: `cpu 0` in one file is
+//! `thread 0` in another, and a capture names its phases after channels. Phases and series without a namesake are
+//! paired if the pair is unambiguous, with a note.
 
 use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Level, Quantity};
@@ -10,19 +10,20 @@ use tardy_record::{Run, Series};
 
 use crate::name::Readings;
 
-/// The phases of two runs that belong together.
+/// The matching phases of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paired {
     /// Indices into the phases of the base and of the candidate, in the base's order.
     pub(crate) phases: Vec<(usize, usize)>,
-    /// What was paired under different names, and why.
+    /// Notes on pairs with different names, with the reason.
     pub(crate) notes: Vec<String>,
     /// Whether the user named the phases, so that all others are left out on purpose.
     pub(crate) asked: bool,
 }
 
-/// Pairs the phases: the only ones; else those with the same wake method, loads and round, in order; then by their labels;
-/// then a remaining phase with the only one of the other run that counts the same at the same level.
+/// Pairs the phases. If both runs have a single phase, these two are paired. Else phases are paired by wake method,
+/// loads and round, in order; then by their labels; then a remaining phase with the only one of the other run that
+/// counts the same at the same level.
 pub(crate) fn phases(base: &Run, candidate: &Run) -> Paired {
     let mut paired = Paired::default();
     if let ([one], [other]) = (&base.phases[..], &candidate.phases[..]) {
@@ -77,14 +78,14 @@ fn one_asked(base: &Run, candidate: &Run, pair: &str) -> Result<(usize, usize), 
         pair.match_indices('=').map(|(at, _)| (&pair[..at], &pair[at + 1..])).collect();
     if splits.is_empty() {
         return Err(format!(
-            "'{pair}': give two phases, BASE=CANDIDATE, each by its name or its number from 1"
+            "'{pair}' is not a pair of phases: expected BASE=CANDIDATE, each a name or a number from 1"
         ));
     }
     // A name may contain an equals sign.
     let found = splits.iter().find_map(|(a, b)| Some((named(base, a)?, named(candidate, b)?)));
     found.ok_or_else(|| {
         let (ours, theirs) = (all_of(base), all_of(candidate));
-        format!("'{pair}' names no phase of each: the base has {ours}; the candidate has {theirs}")
+        format!("'{pair}' does not name a phase of each run: the base has {ours}; the candidate has {theirs}")
     })
 }
 
@@ -138,7 +139,7 @@ impl Paired {
     }
 }
 
-/// The level of a phase: that of its first own series.
+/// The level of a phase, which is that of its first own series.
 fn level(run: &Run, phase: usize) -> Option<Level> {
     run.own_series().find(|series| series.phase == phase).map(|series| series.level)
 }
@@ -148,7 +149,7 @@ fn same_plan(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
     match (base.plan.phases.get(phase), candidate.plan.phases.get(other)) {
         (Some(a), Some(b)) => {
             let wake = |plan: &PhasePlan| plan.probe.timer().map(|timer| timer.wake);
-            // The levels of another tool are phases of one plan; nothing else distinguishes them.
+            // The levels in a file of another tool are phases of one plan, which only their labels distinguish.
             let foreign = a.probe.foreign().is_some();
             (a.probe.name(), wake(a), &a.loads, a.round) == (b.probe.name(), wake(b), &b.loads, b.round)
                 && (!foreign || labels.0 == labels.1)
@@ -157,14 +158,14 @@ fn same_plan(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
     }
 }
 
-/// Why two phases with readings are not comparable: they count different things.
+/// The reason why two phases with readings are not comparable, because they count different things; `None` if they are.
 pub(crate) fn why_not(base: &Run, phase: usize, candidate: &Run, other: usize) -> Option<String> {
     let (ours, theirs) = (series_of(base, phase), series_of(candidate, other));
     let none_alike = !ours.iter().any(|one| theirs.iter().any(|their| alike(one, their)));
     let (first, second) = (ours.first()?, theirs.first()?);
     none_alike.then(|| {
         format!(
-            "'{}' of the base is of {}, and '{}' of the candidate of {}: they count different things",
+            "'{}' of the base has {}, and '{}' of the candidate has {}: they count different things",
             base.phases[phase].label,
             Readings::of(first).name(),
             candidate.phases[other].label,
@@ -187,7 +188,7 @@ pub(crate) fn alike(one: &Series, other: &Series) -> bool {
             && ![readings.0, readings.1].contains(&Readings::Gaps)
 }
 
-/// The series of two phases that belong together: by their labels; if no labels agree, the only ones.
+/// The matching series of two phases, by label; if no labels agree and both have a single series, these two.
 pub(crate) fn series<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> Vec<(&'a Series, &'b Series)> {
     let same = |one: &&'a Series| {
         let found = theirs.iter().find(|other| other.label == one.label && alike(one, other))?;

@@ -1,14 +1,15 @@
-//! Periodic sources among events, such as the gaps of a noise probe: fundamentals, not harmonics, several at once.
+//! Finds periodic sources among events, such as the gaps of a noise probe. It finds the fundamental of each of several
+//! sources.
 //!
-//! An event is a moment. Of its spectrum (the events binned, the bins transformed) the strongest line above chance is
-//! taken. Narrow pulses make all harmonics strong, and sometimes one of them outranks the fundamental, so the line is
-//! divided down: the period is the one whose comb has the most events on its teeth and almost no tooth without one.
-//! The comb is fitted by least squares, its events are removed, and the search begins again. The statistics are those
-//! of de Jager and Büsching, A&A 517 (2010) L9: the power 2|X|²/N of N events without a period is χ² with two degrees of
-//! freedom, so among `n` frequencies one exceeds 2 ln(n/α) with probability α.
+//! The events are binned by time, and the bins are Fourier-transformed. The search begins with the strongest line above
+//! chance. Narrow pulses make all harmonics strong, and sometimes a harmonic is stronger than the fundamental. The
+//! frequency is therefore divided by whole numbers: the period is the one whose comb has the most events at its teeth
+//! and almost no empty tooth. The comb is fitted by least squares, its events are removed, and the search is repeated.
+//! The statistics are those of de Jager and Büsching, A&A 517 (2010) L9: the power 2|X|²/N of N events without a period
+//! is χ² with two degrees of freedom, so the probability that any of `n` frequencies exceeds 2 ln(n/α) is α.
 //!
-//! Alternative not used: an autocorrelation shows a period as well, but its peaks at multiples are as strong as the first,
-//! and two sources hide each other in it.
+//! Alternative not used: an autocorrelation also shows a period, but its peaks at multiples are as strong as the first,
+//! and two sources mask each other.
 
 mod comb;
 mod spectrum;
@@ -17,22 +18,22 @@ use serde::Serialize;
 
 use comb::Comb;
 
-/// Fewer events than this do not determine a period.
+/// The least number of events that determine a period.
 pub const EVENT_MIN: usize = 30;
-/// At most so many sources are looked for.
+/// The largest number of sources that are searched for.
 const SOURCE_MAX: usize = 8;
-/// The share of teeth that must have an event for a comb to be a source's.
+/// The share of teeth that must have an event for the comb of a source.
 const TEETH_HIT_MIN: f64 = 0.6;
-/// The events on a comb must exceed chance by so many standard deviations.
+/// The number of events at the teeth must exceed chance by this many standard deviations.
 const SIGNIFICANCE_SIGMA: f64 = 8.0;
-/// A line of a source is at most so many times its frequency.
+/// The highest harmonic of a source that is considered.
 const HARMONIC_MAX: u32 = 64;
 
-/// An event on a comb does not belong to its source if it is so many times longer than nine in ten of its events: a stop of
-/// 50 ms that covers a tick of 3 us is not a tick.
+/// An event does not belong to a source if it is more than this many times longer than the 90 % quantile of the lengths
+/// at its comb: a stop of 50 ms that covers a tick of 3 us is not a tick.
 const OWN_LENGTH_MAX: u64 = 8;
 
-/// Something that took the CPU.
+/// An interval in which the CPU was taken away, or a pin stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it began, in ns.
@@ -50,11 +51,11 @@ pub struct Period {
     pub period_error_ns: f64,
     /// Standard deviation of its events about the comb, in ns.
     pub jitter_ns: f64,
-    /// How much the period grows, in parts per million per second, if that exceeds chance.
+    /// The drift of the period in parts per million per second; `None` if it does not exceed chance.
     pub drift_ppm_per_s: Option<f64>,
     /// Number of its events.
     pub events: u64,
-    /// Teeth of the comb with no event, from the first to the last.
+    /// Number of teeth of the comb without an event, from the first to the last with one.
     pub missing: u64,
     /// When its first event was, in ns.
     pub first_ns: u64,
@@ -72,8 +73,8 @@ pub fn find(events: &[Event]) -> Vec<Period> {
     find_with(events, spectrum::BIN_NS)
 }
 
-/// The same for rare events over a long time, such as the longest gaps of a run: all of the time is searched, and periods
-/// shorter than about a hundred-thousandth of it are not found.
+/// The same as [`find`] for rare events over a long time, such as the longest gaps of a run. It searches the whole
+/// time, and does not find periods shorter than about a hundred-thousandth of it.
 pub fn find_slow(events: &[Event]) -> Vec<Period> {
     let span_ns = events.first().zip(events.last()).map_or(0, |(first, last)| last.at_ns - first.at_ns);
     find_with(events, spectrum::slow_bin_ns(span_ns))
@@ -94,7 +95,7 @@ fn find_with(events: &[Event], bin_ns: u64) -> Vec<Period> {
     found
 }
 
-/// The length up to which the events on a comb belong to its source.
+/// The largest length, in ns, of events that belong to the source of a comb.
 fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
     let mut lengths: Vec<u64> =
         events.iter().filter(|event| comb.takes(event.at_ns)).map(|event| event.length_ns).collect();
@@ -102,8 +103,8 @@ fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
     lengths.get(lengths.len() * 9 / 10).map_or(u64::MAX, |usual| usual.saturating_mul(OWN_LENGTH_MAX))
 }
 
-/// Whether so many events on a comb are those of a source, if chance would put `expected` there. Removing the events of a
-/// source leaves holes, which are periodic too, but nothing lies on their teeth.
+/// Whether the number of events `on` a comb is significant, if `expected` would be there by chance. The removed events
+/// of a source leave periodic holes, but the teeth of their comb are empty.
 fn is_significant(on: usize, expected: f64) -> bool {
     let on = on as f64;
     on >= EVENT_MIN as f64 / 2.0
@@ -111,8 +112,8 @@ fn is_significant(on: usize, expected: f64) -> bool {
         && on - expected > SIGNIFICANCE_SIGMA * expected.sqrt()
 }
 
-/// The comb of the strongest line whose comb is above chance. After a source was removed, the strongest lines may be those
-/// of its holes, whose combs are empty.
+/// The comb of the strongest line with a significant comb. After the removal of a source, the strongest lines may be
+/// those of its holes, whose combs are empty.
 fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
     let window = spectrum::window(&times, bin_ns);

@@ -1,9 +1,9 @@
-//! Timers in step with a periodic source of noise: they meet it at the same few phases every time, or never, so their
-//! measurements say nothing about the phases in between.
+//! Timers in step with a periodic source of noise. Their wake-ups meet the source only at a few phases, or never, so
+//! the phases in between are not measured.
 //!
-//! A timer of interval I and a source of period P are in step as p/q if q·I = p·P for small whole p and q: then the wake-ups
-//! fall on q phases of the source, P/q apart. They stay there as long as the difference |q·I − p·P|, which adds up with every
-//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length determines how exactly they must agree.
+//! A timer of interval I and a source of period P are in step if q·I = p·P for small whole numbers p and q. The
+//! wake-ups are then at q phases of the source, P/q apart. If the equation is not exact, the phases shift by |q·I −
+//! p·P| with every q-th wake-up. The timer counts as in step if the total shift in the run is less than P/q.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -12,21 +12,22 @@ use tardy_record::plan::{Plan, ProbePlan, TimerPlan, Wake};
 
 use crate::noise::NoisePhase;
 
-/// Larger whole numbers do not count as small: so many phases are close together.
+/// The largest p and q that are considered: with more phases, the phases are close together.
 const TURNS_MAX: u32 = 10;
-/// A period may be off by so many times its error.
+/// The number of standard errors by which a period may be off.
 const ERRORS: f64 = 3.0;
-/// An interval longer by this factor is in step with nothing for small whole numbers (a tenth of the golden ratio's part).
+/// An interval that is longer by this factor is not in step for small p and q (a tenth of the fractional part of the
+/// golden ratio).
 const OUT_OF_STEP: f64 = 1.0618;
 
 /// A timer in step with periodic sources.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InStep {
-    /// From one deadline to the next, in ns.
+    /// The timer's interval, in ns.
     pub interval_ns: u64,
-    /// What it is in step with.
+    /// The sources that it is in step with.
     pub with: Vec<Source>,
-    /// What to use instead.
+    /// The remedy.
     pub instead: Instead,
 }
 
@@ -37,9 +38,9 @@ pub struct Source {
     pub name: Option<String>,
     /// Its period, in ns.
     pub period_ns: f64,
-    /// So many of its periods …
+    /// The number of its periods (p) that equal …
     pub periods: u32,
-    /// … are so many intervals.
+    /// … this number of intervals (q).
     pub intervals: u32,
 }
 
@@ -59,14 +60,14 @@ struct Periodic {
     name: Option<String>,
     period_ns: f64,
     error_ns: f64,
-    /// Phases closer together than this cover everything: the source's jitter, or how long it takes the CPU.
+    /// The larger of the source's jitter and its gaps, in ns: phases closer together than this leave none out.
     blur_ns: f64,
-    /// The CPU that it was found on; `None` if it is on all.
+    /// The CPU on which it was found; `None` if it is on all CPUs.
     cpu: Option<u32>,
 }
 
-/// What is known before a measurement: the kernel's tick, if its configuration is known. Empty if the plan looks for noise
-/// itself.
+/// The timers of `plan` that are in step with the kernel's tick; empty if the tick is unknown, or if the plan measures
+/// noise, which finds all sources.
 pub fn beforehand(plan: &Plan, facts: &Facts) -> Vec<InStep> {
     if plan.phases.iter().any(|phase| matches!(phase.probe, ProbePlan::Noise(_))) {
         return Vec::new();
@@ -115,7 +116,7 @@ fn among<'a>(timers: impl Iterator<Item = (&'a TimerPlan, u64)>, found: &[Period
     all
 }
 
-/// Adds a source to those of its interval, unless it is known: a source of several CPUs is reported once.
+/// Adds a source to those of its interval, unless it is already known: a source on several CPUs is reported once.
 fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
     let instead = instead(wake, interval_ns, &source);
     let Some(known) = all.iter_mut().find(|known| known.interval_ns == interval_ns) else {
@@ -133,7 +134,7 @@ fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
 }
 
 fn in_step(timer: &TimerPlan, interval_ns: u64, duration_ns: f64, source: &Periodic) -> Option<Source> {
-    // Without a schedule every late wake-up delays all that follow.
+    // Without a schedule, each late wake-up shifts all later ones, so the timer is never in step.
     if !timer.wake.has_schedule() {
         return None;
     }
@@ -150,13 +151,13 @@ fn in_step(timer: &TimerPlan, interval_ns: u64, duration_ns: f64, source: &Perio
     })
 }
 
-/// Small whole numbers of periods and of intervals that stay in step for the whole run.
+/// The smallest p (periods) and q (intervals) that are in step for the whole run.
 fn ratio(interval: f64, duration_ns: f64, source: &Periodic) -> Option<(u32, u32)> {
     let in_step = |periods: u32, intervals: u32| {
         let (p, q) = (f64::from(periods), f64::from(intervals));
         let apart = (q * interval - p * source.period_ns).abs();
         let slip = (apart - ERRORS * p * source.error_ns).max(0.0);
-        // At most a tenth of the distance to the next ratio.
+        // Not closer to another ratio: the difference is below a tenth of the period and of the interval.
         let close = apart < 0.1 * source.period_ns.min(interval);
         close && slip * (duration_ns / (q * interval)) < source.period_ns / q
     };
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(with(&plain(333_000), minute, usb()), None);
     }
 
-    /// 20 ppm off at 125 us: a phase of 125 us is crossed in 6.25 s.
+    /// With an error of 20 ppm, the phase shifts by a period of 125 us in 6.25 s.
     #[test]
     fn a_longer_run_resolves_a_smaller_difference() {
         let plain = timer(Wake::ClockNanosleep, 1_000_000, 0);

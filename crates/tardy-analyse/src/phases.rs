@@ -1,4 +1,4 @@
-//! What each phase of a run measured: a row for each series, and one for all of them.
+//! The results of each phase of a run: a row for each series, and one for all series together.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -18,24 +18,24 @@ pub struct PhaseFindings {
     pub label: String,
     /// The probe; `None` if the run has no plan for the phase.
     pub probe: Option<ProbeKind>,
-    /// What its numbers are.
+    /// The measured quantity.
     pub quantity: Quantity,
-    /// What is counted.
+    /// The kind of readings that are counted.
     pub readings: Readings,
     /// The time between two readings in ns, the longest of all threads; `None` if readings have no period, or it is
     /// unknown.
     pub period_ns: Option<u64>,
-    /// How its threads waited; `None` if none of them waited for a timer.
+    /// The wake method of its threads; `None` if none of them waited for a timer.
     pub wake: Option<Wake>,
     /// The loads during the phase, as given on the command line.
     pub loads: Vec<LoadSpec>,
-    /// How long it counted, in ns: the longest of its series; `None` if none has counted yet.
+    /// The measured time in ns, that of the longest series; `None` if nothing was measured yet.
     pub measured_ns: Option<u64>,
     /// A row for each series.
     pub rows: Vec<Row>,
     /// All series together; `None` if their bins do not fit each other, or if they count different things.
     pub all: Option<Row>,
-    /// Indices of its series. Series of lower levels of the same cycles are not in it.
+    /// Indices of its series, without those of lower levels of the same cycles.
     pub series: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Several series as if they were one: all CPUs of a phase, all rounds of a wake method.
+//! Pools several series, such as all CPUs of a phase or all rounds of a wake method.
 
 use serde::Serialize;
 use tardy_record::histogram::HistogramError;
@@ -8,14 +8,14 @@ use tardy_record::{Histogram, Knowable, Series};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quoted {
-    /// The one with missed periods filled in.
+    /// The corrected histogram, which counts missed periods as late wake-ups.
     Corrected,
-    /// The measured one: there is no schedule, or it is unknown.
+    /// The measured histogram, since there is no schedule or it is unknown.
     Measured,
 }
 
 impl Quoted {
-    /// Which one `series` is quoted from.
+    /// The histogram that `series` is quoted from.
     pub fn of(series: &Series) -> Self {
         if series.corrected.is_some() { Self::Corrected } else { Self::Measured }
     }
@@ -40,7 +40,7 @@ pub struct Pool {
     pub min_ns: Option<i64>,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
-    /// When the highest was seen.
+    /// The time of the highest value, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
     /// Mean of the quoted values.
     pub mean_ns: Option<f64>,
@@ -80,12 +80,12 @@ pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
 }
 
 fn sum_known(series: &[&Series], part: impl Fn(&Series) -> Knowable<u64>) -> Knowable<u64> {
-    // The counts of a hostile file may overflow; then their sum is unknown.
+    // If the counts of a malformed file overflow, their sum is unknown.
     series.iter().try_fold(0u64, |sum, one| sum.checked_add(part(one).get()?)).into()
 }
 
 fn mean(series: &[&Series], quoted: Quoted, count: u64) -> Option<f64> {
-    // For another tool's series only the mean may be known; an empty series has none.
+    // For series of other tools, possibly only the mean is known; an empty series has no mean.
     let sum = |one: &&Series| match (one.sum_ns.get(), quoted) {
         (Some(sum), Quoted::Corrected) => Some(sum as f64 + one.missed_sum_ns as f64),
         (Some(sum), Quoted::Measured) => Some(sum as f64),

@@ -1,9 +1,9 @@
-//! A run next to the published results that it repeats: the figures of both and, circumstance by circumstance, whether they
-//! were measured under the same conditions.
+//! Compares a run with the published results that it repeats: the figures of both, and for each circumstance whether it
+//! was the same.
 //!
-//! The figures are not judged. An article's maximum comes from another board and another duration, and "better than
-//! published" would be a statement about neither kernel. The comparison lists which circumstances are the same, which
-//! differ, and which are unknown.
+//! There is no verdict. An article's maximum is from another board and another duration, so "better than published"
+//! would not be a statement about the kernels. The comparison lists the circumstances that are the same, that differ,
+//! and that are unknown.
 
 mod circumstances;
 mod duration;
@@ -20,7 +20,8 @@ use crate::outcome::{self, Outcome};
 pub use circumstances::{Circumstance, Sameness, Value};
 pub use placement::{Placed, PlacedRow, place, what};
 
-/// A result as an article states it; what it does not state is `None`. All fields as in `data/published.toml`.
+/// A result from an article; `None` for everything that the article does not state. The fields are those of
+/// `data/published.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)] // the names are the file's own, each with its unit, and the file explains them
@@ -67,7 +68,7 @@ pub struct PublishedResult {
 }
 
 impl PublishedResult {
-    /// Its figures.
+    /// The figures of the result.
     pub fn figures(&self) -> Figures {
         Figures {
             min_us: self.min_us,
@@ -85,20 +86,20 @@ impl PublishedResult {
     }
 }
 
-/// A run next to the published results that its recipe repeats.
+/// A run compared with the published results that its recipe repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PublishedMatches {
-    /// Those that it is compared with, in the recipe's order.
+    /// The results that the run is compared with, in the recipe's order.
     pub matches: Vec<Match>,
-    /// Ids of those of the other kind of kernel, to be compared with a run on that.
+    /// Ids of the results from the other kind of kernel, which can only be compared with a run on that kind.
     pub of_the_other_kernel: Vec<String>,
-    /// Unknown ids in the recipe.
+    /// Ids in the recipe that are unknown.
     pub not_known: Vec<String>,
-    /// Why the run is not compared: its numbers may not be used, or mean nothing.
+    /// The reason why the run is not compared: it is invalid or its latencies mean nothing; `None` if it is compared.
     pub withheld_because: Option<String>,
 }
 
-/// A published result, and what corresponds to it here.
+/// A published result, and the corresponding outcomes of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Match {
     /// Its id in `data/published.toml`.
@@ -109,10 +110,10 @@ pub struct Match {
     pub published: Figures,
     /// Remarks by the article or its transcriber.
     pub remarks: Vec<String>,
-    /// What corresponds to it; empty if this run measured nothing comparable. Several if the article does not state which
-    /// of several loads it used.
+    /// The corresponding outcomes; empty if this run measured nothing comparable. There are several if the article does
+    /// not state which of several loads it used.
     pub ours: Vec<Ours>,
-    /// Circumstance by circumstance.
+    /// All circumstances of both.
     pub circumstances: Vec<Circumstance>,
 }
 
@@ -125,13 +126,13 @@ pub struct Figures {
     pub avg_us: Option<f64>,
     /// Highest.
     pub max_us: Option<f64>,
-    /// The highest was at least this; if the article states no more than that.
+    /// A lower bound on the highest, if the article states no more than that.
     pub max_at_least_us: Option<f64>,
     /// Whether the article states the highest as "about", "around" or "almost".
     pub max_is_approximate: bool,
 }
 
-/// What this run has next to a published result, in ns.
+/// The figures of this run that correspond to a published result, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ours {
     /// The label of the outcome.
@@ -151,7 +152,7 @@ pub struct Ours {
     pub max_ns: Option<i64>,
 }
 
-/// `run` next to those of `published` that its plan names; `None` if it names none.
+/// Compares `run` with those of `published` that its plan names; `None` if the plan names none.
 pub fn of(run: &Run, published: &[PublishedResult]) -> Option<PublishedMatches> {
     if run.plan.published.is_empty() {
         return None;
@@ -179,7 +180,8 @@ fn withheld_because(run: &Run) -> Option<String> {
     lab::meaningless_because(run).map(str::to_owned)
 }
 
-/// Whether `result` can be compared with `run`: not if one is known to be of a PREEMPT_RT kernel and the other is not.
+/// Whether `result` can be compared with `run`: no if one is known to be from a PREEMPT_RT kernel and the other from
+/// another kernel.
 pub fn is_of_its_kind(run: &Run, result: &PublishedResult) -> bool {
     match (result.preempt_rt, run.facts.kernel.real_time.get()) {
         (Some(published), Some(ours)) => published == *ours,
@@ -187,7 +189,7 @@ pub fn is_of_its_kind(run: &Run, result: &PublishedResult) -> bool {
     }
 }
 
-/// `run` next to one published result.
+/// Compares `run` with one published result.
 pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
     let outcomes = outcome::of(run);
     let chosen = corresponding(&outcomes, published);
@@ -214,22 +216,22 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
     }
 }
 
-/// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the same one,
-/// else the unknown ones, else all. A wake method that another tool's file does not state may be the same; the table of
-/// circumstances lists it as unknown.
+/// The outcomes with the same probe, wake method and level as `published`. If there are several loads: those with the
+/// same load, else those whose load may be the same, else all. An unknown wake method of another tool's file also
+/// matches; the table of circumstances lists it as unknown.
 fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Vec<(usize, &'a Outcome)> {
     let Some(kind) = Kind::of(published) else { return Vec::new() };
     let mut chosen: Vec<(usize, &Outcome)> =
         outcomes.iter().enumerate().filter(|(_, one)| kind.fits(one)).collect();
-    // Readings of an untraced thread are not disturbed by tracing.
+    // Untraced threads are preferred, since tracing adds latency.
     if chosen.iter().any(|(_, one)| one.key.source.is_none()) {
         chosen.retain(|(_, one)| one.key.source.is_none());
     }
-    // tardy's own thread is preferred to timerlat's: its other levels were measured too.
+    // tardy's own thread is preferred to timerlat's, since its other levels were also measured.
     if chosen.iter().any(|(_, one)| one.key.source == Some(TraceSource::Events)) {
         chosen.retain(|(_, one)| one.key.source == Some(TraceSource::Events));
     }
-    // A reaction on the wire, if it was captured: the articles used an oscilloscope.
+    // Reactions on the wire are preferred, since the articles used an oscilloscope.
     if kind.reaction && chosen.iter().any(|(_, one)| one.key.level == Level::Wire) {
         chosen.retain(|(_, one)| one.key.level == Level::Wire);
     }
@@ -239,7 +241,7 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
     chosen
 }
 
-/// Whether a published result is of a pin that was toggled as fast as possible.
+/// Whether a published result is from a pin that was toggled as fast as possible.
 pub(crate) fn is_fastest_toggle(published: &PublishedResult) -> bool {
     published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
 }
@@ -250,7 +252,7 @@ struct Kind {
     reaction: bool,
     /// A pin that is driven high and low.
     wiggle: bool,
-    /// From one deadline to the next, if that distinguishes results.
+    /// The interval between deadlines, if that distinguishes results.
     interval_ns: Option<u64>,
     wake: Option<Wake>,
     level: Level,
@@ -266,7 +268,7 @@ impl Kind {
             Some("tsn-flow") => {
                 return Some(Self { level: Level::Wire, ..Self::default() });
             }
-            // With an oscilloscope.
+            // The articles measured reactions with an oscilloscope.
             Some("gpio-reaction") => {
                 return Some(Self { reaction: true, level: Level::Wire, ..Self::default() });
             }

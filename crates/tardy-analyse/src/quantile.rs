@@ -1,4 +1,4 @@
-//! Quantiles of histograms, with the bin that they lie in and the ranks that enclose them.
+//! Quantiles of histograms, with the edges of their bins and confidence intervals.
 
 use serde::Serialize;
 use tardy_record::Histogram;
@@ -8,7 +8,7 @@ use crate::binomial;
 /// Confidence of every interval and bound that is quoted.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Which quantile, as a fraction of whole numbers, so that ranks are exact.
+/// The level of a quantile, as a fraction of whole numbers, so that ranks are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Level {
     /// Its name, such as `p99.9`.
@@ -38,7 +38,7 @@ impl Level {
         (u128::from(n) * u128::from(self.numerator)).div_ceil(u128::from(self.denominator)) as u64
     }
 
-    /// How many values are needed for one of them to lie beyond it.
+    /// The least number of values for which at least one is beyond the quantile.
     pub fn least_count(self) -> u64 {
         self.denominator.div_ceil(self.denominator - self.numerator)
     }
@@ -47,23 +47,23 @@ impl Level {
 /// A quantile of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantile {
-    /// Which one.
+    /// The name of its level.
     pub level: &'static str,
     /// Its value; `None` if there are so few values that it would be the maximum.
     pub value: Option<Value>,
-    /// How many values it needs.
+    /// The number of values that it needs.
     pub least_count: u64,
 }
 
-/// Where a quantile lies.
+/// The value of a quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Value {
     /// Lower edge of the bin that holds it, in ns.
     pub lower_ns: i64,
     /// First value beyond that bin; for a bin without an end the first beyond the maximum, if that is known.
     pub upper_ns: i64,
-    /// Whether that bin has no end, like the last bin of a histogram whose range the values exceed: then the quantile is at
-    /// least `lower_ns`.
+    /// Whether that bin has no upper end, as the last bin of a histogram whose range the values exceed: the quantile is
+    /// then at least `lower_ns`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
@@ -75,9 +75,9 @@ pub struct Value {
 }
 
 impl Value {
-    /// The number to print: the bin's highest value, so that the quantile is never too low. A bin of tardy's histograms is
-    /// less than 0.8 % wide. For a bin without an end it is a lower bound, and must be printed as such
-    /// ([`Value::at_least`]).
+    /// The number to print, in ns: the highest value of the bin, so that the quantile is never too low. A bin of
+    /// tardy's histograms is less than 0.8 % wide. For a bin without an upper end it is a lower bound, and must be
+    /// printed as such ([`Value::at_least`]).
     pub fn quoted_ns(&self) -> i64 {
         if self.at_least { self.lower_ns } else { self.upper_ns - 1 }
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_ranks_are_the_interval() {
+    fn the_confidence_interval_has_the_reference_ranks() {
         let values: Vec<i64> = (1..=1000).collect();
         let value = of(&ones(&values), LEVELS[1], None).value.unwrap();
         assert_eq!((value.confidence_lower_ns, value.confidence_upper_ns), (Some(983), Some(998)));

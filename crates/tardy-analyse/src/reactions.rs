@@ -8,7 +8,7 @@ use tardy_record::{Run, Series};
 
 use crate::row::{self, Row};
 
-/// One span in one phase.
+/// The measurements of one span in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reaction {
     /// Index of the phase.
@@ -16,19 +16,19 @@ pub struct Reaction {
     /// How the thread was notified of edges; `None` for a logic analyser, which knows no thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
-    /// Where the span begins.
+    /// The point at which the span begins.
     pub from: Point,
-    /// Where it ends.
+    /// The point at which the span ends.
     pub to: Point,
-    /// Inside, or on the wire.
+    /// Whether it was measured by the thread or on the wire.
     pub level: Level,
     /// Its numbers.
     pub row: Row,
-    /// How far a log of the wire agrees with the thread, edge by edge; `None` if they were not compared.
+    /// The agreement between a log of the wire and the thread, edge by edge; `None` if they were not compared.
     pub agreement: Option<Agreement>,
 }
 
-/// The spans of `run`, phase by phase: on the wire first, then inside, each time the whole span before its parts.
+/// The spans of `run` by phase: first those on the wire, then those inside; a whole span precedes its parts.
 pub fn of(run: &Run) -> Vec<Reaction> {
     let mut all: Vec<Reaction> = run.series.iter().filter_map(of_series).collect();
     all.sort_by_key(|one| (one.phase, std::cmp::Reverse(one.level), one.from, std::cmp::Reverse(one.to)));
@@ -59,20 +59,20 @@ fn of_series(series: &Series) -> Option<Reaction> {
     })
 }
 
-/// All reactions of one phase, from the edge that would trigger an oscilloscope.
+/// The series of one phase that is drawn as on an oscilloscope that is triggered by the edge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overlay {
     /// Index of the series.
     pub series: usize,
-    /// What they begin with.
+    /// The name of the point at which the reactions begin.
     pub from: String,
-    /// What they end with.
+    /// The name of the point at which the reactions end.
     pub to: String,
 }
 
 /// For each phase with reactions, the series that is closest to what an instrument on both pins would show: that of the
-/// wire, else from the write of the stimulus, else from the kernel's time stamp of the edge. Without a time of the edge
-/// there is nothing to trigger on.
+/// wire, else from the write of the stimulus, else from the kernel's time stamp of the edge. Phases without a time of
+/// the edge have none.
 pub fn overlays(run: &Run) -> Vec<Overlay> {
     let nearness = |series: &Series| match (series.reaction(), series.capture()) {
         (Some(reaction), _) => match (reaction.from, reaction.to) {

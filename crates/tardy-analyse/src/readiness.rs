@@ -1,9 +1,10 @@
 //! Whether a machine is ready for real-time work, and what prevents it.
 //!
-//! A pure function of the facts. Each finding states the problem, its effect, its severity, and a remedy: a command for a
-//! root shell, a kernel option, or a boot parameter.
+//! A pure function of the facts. Each finding states the problem, its effect, its severity, and a remedy: a command for
+//! a root shell, a kernel option, or a boot parameter.
 //!
-//! Unknown facts are not findings, with one exception: a kernel that is not known to be PREEMPT_RT does not count as one.
+//! Unknown facts are not findings, with one exception: a kernel that is not known to be PREEMPT_RT does not count as
+//! one.
 
 mod clock;
 mod cpu;
@@ -23,7 +24,7 @@ pub struct Readiness {
     pub ready: bool,
     /// Whether this is a PREEMPT_RT kernel.
     pub real_time: Knowable<bool>,
-    /// The same in a sentence, with the evidence.
+    /// Whether this is a PREEMPT_RT kernel, as a sentence with the evidence.
     pub headline: String,
     /// The findings, the most severe first.
     pub findings: Vec<Finding>,
@@ -53,16 +54,16 @@ pub struct Finding {
 pub enum Severity {
     /// It prevents any real-time guarantee.
     Blocks,
-    /// It makes wake-ups later, or would under some load.
+    /// It delays wake-ups, at least under some loads.
     Hurts,
-    /// Worth knowing, or costs little.
+    /// Information, or a problem with little effect.
     Note,
 }
 
 /// A remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remedy {
-    /// What to do with the text.
+    /// How to apply the text.
     pub kind: RemedyKind,
     /// The command, option or parameter itself.
     pub text: String,
@@ -76,11 +77,11 @@ pub enum RemedyKind {
     Command,
     /// Build the kernel with it.
     KernelOption,
-    /// Put it on the kernel's command line and boot.
+    /// Add it to the kernel's command line and reboot.
     BootParameter,
-    /// Take it off the kernel's command line and boot.
+    /// Remove it from the kernel's command line and reboot.
     RemoveBootParameter,
-    /// Run it in a root shell of the host, not here.
+    /// Run it in a root shell of the host, not of this machine.
     HostCommand,
 }
 
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_not_ready_and_does_not_accuse() {
+    fn a_machine_without_facts_is_not_ready_and_has_one_finding() {
         let readiness = judge(&Facts::default());
         assert!(!readiness.ready);
         assert_eq!(readiness.findings.len(), 1, "{readiness:#?}");
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_rt_blocks_and_is_said_first() {
+    fn a_kernel_without_preempt_rt_is_the_first_finding_and_blocks() {
         let mut facts = ready();
         facts.kernel.real_time = Fact::known(false, "uname -v");
         facts.scheduling.rt_runtime_us = Fact::known(950_000, "/proc");
@@ -218,11 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn throttling_is_the_fair_servers_since_6_12() {
+    fn since_6_12_the_fair_server_is_reported_instead_of_throttling() {
         let mut facts = ready();
         facts.scheduling.rt_runtime_us = Fact::known(950_000, "/proc");
         facts.kernel.config = Fact::known(Default::default(), "/proc/config.gz");
-        assert!(judge(&facts).findings.is_empty(), "without RT_GROUP_SCHED nothing reads it");
+        assert!(judge(&facts).findings.is_empty(), "without RT_GROUP_SCHED the kernel ignores it");
         facts.scheduling.fair_server = Fact::known(
             PerCpu::from_iter([(0, FairServer { runtime_ns: 50_000_000, period_ns: 1_000_000_000 })]),
             "/sys",
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_wake_ups_later_has_its_command() {
+    fn settings_that_delay_wake_ups_are_reported_with_a_remedy() {
         let mut facts = ready();
         facts.cpu.governor =
             Fact::known(PerCpu::from_iter([(0, "performance".into()), (1, "powersave".into())]), "/sys");
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_nothing_owns_is_noted_with_what_was_meant() {
+    fn an_unowned_boot_parameter_is_reported_with_the_intended_one() {
         let mut facts = ready();
         facts.kernel.unowned_parameters = Fact::known(
             vec![UnownedParameter {
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_on_isolated_cpus_contradict() {
+    fn interrupts_on_isolated_cpus_are_reported() {
         let mut facts = ready();
         facts.cpu.online = Fact::known(vec![0, 1, 2, 3], "/sys");
         facts.cpu.isolated = Fact::known("2-3".into(), "/sys");

@@ -1,4 +1,4 @@
-//! Repetitions of the same phase: how much the maximum of one round predicts that of the next.
+//! Repetitions of the same phase: how much the maxima of the rounds differ.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -17,7 +17,7 @@ pub struct Rounds {
     pub maxima_ns: Vec<i64>,
     /// Lowest of the maxima.
     pub lowest_ns: i64,
-    /// Median of the maxima; the mean of the middle two for an even number, rounded down.
+    /// Median of the maxima in ns; for an even number the mean of the middle two, rounded down.
     pub median_ns: i64,
     /// Highest of the maxima.
     pub highest_ns: i64,
@@ -25,7 +25,7 @@ pub struct Rounds {
 
 /// The repeated phases of `run`.
 pub fn of(run: &Run) -> Vec<Rounds> {
-    // The phases of another tool's file are levels of the same cycles.
+    // The phases of an imported file are levels of the same cycles, not rounds.
     if run.is_imported() {
         return Vec::new();
     }

@@ -23,7 +23,7 @@ pub struct Row {
     pub attempted: Knowable<u64>,
     /// Readings that were recorded.
     pub recorded: u64,
-    /// Deadlines that passed during late wake-ups.
+    /// Deadlines that were missed, since they passed during late wake-ups.
     pub missed: Knowable<u64>,
     /// Readings that were taken but not kept.
     pub dropped: Knowable<u64>,
@@ -42,8 +42,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Missed deadlines as a table shows them; `None` if they are unknown, or if there is no schedule, whose zero only means
-    /// that none could be counted.
+    /// Missed deadlines as a table shows them; `None` if they are unknown, or if there is no schedule: a count of 0
+    /// would then be misleading.
     pub fn missed_shown(&self) -> Option<u64> {
         self.missed.get().filter(|missed| *missed > 0 || self.quoted == Quoted::Corrected)
     }

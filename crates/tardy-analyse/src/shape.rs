@@ -1,4 +1,4 @@
-//! How far two distributions are apart, as descriptions without probabilities (statistics.md 3.3).
+//! Distances between two distributions. They are descriptive: there are no p-values (docs/statistics.md, section 3.3).
 
 use serde::Serialize;
 use tardy_record::Histogram;
@@ -8,11 +8,11 @@ use tardy_record::Histogram;
 pub struct Shape {
     /// Kolmogorov–Smirnov distance: the largest difference of the two distribution functions at a bin's edge.
     pub kolmogorov_smirnov: f64,
-    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle; `None` if
-    /// some lie in a bin without an end.
+    /// Wasserstein distance ∫|F−G|, in ns: the average shift of values, from bin middle to bin middle; `None` if some
+    /// values are in a bin without an upper end.
     pub wasserstein_ns: Option<f64>,
-    /// P(B > A) + ½ P(B = A) (Vargha–Delaney): how often a wake-up of the second is the later one of a pair; ½ means
-    /// no difference.
+    /// P(B > A) + ½ P(B = A) (Vargha–Delaney): the probability that a random wake-up of the second is later than one of
+    /// the first; ½ means no difference.
     pub later: f64,
 }
 
@@ -21,7 +21,7 @@ pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
     if a.has_no_distribution() || b.has_no_distribution() {
         return None;
     }
-    // Histograms with an end are compared up to the lower end.
+    // If histograms have an end, values beyond the lower end are compared as one bin.
     let ends = [a, b].map(|one| one.bins().last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns));
     match ends.into_iter().flatten().min() {
         Some(end_ns) => between_bins(&a.open_from(end_ns), &b.open_from(end_ns)),

@@ -1,9 +1,10 @@
-//! Wilcoxon's signed-rank test of paired differences, computed exactly, and the corresponding shift.
+//! Wilcoxon's signed-rank test of paired differences, computed exactly, and the corresponding estimate of the shift.
 //!
-//! If a change has no effect, every difference is equally likely to have either sign. Given the sizes of the differences,
-//! each of the 2^n assignments of signs is equally probable, and counting those whose sum of ranks is at least as extreme
-//! gives the p-value without an assumption about the distribution. Differences of 0 are left out (Wilcoxon 1945); equal
-//! sizes share their mean rank, and counting uses those ranks, so the test is exact with ties too.
+//! If a change has no effect, every difference is equally likely to have either sign. Given the sizes of the
+//! differences, each of the 2^n assignments of signs is equally probable, and counting those whose sum of ranks is at
+//! least as extreme gives the p-value without an assumption about the distribution. Differences of 0 are left out
+//! (Wilcoxon 1945); equal sizes share their mean rank, and counting uses those ranks, so the test is exact with ties
+//! too.
 //!
 //! A t-test is not suitable: maxima are not normally distributed, and a single stalled round would decide it.
 
@@ -16,12 +17,12 @@ pub struct SignedRank {
     pub p: f64,
 }
 
-/// The least number of differences that can reach a p-value of `alpha`: all of one sign have 2^(1−n).
+/// The least number of differences that can reach a p-value of `alpha`: n differences of the same sign have 2^(1−n).
 pub fn least_count(alpha: f64) -> usize {
     (1..=1000u16).find(|n| 2f64.powi(1 - i32::from(*n)) <= alpha).map_or(1000, usize::from)
 }
 
-/// Tests whether `differences` lie around 0. NaNs are left out.
+/// Tests whether `differences` are symmetric about 0. NaNs are left out.
 pub fn test(differences: &[f64]) -> SignedRank {
     let mut sizes: Vec<(f64, bool)> = differences
         .iter()
@@ -65,8 +66,9 @@ fn distribution(ranks: &[usize]) -> Vec<f64> {
     probabilities
 }
 
-/// The shift of the differences: the median of all means of two (Hodges and Lehmann 1963), and the interval of shifts that
-/// the test would not reject at 1 − `confidence`. No interval if there are too few differences.
+/// The shift of the differences: the median of all pairwise means (Hodges and Lehmann 1963), and the interval of shifts
+/// that the test would not reject at 1 − `confidence`; no interval if there are too few differences. `None` without
+/// differences.
 pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, f64)>)> {
     let values: Vec<f64> = differences.iter().copied().filter(|value| value.is_finite()).collect();
     let mut means: Vec<f64> = (0..values.len())
@@ -80,7 +82,7 @@ pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, 
         count if count % 2 == 1 => means[middle],
         _ => f64::midpoint(means[middle - 1], means[middle]),
     };
-    // How many means may lie beyond an end: the highest sum of ranks that is improbable enough.
+    // The number of means beyond an end of the interval: the highest sum of ranks that is improbable enough.
     let ranks: Vec<usize> = (1..=values.len()).collect();
     let mut cumulated = 0.0;
     let allowed = distribution(&ranks)
@@ -94,8 +96,8 @@ pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, 
     Some((median, interval))
 }
 
-/// Corrects p-values for `of` tests, of which these are some (Holm 1979): the probability that any change without an effect
-/// is reported stays below the level, whatever the dependence between tests.
+/// Corrects p-values for `of` tests, which may be more than are given (Holm 1979). The probability that any change
+/// without an effect is reported then stays below the level, even if the tests depend on each other.
 pub fn holm(p_values: &[f64], of: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -124,7 +126,7 @@ mod tests {
         near(test(&[]).p, 1.0);
         near(test(&[1.0]).p, 1.0);
         near(test(&[1.0, 2.0, 3.0, 4.0, 5.0]).p, 2.0 / 32.0);
-        // The only assignments as extreme: all above, and all but the rank 1.
+        // The assignments that are as extreme: all above 0, and all except rank 1; and both mirrored.
         near(test(&[-1.0, 2.0, 3.0, 4.0, 5.0]).p, 4.0 / 32.0);
         // Ties: ranks 1.5, 1.5, 3; sums 6, 4.5 (twice), 3 (twice) and so on. At least 4.5: 3 of 8.
         near(test(&[1.0, -1.0, 2.0]).p, 2.0 * 3.0 / 8.0);
@@ -163,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sign_decides_nothing(values in prop::collection::vec(-1e3..1e3_f64, 1..30)) {
+        fn the_p_value_does_not_depend_on_the_sign(values in prop::collection::vec(-1e3..1e3_f64, 1..30)) {
             let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
             let (one, other) = (test(&values), test(&mirrored));
             prop_assert!((one.p - other.p).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! Stops that the kernel imposes on a spinning real-time thread, which are then all that is measured.
+//! Real-time throttling and the fair server: they stop a spinning real-time thread, and these stops dominate its
+//! maxima.
 
 use serde::Serialize;
 use tardy_record::plan::Wake;
@@ -6,14 +7,14 @@ use tardy_record::{Run, Series};
 
 use crate::readiness;
 
-/// A rule of the kernel, as it shows in a spinning thread's latencies.
+/// A rule of the kernel that stops spinning real-time threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stops {
-    /// Which rule.
+    /// The rule.
     pub by: StoppedBy,
-    /// How long it stops the thread, in ns…
+    /// How long it stops the thread in each period, in ns.
     pub stop_ns: u64,
-    /// …out of this time, in ns.
+    /// The period, in ns.
     pub period_ns: u64,
 }
 
@@ -21,13 +22,13 @@ pub struct Stops {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoppedBy {
-    /// sched_rt_runtime_us.
+    /// Real-time throttling (sched_rt_runtime_us).
     Throttle,
     /// The fair server of Linux 6.12 and later, if other tasks wait for the CPU.
     FairServer,
 }
 
-/// The rule, if `run` has a spinning real-time thread that stood still for about as long as the rule stops one.
+/// The rule, if `run` has a spinning real-time thread that stopped for at least half as long as the rule states.
 pub fn of(run: &Run) -> Option<Stops> {
     let stops = throttle(run).or_else(|| {
         let (stop_ns, period_ns) = readiness::fair_share(&run.facts)?;

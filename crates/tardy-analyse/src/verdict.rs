@@ -1,8 +1,8 @@
 //! The verdict on a limit: the worst value, the measured time, and the bound that they support.
 //!
-//! The bound is the highest of the series' own Clopper–Pearson bounds. Adding up the CPUs' wake-ups
-//! would give a lower bound, but assumes that CPUs are late independently of each other, which a stall that stops all
-//! of them refutes. The highest of valid bounds is a valid bound for the worst CPU without that assumption.
+//! The bound is the highest of the Clopper–Pearson bounds of all series. A bound from the pooled wake-ups of all CPUs
+//! would be lower, but assumes that CPUs are late independently of each other, which is wrong if a stall stops all of
+//! them. The highest of the bounds is a valid bound for the worst CPU without that assumption.
 
 use serde::Serialize;
 use tardy_record::{Run, Series};
@@ -14,13 +14,13 @@ use crate::{binomial, dependence, late};
 /// The verdict on a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What is counted.
+    /// The kind of readings that are counted.
     pub readings: Readings,
     /// The limit, in ns.
     pub limit_ns: u64,
     /// The highest value, in ns.
     pub worst_ns: i64,
-    /// The same as a share of the limit; 1 is all of it.
+    /// The highest value divided by the limit.
     pub share_of_limit: f64,
     /// Index of its series.
     pub worst_series: usize,
@@ -38,7 +38,7 @@ pub struct Verdict {
     pub bound: ShareBound,
     /// Every series' bound, in the order of the run.
     pub bounds: Vec<ShareBound>,
-    /// How many wake-ups of each thread, none of them late, would support a share below one in a million.
+    /// The number of wake-ups of a thread, none of them late, that would support a share below one in a million.
     pub wakeups_for_one_in_a_million: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Wake methods, if a run has several.
+//! The results of each wake method, for runs with several.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -8,14 +8,14 @@ use tardy_record::{Run, Series};
 use crate::name;
 use crate::row::{self, Row};
 
-/// One wake method under one set of loads, all its rounds and CPUs together.
+/// The results of one wake method under one set of loads, over all rounds and CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WakeRow {
     /// The method.
     pub wake: Wake,
     /// The loads, as given on the command line.
     pub loads: Vec<LoadSpec>,
-    /// Whether the method has a schedule. A relative sleep has none, and its missed periods are invisible.
+    /// Whether the method has a schedule. A relative sleep has none, so its missed periods cannot be counted.
     pub has_schedule: bool,
     /// Its numbers.
     pub row: Row,

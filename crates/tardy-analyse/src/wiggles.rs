@@ -1,5 +1,5 @@
-//! Pins that are driven high and low: the time between edges, as written by a loop or as read back over a wire, the holes,
-//! and the published results next to them.
+//! Pins that are driven high and low: the time between edges, as written by a loop or as read back over a wire, the
+//! holes, and the published results for comparison.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -10,27 +10,27 @@ use crate::periods::Period;
 use crate::published::{self, PublishedResult};
 use crate::row::{self, Row};
 
-/// All such phases of a run, and the published results.
+/// All phases of a run that drove a pin high and low, and the published results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wiggles {
-    /// Each phase.
+    /// The phases.
     pub phases: Vec<Wiggle>,
     /// The published results, in the order of the file.
     pub published: Vec<PublishedWiggle>,
 }
 
-/// One phase.
+/// A phase that drove a pin high and low.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wiggle {
     /// Index of the phase.
     pub phase: usize,
     /// How the edges were observed.
     pub seen: Seen,
-    /// The time between them.
+    /// The time between edges.
     pub toggles: Row,
-    /// How many of them were holes; `None` if none were looked for.
+    /// The number of holes; `None` if the phase did not look for them.
     pub holes: Option<u64>,
-    /// The period that takes most of the time; `None` if there is none.
+    /// The period of the holes that take most of the time; `None` if the holes have no period.
     pub period: Option<Period>,
 }
 
@@ -43,9 +43,9 @@ pub struct PublishedWiggle {
     pub what: String,
     /// How long a toggle took, in ns.
     pub toggle_ns: Option<f64>,
-    /// From one hole to the next, in us.
+    /// The time from one hole to the next, in us.
     pub period_us: Option<f64>,
-    /// How long a hole was, in us.
+    /// The length of a hole, in us.
     pub length_us: Option<f64>,
     /// Keys of its figures that the article states as "about".
     pub approx: Vec<String>,
@@ -101,7 +101,7 @@ mod tests {
     const TOGGLE_NS: u64 = 250;
     const SPAN_NS: u64 = 100_000_000;
 
-    /// Toggles of 250 ns for 100 ms, every 500th of which takes 4.5 us: one each 129.25 us.
+    /// Toggles of 250 ns for 100 ms. Every 500th takes 4.5 us: there is a hole every 129.25 us.
     fn run() -> Run {
         let mut toggles = SeriesBuilder::new(0, None, SPAN_NS, &[]);
         let mut holes = SeriesBuilder::new(0, None, SPAN_NS, &[]);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(ids, ["busy"]);
     }
 
-    /// A hole is a toggle too, and neither is a late wake-up.
+    /// A hole is also a toggle, and neither is a wake-up.
     #[test]
     fn holes_are_not_pooled_with_toggles_and_neither_has_a_limit() {
         let run = run();

@@ -1,4 +1,4 @@
-//! Published results next to a synthetic run: what is the same, what differs, and what is unknown.
+//! Published results compared with a synthetic run: circumstances that are the same, that differ, and that are unknown.
 
 use tardy_analyse::published::{self, Match, PublishedResult, Sameness, Value};
 use tardy_record::Run;
@@ -9,7 +9,7 @@ use tardy_record::plan::{ProbePlan, Wake};
 
 use Sameness::{Different, Same, Unknown};
 
-/// A minute of clock_nanosleep at 1 ms on two CPUs of a Raspberry Pi 3 with PREEMPT_RT, under doload.
+/// A run of 1 min with clock_nanosleep every 1 ms on two CPUs of a Raspberry Pi 3 with PREEMPT_RT, under doload.
 fn run() -> Run {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-present/tests/runs/rt.run.json");
     tardy_record::file::from_text(&std::fs::read(path).unwrap()).unwrap()
@@ -65,7 +65,7 @@ fn a_circumstance_that_is_not_stated_is_unknown() {
 }
 
 #[test]
-fn board() {
+fn boards_are_compared_by_name() {
     let is = |name: &str, published: &str| {
         let mut run = run();
         run.facts.machine.board = Fact::known(name.into(), "test");
@@ -82,7 +82,7 @@ fn board() {
 }
 
 #[test]
-fn cpus_and_kernel() {
+fn cpus_and_kernels_are_compared() {
     assert_eq!(of(&run(), "CPUs", |one| one.cpus = Some(2)), Same);
     assert_eq!(of(&run(), "CPUs", |one| one.cpus = Some(4)), Different);
     let release = "6.12.48+deb13-rt-arm64";
@@ -91,7 +91,7 @@ fn cpus_and_kernel() {
 }
 
 #[test]
-fn preemption() {
+fn preemption_models_are_compared() {
     let standard = |model| {
         let mut run = run();
         run.facts.kernel.real_time = Fact::known(false, "test");
@@ -105,7 +105,7 @@ fn preemption() {
     assert_eq!(
         of(&none, "preemption", |one| one.preempt_rt = Some(false)),
         Unknown,
-        "which model is not given"
+        "the article does not state the model"
     );
     let without = |one: &mut PublishedResult| {
         (one.preempt_rt, one.kernel) = (Some(false), Some("3.0.10 built without preemption".into()));
@@ -116,7 +116,7 @@ fn preemption() {
 }
 
 #[test]
-fn load() {
+fn loads_are_compared_by_name() {
     let under = |loads: &[&str], published: &str| {
         let mut run = run();
         run.plan.phases[0].loads =
@@ -129,12 +129,16 @@ fn load() {
     assert_eq!(under(&["doload"], "doload.sh 65, repeated"), Same);
     assert_eq!(under(&["scheduler", "copy"], "doload.sh 65, repeated"), Different);
     let ping = "cat /dev/zero > /dev/null, and ping -i 0.01 from another host";
-    assert_eq!(under(&["cmd:cat /dev/zero > /dev/null"], ping), Unknown, "who knows of the ping?");
+    assert_eq!(
+        under(&["cmd:cat /dev/zero > /dev/null"], ping),
+        Unknown,
+        "it is unknown whether the ping ran"
+    );
     assert_eq!(under(&["cmd:stress-ng --cpu 4"], ping), Different);
 }
 
 #[test]
-fn interval_duration_and_samples() {
+fn intervals_durations_and_samples_are_compared() {
     assert_eq!(of(&run(), "interval", |one| one.interval_us = Some(1000.0)), Same);
     assert_eq!(of(&run(), "interval", |one| one.interval_us = Some(200.0)), Different);
     let duration = |text: &str| of(&run(), "duration", |one| one.duration = Some(text.into()));
@@ -147,7 +151,7 @@ fn interval_duration_and_samples() {
     assert_eq!(
         of(&run(), "samples a thread", |one| one.samples = Some(60_000)),
         Unknown,
-        "of how many threads?"
+        "the number of threads is unknown"
     );
     let one_cpu = |one: &mut PublishedResult| (one.samples, one.cpus) = (Some(60_000), Some(1));
     assert_eq!(of(&run(), "samples a thread", one_cpu), Same);
@@ -166,7 +170,7 @@ fn a_vague_duration_follows_from_samples_and_interval() {
 }
 
 #[test]
-fn wake_method_and_level() {
+fn wake_methods_and_levels_are_compared() {
     let mut run = run();
     assert_eq!(of(&run, "wake method", |one| one.wake = Some("clock_nanosleep".into())), Same);
     assert_eq!(of(&run, "level", |one| one.wake = Some("clock_nanosleep".into())), Same);
@@ -176,7 +180,7 @@ fn wake_method_and_level() {
     timer.wake = Wake::Setitimer;
     assert_eq!(published::match_of(&run, &other).ours.len(), 1);
     let level = published(|one| one.level = Some("timer IRQ".into()));
-    assert!(published::match_of(&run, &level).ours.is_empty(), "no trace, no levels");
+    assert!(published::match_of(&run, &level).ours.is_empty(), "without a trace there are no levels");
     let pin = published(|one| (one.probe, one.wake) = (Some("gpio-wiggle".into()), Some("busy".into())));
     assert!(published::match_of(&run, &pin).ours.is_empty(), "no pin was wiggled");
 }
@@ -202,7 +206,7 @@ fn the_outcome_under_the_same_load_corresponds() {
     };
     assert_eq!(load(Some("none")), ["no load"]);
     assert_eq!(load(Some("doload.sh 65")), ["doload"]);
-    assert_eq!(load(None), ["doload", "no load"], "which of them it was is not given");
+    assert_eq!(load(None), ["doload", "no load"], "the article does not state the load");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn main() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");
     println!(
-        "{}: {readings} readings, {seconds:.2} s of CPU time ({wall:.2} s in all), {:.0} MB/s, {:.1} ns a reading, {}",
+        "{}: {readings} readings, {seconds:.2} s of CPU time ({wall:.2} s in total), {:.0} MB/s, {:.1} ns per reading, {}",
         imported.format,
         count.get() as f64 / 1e6 / seconds,
         seconds * 1e9 / readings.max(1) as f64,

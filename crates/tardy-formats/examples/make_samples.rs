@@ -1,8 +1,8 @@
 //! Generates a file of samples for measuring importers (docs/performance.md).
 //! usage: make_samples raw|text|csv|vcd2|vcd8 COUNT > FILE
 //!
-//! `vcd2` and `csv` have COUNT edges of two channels, a stimulus and its answers; `vcd8` has COUNT edges of eight random
-//! ones.
+//! `vcd2` and `csv` have COUNT edges of two channels, a stimulus and its answers; `vcd8` has COUNT random edges of
+//! eight channels.
 
 use std::io::{self, BufWriter, Write};
 
@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
     for cycle in 0..count / 2 {
         for thread in 0..2u32 {
             let random = random(&mut state);
-            // Some us, and one in a thousand later by up to the interval, so that a thread's time does not go back.
+            // 5 to 17 us. One in a thousand is later, but by less than the interval, so that times do not go back.
             let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 180 } else { 0 };
             if form == "raw" {
                 let at_ns = 5_000_000_000 + cycle * 200_000 + u64::from(thread) * 50_000 + value * 1000;

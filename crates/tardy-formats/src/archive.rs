@@ -1,7 +1,7 @@
 //! Compressed files and archives. Input is hostile: the output is bounded by the size of the input.
 //!
-//! tar is read here in ninety lines, most of which reject input. An importer needs the bytes of the plain files, one after
-//! the other; names, owners and links do not matter.
+//! tar is read without a library: an importer needs only the names and bytes of regular files, one after the other, not
+//! owners or links.
 
 use std::io::{self, Read};
 
@@ -20,13 +20,13 @@ const HEAD_MAX: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const TAR_BLOCK: usize = 512;
 
-/// A file's content, with its first bytes at hand.
+/// The decompressed content of a file. Its first bytes stay available, to recognise the format.
 pub struct Content<'a> {
     head: Vec<u8>,
     at: usize,
     rest: Box<dyn Read + 'a>,
     given: u64,
-    /// Why it ends early, once that is known.
+    /// Why the content ends early. `None` until a read has reached that point.
     cut_off: Option<String>,
 }
 
@@ -34,13 +34,13 @@ impl<'a> Content<'a> {
     /// The decompressed content of `reader`.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read, or is compressed too many times.
     pub fn open(reader: impl Read + 'a) -> Result<Self> {
         let mut content = Self::plain(Box::new(reader))?;
         for _ in 0..NESTING_MAX {
             content = match Compression::of(&content.head) {
                 None => return Ok(content),
-                Some(compression) => Self::plain(compression.taken_off(content)?)?,
+                Some(compression) => Self::plain(compression.decompressed(content)?)?,
             };
         }
         Err(ImportError::TooMuch(format!("is compressed more than {NESTING_MAX} times; unpack it first")))
@@ -58,19 +58,19 @@ impl<'a> Content<'a> {
         Ok(Self { given: head.len() as u64, head, at: 0, rest, cut_off })
     }
 
-    /// Why the content ended early and after how many bytes, as a sentence. `None` if it did not, or if the reader has not
-    /// come to that point.
+    /// Why the content ended early and after how many bytes, as a sentence. `None` if it did not end early, or if no
+    /// read has reached that point.
     pub fn cut_off(&self) -> Option<String> {
         let why = self.cut_off.as_ref()?;
         Some(format!("{why} after {} bytes of content; the rest is missing", self.given))
     }
 
-    /// Its first bytes, at most 64 KiB. They stay readable.
+    /// The first bytes, at most 64 KiB. They stay available after they have been read.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// A wrapping that is not removed here, and the command that removes it.
+    /// An unsupported compression, archive or encoding of the content, and the command that converts it, as a message.
     pub(crate) fn wrapping(&self) -> Option<&'static str> {
         let wrappings: [(&[u8], &str); 6] = [
             (b"\xfd7zXZ\0", "is compressed with xz; unpack it first (xz -d)"),
@@ -115,14 +115,14 @@ impl Read for Content<'_> {
     }
 }
 
-/// The message of `error` if it is about an early end; any other error unchanged.
+/// The message of `error` if it is an unexpected end of file. Any other error is returned unchanged.
 fn why_cut_off(error: io::Error) -> io::Result<String> {
     if error.kind() == io::ErrorKind::UnexpectedEof { Ok(error.to_string()) } else { Err(error) }
 }
 
-/// The error for an early end.
+/// The error for input that ends early. `what` names the input.
 fn too_early(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, format!("{what} ends in the middle"))
+    io::Error::new(io::ErrorKind::UnexpectedEof, format!("{what} is cut off"))
 }
 
 #[derive(Clone, Copy)]
@@ -139,7 +139,7 @@ impl Compression {
         head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]).then_some(Self::Zstd)
     }
 
-    fn taken_off<'a>(self, content: Content<'a>) -> Result<Box<dyn Read + 'a>> {
+    fn decompressed<'a>(self, content: Content<'a>) -> Result<Box<dyn Read + 'a>> {
         let packed = Counted { inner: content, seen: std::rc::Rc::default() };
         let seen = packed.seen.clone();
         let unpacked: Box<dyn Read + 'a> = match self {
@@ -166,7 +166,7 @@ impl Compression {
     }
 }
 
-/// What was read from a compressed file.
+/// The progress of reading a compressed file.
 #[derive(Default)]
 struct Seen {
     bytes: std::cell::Cell<u64>,
@@ -189,7 +189,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Fails if the output is larger than any measurement compresses to so little.
+/// Fails if the output is larger than [`EXPANSION_MAX`] and [`EXPANSION_FREE`] allow.
 struct Bounded<R> {
     unpacked: R,
     packed: std::rc::Rc<Seen>,
@@ -199,7 +199,7 @@ struct Bounded<R> {
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A decoder that fails at the end of its input has returned everything that is whole.
+        // A decoder that fails at the end of its input has already returned all complete data.
         let count = self.unpacked.read(buffer).map_err(|error| match self.packed.ended.get() {
             true => too_early(self.name),
             false => error,
@@ -207,19 +207,19 @@ impl<R: Read> Read for Bounded<R> {
         self.given += count as u64;
         let allowed = self.packed.bytes.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
         if self.given > allowed {
-            let words = format!("expands to more than {EXPANSION_MAX} bytes per byte; unpack it by hand");
+            let words = format!("expands to more than {EXPANSION_MAX} bytes per byte; unpack it first");
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
         }
         Ok(count)
     }
 }
 
-/// A plain file in an archive.
+/// A regular file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Its name in the archive.
     pub name: String,
-    /// Its size, in bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -235,7 +235,7 @@ pub struct Tar<R> {
 }
 
 impl<R: Read> Tar<R> {
-    /// The archive in `reader`.
+    /// Reads the archive in `reader`.
     pub fn new(reader: R) -> Self {
         Self { reader, left: 0, padding: 0, members: 0, name: String::new(), has_end_mark: false }
     }
@@ -245,7 +245,7 @@ impl<R: Read> Tar<R> {
         self.has_end_mark
     }
 
-    /// The next plain file; `None` at the end. The unread rest of the previous one is skipped.
+    /// The next regular file; `None` at the end. The unread rest of the previous one is skipped.
     ///
     /// # Errors
     /// If the archive is damaged or cut off.
@@ -253,7 +253,7 @@ impl<R: Read> Tar<R> {
         loop {
             let passed = io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
             if passed < self.left {
-                let reason = "the archive ends in the middle of it; the rest is missing";
+                let reason = "the archive is cut off in this member; the rest is missing";
                 return Err(ImportError::field(format!("member {}", self.name), reason));
             }
             (self.left, self.padding) = (0, 0);

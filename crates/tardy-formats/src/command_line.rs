@@ -1,7 +1,7 @@
-//! What a tool's command line reveals about its measurement.
+//! Reads the properties of a measurement from the tool's command line.
 //!
-//! Options are read like getopt does: short ones may be combined and have their value attached or in the next word. Unknown
-//! options are skipped, since most of them change nothing that a run records.
+//! Options are read as getopt reads them: short ones may be combined, and a value may be attached or in the next word.
+//! Unknown options are skipped, since most of them do not affect the values in a run.
 
 use tardy_record::plan::{Policy, Wake};
 
@@ -12,7 +12,7 @@ use crate::imported::Unit;
 pub(crate) struct Cyclictest {
     pub(crate) unit: Option<Unit>,
     pub(crate) interval_ns: Option<u64>,
-    /// By how much each thread's interval exceeds the previous thread's.
+    /// The difference between the intervals of one thread and the next.
     pub(crate) distance_ns: u64,
     pub(crate) priority: Option<u32>,
     pub(crate) policy: Option<Policy>,
@@ -36,9 +36,9 @@ struct Sleep {
 }
 
 impl Cyclictest {
-    /// How its threads waited. Up to rt-tests 1.1, POSIX timers were the default and -n changed it; from 1.2 on, it is
-    /// clock_nanosleep and -x (`use_nanosleep` in cyclictest.c). `default_is_nanosleep` is `None` if the version is
-    /// unknown; then only an option decides.
+    /// How the threads waited. Up to rt-tests 1.1, POSIX timers are the default and -n selects clock_nanosleep; from
+    /// 1.2 on, clock_nanosleep is the default and -x selects POSIX timers (`use_nanosleep` in cyclictest.c).
+    /// `default_is_nanosleep` is `None` if the version is unknown. Without an option, the result is `None` then.
     pub(crate) fn wake(&self, default_is_nanosleep: Option<bool>) -> Option<Wake> {
         let Sleep { nanosleep, posix_timers, system, relative } = self.sleep;
         let nanosleep = match (posix_timers, nanosleep) {
@@ -55,7 +55,7 @@ impl Cyclictest {
     }
 }
 
-/// Options that take a value, which must not be read as options.
+/// Options that take a value. The value must not be read as options.
 const WITH_VALUE: &str = "AbcCdDFhHilopqtTaRW";
 
 /// Reads `command`. `None` if it is not cyclictest's.

@@ -1,9 +1,10 @@
-//! CSV records, one by one, in memory that grows neither with the file nor with a record.
+//! Reads CSV record by record, in memory that grows neither with the file nor with a record.
 //!
-//! [`csv_core`] splits the cells and handles quotation marks. It gets one line at a time, so that the comments of the head
-//! stay readable and a file that ends in the middle of a line is noticed. A quoted cell may continue on the next line.
+//! [`csv_core`] splits the cells and handles quotation marks. It gets one line at a time, so that comments before the
+//! rows can be read and an incomplete last line is detected. A quoted cell may continue on the next line.
 //!
-//! The road not taken: `csv::Reader`. It grows its record without a bound and skips one kind of comment unread.
+//! Rejected alternative: `csv::Reader`. Its record grows without a bound, and it drops comments, of which it knows one
+//! kind.
 
 use std::io::Read;
 
@@ -33,7 +34,7 @@ impl<'a> Record<'a> {
         self.ends.iter().map(move |end| {
             let cell = &self.text[start..*end];
             start = *end;
-            // A blank before a quotation mark makes both a part of the cell (RFC 4180), which no writer means.
+            // By RFC 4180, a blank before a quotation mark makes both a part of the cell. Writers do not intend that.
             if cell.starts_with(' ') { cell.trim().trim_matches('"').trim() } else { cell.trim() }
         })
     }
@@ -51,7 +52,7 @@ pub(crate) struct Records<R> {
 impl<R: Read> Records<R> {
     /// The records of `reader`.
     pub(crate) fn new(reader: R) -> Self {
-        // One more of each, since a full buffer is an error.
+        // One element more than the limits, since csv_core reports a full buffer as an error.
         let (text, ends) = (vec![0; LINE_MAX + 1], vec![0; COLUMN_MAX + 1]);
         Self { lines: Lines::new(reader), parser: None, text, ends }
     }
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_and_too_much_of_anything_are_errors() {
+    fn an_open_quote_and_too_long_records_are_errors() {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert!(error("0,1\n0,\"1\n2,3\n").starts_with("line 2, record: a quotation mark"));
         let lines = format!("0,1\n0,\"1\n{}", "2,3\n".repeat(LINE_MAX));

@@ -1,5 +1,5 @@
-//! cyclictest's output, exact to the blank: thread lines, histogram and JSON (rt-tests 2.4, print_stat, print_hist and
-//! rt_write_json). tardy's exports and its replacement for cyclictest use it.
+//! Writes cyclictest's output with its exact spacing: thread lines, histogram and JSON (rt-tests 2.4, print_stat,
+//! print_hist and rt_write_json). tardy's exports and its replacement for cyclictest use it.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ pub struct Thread {
     pub label: Option<String>,
     /// Its thread id; 0 if unknown.
     pub tid: u32,
-    /// Real-time priority; 0 if it has none or it is unknown.
+    /// The real-time priority; 0 if the thread has none or it is unknown.
     pub priority: u32,
     /// The interval between wake-ups in us; 0 if unknown.
     pub interval_us: u64,
     /// Its CPU; -1 if it is not pinned; `None` if unknown.
     pub cpu: Option<i64>,
-    /// Its CPU's memory node; -1 if it was not requested.
+    /// The NUMA node of its CPU; -1 if it was not requested.
     pub node: Option<i64>,
     /// The number of readings.
     pub cycles: u64,
@@ -29,7 +29,7 @@ pub struct Thread {
     pub min: u64,
     /// The highest reading; 0 if there is none.
     pub max: u64,
-    /// The lowest and the highest reading in ns, if they are known more exactly than in whole units.
+    /// The lowest and the highest reading in ns, if they are known more precisely than in whole units.
     pub exact_ns: Option<(i64, i64)>,
     /// The last reading. `None` if it was not kept.
     pub last: Option<u64>,
@@ -39,11 +39,12 @@ pub struct Thread {
     pub rows: BTreeMap<u64, u64>,
     /// The number of readings beyond the rows.
     pub overflows: u64,
-    /// The first of their cycle numbers, as many as were kept.
+    /// The cycle numbers of the first of these readings, as many as were kept.
     pub overflow_cycles: Vec<u64>,
 }
 
-/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`. Unknown values are 0.
+/// The line of a thread, in which unknown values are 0:
+/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`.
 pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
     let Thread { tid, priority, interval_us, cycles, min, max, .. } = thread;
     let (last, mean) = (thread.last.unwrap_or(0), thread.mean.unwrap_or(0.0) as u64);
@@ -54,9 +55,9 @@ pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
     )
 }
 
-/// What `-h` and `-H` print. With `every_row` (rt-tests up to 2.6) all rows; without it the rows with a count and their
-/// neighbours. With `all_column`, a column of sums, unless there is only one thread. A line of means follows if all means
-/// are known.
+/// The histogram that `-h` and `-H` print. It has all rows below `every_row` (rt-tests up to 2.6), or if that is
+/// `None`, the rows with a count and their neighbours. With `all_column` and several threads, it has a column of sums.
+/// It has a line of means if all means are known.
 pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -> String {
     let sum_column = all_column && threads.len() > 1;
     let mut text = "# Histogram\n".to_owned();
@@ -104,8 +105,9 @@ pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -
     text
 }
 
-/// The rows with a count and their empty neighbours: gnuplot's `histeps` draws a row halfway to the next one, and one late
-/// reading would look like hundreds. If readings are `beyond` the rows, the last row marks how far the histogram reaches.
+/// The rows with a count and their empty neighbours. gnuplot's `histeps` draws a row halfway to the next one, so that
+/// without neighbours one late reading would look like hundreds. If readings are `beyond` the rows, the last row is the
+/// end.
 pub(crate) fn rows_to_plot(counts: &[&BTreeMap<u64, u64>], beyond: bool) -> Vec<u64> {
     let occupied = || counts.iter().flat_map(|rows| rows.keys().copied());
     let last = occupied().max().filter(|_| beyond);
@@ -127,7 +129,7 @@ fn sum(counts: impl Iterator<Item = u64>) -> u64 {
 pub struct Circumstances {
     /// The command line.
     pub command_line: String,
-    /// The version of rt-tests whose format it is, or the program that replaces it.
+    /// The version of rt-tests, or the name of the program that writes its format.
     pub version: String,
     /// The start as in RFC 2822. `None` if unknown.
     pub start_time: Option<String>,
@@ -203,8 +205,8 @@ struct JsonThread<'a> {
     node: Option<i64>,
 }
 
-/// What `--json` writes: cyclictest's keys, with its colon in two of them, but always valid JSON. A key with an unknown
-/// value is left out.
+/// The document that `--json` writes: cyclictest's keys, with the colon at the end of two of them, but always valid
+/// JSON. A key with an unknown value is left out.
 pub fn json(threads: &[Thread], of: &Circumstances) -> String {
     let all = Json {
         file_version: 1,

@@ -1,6 +1,6 @@
 //! Recognises a file's format by its content: file names can be wrong, and pipes have none.
 //!
-//! One table has everything about the formats. The first entry that recognises the beginning of a file wins, so formats
+//! One table describes all formats. The first entry that recognises the beginning of a file wins, so formats
 //! with unmistakable marks come before those that are only guessed.
 
 use std::io::Read;
@@ -11,6 +11,7 @@ use crate::import::{self, ImportOptions};
 use crate::imported::Imported;
 
 /// A format that can be imported.
+#[derive(Debug)]
 pub struct Format {
     /// Its name for `--as`.
     pub name: &'static str,
@@ -166,7 +167,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "jitterdebugger-samples",
-        about: "jitterdebugger's samples.raw; the unit comes from results.json beside it",
+        about: "jitterdebugger's samples.raw; results.json in the same directory has the unit",
         recognises: |head| import::jitterdebugger_samples::recognises(head.bytes),
         import: import::jitterdebugger_samples::import,
     },
@@ -202,7 +203,7 @@ impl Head<'_> {
         self.text.lines().map(str::trim_end)
     }
 
-    /// Whether rows of at least two numbers ascend.
+    /// Whether all lines are rows of at least two numbers, of which the first ascends.
     fn are_columns(&self) -> bool {
         let numbers = |word: &str| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit());
         let mut rows = 0;

@@ -5,19 +5,19 @@ use thiserror::Error;
 /// Why a file cannot be imported.
 #[derive(Debug, Error)]
 pub enum ImportError {
-    /// The disk, or the compression.
+    /// The file cannot be read or decompressed.
     #[error("cannot be read: {0}")]
     Read(#[from] std::io::Error),
     /// No importer recognises the content.
     #[error(
         "has no format that tardy knows; 'tardy import --list' lists them. If its beginning was cut off, name the format \
-         with --as. Remove anything before the tool's own text in each line, such as time stamps or colours"
+         with --as. If another program added time stamps or colours to the lines, remove them"
     )]
     NoFormat,
-    /// Content in a wrapping that is not removed.
+    /// The content has a compression, archive format or encoding that is not supported.
     #[error("{0}")]
     Wrapped(
-        /// The wrapping and what to do.
+        /// The wrapping and the command that removes it.
         &'static str,
     ),
     /// The file is empty.
@@ -32,7 +32,7 @@ pub enum ImportError {
         /// The format's description.
         format: &'static str,
     },
-    /// One of several files of a capture, but not the one to import.
+    /// The file is one of several files of a capture, but not the one to import.
     #[error("is not the channel with the stimulus; import {0} from the same directory")]
     OtherChannel(
         /// The file to import.
@@ -49,23 +49,23 @@ pub enum ImportError {
     /// Compressed or archived content that was cut off and cannot be read without its end.
     #[error("{how}; {error}")]
     CutOff {
-        /// Where it was cut off.
+        /// Where the content was cut off, as a sentence.
         how: String,
         /// The error in the part that could be read.
         error: Box<ImportError>,
     },
-    /// A bound is exceeded.
+    /// The file exceeds a limit on size, number or nesting.
     #[error("{0}")]
     TooMuch(String),
 }
 
 impl ImportError {
-    /// Something is wrong in a line.
+    /// An error in `field` of line `number`.
     pub(crate) fn line(number: u64, field: &str, reason: impl Into<String>) -> Self {
         Self::At { place: format!("line {number}, {field}"), reason: reason.into() }
     }
 
-    /// Something is wrong in a field.
+    /// An error in the field or file part `path`.
     pub(crate) fn field(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::At { place: path.into(), reason: reason.into() }
     }

@@ -1,7 +1,7 @@
 //! HdrHistogram's encoding, version 2: counts of a log-linear layout as zigzag LEB128, deflated, in base64.
 //!
-//! Written by hand: the crate allocates what a file's header requests, up to gigabytes, and its users need most of this
-//! code anyway to get at the bins. A test checks it with values that HdrHistogram encoded.
+//! The hdrhistogram crate is not used: it allocates what a file's header requests, up to gigabytes, and reading its
+//! bins would need most of this code anyway. A test decodes a line that HdrHistogram encoded.
 
 use std::io::{Read, Write};
 
@@ -45,7 +45,7 @@ impl Layout {
         (((u64::from(octave) + 1) << self.half_magnitude) + sub - (1 << self.half_magnitude)) as usize
     }
 
-    /// The values in bin `index`: from (inclusive), to (exclusive).
+    /// The values in bin `index`: from (inclusive), to (exclusive). `None` from 2^62 on.
     pub(crate) fn edges(self, index: usize) -> Option<(u64, u64)> {
         let half = 1u64 << self.half_magnitude;
         let index = index as u64;
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// A decoded histogram: bins with from, to and count.
+/// Decodes a histogram into bins: from (inclusive), to (exclusive) and count. `place` is the place for an error.
 pub(crate) fn decode(text: &str, place: &str) -> Result<Vec<(u64, u64, u64)>> {
     let wrong = |reason: &str| ImportError::field(place, reason.to_owned());
     let bytes = from_base64(text).ok_or_else(|| wrong("it is not base64"))?;
@@ -92,10 +92,10 @@ pub(crate) fn decode(text: &str, place: &str) -> Result<Vec<(u64, u64, u64)>> {
     let digits = word(&payload, 12)?;
     let lowest = u64::from(word(&payload, 16)?) << 32 | u64::from(word(&payload, 20)?);
     let layout = Layout::new(lowest, digits)
-        .ok_or_else(|| wrong("its digits or its lowest value are not possible"))?;
+        .ok_or_else(|| wrong("its number of digits or its lowest value is invalid"))?;
     let counts = payload.get(HEADER..).unwrap_or_default();
     let counts = counts.get(..length).ok_or_else(|| wrong("it is shorter than its header states"))?;
-    bins(layout, counts).ok_or_else(|| wrong("its counts are not possible"))
+    bins(layout, counts).ok_or_else(|| wrong("its counts are invalid"))
 }
 
 fn bins(layout: Layout, mut counts: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
@@ -119,7 +119,7 @@ fn bins(layout: Layout, mut counts: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
     Some(bins)
 }
 
-/// A number of at most 9 bytes, with seven bits in each and eight in the ninth.
+/// Reads a number of at most 9 bytes: seven bits from each, and eight from the ninth.
 fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
     let mut number = 0u64;
     for at in 0..9 {
@@ -150,7 +150,7 @@ fn push_zigzag(bytes: &mut Vec<u8>, value: i64) {
     bytes.push(number as u8);
 }
 
-/// Encodes counts of values, with three significant digits.
+/// Encodes values with their counts, with three significant digits.
 pub(crate) fn encode(values: &[(u64, u64)]) -> String {
     const DIGITS: u32 = 3;
     let layout = Layout::new(1, DIGITS).expect("three digits from 1 on are a layout");
@@ -242,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(values in prop::collection::btree_map(0u64..1 << 50, 1u64..1 << 40, 0..80)) {
+        fn encoded_counts_are_decoded(values in prop::collection::btree_map(0u64..1 << 50, 1u64..1 << 40, 0..80)) {
             let values: Vec<(u64, u64)> = values.into_iter().collect();
             let bins = decode(&encode(&values), "x").unwrap();
             let total = |counts: &mut dyn Iterator<Item = u64>| counts.sum::<u64>();
@@ -259,19 +259,19 @@ mod tests {
         }
 
         #[test]
-        fn an_index_lies_in_its_own_bin(value in 0u64..1 << 60, lowest in 1u64..10_000, digits in 1u32..=5) {
+        fn a_value_is_in_the_bin_of_its_index(value in 0u64..1 << 60, lowest in 1u64..10_000, digits in 1u32..=5) {
             let layout = Layout::new(lowest, digits).unwrap();
             let (lower, upper) = layout.edges(layout.index(value)).unwrap();
             prop_assert!(lower <= value && value < upper, "{value} not in {lower}..{upper}");
         }
 
         #[test]
-        fn base64_comes_back(bytes: Vec<u8>) {
+        fn encoded_base64_is_decoded(bytes: Vec<u8>) {
             prop_assert_eq!(from_base64(&to_base64(&bytes)), Some(bytes));
         }
 
         #[test]
-        fn random_bytes_are_an_error(text in "[A-Za-z0-9+/]{0,200}") {
+        fn random_bytes_do_not_panic(text in "[A-Za-z0-9+/]{0,200}") {
             let _ = decode(&text, "x");
         }
     }

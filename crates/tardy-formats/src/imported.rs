@@ -17,7 +17,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its length in ns.
+    /// The length of one unit in ns.
     pub fn ns(self) -> i64 {
         match self {
             Self::Us => 1000,
@@ -25,7 +25,7 @@ impl Unit {
         }
     }
 
-    /// Its name, in the plural.
+    /// The name of the unit in the plural.
     pub fn name(self) -> &'static str {
         match self {
             Self::Us => "microseconds",
@@ -50,7 +50,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// As a power of ten of a picosecond.
+    /// The length of the unit in ps, as a power of ten.
     pub(crate) fn ps_exponent(self) -> i32 {
         match self {
             Self::S => 12,
@@ -71,29 +71,29 @@ pub(crate) struct Imported {
     /// Where each measured interval begins and ends.
     pub(crate) measures: &'static str,
     pub(crate) late_periods: LatePeriods,
-    /// How the tool's thread waited for its timer. `None` if no thread did.
+    /// How the tool's thread waited for its timer. `None` if no thread waited for one.
     pub(crate) wake: Option<Knowable<Wake>>,
-    /// In seconds since 1970.
+    /// The start of the measurement, in seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
-    /// Whether interval and duration describe the measurement alone, so that missing cycles were skipped.
+    /// Whether the duration covers the measurement alone, so that cycles missing from it were skipped.
     pub(crate) duration_is_exact: bool,
     pub(crate) system: System,
     pub(crate) phases: Vec<ImportedPhase>,
-    /// What limits the conclusions.
+    /// Limits of the measurement, as sentences for the user.
     pub(crate) remarks: Vec<String>,
     /// Contradictions in the file that leave its numbers readable.
     pub(crate) contradictions: Vec<String>,
     /// Whether the file was cut off.
     pub(crate) cut_short: bool,
-    /// The last line of a text.
+    /// The number of the last line, if the file is text.
     pub(crate) last_line: Option<u64>,
-    /// Where a capture states the unit of its times and which unit it is, as a sentence. `None` if it does not.
+    /// If a capture states the unit of its times: the place and the unit, as a sentence.
     pub(crate) time_unit_stated: Option<String>,
     pub(crate) used: Used,
 }
 
-/// Which options had an effect.
+/// The options that had an effect on an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// `--unit`.
@@ -109,7 +109,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// The options that had an effect on either file.
+    /// Adds the options that had an effect on another file.
     pub fn add(&mut self, other: Self) {
         self.unit |= other.unit;
         self.command |= other.command;
@@ -133,25 +133,26 @@ pub(crate) struct System {
     pub(crate) cpu_model: Option<String>,
 }
 
-/// Streams that belong together.
+/// The streams of one phase of the run.
 #[derive(Debug, Default)]
 pub(crate) struct ImportedPhase {
     pub(crate) label: String,
     pub(crate) streams: Vec<Stream>,
 }
 
-/// One thread or CPU.
+/// The readings of one thread or CPU, with its properties.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) thread: u32,
     pub(crate) cpu: Option<u32>,
-    /// Its name, if it is not named after its CPU or its thread.
+    /// The name. `None` if the stream is named after its CPU or thread.
     pub(crate) label: Option<String>,
     pub(crate) level: Level,
     pub(crate) quantity: Quantity,
     pub(crate) policy: Option<Policy>,
     pub(crate) priority: Option<u32>,
     pub(crate) interval_ns: Option<u64>,
+    /// Whether the stream is secondary: a lower level of the same cycles.
     pub(crate) beside: bool,
     pub(crate) readings: Readings,
 }
@@ -185,18 +186,18 @@ impl Stream {
 /// The readings of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Readings {
-    /// Counts that the tool made.
+    /// A histogram or a summary made by the tool.
     Counts(Box<Counts>),
-    /// Samples that the importer counted.
+    /// Samples, counted by the importer.
     Samples(Box<Series>),
-    /// From a logic analyser, as a separate kind of series.
+    /// Intervals of a logic analyser capture, counted by the importer.
     Captured(Box<Series>),
 }
 
-/// Counts that a tool made.
+/// A histogram or a summary made by a tool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Occupied bins in ascending order, the open one at the end included.
+    /// The bins with a count, in ascending order. The last one may be open.
     pub(crate) bins: Vec<Bin>,
     pub(crate) overflows: Option<u64>,
     pub(crate) min_ns: Option<i64>,
@@ -205,18 +206,17 @@ pub(crate) struct Counts {
     pub(crate) deviation_ns: Option<f64>,
     /// Periods that passed without a reading, if the tool counts them.
     pub(crate) missed: Option<u64>,
-    /// Readings without a bin and a value.
+    /// Readings whose values were lost, if the tool counts them.
     pub(crate) dropped: Option<u64>,
     pub(crate) resolution_ns: u64,
-    /// Whether rows may be above their readings, as in tardy's exports, where a bin wider than a unit counts at its upper
-    /// end.
+    /// Whether rows may be higher than their readings: tardy's exports count a bin wider than a unit at its upper end.
     pub(crate) rounded_up: bool,
     /// The maximum of each second.
     pub(crate) second_maxima_ns: Vec<i64>,
 }
 
 impl Counts {
-    /// Counts for a file with only a count and extremes: one bin from the minimum to the maximum.
+    /// Counts for a file with only a count and extremes: one open bin from 0, or from a minimum below 0.
     pub(crate) fn extremes(count: u64, min_ns: i64, max_ns: i64, resolution_ns: u64) -> Self {
         let lower_ns = min_ns.min(0);
         Self {
@@ -228,10 +228,10 @@ impl Counts {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     ///
     /// # Errors
-    /// If they add up to more than 2^64.
+    /// If the counts add up to more than 2^64.
     pub(crate) fn total(&self, place: &str) -> Result<u64> {
         let sum = self.bins.iter().try_fold(0u64, |sum, bin| sum.checked_add(bin.count));
         sum.ok_or_else(|| ImportError::field(place, "the counts add up to more than 2^64"))
@@ -291,8 +291,8 @@ impl Counts {
         self.check_mean(min, max, place)
     }
 
-    /// The contradiction between the mean and the bins, if any: the mean must be between the mean of the lower ends and
-    /// that of the upper ends, of which the maximum is the last. One unit is allowed on either side for cutting off.
+    /// The contradiction between the mean and the bins, if any. The mean must be between the mean of the bins' lower
+    /// ends and that of their upper ends, which are at most the maximum. One unit on either side allows for truncation.
     pub(crate) fn mean_contradiction(&self) -> Option<String> {
         let (mean, max) = (self.mean_ns?, self.max_ns?);
         if self.rounded_up || self.bins.is_empty() {
@@ -317,8 +317,8 @@ impl Counts {
         })
     }
 
-    /// Checks mean and standard deviation against the extremes, with one unit of tolerance for cutting off. For values from
-    /// `min` to `max` a deviation is at most half the distance, times n ÷ (n − 1) if it was estimated so.
+    /// Checks mean and standard deviation against the extremes, with one unit of tolerance for truncation. The standard
+    /// deviation of values from `min` to `max` is less than the distance, also if it was estimated with n - 1.
     fn check_mean(&self, min: i64, max: i64, place: &str) -> Result<()> {
         let (least, most) = (min as f64, max as f64);
         let unit = (self.resolution_ns as f64).max(1.0);
@@ -348,10 +348,10 @@ impl Counts {
     }
 }
 
-/// `value` of `unit` in ns.
+/// Converts `value` from `unit` to ns.
 ///
 /// # Errors
-/// If that is more than 292 years.
+/// If the result is 2^61 ns (73 years) or more.
 pub(crate) fn in_ns(value: i64, unit: Unit, place: &str) -> Result<i64> {
     value
         .checked_mul(unit.ns())

@@ -1,4 +1,4 @@
-//! Untrusted JSON: bounded in size and depth before it is parsed, with fields that know their paths.
+//! Reads untrusted JSON: size and depth are checked before parsing, and errors name the path of a field.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{ImportError, Result};
 
-/// The largest JSON or XML document that is read, in bytes. A million bins for each of 64 threads are less.
+/// The largest JSON or XML document that is read, in bytes. A million bins for each of 64 threads fit.
 pub(crate) const DOCUMENT_MAX: u64 = 256 << 20;
 /// The deepest nesting. The formats here have at most six levels.
 const DEPTH_MAX: usize = 32;
@@ -26,12 +26,12 @@ pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Parses `text`. An error if it is nested deeper than any format.
+/// Parses `text`. An error if it is nested deeper than [`DEPTH_MAX`] or an object has a key twice.
 pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     check_depth(text)?;
     serde_json::from_slice::<Distinct>(text).map(|distinct| distinct.0).map_err(|error| {
         let what = if error.is_eof() {
-            "the document ends in the middle: it was cut off, or the tool was killed while writing. Incomplete JSON \
+            "the document is incomplete: it was cut off, or the tool was killed while writing; incomplete JSON \
              cannot be imported"
                 .to_owned()
         } else {
@@ -44,7 +44,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     })
 }
 
-/// A value whose objects have no duplicate keys, since it would be unclear which one holds.
+/// A value whose objects have no duplicate keys. With duplicates, the valid value would be unknown.
 struct Distinct(Value);
 
 impl<'de> Deserialize<'de> for Distinct {

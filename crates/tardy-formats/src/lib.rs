@@ -1,12 +1,12 @@
-//! Other tools' files.
+//! Imports the files of other measurement tools as runs, and exports runs to their formats.
 //!
-//! Importing has three steps: [`archive`] decompresses, [`detect`] recognises the format, and the importer of that format
-//! returns the content, from which a run is made. The run names what the file does not contain. All input is hostile:
-//! lines, documents, expansions and counts are bounded, and a contradiction is an error that names the place, or a run that
-//! is marked invalid with the reason.
+//! An import has three steps: [`archive`] decompresses the file, [`detect`] recognises the format, and the importer of
+//! that format parses the content, from which a run is made. Values that the file does not contain are unknown in the
+//! run. All input is untrusted: lines, documents, expansions and counts are bounded. A contradiction in a file is an
+//! error that names the place, or makes the run invalid with a reason.
 //!
-//! The road not taken: one reader that guesses columns, as plot scripts do. Every format here has a trap for such a reader
-//! (docs/formats.md lists them), and a wrong number is worse than none.
+//! Rejected alternative: one reader that guesses the columns, as plot scripts do. It would read wrong numbers from
+//! every format here; docs/formats.md lists the reasons.
 
 pub mod archive;
 mod capture;
@@ -42,20 +42,20 @@ pub use imported::{TimeUnit, Unit, Used};
 /// An imported file.
 #[derive(Debug)]
 pub struct ImportedRun {
-    /// The run made from it.
+    /// The run made from the file.
     pub run: Run,
     /// The file's format.
     pub format: &'static str,
-    /// Which options had an effect.
+    /// The options that had an effect.
     pub used: Used,
-    /// Where a capture states the unit of its times and which unit it is, as a sentence. `None` if it does not.
+    /// If a capture states the unit of its times: the place and the unit, as a sentence.
     pub time_unit_stated: Option<String>,
 }
 
-/// Imports `content`, from the file `name`, as `format`. Without `format`, the content decides.
+/// Imports `content` of the file `name` as `format`. If that is `None`, the format is recognised by the content.
 ///
 /// # Errors
-/// If it cannot be read, its format is unknown or it is inconsistent. The error names the place.
+/// If the content cannot be read, has an unknown format or contradicts itself. The error names the place.
 pub fn import(
     content: &mut Content<'_>,
     name: &str,
@@ -83,8 +83,8 @@ pub fn import(
     Ok(ImportedRun { run, format: format.name, used, time_unit_stated })
 }
 
-/// The unit from another file next to `path`, for formats that keep it there: the unit of jitterdebugger's samples is in
-/// results.json.
+/// The unit of the values in the file `path`, if another file in the same directory states it: results.json has the
+/// unit of jitterdebugger's samples.raw.
 pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
     if path.file_name()? != "samples.raw" {
         return None;

@@ -1,11 +1,11 @@
-//! Lines of a text, one by one, in memory that grows neither with the file nor with a line.
+//! Reads a text line by line, in memory that grows neither with the file nor with a line.
 
 use std::io::Read;
 
 use crate::error::{ImportError, Result};
 use crate::read_more::read_more;
 
-/// The most bytes of a line that are kept. A histogram row of 4096 CPUs has half of that.
+/// The most bytes of a line that are kept. A histogram row of 4096 CPUs needs half of that.
 pub const LINE_MAX: usize = 64 * 1024;
 const BLOCK: usize = 256 * 1024;
 
@@ -16,7 +16,7 @@ pub struct Line<'a> {
     pub number: u64,
     /// Its text without the line end. For a line longer than [`LINE_MAX`], its beginning.
     pub text: &'a str,
-    /// Whether it was longer.
+    /// Whether the line was longer than [`LINE_MAX`].
     pub cut: bool,
     /// Whether the file ended before the line did.
     pub unended: bool,
@@ -26,7 +26,7 @@ impl<'a> Line<'a> {
     /// The whole line. An error if it was too long to be kept.
     pub(crate) fn whole(self) -> Result<&'a str> {
         if self.cut {
-            let reason = format!("it is longer than {LINE_MAX} bytes; no line of this format is");
+            let reason = format!("it is longer than {LINE_MAX} bytes, the limit for a line");
             return Err(ImportError::line(self.number, "whole line", reason));
         }
         Ok(self.text)
@@ -114,7 +114,7 @@ impl<R: Read> Lines<R> {
                 break;
             }
         }
-        // The text is borrowed from the buffer, so the kept part goes in front of what follows.
+        // The returned text borrows from the buffer, so the kept part is put in front of the bytes that follow.
         let rest = self.end - self.start;
         let mut buffer = vec![0; BLOCK + LINE_MAX];
         buffer[..LINE_MAX].copy_from_slice(&kept);
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_text(lines in prop::collection::vec("[a-z é]{0,40}", 0..50)) {
+        fn every_line_of_a_text_is_returned(lines in prop::collection::vec("[a-z é]{0,40}", 0..50)) {
             let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
             let read: Vec<String> = all(text.as_bytes()).into_iter().map(|line| line.1).collect();
             prop_assert_eq!(read, lines);

@@ -1,10 +1,11 @@
-//! From a file's content to a run.
+//! Makes a run from the content of a file.
 
 use tardy_record::block_maxima::{BLOCK_COUNT, BlockMaxima};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
+use tardy_record::reason::Reason;
 use tardy_record::run::{Origin, Phase, State};
 use tardy_record::series::{Series, SeriesKind, Tally};
 use tardy_record::{Bin, Histogram, Knowable, Run, file, validity};
@@ -19,8 +20,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The run made from `imported`, which is the content of file `name`, read as `format`.
 pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
     for phase in &mut imported.phases {
-        tell_apart(&mut phase.streams);
-        // Before bins are opened, since an open bin bounds the mean less.
+        make_names_unique(&mut phase.streams);
+        // The check precedes the opening of bins, since an open bin bounds the mean less.
         for stream in &phase.streams {
             let Readings::Counts(counts) = &stream.readings else { continue };
             let name = stream.name();
@@ -81,13 +82,17 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
             start_ns: 0,
             end_ns: Some(longest.unwrap_or(0)),
             remarks: remarks.clone(),
-            spoilt_by: if index == 0 { imported.contradictions.clone() } else { Vec::new() },
+            spoilt_by: if index == 0 {
+                imported.contradictions.iter().cloned().map(Reason::from).collect()
+            } else {
+                Vec::new()
+            },
         });
     }
     if run.series.is_empty() {
         let nothing = "the file contains no latency".to_owned();
         match run.phases.first_mut() {
-            Some(phase) => phase.spoilt_by.push(nothing),
+            Some(phase) => phase.spoilt_by.push(Reason::from(nothing)),
             None => return Err(ImportError::field("the file", nothing)),
         }
     }
@@ -102,8 +107,8 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     Ok(run)
 }
 
-/// Lets the open bins of all streams begin at the end of the longest histogram: a tool's threads have histograms of the
-/// same length, and only bins with the same lower edge can be added up.
+/// Makes the open bins of all streams begin at the end of the longest histogram. A tool's threads have histograms of
+/// the same length, and only bins with the same lower edge can be added up.
 fn align_open_bins(streams: &mut [Stream]) {
     let is_open = |bin: &Bin| bin.upper_ns == i64::MAX;
     let counts = |stream: &Stream| match &stream.readings {
@@ -129,7 +134,7 @@ fn align_open_bins(streams: &mut [Stream]) {
 }
 
 /// Adds the thread number to the names of streams that would have the same name.
-fn tell_apart(streams: &mut [Stream]) {
+fn make_names_unique(streams: &mut [Stream]) {
     let names: Vec<String> = streams.iter().map(Stream::name).collect();
     for (stream, name) in streams.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() > 1 {
@@ -142,7 +147,7 @@ fn streams(imported: &Imported) -> impl Iterator<Item = &Stream> {
     imported.phases.iter().flat_map(|phase| &phase.streams)
 }
 
-/// What the reader must know, most important first.
+/// Remarks for the user, most important first.
 fn remarks(imported: &Imported) -> Vec<String> {
     let mut remarks: Vec<String> = imported.late_periods.warning(&imported.tool).into_iter().collect();
     for stream in streams(imported) {
@@ -151,13 +156,13 @@ fn remarks(imported: &Imported) -> Vec<String> {
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
     }
     if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
-        remarks.push(format!("the file ends in the middle, in line {line}; the rest is missing"));
+        remarks.push(format!("the file is cut off in line {line}; the rest is missing"));
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
 }
 
-/// The duration against which cycles can be checked.
+/// The duration, if the number of cycles can be checked against it.
 fn checked_duration_ns(imported: &Imported) -> Option<u64> {
     imported.duration_ns.filter(|_| imported.duration_is_exact)
 }
@@ -289,7 +294,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64
     }
 }
 
-/// Maxima of seconds, merged in pairs until they fit.
+/// The maxima of seconds as blocks, merged in pairs until there are at most [`BLOCK_COUNT`].
 fn block_maxima(seconds: &[i64]) -> BlockMaxima {
     let mut maxima_ns: Vec<Option<i64>> = seconds.iter().map(|ns| Some(*ns)).collect();
     let mut block_ns = SECOND_NS;

@@ -13,7 +13,7 @@ pub fn share(cycles: u64, interval_ns: u64, duration_ns: (u64, u64)) -> Option<(
         return None;
     }
     let (low, high) = (of(shortest), of(longest));
-    // More cycles than the time allows: the interval or the duration is wrong.
+    // If there are more cycles than the time allows, the interval or the duration is wrong.
     if high < 0.0 || low <= 0.0 {
         return None;
     }

@@ -1,6 +1,6 @@
 //! The part of XML that rteval writes: elements, attributes, text and the five predefined entities.
 //!
-//! Nothing is expanded, fetched or nested without a bound. That is why no library is used: the smallest one does more.
+//! No other entities are expanded, nothing is fetched, and nesting is bounded. Even the smallest library does more.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ const DEPTH_MAX: usize = 32;
 /// An event in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The begin of an element. An empty element is followed by its end.
+    /// The beginning of an element. An empty element also has an end.
     Start(String, BTreeMap<String, String>),
-    /// Text that is not only blanks.
+    /// Text that is not only white space.
     Text(String),
     /// The end of an element.
     End(String),
@@ -32,7 +32,7 @@ impl<'a> Xml<'a> {
         Self { rest: text, line: 1, open: Vec::new(), pending_end: None }
     }
 
-    /// The line that was read last.
+    /// The number of the line that was read last, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
@@ -66,7 +66,7 @@ impl<'a> Xml<'a> {
                 continue;
             }
             let Some(end) = self.rest.find('>') else {
-                // Cut off in a tag: its elements stay open.
+                // The document ends in a tag: an element that stays open marks it as cut off.
                 self.take(self.rest.len());
                 self.open.push(String::new());
                 return Ok(None);

@@ -1,7 +1,8 @@
-//! zip, read from front to back: the directory at the end is out of reach in an outer archive and missing after a cut.
+//! Reads zip from front to back. The directory at the end cannot be used: a stream cannot be searched, and a file that
+//! was cut off has none.
 //!
-//! Names, times and permissions do not matter. Needed are the bytes of members, stored or deflated, and whether their
-//! checksums are right (APPNOTE.TXT 6.3, sections 4.3 to 4.5).
+//! Only names, sizes, checksums and the bytes of members, stored or deflated, are read (APPNOTE.TXT 6.3, sections 4.3
+//! to 4.5).
 
 use std::io::{self, Read};
 
@@ -26,7 +27,7 @@ pub(crate) struct Member {
     crc: u32,
     packed: u64,
     size: u64,
-    /// Whether checksum and sizes follow the bytes instead.
+    /// Whether checksum and sizes follow the member's bytes instead of preceding them.
     described: bool,
     zip64: bool,
 }
@@ -36,9 +37,9 @@ pub(crate) struct Member {
 pub(crate) enum End {
     /// Complete and correct.
     Whole,
-    /// With bytes that do not match the archive's description.
+    /// The bytes cannot be decompressed, or do not match size and checksum.
     Damaged(String),
-    /// In the middle: the file was cut off.
+    /// The file was cut off within the member.
     CutOff,
 }
 
@@ -128,7 +129,7 @@ impl<R: Read> Zip<R> {
         let mut sum = flate2::Crc::new();
         let mut piece = vec![0; 64 * 1024];
         let mut given = 0u64;
-        // With the size after the bytes, only the compression knows where they end.
+        // If the size follows the bytes, only the deflate stream marks their end.
         let packed = if member.described { u64::MAX } else { member.packed };
         let mut limited = Limited { inner: &mut self.reader, left: packed };
         let outcome = if member.deflated {
@@ -181,7 +182,7 @@ impl<R: Read> Zip<R> {
     /// Checksum and size after a member; `None` if the file ends.
     fn descriptor(&mut self, zip64: bool) -> Result<Option<(u32, u64)>> {
         let Some(first) = self.number(4)? else { return Ok(None) };
-        // Its signature is common but optional.
+        // The signature of a descriptor is common but optional.
         let crc = if first as u32 == DESCRIPTOR { self.number(4)? } else { Some(first) };
         let width = if zip64 { 8 } else { 4 };
         let sizes = (self.number(width)?, self.number(width)?);
@@ -206,7 +207,7 @@ impl<R: Read> Zip<R> {
 }
 
 impl Member {
-    /// Reads 64-bit sizes from the extra fields if the 32-bit ones are full.
+    /// Reads 64-bit sizes from the extra fields if the 32-bit ones are 2^32 - 1.
     fn wide_sizes(&mut self, mut extra: &[u8]) {
         while let [a, b, c, d, rest @ ..] = extra {
             let (tag, length) = (u16::from_le_bytes([*a, *b]), usize::from(u16::from_le_bytes([*c, *d])));
@@ -227,7 +228,7 @@ impl Member {
     }
 }
 
-/// Passes on everything that can be read. Returns the error that ended it, if any.
+/// Passes all bytes that can be read to `take`. Returns the read error, if any.
 fn pieces(
     reader: &mut impl Read,
     piece: &mut [u8],
@@ -242,7 +243,7 @@ fn pieces(
     }
 }
 
-/// Reads in blocks. Keeps read errors apart from those of the decompressor.
+/// Reads in blocks. Keeps the last read error, to distinguish it from an error of the decompressor.
 struct Buffered<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -285,7 +286,7 @@ impl<R: Read> Read for Buffered<R> {
     }
 }
 
-/// A bounded part of a reader.
+/// At most `left` bytes of a reader.
 struct Limited<'a, R> {
     inner: &'a mut R,
     left: u64,

@@ -10,7 +10,7 @@ use tardy_record::capture::{Edge, Interval, ResolvedBy};
 use tardy_record::run::State;
 use tardy_record::{Run, Series};
 
-/// The conversions of sigrok-cli, if it is installed.
+/// The program that converts between formats. The test that uses it is skipped if it is not installed.
 const SIGROK: &str = "sigrok-cli";
 
 /// Edges of two channels in ticks: an answer to almost every stimulus, with random widths and distances.
@@ -42,7 +42,7 @@ impl Signals {
         Self { edges, end: at + 5000 }
     }
 
-    /// As a VCD with ticks of one microsecond and additional channels, which must not matter.
+    /// The signals as a VCD with ticks of one microsecond.
     fn vcd(&self) -> String {
         let mut text =
             "$timescale 1 us $end\n$scope module m $end\n$var wire 1 ! D0 $end\n$var wire 1 \" D1 $end\n\
@@ -73,7 +73,7 @@ impl Signals {
         stimuli.iter().zip(ends).filter_map(answer).map(|ticks| ticks as i64 * 1000).collect()
     }
 
-    /// The intervals of a channel, in ns, ascending.
+    /// The widths of a channel's levels, in ns, in the order of time.
     fn widths(&self, channel: usize, high: bool) -> Vec<i64> {
         let edges: Vec<(u64, bool)> =
             self.edges.iter().filter(|edge| edge.1 == channel).map(|edge| (edge.0, edge.2)).collect();
@@ -133,10 +133,10 @@ fn agrees_with(run: &Run, signals: &Signals) {
     }
 }
 
-/// sigrok-cli reads our VCD and writes its own formats; each has the same edges, exact to the sample. tardy and sigrok read
-/// files independently: a mistake in one of them shows as a difference.
+/// sigrok-cli reads the generated VCD and writes its own formats. tardy must read the same edges, exact to the sample,
+/// from each. A mistake in either program shows as a difference.
 #[test]
-fn sigrok_sees_the_same_edges() {
+fn edges_match_after_conversion_by_sigrok_cli() {
     if Command::new(SIGROK).arg("--version").output().is_err() {
         eprintln!("skipped: {SIGROK} is not installed (apt-get install {SIGROK})");
         return;
@@ -295,7 +295,7 @@ fn a_pulse_within_a_time_stamp_is_an_answer() {
     let run = imported(text.as_bytes(), &named("in", "out"));
     agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
     assert!(limits(&run).contains("out: 1 pulse begins and ends at one time stamp"), "{}", limits(&run));
-    // As rows, of which only the last one at a time would count.
+    // The same as CSV rows, of which only the last one of a time has the level.
     let rows = "time_us,in,out\n0,0,0\n10,1,0\n15,1,1\n15,1,0\n20,0,0\n30,1,0\n37,1,1\n40,1,0\n";
     let run = imported(rows.as_bytes(), &named("in", "out"));
     agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
@@ -369,7 +369,7 @@ fn quoted_csv_cells_may_hold_commas_quotes_and_line_breaks() {
     }
 }
 
-/// A zip of stored and deflated members, with its end or without.
+/// A zip of stored and deflated members, with or without the mark of its end.
 fn zip(members: &[(&str, &[u8], bool)], end: bool) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, content, deflated) in members {
@@ -403,7 +403,7 @@ fn zip(members: &[(&str, &[u8], bool)], end: bool) -> Vec<u8> {
 const METADATA: &str = "[global]\nsigrok version=0.5.2\n[device 1]\ncapturefile=logic-1\ntotal probes=2\nsamplerate=1 MHz\n\
                         total analog=0\nprobe1=in\nprobe2=out\nunitsize=1\n";
 
-/// Rises at 10, is answered at 13 and falls at 20; the same at 40, 41 and 50.
+/// The stimulus rises at 10 and 40, the answer at 13 and 41. Both fall at 20 and 50.
 fn samples() -> Vec<u8> {
     let level = |at: u32| match at % 30 {
         _ if at >= 60 => 0,
@@ -521,7 +521,10 @@ fn metadata_that_contradict_the_samples_are_rejected() {
     );
     let run = imported(&hole, &named("in", "out"));
     assert!(
-        run.validity.spoilt_by.iter().any(|reason| reason.contains("between 1 and 3 are missing")),
+        run.validity
+            .spoilt_by
+            .iter()
+            .any(|reason| reason.to_string().contains("between 1 and 3 are missing")),
         "{:?}",
         run.validity
     );
@@ -529,12 +532,16 @@ fn metadata_that_contradict_the_samples_are_rejected() {
     let last = damaged.len() - 22 - 3;
     damaged[last] ^= 1;
     let run = imported(&damaged, &named("in", "out"));
-    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("checksum")), "{:?}", run.validity);
+    assert!(
+        run.validity.spoilt_by.iter().any(|reason| reason.to_string().contains("checksum")),
+        "{:?}",
+        run.validity
+    );
 }
 
 /// A gigabyte of samples in a megabyte of zip. No sample is kept in memory.
 #[test]
-fn a_zip_bomb_is_counted_and_not_kept() {
+fn samples_of_a_zip_bomb_are_not_kept_in_memory() {
     let zeros = vec![0u8; 64 << 20];
     let bomb = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &zeros, true)], true);
     let run = imported(&bomb, &named("in", "out"));
@@ -572,7 +579,7 @@ fn saleae_channels_are_files_in_one_directory() {
     agrees(series(&run, "0", Interval::Reaction), &[12_500, 13_000]);
     let alone = of(3, ImportOptions::default()).unwrap().run;
     agrees(series(&alone, "3", Interval::High), &[87_500, 87_000]);
-    // The file of the answer is not imported as a capture, so that a directory gives one run.
+    // The file of the answer is not a capture by itself, so that an import of the directory gives one run.
     let error = of(3, named("0", "3")).unwrap_err();
     assert!(matches!(&error, ImportError::OtherChannel(file) if file == "digital_0.bin"), "{error}");
     let error = of(0, named("0", "1")).unwrap_err().to_string();
@@ -586,7 +593,7 @@ fn errors_in_saleae_files_are_reported() {
     let cut = of(&whole[..whole.len() - 9]).unwrap().run;
     assert_eq!(cut.progress.state, State::CutShort);
     assert!(
-        cut.validity.limits.iter().any(|limit| limit.contains("its header has 3 edges, but 1 are there")),
+        cut.validity.limits.iter().any(|limit| limit.contains("its header states 3 edges, but it has 1")),
         "{:?}",
         cut.validity
     );

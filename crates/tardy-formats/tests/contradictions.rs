@@ -1,4 +1,4 @@
-//! Files with two measurements, files with wrong totals, and files that were cut off at unobtrusive places.
+//! Files with two measurements, files with wrong totals, and files that look complete but were cut off.
 
 use tardy_formats::{ImportOptions, Unit, import_bytes};
 use tardy_record::Run;
@@ -18,10 +18,10 @@ fn import(text: &str) -> Result<Run, String> {
 
 /// The error of an import, or the reasons why the run is invalid.
 fn told(text: &str) -> String {
-    import(text).map_or_else(|error| error, |run| run.validity.spoilt_by.join("; "))
+    import(text).map_or_else(|error| error, |run| tardy_record::reason::joined(&run.validity.spoilt_by))
 }
 
-/// The same for a fixture with one change.
+/// As [`told`], for a fixture with one change.
 fn changed(name: &str, from: &str, to: &str) -> String {
     let text = fixture(name);
     assert!(text.contains(from), "{name}: {from}");
@@ -165,12 +165,12 @@ fn a_cut_off_screen_is_reported() {
     };
     let osnoise = fixture("rtla-osnoise-top.txt");
     let said = limits(&osnoise[..osnoise.len() - 3], State::CutShort, 1);
-    assert!(said.contains("ends in the middle, in line 5"), "{said}");
+    assert!(said.contains("the file is cut off in line 5"), "{said}");
     let timerlat = fixture("rtla-timerlat-top.txt");
     let said = limits(&timerlat[..timerlat.find("     9 |").unwrap()], State::CutShort, 2);
-    assert!(said.contains("ends in the middle, in line 5"), "{said}");
+    assert!(said.contains("the file is cut off in line 5"), "{said}");
     let said = limits(&timerlat[..timerlat.find("ALL").unwrap()], State::CutShort, 4);
-    assert!(said.contains("ends in the middle, in line 6"), "{said}");
+    assert!(said.contains("the file is cut off in line 6"), "{said}");
     let second = timerlat.clone() + &timerlat[..timerlat.find("  3 #").unwrap()];
     let said = limits(&second, State::CutShort, 4);
     assert!(said.contains("no line for CPU 3; its numbers are from an earlier screen"), "{said}");
@@ -184,7 +184,7 @@ fn a_log_without_its_last_line_end_is_imported_if_complete() {
     assert_eq!(whole.progress.state, State::Complete);
     assert_eq!(whole.series, import(&hdr).unwrap().series);
     let error = import(&hdr[..hdr.len() - 20]).unwrap_err();
-    assert!(error.contains("line 5, whole line: the file ends in the middle of it"), "{error}");
+    assert!(error.contains("line 5, whole line: the file ends in this line"), "{error}");
     let more = hdr.clone() + &hdr[hdr.find("Tag=").unwrap()..hdr.len() - 20].replace("A,0.127", "A,2.127");
     let run = import(&more).unwrap();
     assert_eq!((run.progress.state, &run.series), (State::CutShort, &whole.series));

@@ -1,6 +1,6 @@
-//! Real files from other tools, and files written after the sources of versions without a real file.
+//! Imports real files of other tools. For versions without a real file, the fixtures follow the tool's source code.
 //!
-//! A new fixture is a file in tests/fixtures and a line in the snapshot, which `INSTA_UPDATE=always` writes. Review it.
+//! To add a fixture, put a file into tests/fixtures and run the tests with `INSTA_UPDATE=always`. Review the snapshot.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ fn captured(text: &mut String, series: &Series, mean: &str) {
     .unwrap();
 }
 
-/// Each fixture in a few lines: its numbers and its remarks.
+/// The snapshot has a few lines for each fixture: its numbers and its remarks.
 #[test]
 fn every_fixture_has_its_numbers() {
     let mut text = String::new();
@@ -93,7 +93,8 @@ fn every_fixture_has_its_numbers() {
             )
             .unwrap();
         }
-        for line in run.validity.spoilt_by.iter().chain(&run.validity.limits) {
+        for line in run.validity.spoilt_by.iter().map(ToString::to_string).chain(run.validity.limits.clone())
+        {
             writeln!(text, "  - {line}").unwrap();
         }
     }
@@ -102,7 +103,7 @@ fn every_fixture_has_its_numbers() {
 
 /// Totals counted independently: with awk from the file, or from the tool's summary.
 #[test]
-fn totals_are_those_of_the_tools() {
+fn totals_match_those_of_the_tools() {
     let recorded =
         |name: &str| import(name).series.iter().map(|series| series.tally.recorded).collect::<Vec<_>>();
     assert_eq!(recorded("cyclictest-2.4.json"), [49_730, 49_744]);
@@ -122,7 +123,7 @@ fn totals_are_those_of_the_tools() {
 }
 
 #[test]
-fn a_file_without_a_unit_asks_for_one() {
+fn a_file_without_a_unit_is_an_error_that_names_the_option() {
     for name in [
         "cyclictest-2.4-hist.txt",
         "cyclictest-2.4-quiet.txt",
@@ -186,7 +187,7 @@ fn contradictions_name_line_and_field() {
     let mean = text.replacen("# Avg Latencies: 00009", "# Avg Latencies: 00020", 1);
     let run = import(&mean).unwrap().run;
     assert!(
-        run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is not possible"),
+        run.validity.spoilt_by[0].to_string().contains("thread 0: the mean, 20 us, is not possible"),
         "{:?}",
         run.validity
     );
@@ -195,7 +196,7 @@ fn contradictions_name_line_and_field() {
     assert_ne!(old, changed);
     let run = import(&changed).unwrap().run;
     assert!(
-        !run.validity.valid && run.validity.spoilt_by[0].contains("Total, thread 0"),
+        !run.validity.valid && run.validity.spoilt_by[0].to_string().contains("Total, thread 0"),
         "{:?}",
         run.validity
     );
@@ -212,13 +213,13 @@ fn the_whole_part_of_a_cut_off_file_is_imported() {
     assert_eq!(run.progress.state, tardy_record::run::State::CutShort);
     assert_eq!(run.series[0].max_ns, Some(20_000), "row 21 is not whole");
     assert!(
-        run.validity.limits.iter().any(|limit| limit.contains("ends in the middle")),
+        run.validity.limits.iter().any(|limit| limit.contains("the file is cut off in line")),
         "{:?}",
         run.validity
     );
     let json = fixture("cyclictest-2.4.json");
     let error = import_bytes(&json[..json.len() / 2], "x", None, &options("x")).unwrap_err();
-    assert!(error.to_string().contains("ends in the middle"), "{error}");
+    assert!(error.to_string().contains("the document is incomplete"), "{error}");
     let raw = fixture("jitterdebugger-samples.raw");
     let run = import_bytes(&raw[..raw.len() - 5], "x", None, &options("x")).unwrap().run;
     assert_eq!(run.series.iter().map(|series| series.tally.recorded).sum::<u64>(), 79);
@@ -257,7 +258,7 @@ fn compressed_and_plain_files_give_the_same_run() {
         assert_eq!(series(packed), series(&plain));
     }
     let error = import_bytes(&gzip[..gzip.len() / 2], "x", None, &ImportOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("the gzip file ends in the middle"), "{error}");
+    assert!(error.to_string().contains("the gzip file is cut off"), "{error}");
 }
 
 #[test]
@@ -296,7 +297,7 @@ fn tar_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     archive
 }
 
-/// The whole part of an archive is imported; a member that is cut off and a missing end mark are reported.
+/// The complete part of an archive is imported. A member that is cut off and a missing end mark are reported.
 #[test]
 fn a_cut_off_archive_is_reported_with_its_place() {
     let samples: String = (0..2000).map(|cycle| format!("{:8}:{cycle:8}:{:8}\n", 0, cycle % 97)).collect();
@@ -323,7 +324,7 @@ fn a_cut_off_archive_is_reported_with_its_place() {
     let (runs, end) = import_members(&whole[..second + 512 + samples.len() / 2]);
     assert_eq!(recorded(&runs), [2000, 1000]);
     assert_eq!(runs[1].progress.state, State::CutShort);
-    assert!(runs[1].validity.limits.iter().any(|limit| limit.contains("the archive ends in the middle")));
+    assert!(runs[1].validity.limits.iter().any(|limit| limit.contains("the archive is cut off")));
     let error = end.unwrap_err();
     assert!(error.contains("member b/b.txt") && error.contains("missing"), "{error}");
     let (runs, end) = import_members(&whole[..second]);
@@ -347,9 +348,9 @@ fn members_of_an_archive_are_read_one_by_one() {
     assert!(Tar::new(archive.as_slice()).next_member().is_err(), "a damaged header is noticed");
 }
 
-/// A wrong `--as` gives an error or a sound run.
+/// A wrong `--as` gives an error or a valid run file.
 #[test]
-fn every_importer_survives_every_file() {
+fn a_wrong_format_is_an_error_or_a_run() {
     for (name, bytes) in fixtures() {
         for format in FORMATS {
             if let Ok(imported) = import_bytes(&bytes, &name, Some(format), &options(&name)) {

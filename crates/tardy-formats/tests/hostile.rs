@@ -1,4 +1,4 @@
-//! Hostile and damaged files: every file gives an error that names the place, or a sound run.
+//! Hostile and damaged files: every import returns an error that names the place, or a valid run file.
 
 use std::io::Read;
 
@@ -6,13 +6,14 @@ use proptest::prelude::*;
 use tardy_formats::archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import_bytes};
 use tardy_record::file;
+use tardy_record::reason;
 use tardy_record::run::State;
 
 fn options() -> ImportOptions {
     ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() }
 }
 
-/// Imports `bytes`. The result must be a sound run that can be written and read again, or an error with a message.
+/// Imports `bytes`. The result must be a run that can be written and read again, or an error with a message.
 fn survives(bytes: &[u8], format: Option<&'static Format>) {
     match import_bytes(bytes, "hostile", format, &options()) {
         Ok(imported) => {
@@ -230,7 +231,7 @@ fn impossible_counts_are_errors() {
     }
 }
 
-/// A contradiction is an error that names the place, or makes the run invalid for a reason that does.
+/// A contradiction is an error that names the place, or makes the run invalid with a reason that names it.
 #[test]
 fn contradictions_are_reported_with_their_place() {
     let hist = |overflows: &str, listed: &str| {
@@ -290,14 +291,14 @@ fn contradictions_are_reported_with_their_place() {
         let format =
             detect::of(&bytes).or_else(|| FORMATS.iter().find(|one| one.name == "jitterdebugger-samples"));
         let told = match import_bytes(&bytes, "x", format, &options()) {
-            Ok(imported) => imported.run.validity.spoilt_by.join("; "),
+            Ok(imported) => reason::joined(&imported.run.validity.spoilt_by),
             Err(error) => error.to_string(),
         };
         assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{text}: {told}");
     }
 }
 
-/// 200 MB of zeros are a hole in a file, not samples from a machine that just started.
+/// 200 MB of zeros are a hole in a file, not samples of a machine that has just booted.
 #[test]
 fn zeros_are_not_samples() {
     let reader = Endless { head: b"", body: &[0; 4096], left: 200_000_000, at: 0 };
@@ -319,9 +320,7 @@ fn the_whole_part_of_a_cut_off_compressed_file_is_imported() {
     };
     let zstd =
         ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
-    for (packed, name) in
-        [(gzip, "the gzip file ends in the middle"), (zstd, "the zstd file ends in the middle")]
-    {
+    for (packed, name) in [(gzip, "the gzip file is cut off"), (zstd, "the zstd file is cut off")] {
         let whole = import_bytes(&packed, "x", None, &options()).unwrap().run;
         assert_eq!(whole.series[0].tally.recorded, 40_000);
         assert_eq!(whole.progress.state, State::Complete);
@@ -338,13 +337,13 @@ fn the_whole_part_of_a_cut_off_compressed_file_is_imported() {
             );
         }
         let error = import_bytes(&packed[..12], "x", None, &options()).unwrap_err().to_string();
-        assert!(error.contains("in the middle") && error.contains("0 bytes"), "{error}");
+        assert!(error.contains("cut off") && error.contains("0 bytes"), "{error}");
     }
 }
 
 /// With --report, hwlatdetect's text has only the count and the longest sample. The report can be imported separately.
 #[test]
-fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
+fn hwlatdetect_with_a_report_has_a_count_and_a_maximum() {
     let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options()).unwrap().run;
     let head = "hwlatdetect:  test duration 60 seconds\n   parameters:\n        Latency threshold: 10us\n";
     let run = import(&format!("{head}test finished\nMax Latency: 19us\nSamples recorded: 60\n"));
@@ -360,7 +359,7 @@ fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
 
 /// rteval's results for a single sample, for a spread near zero, and for a maximum equal to the number of buckets.
 #[test]
-fn rtevals_statistics_match_its_own_computation() {
+fn special_cases_of_rtevals_statistics_are_accepted() {
     let core = |id: u32, statistics: &str, buckets: &str| {
         format!(
             "<core id=\"{id}\" priority=\"95\"><statistics>{statistics}</statistics><histogram \

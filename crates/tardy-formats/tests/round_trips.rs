@@ -1,4 +1,4 @@
-//! Exported and imported again, counts, extremes and names are the same.
+//! Exports runs and imports them again: counts, extremes and names must be the same.
 
 use proptest::prelude::*;
 use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
@@ -10,8 +10,8 @@ use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::{Histogram, Knowable, Run, file};
 
-/// A run of series with these values, which are whole multiples of the unit. With `reach`, some of the highest are beyond
-/// the histogram.
+/// A run of series with these values, which are whole multiples of the unit. With `reach`, values from there on are
+/// beyond the histogram.
 fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
     let plan = Plan {
         phases: vec![PhasePlan {
@@ -43,7 +43,7 @@ fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
         run.series.push(series);
     }
     run.validity.valid = true;
-    file::check(&run).expect("a made run is sound");
+    file::check(&run).expect("the generated run is valid");
     run
 }
 
@@ -65,10 +65,10 @@ fn told(run: &Run) -> Vec<Told> {
     run.series.iter().map(of).collect()
 }
 
-fn there_and_back(run: &Run, name: &str, unit: Unit, says_unit: bool) -> Run {
+fn round_trip(run: &Run, name: &str, unit: Unit, states_unit: bool) -> Run {
     let format = EXPORTS.iter().find(|format| format.name == name).expect("a known format");
     let parts = export(run, format, &ExportOptions { unit, limit_ns: None }).expect("nothing early");
-    let options = ImportOptions { unit: (!says_unit).then_some(unit), ..ImportOptions::default() };
+    let options = ImportOptions { unit: (!states_unit).then_some(unit), ..ImportOptions::default() };
     let imported = import_bytes(parts[0].1.as_bytes(), "made", None, &options);
     imported.unwrap_or_else(|error| panic!("{name}: {error}\n{}", parts[0].1)).run
 }
@@ -80,31 +80,31 @@ fn values() -> impl Strategy<Value = Vec<Vec<u64>>> {
 
 proptest! {
     #[test]
-    fn counts_extremes_and_names_come_back(all in values(), reach in prop::option::of(1i64..3000), ns: bool) {
+    fn counts_extremes_and_names_are_preserved(all in values(), reach in prop::option::of(1i64..3000), ns: bool) {
         let unit = if ns { Unit::Ns } else { Unit::Us };
         let run = run_of(&all, unit, reach);
-        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
-            let back = there_and_back(&run, name, unit, says_unit);
+        for (name, states_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
+            let back = round_trip(&run, name, unit, states_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
         }
         // A series that is completely beyond the histogram has no distribution.
         let beyond = |series: &tardy_record::Series| series.measured.has_no_distribution();
         if !run.series.iter().any(beyond) {
-            prop_assert_eq!(told(&there_and_back(&run, "hdr-log", unit, true)), told(&run), "hdr-log");
+            prop_assert_eq!(told(&round_trip(&run, "hdr-log", unit, true)), told(&run), "hdr-log");
         }
         if !ns && !run.series.iter().all(beyond) {
-            prop_assert_eq!(told(&there_and_back(&run, "osadl", unit, true)), told(&run), "osadl");
+            prop_assert_eq!(told(&round_trip(&run, "osadl", unit, true)), told(&run), "osadl");
         }
     }
 
-    /// Counts and extremes alone, as from a file with thread lines: what the format holds comes back, and nothing is
-    /// invented.
+    /// Runs with only counts and extremes, as from a file with thread lines: these are preserved, and no distribution
+    /// is invented.
     #[test]
-    fn runs_without_a_distribution_come_back(all in values(), ns: bool) {
+    fn runs_without_a_distribution_are_preserved(all in values(), ns: bool) {
         let unit = if ns { Unit::Ns } else { Unit::Us };
         let run = without_distribution(run_of(&all, unit, None), Some(unit));
-        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
-            let back = there_and_back(&run, name, unit, says_unit);
+        for (name, states_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
+            let back = round_trip(&run, name, unit, states_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
             for (ours, theirs) in run.series.iter().zip(&back.series) {
                 prop_assert!(theirs.measured.has_no_distribution());
@@ -113,9 +113,9 @@ proptest! {
         }
     }
 
-    /// Readings in ns, in formats with whole us: counts are in us, extremes are exact.
+    /// Readings in ns, exported to formats in whole us: counts are in us, and extremes stay exact.
     #[test]
-    fn exact_extremes_come_back_from_whole_us(
+    fn exact_extremes_are_preserved_in_whole_us(
         all in prop::collection::vec(prop::collection::vec(0u64..3_000_000, 1..40), 1..4),
         reach in prop::option::of(1i64..2000),
     ) {
@@ -125,33 +125,33 @@ proptest! {
                 open_from(&mut series.measured, reach * 1000);
             }
         }
-        file::check(&run).expect("a made run is sound");
+        file::check(&run).expect("the generated run is valid");
         let nothing_to_plot = run.series.iter().all(|series| series.measured.has_no_distribution());
-        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("osadl", true)] {
+        for (name, states_unit) in [("cyclictest", false), ("cyclictest-json", true), ("osadl", true)] {
             if name == "osadl" && nothing_to_plot {
                 continue;
             }
-            let back = there_and_back(&run, name, Unit::Us, says_unit);
+            let back = round_trip(&run, name, Unit::Us, states_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
             prop_assert!(back.validity.valid, "{}: {:?}", name, back.validity.spoilt_by);
         }
     }
 
-    /// A bin of the unit keeps its count.
+    /// A bin as wide as the unit keeps its count.
     #[test]
-    fn bins_of_the_unit_come_back(all in prop::collection::vec(prop::collection::vec(0u64..127, 1..80), 1..4)) {
+    fn bins_of_the_unit_are_preserved(all in prop::collection::vec(prop::collection::vec(0u64..127, 1..80), 1..4)) {
         let run = run_of(&all, Unit::Us, None);
         for name in ["cyclictest", "cyclictest-json", "osadl"] {
-            let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
+            let back = round_trip(&run, name, Unit::Us, name != "cyclictest");
             for (ours, theirs) in run.series.iter().zip(&back.series) {
                 prop_assert_eq!(&ours.measured, &theirs.measured, "{}", name);
             }
         }
     }
 
-    /// No export breaks the syntax of its format, whatever the names contain.
+    /// Special characters in names do not break the syntax of any format.
     #[test]
-    fn names_break_nothing(label in "\\PC{0,30}", host in "[\"<>&\\\\,\n\t a-z]{0,20}") {
+    fn special_characters_in_names_are_escaped(label in "\\PC{0,30}", host in "[\"<>&\\\\,\n\t a-z]{0,20}") {
         let mut run = run_of(&[vec![5, 7], vec![9]], Unit::Us, None);
         run.series[0].label = label;
         run.origin.host = host;
@@ -173,12 +173,12 @@ proptest! {
     }
 }
 
-/// A file without rows, since all readings are beyond them.
+/// All readings are beyond the histogram, so the file has no rows.
 #[test]
-fn readings_beyond_the_histogram_come_back() {
+fn readings_beyond_the_histogram_are_preserved() {
     let run = run_of(&[vec![900, 905], vec![901]], Unit::Us, Some(1));
     for name in ["cyclictest", "cyclictest-json"] {
-        let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
+        let back = round_trip(&run, name, Unit::Us, name != "cyclictest");
         assert_eq!(told(&back), told(&run), "{name}");
     }
     refused(&run, &["osadl", "hdr-log"]);
@@ -194,10 +194,10 @@ fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
         let bin = tardy_record::Bin { lower_ns: 0, upper_ns: i64::MAX, count: series.tally.recorded };
         series.measured = Histogram::from_bins(vec![bin]).expect("one bin");
         (series.sum_ns, series.sum_of_squares_ns2) = (Knowable::Unknown, Knowable::Unknown);
-        let SeriesKind::Foreign(foreign) = &mut series.kind else { panic!("a made run is another tool's") };
+        let SeriesKind::Foreign(foreign) = &mut series.kind else { panic!("the generated run is foreign") };
         foreign.stated_mean_ns = mean_ns;
     }
-    file::check(&run).expect("a made run is sound");
+    file::check(&run).expect("the generated run is valid");
     run
 }
 
@@ -229,7 +229,7 @@ fn unknown_values_are_left_out_or_rejected_and_never_zero() {
     assert_eq!(flat["series"][0]["mean_ns"], serde_json::Value::Null);
 }
 
-/// The histogram ends below 1 ms and the maximum is 12 ms: counts in between are unknown.
+/// The histogram ends at 400 us and the maximum is 12 ms: counts in between are unknown.
 #[test]
 fn buckets_with_unknown_counts_are_not_written() {
     let mut run = run_of(&[vec![7, 60, 900, 12_000]], Unit::Us, None);

@@ -1,4 +1,5 @@
-//! What watching costs: reads this machine's counters once a second and prints the time that each watcher took.
+//! Measures the cost of watching: reads this machine's counters once per second and prints the time that each watcher
+//! took.
 //!
 //! `cargo run --release -p tardy-host --example watch_cost -- [SECONDS]`
 
@@ -30,7 +31,7 @@ fn main() {
     let total: u64 = environment.watchers.iter().map(|cost| cost.total_ns).sum();
     let rounds = (seconds + 1) as f64;
     println!(
-        "together {:.1} us a round, {:.3} % of a CPU at 1 Hz",
+        "total {:.1} us per round, {:.3} % of a CPU at 1 Hz",
         total as f64 / rounds / 1e3,
         total as f64 / rounds / 1e7
     );
@@ -45,7 +46,7 @@ fn main() {
     }
 }
 
-/// CPU time of this thread in ns (/proc/thread-self/schedstat; 0 where the kernel does not keep it).
+/// CPU time of this thread in ns, from /proc/thread-self/schedstat; 0 if the kernel does not have this file.
 fn cpu_time_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)

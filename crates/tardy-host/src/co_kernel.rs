@@ -1,7 +1,7 @@
 //! Co-kernels: Xenomai's Cobalt and EVL, and the latency program that each ships (`latency`, `latmus`).
 //!
-//! A program for a co-kernel must be linked against its library on the machine that has it. tardy therefore runs the program that
-//! ships with the co-kernel and imports its output.
+//! A program for a co-kernel must be linked against its library on the machine that has it. tardy therefore runs the
+//! program that ships with the co-kernel and imports its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -37,11 +37,11 @@ impl CoKernel {
     /// The levels that it measures, the program's default first.
     pub const LEVELS: [Level; 3] = [Level::UserThread, Level::KernelThread, Level::Irq];
 
-    /// Finds the co-kernel by the kernel's files, and its program in the directories of `path` (the value of PATH) or in the
-    /// co-kernel's installation directory.
+    /// Finds the co-kernel by the kernel's files, and its program in the directories of `path` (the value of PATH) or
+    /// in the co-kernel's installation directory.
     ///
     /// # Errors
-    /// Which of the two is missing, and where it comes from.
+    /// A message for the user that names the missing part and how to get it.
     pub fn find(files: &KernelFiles, path: Option<&OsStr>) -> Result<Self, String> {
         let kind = if files.exists("/proc/xenomai") {
             Kind::Xenomai
@@ -83,13 +83,13 @@ impl CoKernel {
         }
     }
 
-    /// By how much the co-kernel sets its timers early (gravity); every reported latency is less by as much. `None` if the kernel
-    /// does not report it.
+    /// The time by which the co-kernel sets its timers early (gravity), which lowers every reported latency by as much.
+    /// `None` if the kernel does not report it.
     pub fn gravity(&self) -> Option<&str> {
         self.gravity.as_deref()
     }
 
-    /// The command line that runs the program at `level`; without a histogram where that needs a file (`latmus -g`).
+    /// The command line that runs the program at `level`.
     pub fn command(
         &self,
         level: Level,
@@ -123,7 +123,7 @@ impl CoKernel {
             seconds.to_string(),
         ]);
         if self.kind == Kind::Evl {
-            // To its standard output, behind the lines.
+            // Without a file name, -g prints the histogram to standard output after the other lines.
             words.push("-g".to_owned());
         }
         words
@@ -158,7 +158,8 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// `gravity: irq=99 kernel=1341 user=1341` of Xenomai 3 (kernel/cobalt/posix/clock.c); one number of ns in Xenomai 2.
+/// Parses `gravity: irq=99 kernel=1341 user=1341` of Xenomai 3 (kernel/cobalt/posix/clock.c), or one number in ns of
+/// Xenomai 2.
 fn gravity(files: &KernelFiles) -> Option<String> {
     if let Ok(text) = files.text("/proc/xenomai/clock/coreclk") {
         let line = text.lines().find_map(|line| line.trim().strip_prefix("gravity:"))?;

@@ -1,7 +1,7 @@
-//! The machine under test: what it is, what happens on it during a run, and what tardy has changed on it.
+//! The machine under test: its facts, its activity during a run, and the settings that tardy has changed on it.
 //!
-//! [`facts`] are collected once, [`watch`] reads counters every second, [`trace`] reads the kernel's events. Every setting that
-//! tardy changes is written to the [`journal`] first and held by a guard that restores it ([`settings`]).
+//! [`facts`] are collected once, [`watch`] reads counters every second, [`trace`] reads the kernel's events. Every
+//! setting that tardy changes is written to the [`journal`] first, and has a guard that restores it ([`settings`]).
 //! Nothing here measures latency.
 
 pub mod co_kernel;

@@ -1,6 +1,6 @@
-//! Facts of machines that are directories under `kernels/`, held against goldens.
+//! Facts of machines that are directories under `kernels/`, compared with snapshots.
 //!
-//! `INSTA_UPDATE=always cargo test -p tardy-host --test facts_of_other_machines` blesses what changed.
+//! `INSTA_UPDATE=always cargo test -p tardy-host --test facts_of_other_machines` accepts changed snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ fn kernels() -> PathBuf {
 
 fn facts_of(name: &str) -> Facts {
     let mut facts = collect(&KernelFiles::under(kernels().join(name)), &SystemAnswers::none());
-    // What this test was built with is not the machine's.
+    // The version and build of this test are not facts of the machine.
     facts.tardy = Tardy::default();
     facts
 }
 
-/// One golden a machine, so that a new directory has only to be blessed.
+/// One snapshot per machine: for a new directory, only its snapshot has to be accepted.
 #[test]
 fn facts_of_each_machine_match_their_snapshot() {
     let mut names: Vec<String> = fs::read_dir(kernels())
@@ -32,7 +32,7 @@ fn facts_of_each_machine_match_their_snapshot() {
     assert!(names.len() >= 8, "{names:?}");
     for name in names {
         let mut facts = facts_of(&name);
-        // The options are in the files already, and there may be thousands.
+        // The options are not repeated in the snapshot, since there may be thousands.
         if let tardy_record::Knowable::Known(config) = &mut facts.kernel.config.value {
             config.clear();
         }
@@ -94,7 +94,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_content_is_too_strange(
+    fn no_content_causes_a_panic(
         garbage in proptest::collection::vec(
             prop_oneof![
                 proptest::collection::vec(any::<u8>(), 0..120).boxed(),
@@ -112,7 +112,7 @@ proptest! {
         for (index, path) in paths.iter().enumerate() {
             let target = root.path().join(path);
             fs::create_dir_all(target.parent().unwrap()).unwrap();
-            // Some files stay whole, so that the strange ones are looked at at all.
+            // Some files keep their content, so that the others are read at all.
             let content = if index % 9 < keep { garbage[index % 8].clone() } else { fs::read(from.join(path)).unwrap() };
             fs::write(target, content).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Facts of the machine that the test runs on, whatever it is.
+//! Facts of the machine on which the test runs.
 
 use tardy_host::facts::{SystemAnswers, collect};
 use tardy_record::facts::Facts;
@@ -12,7 +12,8 @@ fn this_machine_has_facts_and_they_survive_the_run_file() {
     }
     println!("{}", facts.headline());
     assert!(facts.kernel.release.get().is_some());
-    assert!(facts.kernel.real_time.get().is_some(), "uname -v always says: {}", facts.kernel.real_time.how);
+    let real_time = &facts.kernel.real_time;
+    assert!(real_time.get().is_some(), "uname -v is always evidence: {}", real_time.how);
     let text = serde_json::to_string(&facts).unwrap();
     assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
 }

@@ -1,5 +1,5 @@
-//! Pages as a real kernel wrote them: a thread that slept 8 times for 2 ms, once for 300 ms and 4 times for 2 ms, with
-//! absolute deadlines, on Linux 6.18, x86_64.
+//! Pages recorded on Linux 6.18, x86_64, of a thread that slept 8 times for 2 ms, once for 300 ms and 4 times for 2 ms,
+//! with absolute deadlines.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn every_sleep_is_a_cycle_whose_levels_follow_each_other() {
     }
     let sleeps: Vec<i64> = cycles.windows(2).map(|pair| pair[1].expires_ns - pair[0].expires_ns).collect();
     assert!(sleeps.iter().all(|ns| *ns > 2_000_000), "{sleeps:?}");
-    // Longer than the 27 bits of time in an event's head: it is only right if the word behind it is added.
+    // This sleep exceeds the 27 bits of time in an event's header, so the next word must be added.
     assert_eq!(sleeps.iter().filter(|ns| **ns > 300_000_000).count(), 1, "{sleeps:?}");
 }
 

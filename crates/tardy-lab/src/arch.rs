@@ -1,4 +1,4 @@
-//! Processors that a guest can have.
+//! Processor architectures of guests.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// All of them.
+    /// All architectures.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
     /// Its name in uname(2) and in Rust's targets.
@@ -40,7 +40,7 @@ impl Arch {
         }
     }
 
-    /// The processor that this program was built for; `None` if no guest can have it.
+    /// The architecture that this program was built for; `None` if the lab has no machine of that architecture.
     pub fn of_this_program() -> Option<Self> {
         Self::ALL.into_iter().find(|arch| arch.name() == std::env::consts::ARCH)
     }

@@ -1,4 +1,4 @@
-//! SHA-256 in hexadecimal, the form that all records of the lab have.
+//! SHA-256 in hexadecimal, as in all records of the lab.
 
 use sha2::{Digest, Sha256};
 

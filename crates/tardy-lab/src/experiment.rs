@@ -1,4 +1,4 @@
-//! One experiment on one kernel: from its parts to the record of the lab.
+//! Runs one experiment on one kernel and records its setup.
 
 mod guest_directory;
 mod identity;
@@ -24,20 +24,20 @@ use crate::session::{self, EmulatorError, Session, SessionError};
 use guest_directory::GuestDirectory;
 use identity::identity;
 
-/// An experiment, for any kernel.
+/// An experiment, which can be run on any kernel.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The machine.
     pub machine: Machine,
     /// The guest's clock.
     pub pace: Pace,
-    /// Its memory in MiB; `raspi3b` always has 1024.
+    /// The guest's memory in MiB; `raspi3b` always has 1024.
     pub memory_mib: u32,
-    /// How much CPU time the emulator may use without a message from the guest.
+    /// The CPU time that the emulator may use between two messages of the guest.
     pub patience: Duration,
-    /// What the guest is to do.
+    /// The modules that the guest loads and the commands that it runs.
     pub orders: Orders,
-    /// The content of its initramfs. Modules and the kernel's configuration are added for each kernel.
+    /// The content of the initramfs. Modules and the kernel's configuration are added for each kernel.
     pub parts: Parts,
 }
 
@@ -50,21 +50,21 @@ pub struct Outcome {
     pub files: Vec<(String, Vec<u8>)>,
     /// The exit status of the guest's last command.
     pub status: u8,
-    /// The last lines that its commands wrote.
+    /// The last lines of output of the guest's commands.
     pub output: Vec<String>,
     /// The guest's console: what its kernel printed.
     pub console: Vec<u8>,
 }
 
-/// The memory that a kernel needs at least, in addition to its image and the initramfs, in MiB.
+/// The least memory that a kernel needs in addition to its image and the initramfs, in MiB.
 const MEMORY_OVERHEAD_MIB: u64 = 24;
-/// The most lines of the guest's output that are kept.
+/// The maximum number of output lines that are kept.
 const OUTPUT_LINES_MAX: usize = 20;
 
 /// Why an experiment has no result.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// The kernel is for another processor than the machine's.
+    /// The kernel and the machine have different architectures.
     #[error(
         "{spec} is a kernel for {kernel}, but {machine} has an {wanted} processor; choose another --machine"
     )]
@@ -117,7 +117,7 @@ pub enum ExperimentError {
     /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// The guest did not end in order.
+    /// The guest did not shut down properly.
     #[error("{error}")]
     Session {
         /// The error.
@@ -127,21 +127,21 @@ pub enum ExperimentError {
     },
 }
 
-/// The guest's place on the host.
+/// How the emulator runs on the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Host {
     /// The CPU to which the emulator is pinned. The calling thread stays pinned to it too.
     pub core: Option<u32>,
-    /// Readable once the user has asked tardy to end.
+    /// A file descriptor that becomes readable when the user asks tardy to stop.
     pub cancel: Option<RawFd>,
 }
 
 impl Experiment {
-    /// Boots `kernel` and runs the experiment. The guest loads `modules` in their order. `on_message` is called with the
-    /// guest's messages.
+    /// Boots `kernel` and runs the experiment. The guest loads `modules` in their order. `on_message` is called with
+    /// the guest's messages.
     ///
     /// # Errors
-    /// If the guest cannot be started or does not end in order. The emulator has ended in any case.
+    /// If the guest cannot be started or does not shut down properly. The emulator has ended in any case.
     pub fn run(
         &self,
         kernel: &Kernel,
@@ -225,7 +225,8 @@ impl Experiment {
         })
     }
 
-    /// A kernel that is entered directly with too little memory loops forever and prints nothing.
+    /// Checks that the kernel fits into the guest's memory. A kernel that is entered directly with too little memory
+    /// loops forever and prints nothing.
     fn check_memory(&self, kernel: &Kernel, loaded_bytes: usize) -> Result<(), ExperimentError> {
         let needed_mib = (loaded_bytes as u64 >> 20) + MEMORY_OVERHEAD_MIB;
         if u64::from(self.memory_mib) >= needed_mib {

@@ -1,7 +1,8 @@
 //! Emulated machines: QEMU's arguments as a pure function of a [`Setup`].
 //!
-//! Most arguments are there for reproducibility: no device whose answers depend on the host's timing, no host time, no
-//! host entropy. Files have fixed names in the emulator's working directory, so the arguments do not depend on its path.
+//! Most arguments are there for reproducibility: no device whose responses depend on the host's timing, no host time,
+//! no host entropy. Files have fixed names in the emulator's working directory, so the arguments do not depend on its
+//! path.
 
 mod command_line;
 mod emulator_arguments;
@@ -94,8 +95,8 @@ impl Machine {
 pub enum Pace {
     /// The clock counts instructions of 2^shift ns each, on one CPU.
     ///
-    /// The emulator would run several CPUs in turn on one counter: while one runs, the others stand still, and a latency
-    /// between CPUs would be that of the emulator's turns.
+    /// The emulator would run several CPUs in turn with one counter: while one runs, the others stand still, and a
+    /// latency between CPUs would depend on how the emulator switches between them.
     Instructions {
         /// The binary logarithm of an instruction's length in ns.
         shift: u32,

@@ -1,8 +1,8 @@
 //! Debian packages: fetched, verified and unpacked into a cache, but not installed.
 //!
 //! The host's package manager stays unchanged: apt runs with its own state, lists and sources in the cache directory
-//! ([`apt`]), for any architecture of a guest. From the host's configuration it takes only the way to the archive (proxies,
-//! retries, dates). Packages in the cache are found without apt.
+//! ([`apt`]), for any architecture of a guest. From the host's configuration it takes only the settings for reaching
+//! the archive (proxies, retries, validity dates). Packages in the cache are found without apt.
 //!
 //! Alternatives not taken: reading the archive over HTTP, which would mean verifying its signatures in tardy; and
 //! `dpkg --add-architecture`, which changes the host.
@@ -175,8 +175,8 @@ impl PackageStore {
         })
     }
 
-    /// One unpacked package, without its dependencies. Without `version` it is the newest in the cache, or else the newest in
-    /// the archive.
+    /// Returns one unpacked package without its dependencies, and fetches it if necessary. Without `version`, this is
+    /// the newest package in the cache, or the newest in the archive if the cache has none.
     ///
     /// # Errors
     /// If neither cache nor archive has it, or fetching or unpacking fails.
@@ -205,8 +205,8 @@ impl PackageStore {
         self.keep(scratch, place, vec![package])
     }
 
-    /// Several packages of given versions in one directory, without their dependencies: for example a kernel's headers, which
-    /// are in three packages.
+    /// Unpacks several packages of given versions into one directory, without their dependencies: for example a
+    /// kernel's headers, which are in three packages.
     ///
     /// # Errors
     /// As for [`PackageStore::fetch_package`].
@@ -227,8 +227,8 @@ impl PackageStore {
         })
     }
 
-    /// The packages at `place`. If there are none, and under the lock there are still none, `fill` unpacks them into the
-    /// directory that it is given.
+    /// Returns the packages at `place`. If there are none, takes the lock, checks again, and calls `fill` to unpack the
+    /// packages into a scratch directory.
     fn cached_or(
         &self,
         arch: Arch,

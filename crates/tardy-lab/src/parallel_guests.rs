@@ -1,4 +1,4 @@
-//! Several guests in parallel, each on a host CPU of its own.
+//! Runs several guests in parallel, each on a separate host CPU.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

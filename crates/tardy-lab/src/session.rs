@@ -1,7 +1,7 @@
-//! One guest on the host, from the emulator's start to its end.
+//! Runs one guest on the host, from the start of the emulator to its end.
 //!
-//! The emulator is pinned to one CPU, because otherwise its threads race each other and two runs can differ. It dies with
-//! the thread that started it. The guest's messages are read from its standard output until that closes.
+//! The emulator is pinned to one CPU, because otherwise its threads race each other and two runs can differ. It dies
+//! with the thread that started it. The guest's messages are read from its standard output until that closes.
 
 mod emulator;
 mod watchdog;
@@ -24,7 +24,7 @@ use watchdog::{Stalled, Watchdog};
 
 /// The time between two checks of the watchdog.
 const WATCHDOG_INTERVAL_NS: u64 = 500_000_000;
-/// The most lines of the console that an error quotes.
+/// The maximum number of console lines that an error quotes.
 const CONSOLE_LINES: usize = 20;
 /// The beginning of a panic's message (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
@@ -38,11 +38,12 @@ pub struct Session<'a> {
     pub arguments: &'a [String],
     /// The emulator's working directory.
     pub directory: &'a Path,
-    /// The host CPU that it is pinned to; `None` with the host's time, when it may use all CPUs.
+    /// The host CPU to which the emulator is pinned; `None` for guests in the host's time, whose emulator may use all
+    /// CPUs.
     pub core: Option<u32>,
-    /// How much CPU time the emulator may use without a message from the guest.
+    /// The CPU time that the emulator may use between two messages of the guest.
     pub patience: Duration,
-    /// Readable once the user has asked tardy to end.
+    /// A file descriptor that becomes readable when the user asks tardy to stop.
     pub cancel: Option<RawFd>,
 }
 
@@ -57,7 +58,7 @@ pub struct GuestResults {
     pub status: u8,
 }
 
-/// Why a guest did not end in order.
+/// Why a guest did not shut down properly.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The emulator failed.
@@ -82,7 +83,7 @@ pub enum SessionError {
     /// The guest ended without a message: its kernel panicked or its first program died.
     #[error("{what}{console}")]
     Died {
-        /// What happened, as far as the console shows it.
+        /// What happened, derived from the emulator's errors and the console.
         what: String,
         /// The console's last lines.
         console: String,
@@ -95,7 +96,7 @@ pub enum SessionError {
         /// The console's last lines.
         console: String,
     },
-    /// The user asked tardy to end.
+    /// The user asked tardy to stop.
     #[error("interrupted; the guest was ended")]
     Cancelled,
 }
@@ -104,7 +105,7 @@ impl Session<'_> {
     /// Runs the guest to its end and calls `on_message` with its messages.
     ///
     /// # Errors
-    /// If the guest does not end in order. The emulator has ended in any case.
+    /// If the guest does not shut down properly. The emulator has ended in any case.
     pub fn run(&self, on_message: &mut dyn FnMut(&Message)) -> Result<GuestResults, SessionError> {
         let mut emulator = Emulator::start(self)?;
         let mut watchdog = Watchdog::new(self.patience);
@@ -132,7 +133,7 @@ impl Session<'_> {
         }
     }
 
-    /// Waits for output. Ends the guest if it hangs or the user asks tardy to end.
+    /// Waits for output. Ends the guest if it hangs or the user asks tardy to stop.
     fn wait(&self, emulator: &mut Emulator, watchdog: &mut Watchdog) -> Result<(), SessionError> {
         loop {
             let mut fds = vec![emulator.output().as_raw_fd()];
@@ -178,7 +179,7 @@ impl Session<'_> {
                     (--memory)"
                 .to_owned();
         }
-        // The reason of a panic precedes its call trace, which may be longer than the quotation.
+        // The reason for a panic precedes its call trace, which may be longer than the quoted part.
         match lines.iter().position(|line| line.contains(PANIC)) {
             Some(panic) => {
                 let from_there = &lines[panic..lines.len().min(panic + CONSOLE_LINES)];

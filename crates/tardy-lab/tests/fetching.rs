@@ -98,7 +98,7 @@ impl Archive {
             .map_err(|error| error.to_string())
     }
 
-    /// How many times apt was started.
+    /// The number of calls to apt's programs.
     fn calls(&self) -> usize {
         fs::read_to_string(self.fake("log")).map_or(0, |log| log.lines().count())
     }
@@ -142,7 +142,7 @@ fn a_kernel_is_fetched_once() {
             "unpacking linux-image-6.12.1+deb12-amd64"
         ]
     );
-    // The cache has only what the lab needs, and no archive.
+    // The cache has only the files that the lab needs, and no archive.
     let place = kernel.image.parent().unwrap().parent().unwrap();
     let mut kept: Vec<String> =
         fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -150,7 +150,7 @@ fn a_kernel_is_fetched_once() {
     assert_eq!(kept, ["boot", "kernel.json", "lib"]);
     let calls = archive.calls();
     archive.find("debian:6.12", false).unwrap();
-    assert_eq!(archive.calls(), calls, "a kernel that is cached needs no apt");
+    assert_eq!(archive.calls(), calls, "a cached kernel needs no apt");
 }
 
 #[test]
@@ -273,14 +273,14 @@ fn packages_and_tools_are_unpacked_once() {
         tool.packages.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(),
         ["libtool", "tool"]
     );
-    // /lib is a link to /usr/lib, whichever of the two a package's files are under.
+    // /lib is a link to /usr/lib, so packages may have files under either.
     assert!(tool.root.join("usr/lib/x86_64-linux-gnu/libtool.so").is_file());
     assert!(tool.root.join("lib").is_symlink() && tool.root.join("usr/bin/tool").is_file());
     let union = || archive.store.fetch_union(Arch::X86_64, &library.packages, &mut |_| {}).unwrap();
     assert!(union().root.join("usr/lib/x86_64-linux-gnu/libtool.so").is_file());
     let calls = archive.calls();
     assert_eq!((package(), tools(), union()), (library.clone(), tool, union()));
-    assert_eq!(archive.calls(), calls, "what is cached needs no apt");
+    assert_eq!(archive.calls(), calls, "cached packages need no apt");
     let missing = archive.store.fetch_package(Arch::X86_64, "libtool", Some("3.0"), &mut |_| {});
     let error = missing.unwrap_err().to_string();
     assert!(error.contains("no libtool 3.0 for amd64 in the suites bookworm, trixie"), "{error}");

@@ -1,5 +1,5 @@
-//! Debian's archive, with the programs of this machine. Skipped with a reason if there is no apt, no keyring or no network.
-//! Downloads only the lists and one small package.
+//! Tests with Debian's archive and this machine's apt. Skipped with a reason if there is no apt, no keyring or no
+//! network. Downloads only the lists and one small package.
 
 use std::path::Path;
 use std::process::Command;
@@ -87,6 +87,6 @@ fn modules_of_cached_kernels_resolve() {
         }
     }
     if tried == 0 {
-        eprintln!("skipped: no kernel of Debian's is cached on this machine");
+        eprintln!("skipped: no Debian kernel is cached on this machine");
     }
 }

@@ -1,5 +1,5 @@
-//! Tasks that migrate between CPUs: sched_setaffinity(2) to another CPU, which the kernel carries out with its
-//! highest-priority thread on the CPU that is left (kernel/sched/core.c, migration_cpu_stop).
+//! Tasks that migrate between CPUs with sched_setaffinity(2). The kernel carries out each migration in its
+//! highest-priority thread on the old CPU (kernel/sched/core.c, migration_cpu_stop).
 
 use tardy_sys::counters::Counter;
 use tardy_sys::scheduling;
@@ -18,7 +18,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
 fn hop(seed: u64, cpus: &[u32]) -> impl FnMut(&Counter) -> Result<(), String> + '_ {
     let (mut random, mut here) = (Random::new(seed), 0);
     move |moved| {
-        // Any CPU but the current one; on a single CPU the system call is all that happens.
+        // Any CPU except the current one. With a single CPU, the system call does not migrate the task.
         here = (here + 1 + random.below(cpus.len().saturating_sub(1).max(1))) % cpus.len();
         scheduling::set_affinity(&cpus[here..=here])
             .map_err(|error| format!("a task cannot move to CPU {}: {error}", cpus[here]))?;

@@ -1,4 +1,4 @@
-//! A load on its own: `tardy load NAME` shows what this machine achieves.
+//! Runs loads without a measurement: `tardy load NAME` reports the rates that this machine achieves.
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -10,16 +10,15 @@ use tardy_sys::signals::{EndSignals, wait_readable};
 
 use super::{LoadContext, LoadError, Loads};
 
-/// How often rates are reported.
+/// The time between two reports of the rates.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the loads for `duration`, or until SIGINT, SIGTERM or SIGHUP if it is `None`. Writes the rates to `progress` every second,
-/// and the totals at the end. Ends early when every part has died. Returns the results, including deaths.
+/// Runs the loads for `duration`, or until SIGINT, SIGTERM or SIGHUP if it is `None`. Writes the rates to `progress`
+/// every second, and the totals at the end. Ends early if every part has died. Returns the results, including deaths.
 ///
 /// Blocks the three signals in this thread permanently, so it is for a process that does nothing else.
 ///
 /// # Errors
-/// Those of [`Loads::start`].
 /// Those of [`Loads::start`].
 pub fn run_alone(
     specs: &[LoadSpec],
@@ -55,7 +54,7 @@ pub fn run_alone(
     Ok(results)
 }
 
-/// Waits; returns true if a signal came first.
+/// Waits until `deadline`; returns true if a signal arrived first.
 fn wait_until(deadline: Instant, signals: &EndSignals) -> io::Result<bool> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,10 +1,10 @@
 //! Any command, run with `sh -c`, and tools whose output reports their progress ([`super::meter`]).
 //!
-//! The load lasts as long as the shell or any process that it started: `iperf3 -s -D` leaves the shell at once and is still a
-//! load. A shell that fails ends the load even if processes are left.
+//! The load lasts as long as the shell or any process that it started: `iperf3 -s -D` returns to the shell at once and
+//! is still a load. A shell that fails ends the load even if processes are left.
 //!
-//! This process is a second subreaper between the load's parent and the shell, so that a command's daemons are found and ended
-//! whichever of the two is killed.
+//! This process is a second subreaper between the load parent and the shell. If one of the two subreapers is killed,
+//! the other finds and ends the command's daemons.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsRawFd;
@@ -33,7 +33,7 @@ pub(super) fn run(worker: &Worker) -> ExitCode {
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
         worker.send(&Message::Remark(format!(
-            "could not be ended, because they belong to another user: processes {leftovers:?}"
+            "processes {leftovers:?} belong to another user and could not be ended"
         )));
     }
     match how {
@@ -45,7 +45,7 @@ pub(super) fn run(worker: &Worker) -> ExitCode {
     }
 }
 
-/// The command while it runs.
+/// A running command.
 struct Running {
     signals: ChildSignals,
     shell: u32,
@@ -97,7 +97,7 @@ impl Running {
             }
             if let Some(how) = self.ended() {
                 self.read_output(worker);
-                return Some(self.with_last_words(how));
+                return Some(self.with_last_output(how));
             }
         }
     }
@@ -140,8 +140,8 @@ impl Running {
         self.shell_end.filter(|how| *how != How::Exited(0) || !child::has_children())
     }
 
-    fn with_last_words(&self, how: How) -> String {
-        let words = self.tail.last_words();
-        if words.is_empty() { how.to_string() } else { format!("{how}; its last words: {words}") }
+    fn with_last_output(&self, how: How) -> String {
+        let lines = self.tail.last_lines();
+        if lines.is_empty() { how.to_string() } else { format!("{how}; its last output: {lines}") }
     }
 }

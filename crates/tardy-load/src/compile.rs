@@ -1,8 +1,8 @@
-//! Two builds of C sources side by side, as in the pin-wiggling article: the machine's own compiler, at least one process per
-//! file.
+//! Two parallel builds of C sources with the machine's compiler, at least one process per file, as in the article that
+//! `recipes/rpi1-wiggle.toml` reproduces.
 //!
-//! The sources are those in a directory, or generated from the seed. Generated sources go to the compiler through a pipe and
-//! objects to /dev/null, so nothing is left on a disk however the load ends; for disk load there is `io`.
+//! The sources are those in a directory, or generated from the seed. Generated sources go to the compiler through a
+//! pipe and objects to /dev/null, so nothing is left on a disk however the load ends; for disk load there is `io`.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -22,20 +22,20 @@ use super::worker::{Ended, Worker};
 
 /// Functions in a generated file: it takes tenths of a second to compile on a PC, seconds on a Raspberry Pi 1.
 const FUNCTIONS: usize = 12;
-/// Limit on the files of a directory.
+/// The most C sources that a directory may contain.
 const FILES_MAX: usize = 100_000;
 
 pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
     let seed = worker.seed;
     let files = if directory.is_empty() { Vec::new() } else { sources(Path::new(directory))? };
     forked_tasks::run(worker, BUILDS, |build| {
-        let made_up = directory.is_empty();
+        let is_generated = directory.is_empty();
         // The builds begin at different files, so that they never compile the same file at once.
         let mut own = files.clone();
         own.rotate_left(build * files.len() / BUILDS);
         let mut sources = Sources { files: own, next: 0, random: Random::new(seed + build as u64) };
         Ok(move |compiled: &Counter| {
-            if made_up { sources.compile_made_up() } else { sources.compile_next() }?;
+            if is_generated { sources.compile_generated() } else { sources.compile_next() }?;
             compiled.add(1);
             Ok(())
         })
@@ -71,7 +71,7 @@ fn sources(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// The files that a build compiles, over and over.
+/// The files that a build compiles repeatedly.
 struct Sources {
     files: Vec<PathBuf>,
     next: usize,
@@ -80,18 +80,23 @@ struct Sources {
 
 impl Sources {
     /// Compiles a generated file.
-    fn compile_made_up(&mut self) -> Result<(), String> {
-        let text = made_up(&mut self.random);
+    fn compile_generated(&mut self) -> Result<(), String> {
+        let text = generate_source(&mut self.random);
         let mut compiler = compiler(Path::new("-")).stdin(Stdio::piped()).spawn().map_err(cannot_run)?;
         // If the compiler ended early, its status gives the reason.
         let _ = compiler.stdin.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
         let output = compiler.wait_with_output().map_err(cannot_run)?;
-        if output.status.success() { Ok(()) } else { Err(format!("{COMPILER} failed: {}", words(&output))) }
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{COMPILER} failed: {}", describe(&output)))
+        }
     }
 
-    /// Compiles the next file that compiles on its own, without its makefile's options; files that do not are dropped from the list.
+    /// Compiles the next file that compiles without its makefile's options. Files that do not are dropped from the
+    /// list.
     fn compile_next(&mut self) -> Result<(), String> {
-        let mut last_words = String::new();
+        let mut last_output = String::new();
         while !self.files.is_empty() {
             let file = &self.files[self.next % self.files.len()];
             let output = compiler(file).stdin(Stdio::null()).output().map_err(cannot_run)?;
@@ -99,10 +104,10 @@ impl Sources {
                 self.next = (self.next + 1) % self.files.len();
                 return Ok(());
             }
-            last_words = words(&output);
+            last_output = describe(&output);
             self.files.remove(self.next % self.files.len());
         }
-        Err(format!("no file compiles on its own; the last error: {last_words}"))
+        Err(format!("no file compiles without its makefile; the last error: {last_output}"))
     }
 }
 
@@ -123,14 +128,14 @@ fn cannot_run(error: std::io::Error) -> String {
     format!("{COMPILER} cannot be run: {error}")
 }
 
-fn words(output: &Output) -> String {
+fn describe(output: &Output) -> String {
     let mut tail = Tail::default();
     tail.push(&output.stderr);
-    format!("{}; its last output: {}", output.status, tail.last_words())
+    format!("{}; its last output: {}", output.status, tail.last_lines())
 }
 
 /// A C source of functions that call each other, with loops and tables for the optimiser.
-fn made_up(random: &mut Random) -> String {
+fn generate_source(random: &mut Random) -> String {
     let mut text = String::from("typedef unsigned long word;\n");
     for function in 0..FUNCTIONS {
         let numbers: Vec<String> = (0..32).map(|_| random.below(1 << 16).to_string()).collect();
@@ -165,14 +170,14 @@ mod tests {
 
     #[test]
     fn generated_sources_depend_on_the_seed_and_compile() {
-        assert_eq!(made_up(&mut Random::new(5)), made_up(&mut Random::new(5)));
-        assert_ne!(made_up(&mut Random::new(5)), made_up(&mut Random::new(6)));
+        assert_eq!(generate_source(&mut Random::new(5)), generate_source(&mut Random::new(5)));
+        assert_ne!(generate_source(&mut Random::new(5)), generate_source(&mut Random::new(6)));
         if Command::new(COMPILER).arg("--version").output().is_err() {
             println!("skipped: {COMPILER} is not installed");
             return;
         }
         let mut sources = Sources { files: Vec::new(), next: 0, random: Random::new(5) };
-        sources.compile_made_up().unwrap();
+        sources.compile_generated().unwrap();
     }
 
     #[test]

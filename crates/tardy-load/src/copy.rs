@@ -1,7 +1,7 @@
 //! A copy from /dev/zero to /dev/null, like `dd if=/dev/zero of=/dev/null`.
 //!
-//! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script did not change: a load of system calls, two per
-//! block, and hardly of memory bandwidth.
+//! The block size is 512 bytes, dd's default (dd(1), `bs`), as in the article's script. Most of the load is system
+//! calls, two per block; it uses little memory bandwidth.
 
 use std::io::{Read, Write};
 

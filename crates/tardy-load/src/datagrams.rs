@@ -1,10 +1,10 @@
-//! UDP datagrams as fast as the receiver accepts them, counted by what has arrived.
+//! Sends UDP datagrams as fast as the receiver accepts them, and counts those that arrive.
 //!
-//! Datagrams that are never received are not a load on the receiver, and handing them to the kernel proves nothing. The receiver
-//! therefore answers every sixteenth datagram with its count, a limited number is in flight at a time, and the bytes counted are
-//! those that arrived. That also leaves bandwidth for the TCP part.
+//! A datagram that the sender hands to the kernel may be dropped before it loads the receiver. The receiver therefore
+//! answers every sixteenth datagram with its count, and only bytes that arrived are counted. The number of datagrams in
+//! flight is limited, which also leaves bandwidth for the TCP part.
 //!
-//! The receiver is [`super::sink`] on another machine, or a thread here.
+//! The receiver is [`super::sink`] on another machine, or a thread of this process.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -17,17 +17,17 @@ use super::peer::{LOOPBACK_REMARK, Peer};
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Fits into an Ethernet frame, with room for tunnels.
+/// The size of a datagram. It fits into an Ethernet frame, with room for tunnels.
 const DATAGRAM_BYTES: usize = 1400;
 /// The start of each datagram: this magic, the sender's number, and the datagram's number.
 const MAGIC: [u8; 8] = *b"tardyudp";
 const HEAD_BYTES: usize = 24;
-/// Datagrams between two answers, and the most in flight.
+/// The number of datagrams between two answers, and the most in flight.
 const ANSWER_EVERY: u64 = 16;
 const WINDOW: u64 = 64;
 /// After this time, datagrams in flight count as lost.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long the receiver may take to answer before the measurement.
+/// How long the receiver may take for its first answer.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(worker: &Worker, port: u16) -> Ended {
@@ -77,7 +77,7 @@ struct Sender {
     /// Numbers of the next datagram, and of the first that may still be in flight.
     next: u64,
     acknowledged: u64,
-    /// How many of this sender's datagrams the receiver has counted.
+    /// The number of this sender's datagrams that the receiver has counted.
     received: u64,
 }
 

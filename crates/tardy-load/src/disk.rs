@@ -1,5 +1,5 @@
-//! Writes a file, forcing each quarter of a MiB to the disk, and reads pages back from random positions, bypassing the kernel's
-//! cache.
+//! Writes a file, forcing each quarter of a MiB to the disk, and reads pages back from random positions, bypassing the
+//! kernel's cache.
 //!
 //! The file has no name while the load runs, so nothing is left however the load ends.
 
@@ -16,11 +16,11 @@ use super::messages::Message;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Persists across reboots, so it is on a disk if the machine has one (FHS 3.0, 5.15).
+/// The default directory. It persists across reboots, so it is on a disk if the machine has one (FHS 3.0, 5.15).
 const DIRECTORY: &str = "/var/tmp";
-/// Small enough for a board's slow card to write in time.
+/// The size of the file, small enough for the slow SD card of a board.
 const FILE_BYTES: u64 = 16 << 20;
-/// Forced to the disk at once.
+/// The bytes that are written and forced to the disk at once.
 const CHUNK_BYTES: usize = 256 << 10;
 const PAGE_BYTES: usize = 4096;
 /// Pages read back per chunk written.
@@ -30,7 +30,7 @@ pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
     let directory = Path::new(if directory.is_empty() { DIRECTORY } else { directory });
     let file = unnamed_file(directory)?;
     if file_cache::is_in_memory(&file).unwrap_or(false) {
-        worker.send(&Message::Remark(format!("not a disk: {} is in memory", directory.display())));
+        worker.send(&Message::Remark(format!("{} is in memory, not on a disk", directory.display())));
     }
     forked_tasks::run(worker, 1, |_| Ok(write_and_read(&file, worker.seed)))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a load before it runs.
+//! Errors of loads before they run.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Tasks: processes forked by a load's worker, which start together and end with it.
 //!
-//! Only the worker ends a task, so the unexpected end of a task is the end of the load: with fewer tasks it would not be the load
-//! that was requested.
+//! Only the worker ends tasks. If a task ends unexpectedly, the load ends, because with fewer tasks it would not be the
+//! requested load.
 
 use std::convert::Infallible;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -26,7 +26,7 @@ pub(super) struct ForkedTasks<'a> {
     tasks: Vec<u32>,
 }
 
-/// Where tasks wait for each other.
+/// A barrier at which tasks wait for each other.
 pub(super) struct Gate {
     ready: PipeWriter,
     go: PipeReader,
@@ -42,7 +42,7 @@ impl Gate {
 }
 
 impl<'a> ForkedTasks<'a> {
-    /// Tasks, `planned` in number; `signals` announces their ends.
+    /// An empty set, for `planned` tasks; `signals` reports when a task ends.
     pub(super) fn new(signals: &'a ChildSignals, planned: usize) -> Result<Self, String> {
         let (ready, go) = (pipe()?, pipe()?);
         let gate = Gate { ready: ready.1, go: go.0 };
@@ -59,7 +59,7 @@ impl<'a> ForkedTasks<'a> {
         Ok(())
     }
 
-    /// Waits until every task is ready, and lets all go.
+    /// Waits until every task is ready, and starts them.
     pub(super) fn begin(&mut self) -> Result<(), String> {
         let mut here = 0;
         while here < self.tasks.len() {
@@ -122,20 +122,21 @@ fn pipe() -> Result<(PipeReader, PipeWriter), String> {
     io::pipe().map_err(|error| format!("a pipe cannot be made: {error}; raise ulimit -n"))
 }
 
-/// The signals of the worker's children, read from a descriptor from now on.
+/// Redirects the signals about the worker's children to a descriptor.
 pub(super) fn catch_signals() -> Result<ChildSignals, String> {
     ChildSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))
 }
 
-/// The number of tasks for one per CPU: as many as this process has CPUs, at most one per counter.
+/// The number of tasks of a load with one task per CPU: the number of CPUs in this process's affinity mask, at most one
+/// task per counter.
 pub(super) fn one_per_cpu(worker: &Worker) -> usize {
     scheduling::affinity().map_or(1, |cpus| cpus.len()).clamp(1, worker.counters().len())
 }
 
 /// Runs `count` tasks, each with its own counter, for ever.
 ///
-/// `prepare` creates what the task with that index repeats, inside the task's process. A task counts as running once it has done
-/// its work for the first time; a later error ends the load.
+/// `prepare` runs in the process of the task with that index and returns the step that the task repeats. A task counts
+/// as running after its first step; a later error ends the load.
 pub(super) fn run<S>(worker: &Worker, count: usize, prepare: impl Fn(usize) -> Result<S, String>) -> Ended
 where
     S: FnMut(&Counter) -> Result<(), String>,

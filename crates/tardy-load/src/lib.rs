@@ -1,16 +1,17 @@
-//! Loads: what keeps a machine busy during a measurement, and the proof that it did.
+//! Loads keep a machine busy during a measurement, and count their work as evidence.
 //!
-//! Every load runs in processes of its own: one parent, and under it a worker for each part of each load. They are this
-//! executable, started again (`tardy __load …`), so they share no locked memory, CPU mask or policy with the supervisor, and their
-//! page-table changes do not interrupt it. They count their work in memory that the supervisor maps
-//! ([`tardy_sys::counters`]); reading it wakes no process.
+//! Every load runs in separate processes: one parent, and below it a worker for each part of each load. They are this
+//! executable, started again (`tardy __load …`), so they share no locked memory, CPU mask or policy with the
+//! supervisor, and their page-table changes do not interrupt it. They count their work in memory that the supervisor
+//! maps ([`tardy_sys::counters`]); reading it wakes no process.
 //!
-//! All load processes die with tardy, however it dies. A part that ends unexpectedly is reported and not restarted: a load with a
-//! gap in it is not the load that was requested.
+//! All load processes end with tardy, even if tardy is killed. A part that ends unexpectedly is reported and not
+//! restarted: a load with a gap in it is not the load that was requested. "The article" in these modules is the AT91SAM
+//! article whose script `doload` reproduces (docs/loads.md).
 //!
-//! Roads not taken: threads of the supervisor, which would share its memory map and send TLB shootdowns to every CPU; installed
-//! tools, which a board may lack and whose rates cannot be read while they run; restarting a dead load, which hides the death in an
-//! average.
+//! Alternatives not taken: threads of the supervisor, which would share its memory map and send TLB shootdowns to every
+//! CPU; installed tools, which a board may lack and whose rates cannot be read while they run; restarting a dead load,
+//! which hides the death in an average.
 
 mod affinity;
 mod alone;

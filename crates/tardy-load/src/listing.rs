@@ -1,14 +1,16 @@
-//! Lists / recursively over and over: the system calls of `ls -lR /`, without its output.
+//! Lists / recursively in a loop: the system calls of `ls -lR /`, without its output.
 //!
-//! Every directory is read, every entry examined with lstat(2), symbolic links also with readlink(2); links are not followed. All
-//! file systems are included, /proc and /sys too, as in the article's script. Entries that vanish or are not readable are skipped.
+//! Every directory is read, every entry examined with lstat(2), symbolic links also with readlink(2); links are not
+//! followed. All file systems are included, /proc and /sys too, as in the article's script. Entries that vanish or are
+//! not readable are skipped.
 //!
-//! Unlike `ls`, it visits directories in random order. An entry of /proc costs several times as much as one of /usr, so an
-//! ordered walk has slow and fast minutes by design, and its rate would not distinguish a stalled walk from one that has reached
-//! /proc. In random order the mix is the same every second.
+//! Unlike `ls`, it visits directories in random order. An entry of /proc costs several times as much as one of /usr, so
+//! an ordered walk has slow and fast minutes by design, and its rate would not distinguish a stalled walk from one that
+//! has reached /proc. In random order the mix is the same every second.
 //!
-//! The first pass reads from the disk what later passes find in memory, often ten times as fast. The run does not wait for it, which
-//! on a large disk would take too long, but records when it was over and is judged accordingly.
+//! The first pass reads from the disk. Later passes find the entries in memory and are often ten times as fast. The run
+//! does not wait for the end of the first pass, which takes too long on a large disk; it records that time and judges
+//! the passes separately.
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
@@ -19,8 +21,8 @@ use super::messages::Message;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Limit on queued directories; above it the order becomes depth first, as in `ls`, which needs only a short queue. Keeps memory
-/// constant at a few MB however large / is.
+/// Limit on queued directories; above it the order becomes depth first, as in `ls`, which needs only a short queue.
+/// Keeps memory constant at a few MB however large / is.
 const WAITING_MAX: usize = 65_536;
 
 pub(super) fn run(worker: &Worker) -> Ended {
@@ -60,7 +62,7 @@ impl Walk {
         };
         let directory = self.waiting.swap_remove(next);
         let Ok(entries) = fs::read_dir(&directory) else { return true };
-        // An error ends the directory: some in /proc repeat theirs for ever.
+        // An error ends the directory, because some directories in /proc repeat an error for ever.
         for entry in entries.map_while(Result::ok) {
             if is_directory(&entry) {
                 self.waiting.push(entry.path());

@@ -1,7 +1,7 @@
 //! The parent of all load processes: starts them, forwards their messages, and ends them when tardy ends.
 //!
-//! It ends when its standard input is closed, the one sign of tardy's death that SIGKILL cannot prevent; PR_SET_PDEATHSIG
-//! covers the case that another child of tardy holds the pipe open. It has its own session, so that Ctrl-C or the kill of a
+//! It ends when its standard input is closed, which also happens if tardy is killed by SIGKILL. PR_SET_PDEATHSIG covers
+//! the case that another child of tardy holds the pipe open. It has its own session, so that Ctrl-C or the kill of a
 //! process group, as by `timeout -s KILL`, does not end it before it has cleaned up.
 
 use std::io;
@@ -26,7 +26,7 @@ pub(super) fn run(orders: &Orders) -> ExitCode {
         send(
             0,
             &Message::Remark(format!(
-                "could not be ended, because they belong to another user: processes {leftovers:?}"
+                "processes {leftovers:?} belong to another user and could not be ended"
             )),
         );
     }
@@ -57,7 +57,8 @@ impl LoadParent {
             send(
                 0,
                 &Message::Remark(
-                    "daemons of a cmd: may outlive the run: this kernel is older than 3.4".to_owned(),
+                    "daemons of `cmd:` loads may outlive the run, because this kernel is older than 3.4"
+                        .to_owned(),
                 ),
             );
         }
@@ -98,7 +99,7 @@ impl LoadParent {
         }
     }
 
-    /// Reports the workers that have ended, and ends what they left behind.
+    /// Reports the workers that have ended, and ends the processes that they left behind.
     fn reap(&mut self) -> io::Result<()> {
         while let Some(ended) = Ended::take() {
             let found = self
@@ -140,7 +141,7 @@ impl Worker {
         })
     }
 
-    /// Forwards what part number `part` has sent since the last call.
+    /// Forwards the messages that part `part` has sent since the last call.
     fn pass_on(&mut self, part: usize) {
         let Some(pipe) = &mut self.output else { return };
         let (output, open) = self.listener.read(pipe);

@@ -1,4 +1,4 @@
-//! Running loads as the supervisor sees them: started, read once per second, and ended.
+//! The supervisor's interface to loads: starts them, reads them once per second, and ends them.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -19,7 +19,7 @@ use super::{LoadError, PORT};
 
 /// Time for all parts to start running; the network part gives its peer half of that.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// Time for the processes to end: one that waits for a disk or a network file system cannot be killed.
+/// Time for the processes to end. A process that waits for a disk or a network file system cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The settings that loads share.
@@ -59,11 +59,11 @@ pub struct Loads {
     last_read_ns: u64,
 }
 
-/// The process over all load processes.
+/// The parent of all load processes.
 #[derive(Debug)]
 struct LoadParent {
     process: Child,
-    /// Its closing asks for the end.
+    /// Closing it requests the end.
     control: Option<ChildStdin>,
     messages: ChildStdout,
     listener: MessageReader,
@@ -90,12 +90,12 @@ struct Part {
 impl Loads {
     /// Starts all loads and returns once every part is working.
     ///
-    /// To be called by a process that lives as long as the loads should: they end with it.
+    /// The loads end with the calling process.
     ///
     /// # Errors
-    /// If a program that a load runs is not installed, a process cannot be started, or a part that counts fails before it works: a port
-    /// in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left
-    /// running.
+    /// If a program that a load runs is not installed, a process cannot be started, or a part that counts its work
+    /// fails before it runs, for example because its port is in use or its peer does not connect. The failure of a
+    /// command is not an error: the next [`Self::read`] records it as a death. After an error no load process is left.
     pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
         Self::start_telling(specs, context, &mut |_| {})
     }
@@ -168,8 +168,8 @@ impl Loads {
         Ok(())
     }
 
-    /// From now on, until [`Self::end_phase`], readings belong to the counted part of the phase with this index.
-    /// `now_ns` counts from the start of the run, in all calls here.
+    /// Begins the counted part of the phase with this index; readings belong to it until [`Self::end_phase`]. `now_ns`
+    /// counts from the start of the run, in all calls here.
     pub fn begin_phase(&mut self, phase: usize, now_ns: u64) {
         for load in &mut self.loads {
             load.phases = Some((load.phases.map_or(phase, |(first, _)| first), phase));
@@ -188,7 +188,7 @@ impl Loads {
         }
     }
 
-    /// Records each part's count and deaths. To be called about once per second; it only looks at memory and a pipe.
+    /// Records each part's count and deaths. Called about once per second; it only reads memory and a pipe.
     pub fn read(&mut self, now_ns: u64) {
         self.last_read_ns = now_ns;
         self.process_messages(&mut |_| {});
@@ -202,13 +202,13 @@ impl Loads {
         }
     }
 
-    /// The rates over the last second or so: for each part its load, name, unit and work per second.
+    /// For each part: its name, the unit of its work, its total so far, and whether it is alive.
     pub(super) fn latest(&self) -> impl Iterator<Item = (&str, &'static str, u64, bool)> {
         let all = self.counters.all();
         self.parts.iter().map(|part| (part.task.name(), part.task.unit(), done(part, all), part.alive))
     }
 
-    /// Whether any part lives.
+    /// Whether any part is alive.
     pub fn any_alive(&self) -> bool {
         self.parts.iter().any(|part| part.alive)
     }
@@ -226,9 +226,9 @@ impl Loads {
         self.loads.iter().enumerate().map(result).collect()
     }
 
-    /// Ends all loads, waits until no process of theirs is left, and returns the results.
+    /// Ends all loads, waits until all their processes have ended, and returns the results.
     ///
-    /// A process that does not end within 30 s (one that waits for a dead disk cannot be killed) is noted in a remark.
+    /// A remark records processes that do not end within 30 s, for example because they wait for a dead disk.
     pub fn stop(mut self) -> Vec<LoadResult> {
         self.end();
         self.snapshot()
@@ -279,7 +279,7 @@ impl Loads {
         }
     }
 
-    /// The parent has closed its end of the pipe, which only its exit does.
+    /// Handles the exit of the parent, the only event that closes its end of the pipe.
     fn parent_ended(&mut self) {
         let Some(mut parent) = self.parent.take() else { return };
         let how = parent.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -8,11 +8,11 @@ use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Copied in one step.
+/// The 64-bit words that one step copies.
 const CHUNK_WORDS: usize = 8192;
-/// Size of a cache line on nearly all processors.
+/// The size of a cache line on nearly all processors, in 64-bit words.
 const LINE_WORDS: usize = 8;
-/// Lines touched in one step.
+/// The cache lines that one step modifies.
 const LINES: usize = 256;
 
 pub(super) fn run(worker: &Worker, mib: usize) -> Ended {

@@ -1,4 +1,4 @@
-//! Messages from load processes to their parents: lines on a pipe, few in a lifetime.
+//! Messages from load processes to their parents: lines on a pipe, only a few per process.
 
 use std::io::{self, Read};
 
@@ -8,7 +8,7 @@ const TEXT_BYTES_MAX: usize = 2000;
 /// A message about a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// It is working.
+    /// The part is working.
     Running,
     /// Its first pass, which differs from later ones, is over.
     FirstPassOver,
@@ -16,7 +16,7 @@ pub(super) enum Message {
     Notice(String),
     /// A remark for the reader of the run.
     Remark(String),
-    /// It will end or has ended unexpectedly; how.
+    /// The part is ending or has ended unexpectedly; the text describes how.
     Death(String),
 }
 

@@ -1,8 +1,8 @@
-//! External tools, and how their output reports progress.
+//! Runs external tools and reads their progress from their output.
 //!
-//! A tool that reports only at its end (hackbench, stress-ng) is run repeatedly, one or two seconds each time; one that reports
-//! every second (iperf3) is left running. A tool that reports nothing does not count as running, and a tool that fails gives its
-//! reason before anything is measured.
+//! A tool that reports only at its end (hackbench, stress-ng) is run repeatedly, one or two seconds each time; one that
+//! reports every second (iperf3) is left running. A tool that reports nothing does not count as running, and a failing
+//! tool is reported before the measurement begins.
 
 use tardy_record::load_spec::{LoadTask, is_iperf3_server};
 

@@ -1,7 +1,8 @@
 //! Threads of one process that force TLB shootdowns or memory barriers: each an interrupt from one CPU to all others.
 //!
-//! Programs call mprotect(2) all the time without knowing (`free`, a just-in-time compiler). Where the processor broadcasts
-//! invalidations itself (arm64) it causes no interrupts, so membarrier(2), which always does, is used as well if the kernel has it.
+//! Many programs call mprotect(2) often, for example through `free` or a just-in-time compiler. On processors that
+//! broadcast TLB invalidations in hardware (arm64) it causes no interrupts. The threads therefore also call
+//! membarrier(2), which always causes interrupts, if the kernel has it.
 
 use std::convert::Infallible;
 use std::sync::mpsc;
@@ -16,7 +17,9 @@ use super::worker::{Ended, Worker};
 pub(super) fn run(worker: &Worker) -> Ended {
     let cpus = scheduling::affinity().map_or(1, |cpus| cpus.len());
     if cpus == 1 {
-        worker.send(&Message::Remark("only one CPU: there is no other to interrupt".to_owned()));
+        worker.send(&Message::Remark(
+            "this machine has only one CPU, so no other CPU is interrupted".to_owned(),
+        ));
     }
     let has_barrier = shootdown::register_barrier();
     let counters = worker.counters();
@@ -52,7 +55,8 @@ fn end(worker: &Worker, how: String) -> ! {
     std::process::exit(1)
 }
 
-/// Changes the protection of a page of its own for ever; `report` receives `None` after the first time.
+/// Changes the protection of a page, which only this thread uses, for ever; `report` receives `None` after the first
+/// time.
 fn change(
     changed: &Counter,
     has_barrier: bool,

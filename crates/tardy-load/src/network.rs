@@ -1,11 +1,11 @@
 //! A listener that sends a file every 7 s to the peer that connects.
 //!
-//! The article's script ran `netcat` on TCP port 5566 of the board with a file on standard input, and a host connected. The size of
-//! that file is not known; here it is 4 MiB of random bytes, too large for any buffer on the way and incompressible. Each burst is a
-//! connection of its own, as with netcat.
+//! The article's script ran `netcat` on TCP port 5566 of the board with a file on standard input, and a host connected.
+//! The size of that file is not known; here it is 4 MiB of random bytes, too large for any buffer on the way and
+//! incompressible. Each burst is a separate connection, as with netcat.
 //!
-//! The other end is `tardy load sink HOST` on another machine ([`super::sink`]). Without a peer it is a thread here, and the run
-//! records what that means: no network card and none of its interrupts.
+//! The other end is `tardy load sink HOST` on another machine ([`super::sink`]). Without a peer it is a thread of this
+//! process, and the run records that neither a network card nor its interrupts were involved.
 
 use std::io::{self, Write};
 use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How long the peer may take to connect before the measurement, and to accept a chunk.
 const PATIENCE: Duration = Duration::from_secs(30);
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait for a sink that is running already before telling the user to start one.
+/// How long to wait for a sink that is already running before asking the user to start one, in ns.
 const KNOCK_NS: u64 = 2_000_000_000;
 
 pub(super) fn run(worker: &Worker) -> Ended {
@@ -46,7 +46,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
         begin = next_burst(begin, Instant::now());
         // The pause is the script's `sleep 7`, part of the load's design.
         std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-        // A connection whose other end is gone is found out by sending; then the next in the queue is used.
+        // Sending fails if the other end is gone; then the next connection in the queue is used.
         while send(&next_connection(&listener, peer.as_ref(), None)?, &file, sent).is_err() {}
     }
 }
@@ -97,15 +97,15 @@ pub(super) fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, Strin
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!(
-                "TCP port {port} is in use; stop its listener (`ss -ltnp 'sport = :{port}'` shows it), or use \
-                 `net` another port: net:PORT"
+                "TCP port {port} is in use; stop its listener (`ss -ltnp 'sport = :{port}'` shows it), or \
+                 choose another port for the load `net` with net:PORT"
             )
         }
         _ => format!("TCP port {port} cannot be opened: {error}"),
     })
 }
 
-/// Whether a connection is waiting, or arrives within a moment.
+/// Whether a connection is waiting or arrives within [`KNOCK_NS`].
 fn has_knocked(listener: &TcpListener) -> Result<bool, String> {
     let ready = wait_readable(&[listener.as_raw_fd()], KNOCK_NS);
     Ok(ready.map_err(|error| format!("cannot wait: {error}"))?[0])

@@ -10,7 +10,7 @@ pub(super) const SUBCOMMAND: &str = "__load";
 /// The task of a load process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orders {
-    /// The part that it works at, counted through all loads; `None` for the parent.
+    /// The index of its part among the parts of all loads; `None` for the parent.
     pub(super) part: Option<usize>,
     /// The parent process.
     pub(super) parent: u32,

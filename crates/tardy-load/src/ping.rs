@@ -1,4 +1,4 @@
-//! A flood of ICMP echo requests: the next as soon as the last is answered, or after 10 ms, like `ping -f`.
+//! Sends ICMP echo requests like `ping -f`: the next as soon as the last is answered, or after 10 ms.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};

@@ -10,9 +10,9 @@ use tardy_sys::kernel_files::KernelFiles;
 use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// How often the kernel's count is read; that is all that this load costs.
+/// The time between two readings of the kernel's count, which are the only cost of this load.
 const EVERY: Duration = Duration::from_millis(200);
-/// When the user is asked to start pinging, and when it is an error.
+/// The time without a ping after which the user is asked to start pinging, and after which the load fails.
 const KNOCK: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -20,7 +20,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
     let mut last = requests()?;
     let (begin, mut asked, mut running) = (Instant::now(), false, false);
     loop {
-        // The count cannot be waited for.
+        // The kernel does not notify of changes of the count.
         std::thread::sleep(EVERY);
         let now = requests()?;
         worker.counters()[0].add(now.wrapping_sub(last));

@@ -1,4 +1,4 @@
-//! Pseudorandom numbers that a seed repeats.
+//! Pseudorandom numbers, reproducible from a seed.
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
-//! hackbench's groups: every sender of a group sends to every receiver of it.
+//! hackbench's groups: every sender of a group sends to every receiver of the group.
 //!
-//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver; one write(2)
-//! and one read(2) per message; all start together once all are ready. The default is one group of 20 senders and 20 receivers with
-//! messages of 100 bytes, which is `hackbench 1`. The article's script killed and restarted it every 5 s, so all tasks are forked
-//! anew every 5 s here. The only difference: hackbench sends a fixed number of messages and ends, while these tasks run until they
-//! are killed, and each receiver counts what it received.
+//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver;
+//! one write(2) and one read(2) per message; all start together once all are ready. The default is one group of 20
+//! senders and 20 receivers with messages of 100 bytes, which is `hackbench 1`. The article's script killed and
+//! restarted it every 5 s, so all tasks are forked anew every 5 s here. The only difference: hackbench sends a fixed
+//! number of messages and ends, while these tasks run until they are killed, and each receiver counts what it received.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ use super::forked_tasks::{self, ForkedTasks, Gate};
 use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// From the start of the groups until they are killed, as in the article's script.
+/// How long the groups run until they are killed, as in the article's script.
 const GROUP_LIFE: Duration = Duration::from_secs(5);
 pub(super) fn run(worker: &Worker, shape: SchedulerShape) -> Ended {
     let signals = forked_tasks::catch_signals()?;

@@ -9,8 +9,8 @@ use tardy_sys::signal_exchange::{Exchange, Turn};
 use super::forked_tasks;
 use super::worker::{Ended, Worker};
 
-/// Rounds between pauses. Without pauses, partners that only wake each other kept other tasks on their CPU waiting for up to 44 s on
-/// Linux 6.18, tardy's supervisor among them; sched_yield(2) did not help.
+/// Rounds between pauses. Without pauses, other tasks on the CPU of two partners, tardy's supervisor among them, waited
+/// for up to 44 s on Linux 6.18; sched_yield(2) did not help.
 const ROUNDS: u32 = 256;
 const PAUSE: Duration = Duration::from_micros(50);
 

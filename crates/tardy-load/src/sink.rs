@@ -1,8 +1,8 @@
-//! The receiver for [`super::network`], [`super::stream`] and [`super::datagrams`] on another machine: connects, reads what is
-//! sent, and reconnects; it also answers datagrams from the same host.
+//! The receiver for [`super::network`], [`super::stream`] and [`super::datagrams`] on another machine: connects, reads
+//! what is sent, and reconnects; it also answers datagrams from the same host.
 //!
-//! The sender sets the pace: an early connection waits in its queue. The sink may be started before the sender and keeps running
-//! after it, until it is ended.
+//! The sender sets the pace: an early connection waits in its queue. The sink may be started before the sender and
+//! keeps running after it, until it is ended.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
@@ -36,13 +36,13 @@ pub(super) fn run(worker: &Worker, host: &str) -> Ended {
         take_for_ever(&addresses, Some(stream_bytes), |connected| {
             if reported != Some(connected) {
                 reported = Some(connected);
-                worker.send(&Message::Notice(tidings(host, addresses[0].port(), connected)));
+                worker.send(&Message::Notice(describe_connection(host, addresses[0].port(), connected)));
             }
         })
     })
 }
 
-fn tidings(host: &str, port: u16, connected: bool) -> String {
+fn describe_connection(host: &str, port: u16, connected: bool) -> String {
     if connected {
         format!("connected to {host}, port {port}")
     } else {
@@ -50,7 +50,7 @@ fn tidings(host: &str, port: u16, connected: bool) -> String {
     }
 }
 
-/// Where the host's datagrams arrive: the same port number as the host's.
+/// The socket that receives the host's datagrams. It has the same port number as the host's.
 fn datagram_socket(host: &SocketAddr) -> Result<UdpSocket, String> {
     let any: IpAddr =
         if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };

@@ -1,4 +1,4 @@
-//! Where a load process begins: one task of one load, or the parent of all of them.
+//! The entry point of a load process: the worker of one task, or the parent of all workers.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub fn worker_main(arguments: Vec<String>) -> ExitCode {
         Ok(orders) => work(&orders),
         Err(error) => {
             eprintln!(
-                "tardy {}: {error}; this command is tardy's own, run `tardy load`",
+                "tardy {}: {error}; this command is internal to tardy; use `tardy load`",
                 super::orders::SUBCOMMAND
             );
             ExitCode::from(2)

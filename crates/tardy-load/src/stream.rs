@@ -1,6 +1,7 @@
-//! Continuous TCP: random bytes as fast as the other end reads them.
+//! Sends random bytes over TCP as fast as the other end reads them.
 //!
-//! The other end is `tardy load sink HOST` on another machine, as for [`super::network`]; without a peer it is a thread here.
+//! The other end is `tardy load sink HOST` on another machine, as for [`super::network`]; without a peer it is a thread
+//! of this process.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -21,7 +22,7 @@ const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
-    // Over loopback any free port will do.
+    // Over loopback any free port is suitable.
     let listener = network::listen(if peer.is_some() { port } else { 0 }, peer.is_some())?;
     let mut connection = network::first_connection(worker, &listener, peer.as_ref())?;
     let mut random = Random::new(worker.seed);

@@ -1,4 +1,4 @@
-//! What the processes of a task need: counters, programs, and how its work arrives.
+//! Properties of tasks: the number of counters, the programs that they need, and the length of their bursts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use super::LoadError;
 
 /// Builds that the compile load runs in parallel, as in the article.
 pub(super) const BUILDS: usize = 2;
-/// The C compiler that it needs: near enough what POSIX calls `c17`.
+/// The C compiler that it runs. POSIX names it `c17`, but `cc` is the usual name.
 pub(super) const COMPILER: &str = "cc";
-/// From one burst of the network load to the next, as in the article's script.
+/// The time between bursts of the network load, as in the article's script.
 pub(super) const NETWORK_BURST_EVERY: Duration = Duration::from_secs(7);
-/// A round of a tool that reports only at its end, with its start and its end.
+/// The longest round of a tool that reports only at its end, including its start and exit.
 const ROUND_NS: u64 = 3_000_000_000;
-/// On a machine with more CPUs, this many tasks load them.
+/// The maximum number of tasks of a load that has one task per CPU.
 const COUNTED_CPUS_MAX: usize = 512;
 
-/// How many counters a task increments: one for each process or thread that counts.
+/// The number of counters of a task: one for each process or thread that counts.
 pub(super) fn counters(task: &LoadTask) -> usize {
     match task {
         LoadTask::Scheduler(shape) => shape.receivers(),
@@ -36,7 +36,7 @@ pub(super) fn has_first_pass(task: &LoadTask) -> bool {
     *task == LoadTask::Listing
 }
 
-/// From the start of one burst to the next, if it works or reports its work in bursts.
+/// The time between the starts of two bursts, if the task works or reports its work in bursts.
 pub(super) fn burst_every_ns(task: &LoadTask) -> Option<u64> {
     match task {
         LoadTask::Network | LoadTask::Sink { .. } => Some(NETWORK_BURST_EVERY.as_nanos() as u64),
@@ -82,8 +82,8 @@ fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
 }
 
-/// How many CPUs the kernel has room for. Unlike the number of CPUs that are present it is constant until the next boot,
-/// so that every process that maps the counters computes the same number.
+/// The number of possible CPUs. Unlike the number of CPUs that are present it is constant until the next boot, so that
+/// every process that maps the counters computes the same number.
 fn possible_cpus() -> usize {
     let list = KernelFiles::real().text("/sys/devices/system/cpu/possible").unwrap_or_default();
     last_cpu(&list).map_or(1, |last| last + 1).min(COUNTED_CPUS_MAX)

@@ -21,8 +21,8 @@ pub(super) fn run(worker: &Worker, timers: usize) -> Ended {
     })
 }
 
-/// A step waits for any of the timers and reads all that have expired. Reading restarts a periodic timer (fs/timerfd.c), so each
-/// expiry counted was an interrupt of its own.
+/// A step waits for any of the timers and reads all that have expired. Reading restarts a periodic timer
+/// (fs/timerfd.c), so each counted expiry was a separate interrupt.
 fn expire(seed: u64, count: usize) -> Result<impl FnMut(&Counter) -> Result<(), String>, String> {
     let mut random = Random::new(seed);
     let mut timer = |_| {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expiries_are_counted_and_never_exceed_the_clock() {
+    fn expiries_are_counted_and_do_not_come_early() {
         let (counter, mut step) = (Counter::default(), expire(1, 4).unwrap());
         let begin = Clock::Monotonic.now_ns();
         while counter.get() < 40 {

@@ -1,4 +1,4 @@
-//! What a load process works with: its task, its counters and its pipe to its parent.
+//! The context of a load process: its task, its counters and its pipe to its parent.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -11,10 +11,10 @@ use super::messages::Message;
 use super::orders::Orders;
 use super::task;
 
-/// What the part's work ends with: it only ends by failing.
+/// The result of a part's work, which only ends by failing.
 pub(super) type Ended = Result<Infallible, String>;
 
-/// What a part has to work with.
+/// The context in which a part works.
 #[derive(Debug)]
 pub(super) struct Worker {
     index: usize,
@@ -33,8 +33,9 @@ impl Worker {
         let task = orders.tasks().nth(index).ok_or("there is no such task")?.clone();
         let count = orders.tasks().map(task::counters).sum();
         let first_counter = orders.tasks().take(index).map(task::counters).sum();
-        // A command ends its tree before it goes, so it gets a signal (see command.rs); others are killed. Repeated after
-        // exec, because a binary with capabilities loses the setting.
+        // If the parent dies, the kernel kills this process. A command gets another signal, because it first ends its
+        // process tree (see command.rs). The setting is repeated after exec, because a binary with capabilities loses
+        // it.
         if !task.is_a_command() {
             child::tie_to_parent(orders.parent, child::signal::KILL)
                 .map_err(|error| format!("its parent is gone: {error}"))?;

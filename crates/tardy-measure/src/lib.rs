@@ -1,11 +1,11 @@
-//! Measuring: the engine that runs a plan phase by phase, where readings come from, and what is observed next to them.
+//! Measuring: the engine that runs a plan phase by phase, the sources of readings, and the observers of the machine.
 //!
-//! Two processes measure. The probe (tardy-probe) is a separate process: real-time threads that wait, read the clock and
-//! count, in memory that is locked and touched beforehand. The supervisor ([`engine`]) is the process that the user started: it
-//! starts loads, reads watchers, writes checkpoints and reports progress, as SCHED_OTHER on one CPU that the run names. The two share one map
-//! of counters and a pipe in each direction, and nothing else.
+//! Two processes measure. The probe (tardy-probe) is a separate process: real-time threads that wait, read the clock
+//! and count, in memory that is locked and touched beforehand. The supervisor ([`engine`]) is the process that the user
+//! started: it starts loads, reads watchers, writes checkpoints and reports progress, as SCHED_OTHER on one CPU that
+//! the run records. The two share one map of counters and a pipe in each direction, and nothing else.
 //!
-//! [`run`] is the entry; `measure.rs` is the table of what measures each kind of phase.
+//! [`run`] is the entry point; `measure.rs` maps each kind of phase to its source and observers.
 
 pub mod doctor;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! Measuring: which source and which observers a phase has, by its plan.
+//! Chooses the source and the observers of a phase by its plan.
 
 use std::rc::Rc;
 
@@ -23,12 +23,12 @@ use crate::sources::wiggle_program::WiggleProgram;
 /// Runs a plan: measures phase by phase, keeps the run file current, and seals it at the end.
 ///
 /// # Errors
-/// If a file cannot be written, or nothing could be measured; then no file is left.
+/// If a file cannot be written, or nothing could be measured. No file is left then.
 pub fn run(request: &Request, listener: &mut dyn Listener) -> Result<Outcome, RunError> {
     engine::run(request, &Table { switch: None }, Outside::of(request)?, listener)
 }
 
-/// The same for a plan whose phases test a switch.
+/// Runs a plan whose phases test a switch, as [`run`] does for other plans.
 ///
 /// # Errors
 /// As [`run`].
@@ -40,7 +40,7 @@ pub fn test_switch(
     engine::run(request, &Table { switch: Some(test) }, Outside::of(request)?, listener)
 }
 
-/// What measures each kind of phase.
+/// Makes the source and the observers for each kind of phase.
 struct Table<'r, 'f> {
     switch: Option<&'r SwitchTest<'f>>,
 }
@@ -74,7 +74,7 @@ fn alone<'r>(source: impl engine::Source + 'r) -> Parts<'r> {
     Parts { source: Box::new(source), observers: Vec::new() }
 }
 
-/// tardy's own probe, with what watches its threads, its trace and its pins.
+/// tardy's own probe, with the observers of its threads, its trace and its pins.
 fn own_probe<'r>(context: PhaseContext<'r>, setup: ProbeSetup<'r>) -> Parts<'r> {
     let state = Rc::new(ProbeState::new(&context, &setup));
     let observers = observers(&context, &state);
@@ -115,7 +115,7 @@ fn observers<'r>(context: &PhaseContext<'r>, state: &Rc<ProbeState<'r>>) -> Vec<
     observers
 }
 
-/// A program that wiggles the pin, and the echo that is read of it.
+/// A program that wiggles the pin, and the observer that reads the echo.
 fn wiggle_program<'r>(context: PhaseContext<'r>, plan: &'r WigglePlan) -> Result<Parts<'r>, String> {
     let (Pace::Command { words }, Some(line)) = (&plan.pace, &plan.echo) else {
         return Err("the plan names no program or no echo; please report it".to_owned());

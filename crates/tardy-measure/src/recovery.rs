@@ -1,7 +1,7 @@
-//! Opening a run file, also of a run that goes on or was killed.
+//! Opens a run file, also that of a run in progress or of a killed run.
 //!
-//! The state "running" does not tell the two apart. The map does: while a process has it open, the run goes on. If no process has,
-//! the run was killed, and it is sealed with the numbers that the map holds.
+//! Both have the state "running" in the file; the map distinguishes them. While a process has the map open, the run is
+//! in progress. Otherwise the run was killed, and is sealed with the numbers in the map.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -34,23 +34,23 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// It is larger than any run.
-    #[error("{path} has {size} bytes, and no run file is larger than {SIZE_MAX}; it is something else")]
+    /// The file is larger than any run.
+    #[error("{path} is not a run file: it has {size} bytes, more than the limit of {SIZE_MAX}")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         size: u64,
     },
-    /// It is not a run.
+    /// The file does not contain a run.
     #[error("{path}: {source}")]
     Content {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: RunFileError,
     },
 }
@@ -60,11 +60,11 @@ pub enum OpenError {
 pub struct Opened {
     /// The run.
     pub run: Run,
-    /// A remark for the user, such as that it was recovered, or is still going on.
+    /// A remark for the user, such as that the run was recovered or is still in progress.
     pub remark: Option<String>,
 }
 
-/// Opens a run file. A run that was cut short is completed from its map and sealed.
+/// Opens a run file. A killed run is completed from its map and sealed.
 pub fn open(path: &Path) -> Result<Opened, OpenError> {
     let text = read(path)?;
     let mut run =
@@ -85,7 +85,7 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
         run.validity = validity::judge(&run);
         return Ok(Opened {
             run,
-            remark: Some("this run is still going on; these are its numbers so far".to_owned()),
+            remark: Some("this run is still in progress; these are its numbers so far".to_owned()),
         });
     }
     let recovered = maps
@@ -108,7 +108,7 @@ pub(crate) fn discard(path: &Path) {
 
 fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     let fail = |source| OpenError::Io { path: path.to_owned(), source };
-    // A pipe or a device would be read for ever.
+    // Reading a pipe or a device might never end.
     if !path.metadata().map_err(fail)?.is_file() {
         return Err(fail(io::Error::other("it is not a regular file")));
     }
@@ -121,7 +121,7 @@ fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     Ok(text)
 }
 
-/// Replaces the last checkpoint's numbers by the map's. Returns whether there were any.
+/// Replaces the last checkpoint's numbers by those in the map. Returns whether the map had any.
 fn overlay(run: &mut Run, map: &Rc<SharedMap>, phase: usize) -> bool {
     let Some(plan) = run.plan.phases.get(phase).cloned() else { return false };
     let Some(setup) = setup_of(&plan, false) else { return false };
@@ -159,7 +159,7 @@ fn overlay(run: &mut Run, map: &Rc<SharedMap>, phase: usize) -> bool {
     found
 }
 
-/// Keeps what only the supervisor knew, from the last checkpoint's series.
+/// Copies data that only the supervisor had from the last checkpoint's series `known`.
 fn keep_supervisors_knowledge(series: &mut Series, known: &Series) {
     for outlier in &mut series.worst {
         if let Some(known) = known.worst.iter().find(|known| known.at_ns == outlier.at_ns) {
@@ -172,7 +172,7 @@ fn keep_supervisors_knowledge(series: &mut Series, known: &Series) {
     }
 }
 
-/// Whether `known` is what a thread has counted so far.
+/// Whether `known` is the series that `of` describes, in this phase.
 fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
     let same = match of {
         Of::Timer { .. } => known.timer().is_some(),
@@ -185,7 +185,7 @@ fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
     known.phase == phase && same && known.cpu() == of.cpu()
 }
 
-/// Keeps the times of gaps of the last checkpoint: they are in no map.
+/// Copies the times of gaps from the last checkpoint's series: the map does not contain them.
 fn keep_times(known: &Series, series: &mut Series) {
     if let (Some(known), SeriesKind::Gaps(gaps)) = (known.gaps(), &mut series.kind) {
         gaps.first.clone_from(&known.first);
@@ -195,10 +195,10 @@ fn keep_times(known: &Series, series: &mut Series) {
     }
 }
 
-/// Where a block belongs, of a thread that requested `policy`.
+/// The context of the block `of`, whose thread requested `policy`.
 fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_ns: u64) -> Place<'a> {
     let known = run.series.iter().find(|known| is_of(known, phase, of)).map(|known| &known.kind);
-    // A run that was killed before its first checkpoint does not record what was granted; what was refused is in its phase.
+    // A run that was killed before its first checkpoint records only refused requests, as remarks of the phase.
     let refused = run.phases[phase].remarks.iter().any(|remark| remark.contains("was refused"));
     let granted = match known {
         Some(SeriesKind::Timer(known)) => {
@@ -236,17 +236,17 @@ fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_
 
 fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened {
     run.progress.state = State::CutShort;
-    // What waited in the rings is not added to the samples file: its name comes from a run file that anyone may have written,
-    // and must not be trusted for writing. Lost is at most what the supervisor had not taken yet.
+    // Samples in the rings are not added to the samples file: its name comes from the run file, which any user may have
+    // written, so it must not be trusted for writing. Only samples that the supervisor had not read yet are lost.
     let recorded = run.recorded_samples();
     if let Some(samples) = &mut run.samples {
         samples.settle(recorded);
     }
     run.validity = validity::judge(&run);
     let source = if recovered {
-        "its last numbers were still in memory, so nothing that was counted is lost"
+        "its last numbers were still in memory, so no count is lost"
     } else {
-        "what is here is its last checkpoint"
+        "these are the numbers of its last checkpoint"
     };
     let sealed = ResultFile::claim(path, true).and_then(|file| RunFile::at(file).write(&run));
     let remark = match sealed {

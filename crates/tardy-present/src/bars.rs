@@ -1,8 +1,8 @@
 //! A histogram drawn in characters: one line per bin, bars on a logarithmic count axis.
 //!
-//! Bins grow with the latency, in the steps of the E series of preferred numbers (1, 2.2, 4.7, …), so that a tail of
-//! milliseconds behind a body of microseconds fits on a screen, and a single late wake-up is as visible as a
-//! million punctual ones.
+//! Bins grow with the latency, in the steps of the E series of preferred numbers (1, 2.2, 4.7, …), so that a body of
+//! microseconds and a tail of milliseconds fit on one screen. On the logarithmic count axis a single late wake-up is
+//! visible next to a million punctual ones.
 
 use tardy_record::Histogram;
 
@@ -18,13 +18,13 @@ const STEPS: [&[f64]; 4] = [
     &[1.0, 1.5, 2.2, 3.3, 4.7, 6.8],
     &[1.0, 2.2, 4.7],
 ];
-/// At most so many bins fit on a screen.
+/// The largest number of bins that fits on a screen.
 const BIN_MAX: usize = 22;
-/// Below this, in ns, there is one bin down to 0.
+/// Values from 0 to this, in ns, share one bin.
 const FLOOR_NS: f64 = 100.0;
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// One line of the drawing: values from `lower_ns` up to below `upper_ns`, or all from `lower_ns` on if that is infinite.
+/// One line of the drawing: values from `lower_ns` to below `upper_ns`, which may be infinite.
 struct Line {
     lower_ns: f64,
     upper_ns: f64,
@@ -60,7 +60,7 @@ pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> 
 }
 
 fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f64) -> String {
-    // A count of 1 has a bar too, so half a column is added below the first mark of the axis.
+    // Half a column is added to each bar, so that a count of 1 is visible.
     let share = ((bin.count as f64).log10() * room as f64 / decades).max(0.0) + 0.5;
     let eighths = (share.min(room as f64 + 0.5) * 8.0).round() as usize;
     let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
@@ -97,7 +97,7 @@ fn label(bin: &Line) -> String {
 fn rebinned(histogram: &Histogram) -> Vec<Line> {
     STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
         || {
-            // The coarsest: eleven decades of three steps each.
+            // The coarsest steps: eleven decades of three steps each.
             in_steps(histogram, STEPS[3])
         },
     )
@@ -106,7 +106,7 @@ fn rebinned(histogram: &Histogram) -> Vec<Line> {
 fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let (Some(first), Some(last)) = (histogram.bins().first(), histogram.bins().last()) else { return lines };
-    // Values beyond the last bin with an end have a separate line: their position is unknown.
+    // Values in a last bin without an upper end have a separate line, since their position is unknown.
     let end = if last.is_open() { last.lower_ns as f64 } else { f64::INFINITY };
     if first.lower_ns < 0 {
         lines.push(Line { lower_ns: f64::NEG_INFINITY, upper_ns: 0.0, count: 0 });
@@ -130,7 +130,7 @@ fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
     lines
 }
 
-/// Edges from the floor to beyond any latency.
+/// The edges of the lines in ns, from the floor to beyond any latency.
 fn edges(steps: &[f64]) -> impl Iterator<Item = f64> {
     (0..18)
         .flat_map(move |decade| steps.iter().map(move |step| (FLOOR_NS * 10f64.powi(decade) * step).round()))

@@ -1,7 +1,7 @@
-//! What `tardy check` prints: the verdict, then the findings, then every fact with its source.
+//! The output of `tardy check`: the verdict, then the findings, then every fact with its source.
 //!
-//! The text is for 80 columns; commands are never broken, since they are pasted. Texts from the machine are printed without
-//! control characters: a name in /etc/os-release must not move the cursor.
+//! The text is folded to 80 columns, except commands, which users paste. Control characters in texts from the machine
+//! are replaced: a name in /etc/os-release must not move the cursor.
 
 use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
 use tardy_record::facts::{Facts, Row};
@@ -12,7 +12,7 @@ use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrappe
 /// The column in which the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
 
-/// The fact that is followed by the timers in step with it.
+/// The name of the fact after which the timers in step with the tick are listed.
 const TICKS: &str = "ticks per second";
 
 /// The whole text, with ANSI escapes if `colour` is set. Ends with a newline.
@@ -38,7 +38,7 @@ pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
     out.text
 }
 
-/// Timers in step with the kernel's tick, which meet it always or never (docs/noise.md).
+/// Intervals of timers in step with the kernel's tick: they always meet the tick or never (docs/noise.md).
 fn in_step(facts: &Facts) -> Option<Row> {
     let hz = u64::from(*facts.kernel.hz.get().filter(|hz| **hz > 0)?);
     let tick_ns = 1_000_000_000 / hz;

@@ -11,16 +11,16 @@ use crate::table::Table;
 use crate::terminal_text::folded;
 use crate::{lab, sections};
 
-/// What a comparison of one run each cannot show.
+/// The limitation of every comparison of one run each.
 pub const DESCRIPTIVE: &str =
     "Descriptive only, with one run each: another boot of the same kernel might differ as much.";
 /// Longer names of rows are shortened in tables.
 const LABEL_MAX: usize = 44;
 /// Longer names of runs are shortened in the heads of tables.
 const NAME_MAX: usize = 26;
-/// Longer values are shortened in tables, and shorter ones too if there is little room.
+/// Values longer than this are shortened in tables; values longer than [`VALUE_MIN`] may be if there is little room.
 const VALUE_MAX: usize = 44;
-/// But not below this.
+/// Values are not shortened below this.
 const VALUE_MIN: usize = 16;
 
 /// The comparison, `width` columns wide. Ends with a newline.
@@ -43,14 +43,14 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// The kernels, then, before any number, whether the two may be compared.
+/// The kernels and whether the two runs are comparable, which precede all numbers.
 fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     let side = |name: &str, side: &Side| {
         folded(&format!("{name}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
     };
     let mut lines = side("Base", &comparison.base);
     lines.extend(side("Candidate", &pair.candidate));
-    // Once for machines of one kind.
+    // One sentence for each kind of machine.
     let mut whose: Vec<String> = [&comparison.base, &pair.candidate]
         .into_iter()
         .filter_map(|side| side.lab.as_ref())
@@ -105,7 +105,7 @@ fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
     lines
 }
 
-/// Which series a pooled row is of: `all CPUs`, or `only cpu 1, which both have`.
+/// Names the series of a pooled row: `all CPUs`, or `only cpu 1, which both have`.
 pub(crate) fn pooled(sections: &[&dyn Section], row: &RowPair) -> String {
     match &row.only {
         Some(only) => format!("only {}, which both have", only.join(" + ")),
@@ -116,12 +116,12 @@ pub(crate) fn pooled(sections: &[&dyn Section], row: &RowPair) -> String {
 /// How far two distributions are apart, in a sentence.
 pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Readings, unit: &str) -> String {
     let moved = shape.wasserstein_ns.map_or_else(
-        || "how far values moved is unknown, since some lie beyond the histograms".to_owned(),
+        || "the average shift is unknown, since some values lie beyond the histograms".to_owned(),
         |ns| format!("on average, values moved by {} {unit}", three_digits(ns / 1000.0)),
     );
     format!(
-        "Of one {} from each, the candidate's is the {} in {} of cases (half means no difference). The two distribution \
-         functions are at most {} apart; {moved}.",
+        "For a random {} of each run, the candidate's is {} in {} of cases (50 % means no difference). The distribution \
+         functions differ by at most {}; {moved}.",
         readings.one(),
         sections::words(sections, readings).more,
         per_cent(shape.later),
@@ -129,7 +129,7 @@ pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Rea
     )
 }
 
-/// Each CPU in one line: its tail and its maximum. With short names if the others do not fit.
+/// One line for each CPU, with its tail and its maximum. The runs have short names if the full ones do not fit.
 fn series_block(pair: &Pair, names: &Names, width: usize) -> Vec<String> {
     let named = series_table(pair, &names.base, &names.candidate, width);
     if named.iter().all(|line| line.chars().count() <= width) {

@@ -1,4 +1,4 @@
-//! What `tardy check --measure` prints: the changes, and the effect of each.
+//! The output of `tardy check --measure`: the changes, and the effect of each.
 
 use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
 
@@ -14,9 +14,9 @@ const COLUMN: usize = 20;
 pub struct Offered {
     /// Its name.
     pub name: String,
-    /// `can be tried`, or why it cannot be.
+    /// `can be tried`, or the reason why it cannot.
     pub standing: &'static str,
-    /// Its effect on this machine, or what prevents it.
+    /// The setting before and after the change, or what prevents the change.
     pub what: String,
 }
 
@@ -135,7 +135,9 @@ fn describe(effect: &Effect, least: usize) -> (String, Style) {
     match effect.verdict {
         Verdict::Helps => ("helps".to_owned(), Style::Good),
         Verdict::Harms => ("harms".to_owned(), Style::Bad),
-        Verdict::Both => ("makes one of the two better, the other worse".to_owned(), Style::Middling),
+        Verdict::Both => {
+            ("improves one of p99.9 and worst, and worsens the other".to_owned(), Style::Middling)
+        }
         Verdict::NoDifferenceSeen => ("no difference seen".to_owned(), Style::Bold),
         Verdict::TooFewRounds => {
             let count = effect.rounds;

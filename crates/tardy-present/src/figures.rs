@@ -1,4 +1,4 @@
-//! Plots for a page, each drawn for a screen and for a phone, and the latency plot on its own.
+//! Plots for a page, each drawn in a width for screens and in one for phones.
 
 use serde::Serialize;
 use tardy_analyse::causes::Cause;
@@ -21,20 +21,20 @@ pub struct Figure {
     narrow: String,
 }
 
-/// What goes into every plot of a run.
+/// The marks and terms that all plots of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
     /// The limit in ns.
     pub limit_ns: Option<u64>,
     /// Text across the plot.
     pub mark: Option<&'static str>,
-    /// What is counted.
+    /// The kind of readings that are counted.
     pub readings: Readings,
-    /// Terms for that.
+    /// The terms for these readings.
     pub words: &'static Terms,
 }
 
-/// A figure of whatever `draw` draws for an id and options; `None` if it draws nothing.
+/// A figure in both widths, each drawn by `draw` from an id and options; `None` if `draw` returns `None`.
 pub fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<Figure> {
     let Marks { limit_ns, mark, readings, words } = marks;
     let options =

@@ -1,4 +1,4 @@
-//! What a run in the lab depends on: the clock of its guest, the machine, and how the boot came to rest.
+//! Describes a run in the lab: the clock and the machine of the guest, and when the guest was idle after the boot.
 
 use tardy_analyse::lab;
 use tardy_record::Run;
@@ -8,20 +8,20 @@ use tardy_record::units::format_duration_ns;
 use crate::latency::{harmless, rounded};
 use crate::terminal_text::capitalised;
 
-/// At most so many windows are shown, the last ones.
+/// The largest number of windows that are shown; earlier ones are left out.
 const WINDOW_MAX: usize = 6;
 
-/// Why the latencies of `run` mean nothing; `None` if they mean something.
+/// The reason why the latencies of `run` mean nothing, as a sentence; `None` if they are meaningful.
 pub fn alarm(run: &Run) -> Option<String> {
     lab::meaningless_because(run).map(|why| format!("These latencies mean nothing: {why}."))
 }
 
-/// What a latency is on an emulated machine, in two sentences at most; `None` for a real machine.
+/// The meaning of a latency on an emulated machine, in at most two sentences; `None` for a real machine.
 pub fn whose(run: &Run) -> Option<String> {
     run.lab.as_ref().map(|lab| whose_of(&lab.machine, lab.clock))
 }
 
-/// What a latency is on an emulated `machine`.
+/// The meaning of a latency on an emulated `machine`.
 pub(crate) fn whose_of(machine: &str, clock: LabClock) -> String {
     let machine = harmless(machine);
     match clock {
@@ -31,9 +31,7 @@ pub(crate) fn whose_of(machine: &str, clock: LabClock) -> String {
             lab::instruction_ns(shift)
         ),
         LabClock::RealtimeEmulated => {
-            format!(
-                "An emulated {machine} in the host's time: this shows that something works, and nothing else."
-            )
+            format!("An emulated {machine} in the host's time: this run shows only that the software works.")
         }
         LabClock::RealtimeKvm => format!(
             "A virtual {machine} on the host's CPU: these are latencies of a virtual machine, including the host's \
@@ -42,7 +40,7 @@ pub(crate) fn whose_of(machine: &str, clock: LabClock) -> String {
     }
 }
 
-/// What the numbers depend on, a name and a value per row.
+/// Everything that the numbers depend on, with a name and a value per row.
 pub fn rows(lab: &Lab) -> Vec<[String; 2]> {
     let row = |name: &str, value: String| [name.to_owned(), harmless(&value)];
     let mut rows = vec![
@@ -51,7 +49,7 @@ pub fn rows(lab: &Lab) -> Vec<[String; 2]> {
         row("kernel", format!("{}, which is {}", lab.kernel.spec, lab.kernel.release)),
         row("package", lab.kernel.package.clone().unwrap_or_else(|| "none: an image by path".to_owned())),
         row("emulator", format!("QEMU {}", lab.emulator)),
-        row("at rest", settled(&lab.settled)),
+        row("idle", settled(&lab.settled)),
         row("command line", lab.command_line.clone()),
         row("identity", lab.identity.clone()),
     ];
@@ -59,7 +57,7 @@ pub fn rows(lab: &Lab) -> Vec<[String; 2]> {
     rows
 }
 
-/// When the guest had booted, and when it was idle.
+/// The times at which the guest had booted and at which it was idle.
 pub fn settled(settled: &Settled) -> String {
     let left_out = if settled.busy_percent.len() > WINDOW_MAX { "…, " } else { "" };
     let last = &settled.busy_percent[settled.busy_percent.len().saturating_sub(WINDOW_MAX)..];
@@ -73,14 +71,14 @@ pub fn settled(settled: &Settled) -> String {
         ),
     };
     let idle = if settled.quiet {
-        format!("at rest after {}", rounded(settled.settled_at_ns))
+        format!("idle after {}", rounded(settled.settled_at_ns))
     } else {
-        format!("NOT AT REST after {}, measured nevertheless", rounded(settled.settled_at_ns))
+        format!("NOT IDLE after {}, measured anyway", rounded(settled.settled_at_ns))
     };
     format!("booted after {}, {idle}{work}", rounded(settled.booted_at_ns))
 }
 
-/// The same as sentences, for the terminal.
+/// Describes the lab of `run` in sentences for the terminal; empty for a real machine.
 pub fn lines(run: &Run) -> Vec<String> {
     let Some(lab) = &run.lab else { return Vec::new() };
     let package = lab.kernel.package.as_ref().map_or_else(String::new, |package| format!(" from {package}"));

@@ -1,11 +1,11 @@
-//! Numbers as the field writes them: latencies in microseconds, with three significant digits.
+//! Formats numbers: latencies in microseconds, with three significant digits.
 
 use tardy_analyse::quantile::Value;
 use tardy_record::units::format_duration_ns;
 
-/// From here on a latency is written in milliseconds (ns).
+/// Latencies from this value on, in ns, are shown in milliseconds.
 const MILLISECONDS_FROM: f64 = 10_000_000.0;
-/// From here on a latency is written in seconds (ns).
+/// Latencies from this value on, in ns, are shown in seconds.
 const SECONDS_FROM: f64 = 10_000_000_000.0;
 
 /// A latency with its unit: `0.97 us`, `41 us`, `1,250 us`, `12.1 ms`.
@@ -18,7 +18,7 @@ pub fn with_unit(ns: f64) -> String {
     format!("{} {unit}", three_digits(ns / factor))
 }
 
-/// The same with the signs of print: `41 µs`, `−0.35 µs`.
+/// The same as [`with_unit`] with typographic signs: `41 µs`, `−0.35 µs`.
 pub fn typeset(ns: f64) -> String {
     with_unit(ns).replace("us", "µs").replace('-', "−").replace(' ', "\u{a0}")
 }
@@ -105,7 +105,7 @@ pub fn rounded(ns: u64) -> String {
     format_duration_ns(ns.saturating_add(unit / 2) / unit * unit)
 }
 
-/// A period with the digits that its error leaves: `125.000 us`.
+/// A period with as many digits as its error allows, at most three decimals: `125.000 us`.
 pub fn period_text(period_ns: f64, error_ns: f64) -> String {
     let (unit, name) = match period_ns {
         ns if ns < 1e6 => (1e3, "us"),
@@ -122,7 +122,7 @@ pub fn counted(n: u64, one: &str, several: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { several })
 }
 
-/// At most so many characters of a text.
+/// The text, shortened to `most` characters with an ellipsis at the end if it is longer.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -130,7 +130,7 @@ pub fn short(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A large number with three digits and a prefix: `45.3k`, `1.2G`; small ones as they are.
+/// A number with three digits, from 10,000 on with a prefix: `812`, `45.3k`, `1.2G`.
 pub fn prefixed(value: f64) -> String {
     let (factor, prefix) = match value.abs() {
         size if size >= 1e12 => (1e12, "T"),
@@ -167,13 +167,13 @@ pub fn one_in(share: f64) -> String {
     format!("1 in {}", count(rounded as u64))
 }
 
-/// Text from outside for a terminal or a page. Control characters, which could move the cursor or change the title, are
+/// Untrusted text for a terminal or a page. Control characters, which could move the cursor or change the title, are
 /// replaced.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_bidi_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Characters that change the direction of text, with which a name could hide the text next to it.
+/// Whether a character changes the direction of text: a name with one could hide the text next to it.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

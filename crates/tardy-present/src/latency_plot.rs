@@ -1,4 +1,4 @@
-//! The latency plot on its own, as `tardy plot` writes it.
+//! The latency plot as a separate file, which `tardy plot` writes.
 
 use tardy_analyse::name::Readings;
 use tardy_record::Run;

@@ -1,8 +1,8 @@
 //! Runs as text for the terminal, as SVG, and as an HTML report.
 //!
-//! Everything here is a function of runs and findings: the same run gives the same bytes. Each feature has a section in
-//! [`sections`]; [`summary`] and [`report`] show whatever sections there are. Names from outside are hostile until
-//! escaped: by [`latency::harmless`] for the terminal, by the SVG writer and the templates for the rest.
+//! All functions depend only on runs and findings: the same run gives the same bytes. Each feature has a section in
+//! [`sections`]; [`summary`] and [`report`] show all sections. Names from run files are untrusted:
+//! [`latency::harmless`] escapes them for the terminal, and the SVG writer and the templates escape them for pages.
 
 pub mod bars;
 pub mod check;

@@ -1,6 +1,6 @@
-//! What a report shows of one run, as a list of elements: headings, paragraphs, tables, figures.
+//! The page of one run as a list of elements: headings, paragraphs, tables, figures.
 //!
-//! Templates draw these elements and know nothing else, so a new section needs no template.
+//! The templates draw only these elements, so a new section needs no template.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub enum Element {
         /// The items.
         items: Vec<String>,
     },
-    /// A judgement, marked at its side.
+    /// A judgement, with a coloured mark at the side.
     Judgement(Judgement),
     /// Key numbers.
     Numbers {
@@ -62,13 +62,13 @@ pub enum Element {
         /// The caption.
         caption: String,
     },
-    /// Elements that are folded away below a summary.
+    /// Elements that are collapsed below a summary.
     Fold {
         /// The summary.
         summary: String,
-        /// Whether it is unfolded at first.
+        /// Whether it is expanded initially.
         open: bool,
-        /// What it holds.
+        /// The collapsed elements.
         elements: Vec<Element>,
     },
     /// A line of code.
@@ -82,11 +82,11 @@ pub enum Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
-    /// What was required held.
+    /// The requirement was met.
     Kept,
-    /// It did not.
+    /// The requirement was not met.
     Broken,
-    /// Neither is known.
+    /// It is unknown whether the requirement was met.
     Neutral,
 }
 
@@ -97,7 +97,7 @@ pub struct Judgement {
     pub tone: Tone,
     /// Whether a screen reader announces it at once.
     pub alert: bool,
-    /// Its first paragraph, emphasised; empty for none.
+    /// The emphasised first paragraph; empty if there is none.
     pub strong: String,
     /// Its further paragraphs.
     pub paragraphs: Vec<String>,
@@ -131,7 +131,7 @@ pub struct PageTable {
     pub tall: bool,
     /// Whether cells repeat the heads of their columns, for a layout without columns.
     pub named: bool,
-    /// Heads of the columns; empty for a table without them.
+    /// Heads of the columns; empty for a table without heads.
     pub heads: Vec<String>,
     /// Groups of rows.
     pub bodies: Vec<Vec<PageRow>>,
@@ -175,7 +175,7 @@ impl PageTable {
         }
     }
 
-    /// A table of the terminal, with the signs of print.
+    /// A table of the terminal with typographic signs, such as `µs` and `−`.
     pub fn typeset(class: &'static str, table: &Table) -> Self {
         let (heads, rows) = table.heads_and_rows();
         let cell = |cell: &String| match cell.strip_prefix('-') {
@@ -216,12 +216,12 @@ pub fn paragraphs(class: &'static str, texts: &[String]) -> Vec<Element> {
     texts.iter().map(|text| paragraph(class, text)).collect()
 }
 
-/// A plot with its caption; nothing if there is no plot.
+/// A plot with its caption; `None` if there is no plot.
 pub fn figure(plot: Option<Figure>, caption: &str) -> Option<Element> {
     plot.map(|plot| Element::Figure { plot, caption: caption.to_owned() })
 }
 
-/// A table, folded away below a summary; nothing if it has no row.
+/// A table, collapsed below a summary; `None` if it has no row.
 pub fn folded_table(summary: &str, table: PageTable) -> Option<Element> {
     let elements = |table| vec![Element::Table(table)];
     (!table.is_empty()).then(|| Element::Fold {
@@ -231,18 +231,18 @@ pub fn folded_table(summary: &str, table: PageTable) -> Option<Element> {
     })
 }
 
-/// Where on a page elements go. Within a place they stay in the order of the registry.
+/// The place of elements on a page. The elements of a place are in the order of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In the header: machine and date, then what the kernel is.
+    /// In the header: machine and date, then the kind of kernel.
     Title,
-    /// In the header: why the numbers must not be used.
+    /// In the header: reasons why the numbers must not be used.
     Alarm,
-    /// In the header: what was measured, in one sentence.
+    /// In the header: the result in one sentence.
     Lead,
     /// In the header: the verdict on the limit.
     Verdict,
-    /// In the header: what limits the conclusions.
+    /// In the header: limits of the conclusions.
     Limits,
     /// In the header: key numbers.
     Numbers,
@@ -250,7 +250,7 @@ pub enum Place {
     Before,
     /// In the section of the distribution: its plot.
     Plot,
-    /// In the section of the distribution: parts of the way, phases compared.
+    /// In the section of the distribution: breakdowns by level, span or phase.
     Breakdown,
     /// In the section of the distribution: the table of each phase.
     Rows,
@@ -260,7 +260,7 @@ pub enum Place {
     After,
 }
 
-/// The parts of a page, as sections fill it.
+/// A page, to which sections add elements.
 #[derive(Debug)]
 pub struct Page {
     id: String,
@@ -268,7 +268,7 @@ pub struct Page {
     parts: BTreeMap<Place, Vec<Vec<Element>>>,
 }
 
-/// What the templates show of one run.
+/// The page of one run as data for the templates.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPage {
     /// Its anchor.
@@ -290,12 +290,12 @@ impl Page {
         format!("{}-{name}", self.id)
     }
 
-    /// What goes into every plot.
+    /// The marks of every plot on this page.
     pub fn marks(&self) -> Marks {
         self.marks
     }
 
-    /// Adds elements; none adds nothing.
+    /// Adds elements at `place`.
     pub fn add(&mut self, place: Place, elements: impl IntoIterator<Item = Element>) {
         let elements: Vec<Element> = elements.into_iter().collect();
         if !elements.is_empty() {

@@ -1,4 +1,4 @@
-//! Published results, and runs next to them.
+//! Published results, and how runs compare with them.
 
 mod catalogue;
 
@@ -24,8 +24,8 @@ pub fn highest(figures: &Figures) -> Option<String> {
     }
 }
 
-/// `Worst case 41 us; the articles' Raspberry Pi 3 Model B, 4.14.21-rt17-v7+, had 147 us (rpi3-4.14-rt).`, and which
-/// circumstances differ.
+/// `Worst case 41 us; the articles' Raspberry Pi 3 Model B, 4.14.21-rt17-v7+, had 147 us (rpi3-4.14-rt).`, followed by
+/// the circumstances that differ.
 pub fn placed(placed: &Placed) -> String {
     let theirs = highest(&placed.nearest.published).unwrap_or_default();
     let different = names(&placed.nearest, Sameness::Different);
@@ -44,12 +44,12 @@ pub fn placed(placed: &Placed) -> String {
 /// The heads of the table; the first column names the published result.
 const HEADS: [&str; 4] = ["us", "published max", "max here", "p99.99 here"];
 
-/// What one figure of a run is called.
+/// The label of one figure of a run.
 pub(crate) fn label(ours: &Ours) -> String {
     short(&harmless(&ours.label), LABEL_MAX)
 }
 
-/// A row for each figure of a run next to a published one.
+/// A table with a row for each figure of a run and the corresponding published one.
 pub(crate) fn table(matches: &[Match]) -> Table {
     let mut table = Table::new(&HEADS);
     matches.iter().flat_map(match_rows).for_each(|row| table.push(row));
@@ -72,7 +72,8 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
     one.ours.iter().map(of).collect()
 }
 
-/// Which circumstances differ, with the results to which the same applies in one note; then what was left out and why.
+/// The circumstances that differ, in one note for all results with the same differences; then the results that were
+/// left out, with the reason.
 pub(crate) fn notes(compared: &PublishedMatches) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for one in &compared.matches {
@@ -94,7 +95,7 @@ pub(crate) fn notes(compared: &PublishedMatches) -> Vec<String> {
     notes
 }
 
-/// Published results that this run is not compared with, and why.
+/// Published results that this run is not compared with, and the reason.
 pub(crate) fn left_out(compared: &PublishedMatches) -> Vec<String> {
     let ids = |ids: &[String]| harmless(&ids.join(", "));
     if let Some(why) = &compared.withheld_because {
@@ -103,7 +104,7 @@ pub(crate) fn left_out(compared: &PublishedMatches) -> Vec<String> {
     }
     let mut notes = Vec::new();
     if !compared.of_the_other_kernel.is_empty() {
-        let kinds = "Of the other kind of kernel, to be compared with a run on that";
+        let kinds = "Published for the other kind of kernel, and comparable only with a run on that";
         notes.push(format!("{kinds}: {}.", ids(&compared.of_the_other_kernel)));
     }
     if !compared.not_known.is_empty() {

@@ -1,4 +1,4 @@
-//! A section: what one feature shows of a run, in the terminal and on a page.
+//! A section: the text and the page elements that one feature adds for a run.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ pub struct Context<'a> {
     pub sections: &'a [&'a dyn Section],
 }
 
-/// What one feature shows of a run. Every method but `name` may be left out.
+/// The text and the page elements that one feature adds for a run. All methods except `name` have a default.
 pub trait Section: Sync {
-    /// Its name, for a developer.
+    /// The name of the section, for developers.
     fn name(&self) -> &'static str;
 
-    /// Adds its blocks to the terminal's text.
+    /// Adds the blocks of this section to the terminal's text.
     fn text(&self, _context: &Context<'_>, _text: &mut Text) {}
 
-    /// Adds its elements to the page.
+    /// Adds the elements of this section to the page.
     fn page(&self, _context: &Context<'_>, _page: &mut Page) {}
 
     /// Notes to the tables of the phases, in the terminal and on the page.
@@ -41,12 +41,12 @@ pub trait Section: Sync {
         Vec::new()
     }
 
-    /// The kind of measurement that the section is about; `None` for any other section.
+    /// The kind of measurement that the section describes; `None` if it describes none.
     fn measurement(&self) -> Option<&dyn Measurement> {
         None
     }
 
-    /// What a comparison shows of each run before it compares them.
+    /// Adds what a comparison shows of each run before it compares the runs.
     fn before_comparison(&self, _context: &Context<'_>, _text: &mut Text) {}
 
     /// A table that compares two runs, with its heading.
@@ -57,13 +57,13 @@ pub trait Section: Sync {
 
 /// A kind of measurement: how its phases and its readings are described.
 pub trait Measurement: Sync {
-    /// Whether `probe` makes such measurements.
+    /// Whether `probe` makes measurements of this kind.
     fn is_made_by(&self, probe: ProbeKind) -> bool;
 
-    /// Whether it describes such readings.
+    /// Whether this kind of measurement has readings of the kind `readings`.
     fn describes(&self, readings: Readings) -> bool;
 
-    /// Terms for its readings.
+    /// The terms for the readings of this kind.
     fn words(&self) -> &'static Terms {
         &LATENCY
     }
@@ -72,20 +72,20 @@ pub trait Measurement: Sync {
     /// is shown next to it.
     fn method(&self, run: &Run, phase: &PhaseFindings, labelled: bool) -> Option<String>;
 
-    /// The result of a phase, in one sentence; `None` if its section adds other sentences.
+    /// The result of a phase, in one sentence; `None` if the section adds its own sentences.
     fn sentence(&self, phase: &PhaseFindings) -> Option<String>;
 
-    /// Whether its readings have a schedule, or could have one.
+    /// Whether the readings of the phase may have a schedule.
     fn may_have_schedule(&self, _phase: &PhaseFindings) -> bool {
         true
     }
 
-    /// Why a limit does not apply; `None` if it does.
+    /// The reason why a limit does not apply; `None` if it applies.
     fn no_limit_because(&self) -> Option<&'static str> {
         None
     }
 
-    /// What the table of planned phases shows of a phase.
+    /// The columns of a phase in the table of planned phases.
     fn planned(&self, plan: &PhasePlan) -> Planned;
 }
 
@@ -131,18 +131,18 @@ pub fn describing<'a>(sections: &'a [&'a dyn Section], readings: Readings) -> Op
     measurements(sections).find(|one| one.describes(readings))
 }
 
-/// Where in the terminal's text a block goes. Within a place blocks stay in the order of the registry.
+/// The part of the terminal's text that a block belongs to. The blocks of a part are in the order of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// What the kernel is and whether the numbers may be used.
+    /// The kind of kernel, and whether the numbers may be used.
     Head,
-    /// What was measured, phase by phase.
+    /// The results of each phase.
     Results,
     /// Notes to the tables.
     Notes,
-    /// Breakdowns, causes, what was published.
+    /// Breakdowns, causes, published results.
     Details,
-    /// Loads, tardy's own cost, the lab.
+    /// Loads, the cost of tardy itself, the lab.
     Background,
     /// Sentences at the end.
     Conclusion,
@@ -166,7 +166,7 @@ impl Block {
         texts.iter().for_each(|text| self.paragraph(style, text));
     }
 
-    /// A line as it is.
+    /// A line that is not folded.
     pub fn line(&mut self, style: Style, text: &str) {
         self.lines.push((text.to_owned(), style));
     }
@@ -184,7 +184,7 @@ impl Block {
     }
 }
 
-/// The terminal's text, as sections fill it.
+/// The terminal's text, to which sections add blocks.
 #[derive(Clone, Debug)]
 pub struct Text {
     width: usize,
@@ -197,17 +197,17 @@ impl Text {
         Self { width, blocks: BTreeMap::new() }
     }
 
-    /// Its width in columns.
+    /// The width of the text in columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// An empty block of its width.
+    /// An empty block with the width of the text.
     pub fn block(&self) -> Block {
         Block { width: self.width, lines: Vec::new() }
     }
 
-    /// Adds a block; an empty one adds nothing.
+    /// Adds a block unless it is empty.
     pub fn add(&mut self, part: Part, block: Block) {
         if !block.lines.is_empty() {
             self.blocks.entry(part).or_default().push(block);
@@ -230,7 +230,7 @@ impl Text {
                 lines.collect::<Vec<_>>().join("\n")
             });
             match part {
-                // Sentences of several sections follow each other without a gap.
+                // No empty line between the sentences of several sections.
                 Part::Head | Part::Notes | Part::Conclusion => {
                     paragraphs.push(texts.collect::<Vec<_>>().join("\n"));
                 }

@@ -1,4 +1,4 @@
-//! A run for the terminal: what every section has to show, in order.
+//! The summary of a run for the terminal: the text of all sections, in order.
 
 use tardy_analyse::Findings;
 use tardy_record::Run;
@@ -7,7 +7,7 @@ use crate::section::{Context, Part, Section, Text};
 use crate::sections;
 use crate::terminal_text::Style;
 
-/// The text is folded to no fewer columns than this.
+/// The least width in columns to which the text is folded.
 const WIDTH_MIN: usize = 60;
 
 /// The summary of `run`, `width` columns wide, with ANSI colours if `colour` is set. Ends with a newline.
@@ -15,7 +15,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     text_of(&sections::ALL, run, findings, width, colour)
 }
 
-/// The same, of other sections.
+/// The same as [`text`], with the given sections.
 pub fn text_of(
     sections: &[&dyn Section],
     run: &Run,
@@ -34,7 +34,7 @@ pub fn text_of(
     text.finish(colour).unwrap_or_default()
 }
 
-/// What a comparison shows of `run` before it compares it with others; `None` for most kinds of measurement.
+/// The text that a comparison shows of `run` before it compares it with others; `None` for most kinds of measurement.
 pub fn before_comparison(run: &Run, findings: &Findings, width: usize, colour: bool) -> Option<String> {
     let context = Context { run, findings, sections: &sections::ALL };
     let mut text = Text::new(width.max(WIDTH_MIN));

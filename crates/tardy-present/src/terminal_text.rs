@@ -1,4 +1,4 @@
-//! Text for a terminal: broken at spaces, with colours if they are wanted and without control characters.
+//! Text for a terminal: folded at spaces, with optional colours and without control characters.
 
 /// Width of a line in columns.
 pub(crate) const WIDTH: usize = 80;
@@ -10,7 +10,8 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Breaks a text at spaces. A word longer than a line is broken after a slash, or else at the end of the line.
+/// Folds a text at spaces. A word longer than a line is broken after a slash if it has one, or else at the end of the
+/// line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let text = printable(text);
     let mut lines = vec![String::new()];
@@ -40,7 +41,7 @@ fn pieces(word: &str, width: usize) -> Vec<&str> {
     let mut rest = word;
     while let Some((end, _)) = rest.char_indices().nth(width) {
         let (line, _) = rest.split_at(end);
-        // A path is not broken after its first slash.
+        // A path is not broken after the slash at its beginning.
         let cut = line.rfind('/').filter(|slash| *slash > 1).map_or(end, |slash| slash + 1);
         pieces.push(&rest[..cut]);
         rest = &rest[cut..];
@@ -49,10 +50,10 @@ fn pieces(word: &str, width: usize) -> Vec<&str> {
     pieces
 }
 
-/// How a piece of text looks if colours are wanted.
+/// The style of a piece of text if colours are enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As it is.
+    /// Without escapes.
     Plain,
     /// Bold: headings and conclusions.
     Bold,
@@ -91,7 +92,7 @@ impl Style {
     }
 }
 
-/// A text that is being written.
+/// A text under construction.
 pub(crate) struct TerminalText {
     pub(crate) text: String,
     colour: bool,
@@ -117,7 +118,7 @@ impl TerminalText {
     }
 }
 
-/// Text in lines of at most `width` columns, broken at spaces; every line but the first is indented by two.
+/// Text in lines of at most `width` columns, folded at spaces; all lines except the first are indented by two columns.
 pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,11 +1,11 @@
-//! The words for one kind of readings, on plots, in captions and in comparisons.
+//! The terms for one kind of readings, on plots, in captions and in comparisons.
 
-/// What the readings of a series are called. Every text is a part of a sentence or a heading, in plain text.
+/// The terms for the readings of a series. Each is a heading or a part of a sentence, in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Heading of the section that shows the distribution.
     pub distribution: &'static str,
-    /// What is measured of a reading: `latency`, `length`.
+    /// The measured quantity: `latency`, `length`.
     pub quantity: &'static str,
     /// Heading of the section that shows the tail.
     pub tail: &'static str,
@@ -13,11 +13,11 @@ pub struct Terms {
     pub exceeding: &'static str,
     /// The adjective: `late` or `long`.
     pub degree: &'static str,
-    /// The axis of their values, with the unit.
+    /// The name of the axis of values, with the unit.
     pub axis: &'static str,
-    /// The highest of them.
+    /// The highest value: `highest latency`.
     pub peak: &'static str,
-    /// Their values.
+    /// The values, in the plural: `latencies`.
     pub values: &'static str,
     /// The comparative: `later` or `longer`.
     pub more: &'static str,
@@ -27,9 +27,9 @@ pub struct Terms {
 
 /// Terms for latencies of wake-ups.
 pub const LATENCY: Terms = Terms {
-    distribution: "How late",
+    distribution: "Latency distribution",
     quantity: "latency",
-    tail: "How rare is late",
+    tail: "Tail of the distribution",
     exceeding: "at least as late as each latency",
     degree: "late",
     axis: "latency, µs",

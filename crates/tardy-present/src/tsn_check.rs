@@ -1,4 +1,5 @@
-//! What `tardy tsn check` prints: a verdict, then each finding with its line, its effect on the wire, and the correction.
+//! The output of `tardy tsn check`: a verdict, then each finding with its line, its effect on the wire, and the
+//! correction.
 
 use tardy_tsn::check::{Finding, Kind};
 use tardy_tsn::span::Span;
@@ -6,7 +7,8 @@ use tardy_tsn::span::Span;
 use crate::latency::counted;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// The whole text for the file `name` with the content `text`, with ANSI escapes if `colour` is set. Ends with a newline.
+/// The whole text for the file `name` with the content `text`, with ANSI escapes if `colour` is set. Ends with a
+/// newline.
 pub fn text(name: &str, text: &str, findings: &[Finding], colour: bool) -> String {
     let mut out = TerminalText::new(colour);
     headline(name, findings, &mut out);
@@ -77,7 +79,7 @@ fn excerpt(text: &str, span: Span, line: usize, style: Style, out: &mut Terminal
     // Tabs would displace the mark.
     let source = printable(&source.replace('\t', " "));
     let column = span.line_and_column(text).1 - 1;
-    // A position far to the right is shown with the end of the text before it.
+    // If the position is far to the right, the beginning of the line is left out.
     let skipped = if column >= room { column - room / 2 } else { 0 };
     let shown: String = source.chars().skip(skipped).take(room).collect();
     out.indented(&format!("{number} | {}", shown.trim_end()), Style::Plain);

@@ -1,4 +1,4 @@
-//! Any run is shown, without a panic and without NaN.
+//! Every run can be shown without a panic and without NaN.
 
 mod recorded;
 

@@ -37,10 +37,7 @@ impl Browser {
         let found =
             ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|program| there(program));
         if found.is_none() {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "CI has to have chromium: install the package of that name"
-            );
+            assert!(std::env::var_os("CI").is_none(), "CI needs chromium: install the package chromium");
             eprintln!("skipped: chromium is not installed");
         }
         found.map(|program| Self { program })
@@ -128,9 +125,9 @@ fn a_refused_script_is_logged() {
     std::fs::write(&page, html.replace("</body>", "<script>document.title = 'gotcha'</script></body>"))
         .unwrap();
     let (dom, log) = browser.open(&page, 1200);
-    assert!(!dom.contains("<title>gotcha"), "the page ran a script that it did not bring");
+    assert!(!dom.contains("<title>gotcha"), "the page ran a script that its policy does not allow");
     assert!(
         log.lines().any(|line| line.contains("CONSOLE")),
-        "nothing logged, so the other test proves nothing: {log}"
+        "a refused script is not logged, so the other test cannot detect one: {log}"
     );
 }

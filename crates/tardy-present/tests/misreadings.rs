@@ -31,7 +31,7 @@ fn without_a_schedule_nothing_counts_as_missed() {
     assert_eq!(page.matches("<td data-name=\"missed\">–</td>").count(), 2);
 }
 
-/// The real-time run, as if by two threads of SCHED_DEADLINE, which cannot be pinned.
+/// The run `rt` with two SCHED_DEADLINE threads, which cannot be pinned.
 fn roaming() -> Run {
     let mut run = run("rt");
     for series in &mut run.series {
@@ -69,7 +69,7 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
     assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));
 }
 
-/// The same machine, where only CPU 1 was measured.
+/// The run with only the series of CPU 1.
 fn one_cpu(mut run: Run) -> Run {
     run.series.retain(|series| series.label == "cpu 1");
     run

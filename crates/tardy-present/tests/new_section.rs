@@ -1,5 +1,5 @@
-//! A new feature is one file: a section that this test adds is shown in the terminal and on the page, although no summary,
-//! template or list of probes knows it.
+//! A new feature needs only one file: a section that this test adds is shown in the terminal and on the page, without
+//! changes to summaries, templates or lists of probes.
 
 mod recorded;
 mod shown;

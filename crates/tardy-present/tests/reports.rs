@@ -74,19 +74,19 @@ fn a_report_begins_with_the_kernel_and_the_verdict() {
 }
 
 #[test]
-fn a_report_has_a_section_for_each_question() {
+fn a_report_has_these_sections_and_plots() {
     let page = shown("standard");
     assert_eq!(
         page.sections(),
         [
-            "How late",
-            "Why it was late",
+            "Latency distribution",
+            "Causes of late wake-ups",
             "Compared with the published results",
-            "How rare is late",
-            "When, and what else happened",
-            "Whether it changed",
+            "Tail of the distribution",
+            "Timeline",
+            "Distribution over time",
             "Loads",
-            "The worst, and what changed around them",
+            "Worst readings, and changes around them",
             "What else used the CPUs",
             "The machine",
             "The experiment",
@@ -98,7 +98,7 @@ fn a_report_has_a_section_for_each_question() {
 #[test]
 fn the_tables_of_a_report_hold_the_numbers() {
     let page = shown("standard");
-    let latencies = &page.section("How late").tables()[0];
+    let latencies = &page.section("Latency distribution").tables()[0];
     let expected = [
         ["µs", "recorded", "missed", "min", "mean", "p50", "p99", "p99.9", "p99.99", "max"],
         ["cpu 0", "60,000", "0", "1.38", "4.32", "3.89", "26.1", "44.8", "70.7", "98.8"],
@@ -106,7 +106,7 @@ fn the_tables_of_a_report_hold_the_numbers() {
         ["all", "119,996", "4", "1.37", "4.41", "3.89", "26.2", "45.1", "89.1", "3,412"],
     ];
     assert_eq!(latencies, &expected.map(|row| cells(&row)));
-    let outliers = page.section("The worst, and what changed around them");
+    let outliers = page.section("Worst readings, and changes around them");
     assert_eq!(
         outliers.all("summary"),
         ["cpu 1: the 64 worst, 3,412 µs to 44.2 µs", "cpu 0: the 64 worst, 98.8 µs to 44.1 µs"]
@@ -150,7 +150,7 @@ fn a_run_has_its_place_among_published_results() {
 
 #[test]
 fn wake_methods_and_rounds_are_compared() {
-    let page = shown("wakes").section("How late");
+    let page = shown("wakes").section("Latency distribution");
     let nanosleep = ["nanosleep", "24,000", "–", "25.6", "52.9", "52.2", "76.3", "84.5", "95.7", "97.0"];
     assert_eq!(page.row("nanosleep"), cells(&nanosleep));
     let rounds = &page.tables()[1];
@@ -220,23 +220,29 @@ fn a_report_of_two_runs_compares_them_first() {
     let sections = page.sections();
     assert_eq!(
         sections[..5],
-        ["How late", "Compared with the published results", "How rare is late", "What differs", "The runs"]
+        [
+            "Latency distribution",
+            "Compared with the published results",
+            "Tail of the distribution",
+            "What differs",
+            "The runs",
+        ]
     );
     let of_runs = sections.iter().filter(|section| *section == "The experiment").count();
-    assert_eq!(of_runs, 2, "each run has its own part");
+    assert_eq!(of_runs, 2, "each run has a separate part");
     assert_eq!(page.plots()[..2], ["compare-latency", "compare-exceedance"]);
     assert_eq!(page.plots().len(), 10, "{:?}", page.plots());
-    let how_late = page.section("How late");
-    let idle = &how_late.tables()[0];
+    let distribution = page.section("Latency distribution");
+    let idle = &distribution.tables()[0];
     assert_eq!(idle[0], cells(&["µs", "debian:6.12", "debian:6.12-rt", "ratio"]));
     assert_eq!(idle[3], cells(&["p50", "3.69", "5.34", "1.45"]));
     assert_eq!(idle[7], cells(&["max", "29.7", "19.9", "0.670"]));
     assert!(
-        how_late.text().contains("the candidate's is the later in 96.8 % of cases"),
+        distribution.text().contains("the candidate's is later in 96.8 % of cases"),
         "{}",
-        how_late.text()
+        distribution.text()
     );
-    assert!(how_late.text().contains("at most 0.88 apart"));
+    assert!(distribution.text().contains("differ by at most 0.88;"));
     let published = page.section("Compared with the published results").tables()[0].clone();
     assert_eq!(
         published[1][..5],
@@ -290,7 +296,7 @@ fn every_link_of_a_report_of_chapters_has_exactly_one_target() {
 }
 
 #[test]
-fn comparisons() {
+fn comparisons_of_recorded_runs() {
     let text = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 100);
     let narrow = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 80);
     insta::assert_snapshot!("compare-lab", narrow(&[&run("lab-standard"), &run("lab-rt")]));
@@ -350,7 +356,7 @@ fn findings_keep_their_keys_in_json() {
     assert_eq!(rows.iter().map(|row| &row["label"]).collect::<Vec<_>>(), ["cpu 0", "cpu 1", "all"]);
 }
 
-/// What is not known is null: no period, no wake method.
+/// Without a plan, the probe, the period and the wake method are unknown.
 #[test]
 fn unknown_values_are_null_in_json() {
     let mut of_switch = run("slots");

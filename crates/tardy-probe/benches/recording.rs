@@ -1,9 +1,9 @@
-//! What recording one sample costs: `cargo bench -p tardy-probe --bench recording`.
+//! Measures the cost of recording one sample: `cargo bench -p tardy-probe --bench recording`.
 //!
 //! The measuring loop runs with the fake probe, which generates wake-ups instead of waiting for them. The time covers
-//! generating and recording, so it is an upper bound for recording. Two clock reads are measured for comparison, and
-//! recording with every sample kept: in a ring so large that it needs no reader during the measurement, which causes more
-//! cache misses than a real ring.
+//! generating and recording, so it is an upper bound for recording. Two clock reads are measured for comparison.
+//! Recording is also measured with every sample kept, in a ring that is large enough not to need a reader during the
+//! measurement and therefore causes more cache misses than a real ring.
 
 use std::hint::black_box;
 
@@ -45,7 +45,7 @@ fn least(cycles: u64, mut round: impl FnMut() -> u64) -> f64 {
 }
 
 fn record(cycles: u64, ring_slots: usize) -> u64 {
-    let directory = tempfile::tempdir_in("/dev/shm").expect("/dev/shm is there");
+    let directory = tempfile::tempdir_in("/dev/shm").expect("/dev/shm exists");
     let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, ring_slots)
         .expect("/dev/shm has room");
     let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 200_000, offset_ns: 0 };
@@ -73,7 +73,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
     };
     let Work::Timer(timer) = &order.work else { unreachable!("the plan is a timer") };
     let mut thread = TimerThread::new(&map, &order, timer, 0);
-    thread.prepare().expect("SCHED_OTHER is everyone's");
+    thread.prepare().expect("SCHED_OTHER needs no privileges");
     let start_ns = monotonic_ns();
     thread.measure(1).expect("the fake waits for nothing");
     monotonic_ns() - start_ns

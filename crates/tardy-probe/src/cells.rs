@@ -1,8 +1,8 @@
-//! The meaning of each cell of a block. It is defined once, for the probe, which writes the cells, and the supervisor, which
-//! reads them.
+//! The meaning of each cell of a block. It is defined once, for the probe, which writes the cells, and the supervisor,
+//! which reads them.
 //!
-//! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. It does not keep
-//! slices: the supervisor computes them as differences of the histograms, which costs the probe nothing.
+//! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. It does not
+//! keep slices: the supervisor computes them as differences of the histograms, which costs the probe nothing.
 
 use tardy_record::block_maxima::BLOCK_COUNT;
 pub use tardy_record::block_maxima::BLOCK_NS as MAXIMA_BLOCK_NS;
@@ -15,13 +15,13 @@ pub const THRESHOLD_COUNT: usize = 8;
 /// The maximum of a block in which nothing was recorded.
 pub const NO_MAXIMUM: i64 = i64::MIN;
 
-/// Header cell: the start of the run on the monotonic clock.
+/// Header cell: the start of the run on the monotonic clock, in ns.
 pub const HEADER_RUN_START: usize = 0;
 /// Header cell: lines of the samples file, over the whole run; written by the supervisor.
 pub const HEADER_SAMPLES_KEPT: usize = 1;
 /// Header cell: how often the stimulus of a reaction has been driven.
 pub const HEADER_DRIVEN_COUNT: usize = 2;
-/// Header cell: when that was last, monotonic.
+/// Header cell: the time of the stimulus's last rise, monotonic, in ns.
 pub const HEADER_DRIVEN_AT: usize = 3;
 
 /// The state of a thread.
@@ -36,14 +36,14 @@ pub enum Stage {
     Done = 2,
 }
 
-/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so those that change
-/// with every sample are among them. The number of samples is not a total: it is the histograms' sum.
+/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so those that
+/// change with every sample are among them. The number of samples is not a total: it is the histograms' sum.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Total {
     /// Cycles attempted.
     Attempted,
-    /// When the last counted wake-up was, monotonic.
+    /// Time of the last counted wake-up, monotonic.
     CountedTo,
     /// Sum of latenesses, two's complement.
     Sum,
@@ -61,19 +61,19 @@ pub enum Total {
     Min,
     /// Highest lateness, two's complement.
     Max,
-    /// When the highest was seen, monotonic.
+    /// Time of the highest lateness, monotonic.
     MaxAt,
     /// Sum of the waits of missed periods.
     MissedSum,
     /// Missed periods as the kernel counted them.
     KernelOverruns,
-    /// When the counted part began, monotonic.
+    /// Beginning of the counted part, monotonic.
     CountedFrom,
     /// Length of a block of maxima.
     MaximaBlock,
-    /// How many blocks of maxima there are.
+    /// Number of blocks of maxima.
     MaximaCount,
-    /// CPU time used in the counted part, and so on: see `ThreadUsage`.
+    /// CPU time used in the counted part, in ns (see `ThreadUsage`).
     CpuTime,
     /// Page faults without disk access in the counted part.
     MinorFaults,
@@ -93,7 +93,7 @@ pub enum Total {
     Loops,
     /// Noise probe: time spent recording gaps, in ns.
     Blind,
-    /// Noise probe: the counter that it reads, a `Counter`.
+    /// Noise probe: the counter that its loop reads, as a `Counter`.
     Counter,
     /// Noise probe: its threshold, in ns.
     Threshold,
@@ -101,7 +101,7 @@ pub enum Total {
     ShortestLoop,
     /// Noise probe: rate of its counter in Hz, measured before it counted; the bits of an f64.
     RateBefore,
-    /// Noise probe: the same over the whole counted time; 0 until the end.
+    /// Noise probe: rate of its counter in Hz over the whole counted time, as the bits of an f64; 0 until the end.
     RateWhole,
 }
 
@@ -123,11 +123,11 @@ pub enum Tracing {
     StoppedAt,
     /// Written by the thread: the number of that cycle.
     StoppedCycle,
-    /// Written by the thread: wake-ups of the warm-up, traced and not, behind the medians; 0: too few for medians.
+    /// Written by the thread: wake-ups of the warm-up on which each median is based at least; 0: too few for medians.
     WarmCount,
     /// Written by the thread: median lateness in the warm-up with the trace on, two's complement.
     WarmTraced,
-    /// Written by the thread: the same with the trace off.
+    /// Written by the thread: median lateness in the warm-up with the trace off, two's complement.
     WarmUntraced,
     /// Written by the thread: 90th percentile of the lateness of traced wake-ups in the warm-up, two's complement.
     WarmUsual,
@@ -137,7 +137,7 @@ pub enum Tracing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Traced {
-    /// Switching between the two, or not in the warm-up.
+    /// The trace is being switched on or off, or the warm-up is over.
     Unsure = 0,
     /// Traced.
     On = 1,
@@ -153,7 +153,7 @@ pub enum Threshold {
     Limit,
     /// Recorded wake-ups above it.
     Measured,
-    /// The same with missed periods filled in.
+    /// Wake-ups above it, with missed periods filled in.
     Corrected,
     /// Episodes.
     Clusters,
@@ -173,7 +173,7 @@ pub enum Threshold {
 pub enum Worst {
     /// Lateness.
     Lateness,
-    /// When, monotonic.
+    /// Time of the wake-up, monotonic.
     At,
     /// The cycle's number.
     Cycle,

@@ -1,7 +1,6 @@
-//! Ending a thread that waits for edges, which may never come. The probe's first thread sends it a signal. That thread
-//! sleeps until the time is over or the supervisor writes. A timeout in the waiting thread's own call would be work on
-//! the CPU that is measured.
-//! until the time is over or the supervisor speaks. A timeout in the thread's own wait would be work on the CPU that is measured.
+//! Ends a thread that waits for edges, which may never come. The probe's first thread sleeps until the time is over or
+//! the supervisor writes, and then sends the waiting thread a signal. A timeout in the waiting thread's own call would
+//! be work on the measured CPU.
 
 use std::io::{self, PipeReader};
 use std::os::fd::AsRawFd;
@@ -16,9 +15,9 @@ use super::order::Order;
 /// How long a thread has to react to a signal before it gets another. The first may arrive just before its wait begins.
 const NOTICE_NS: u64 = 1_000_000;
 
-/// Ends the thread `tid` when its span is over, when a thread that generates its edges has ended, or when the supervisor
-/// writes anything or is gone. Returns once the first of `ended` is closed, whose other end that thread holds. The second
-/// pipe belongs to the thread that generates the edges, which is then asked to end.
+/// Ends the thread `tid` when its span is over, when a thread that generates its edges has ended, or when the
+/// supervisor writes anything or is gone. Returns once the first of `ended` is closed, whose other end that thread
+/// holds. The second pipe belongs to the thread that generates the edges, which is then asked to end.
 pub(super) fn enforce_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &[PipeReader]) {
     let block = map.block(order.first_block);
     let end_ns = match order.span {

@@ -1,7 +1,7 @@
 //! The probe: a process that only measures.
 //!
-//! It receives one order ([`order`]), counts into a map of counters ([`cells`]), and reports nothing until the end. Between
-//! an order and its end it does not allocate, lock, log, format or fault a page (`tests/undisturbed.rs`).
+//! It receives one order ([`order`]), counts into a map of counters ([`cells`]), and reports nothing until the end.
+//! Between an order and its end it does not allocate, lock, log, format or fault a page (`tests/undisturbed.rs`).
 
 pub mod cells;
 mod end_in_time;

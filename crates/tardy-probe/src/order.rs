@@ -1,5 +1,5 @@
-//! The messages between the supervisor and the probe: one line of JSON each, over the probe's standard input and output,
-//! before and after the measurement and never during it.
+//! The messages between the supervisor and the probe: one line of JSON each, over the probe's standard input and
+//! output, before and after the measurement and never during it.
 
 use std::path::PathBuf;
 
@@ -20,14 +20,14 @@ pub struct Order {
     pub first_block: usize,
     /// The supervisor's process id: the probe dies with it.
     pub supervisor_pid: u32,
-    /// What to measure.
+    /// The measurement to make.
     pub work: Work,
     /// The pin that each cycle sets high or low, if the probe is a wiggle.
     #[serde(default)]
     pub pin: Option<DrivenPin>,
     /// The uncounted time at the beginning.
     pub warmup_ns: u64,
-    /// When to end.
+    /// The extent of the counted part.
     pub span: Span,
     /// Thresholds to count, in ascending order.
     pub thresholds_ns: Vec<u64>,
@@ -48,17 +48,17 @@ pub struct DrivenPin {
     pub through: Through,
 }
 
-/// What a probe measures.
+/// A kind of measurement, with its plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Work {
-    /// How late threads wake.
+    /// The latency of threads' wake-ups.
     Timer(TimerPlan),
-    /// When loops are interrupted.
+    /// Interruptions of loops.
     Noise(NoisePlan),
-    /// How a thread answers edges on a pin.
+    /// A thread's answers to edges on a pin.
     Reaction(ReactionPlan),
-    /// How fast a loop toggles the pin, and when it is interrupted.
+    /// The durations of a loop's toggles of a pin, and its interruptions.
     Toggle(NoisePlan),
 }
 
@@ -72,7 +72,7 @@ impl Order {
         }
     }
 
-    /// The most cycles that it counts.
+    /// The maximum number of counted cycles.
     pub(crate) fn loops(&self) -> u64 {
         match self.span {
             Span::Loops(loops) => loops,
@@ -99,8 +99,8 @@ impl Work {
         }
     }
 
-    /// The number of blocks of the map that it counts in: one per thread. A reaction has one per span and another for the
-    /// answer that is read back; a toggling loop has another for its holes.
+    /// The number of blocks of the map that it counts in: one per thread. A reaction has one per span and another for
+    /// the answer that is read back; a toggling loop has another for its holes.
     pub fn block_count(&self) -> usize {
         match self {
             Self::Reaction(reaction) => reaction.spans().len() + usize::from(reaction.echo().is_some()),
@@ -118,7 +118,7 @@ impl Work {
         }
     }
 
-    /// Longest exit latency of an idle state, in us, if the probe keeps CPUs out of deeper ones.
+    /// The longest exit latency of idle states that the probe permits, in us; `None` if it permits all.
     pub fn dma_latency_us(&self) -> Option<u32> {
         match self {
             Self::Timer(timer) => timer.dma_latency_us,
@@ -141,7 +141,7 @@ pub struct Go {
 pub enum Reply {
     /// All threads are ready.
     Ready {
-        /// How each thread will run.
+        /// The scheduling of each thread.
         threads: Vec<Granted>,
         /// The kernel's ids of the threads.
         tids: Vec<u32>,
@@ -157,7 +157,7 @@ pub enum Reply {
     },
 }
 
-/// How a thread runs, as the kernel granted it.
+/// The scheduling that the kernel granted a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
     /// Policy in force.

@@ -151,7 +151,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
             let builder = thread::Builder::new()
                 .name(format!("{}{index}", name(&order.work, index)))
                 .stack_size(STACK_BYTES);
-            // The thread closes it by ending, which is how its end is noticed; no thread writes into it.
+            // The thread's end closes this end of the pipe, which `enforce_end` notices. No thread writes to the pipe.
             let lives = lives.next();
             let body = move || -> io::Result<()> {
                 let _lives = lives;
@@ -206,12 +206,12 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
-/// How many threads are ended from outside: those that wait for an edge that may never come.
+/// The number of threads that must be ended from outside, because they wait for an edge that may never come.
 fn watched(order: &Order, count: usize) -> usize {
     if matches!(order.work, Work::Reaction(_)) { count } else { 0 }
 }
 
-/// A thread's number, and either how it will run, its id and the refused requests, or why it cannot run.
+/// A thread's number, and either its scheduling, its id and the refused requests, or the reason why it cannot run.
 type Ready = (usize, Result<(Granted, u32, Vec<String>), String>);
 
 fn all_ready(

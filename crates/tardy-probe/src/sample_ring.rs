@@ -1,14 +1,14 @@
-//! The path of every sample to a file, if requested: the probe puts each into a ring next to its block, and the supervisor
+//! Passes every sample to the supervisor, if requested: the probe puts each into its block's ring, and the supervisor
 //! empties the ring once per second.
 //!
-//! The probe counts a sample before it puts it into the ring. If the ring is full, the sample is still in the histogram,
-//! and is counted as lost to the file: a slow disk costs lines of the file, not correctness.
+//! The probe counts a sample before it puts it into the ring. If the ring is full, the sample is still in the
+//! histogram, and is counted as lost to the file: a slow disk costs lines of the file, not correctness.
 
 use tardy_sys::ring::{Ring, RingReader, RingWriter};
 
-/// The least time that a ring lasts. The supervisor empties it once per second, but a slow disk may delay it.
+/// The shortest time until a ring is full. The supervisor empties it once per second, but a slow disk may delay it.
 const RING_NS: u64 = 4_000_000_000;
-/// The least slots of a ring, for long intervals.
+/// The minimum number of slots, for long intervals.
 const SLOT_COUNT_MIN: u64 = 64;
 
 /// Slots of a noise probe's ring: more than the gaps that may occur in the second between two visits of the supervisor.
@@ -19,9 +19,9 @@ pub const GAP_SLOTS: usize = 1 << 16;
 pub struct Sample {
     /// The cycle's number in its thread and phase, from 0.
     pub cycle: u64,
-    /// When, monotonic.
+    /// Time of the wake-up, monotonic.
     pub at_ns: u64,
-    /// How late; negative: early.
+    /// The latency; negative if the wake-up was early.
     pub late_ns: i64,
 }
 
@@ -90,10 +90,10 @@ mod tests {
     }
 
     proptest! {
-        /// For any order of puts and takes, in two mappings of the file as in the two processes: accepted samples are taken once
-        /// and in order, and a sample is refused only if the ring is full.
+        /// For any order of puts and takes, in two mappings of the file as in the two processes: accepted samples are
+        /// taken once and in order, and a sample is refused only if the ring is full.
         #[test]
-        fn nothing_is_lost_doubled_or_out_of_order(
+        fn samples_arrive_once_and_in_order(
             slots in (0u32..6).prop_map(|power| 1usize << power),
             // How many samples are put and then taken, in turn; long enough to wrap around the ring several times.
             turns in prop::collection::vec((0usize..80, 0usize..80), 1..60),

@@ -1,4 +1,4 @@
-//! Setting up a measuring thread: its CPU, and its scheduling policy as far as granted.
+//! Sets up a measuring thread: its CPU, and its scheduling policy if granted.
 
 use tardy_record::plan::Policy;
 use tardy_sys::scheduling::{self, Scheduling};
@@ -7,8 +7,8 @@ use super::order::Granted;
 use super::timer::refusal;
 
 /// Pins this thread to `cpu`, unless it is a `fake`, and sets `policy`. If the policy is refused, the thread runs as
-/// SCHED_OTHER: a degraded measurement that reports so helps more than none. Returns what was granted, and what was
-/// refused as messages for the user.
+/// SCHED_OTHER: a degraded measurement that is reported as such is better than none. Returns the granted scheduling,
+/// and messages for the user about refused requests.
 ///
 /// # Errors
 /// If the CPU is not available.

@@ -33,7 +33,7 @@ fn run(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), 
     })?;
     println!("ready");
     let mut one = [0];
-    // A read waits for the next period, and ends by recording when the thread returned for it.
+    // A read waits for the next period, and then records the latency with which the thread returned.
     while file.read(&mut one).is_ok() {}
     Ok(())
 }

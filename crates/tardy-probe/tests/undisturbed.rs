@@ -1,4 +1,4 @@
-//! Between prepare and finish the probe allocates nothing and faults no page. Both are counted, for every way to wait.
+//! Between prepare and finish the probe allocates nothing and faults no page. This test counts both, for every waiter.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use tardy_sys::counting_allocator::{CountingAllocator, allocations};
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::waiting::IntervalTimer;
 
-/// How often a measurement is repeated before its page faults count as the probe's own.
+/// Number of measurements that must all have page faults before these are attributed to the probe.
 const TRIES: usize = 5;
 
 #[global_allocator]
@@ -59,13 +59,14 @@ fn measuring_allocates_nothing_and_faults_no_page() {
     let wakes = Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline);
     // Without samples, with a ring that has room for all of them, and with one that overflows.
     for (wake, slots) in wakes.flat_map(|wake| [0, 128, 64].map(|slots| (wake, slots))) {
-        faults_not(&format!("{wake:?}"), || faults_while_measuring(wake, slots));
+        assert_no_faults(&format!("{wake:?}"), || faults_while_measuring(wake, slots));
     }
 }
 
-/// The kernel removes pages by itself, to move or to reclaim them, also those of a thread that touches nothing new. A page
-/// that the probe touches for the first time faults in every try, since each has a new map and stack.
-fn faults_not(what: &str, mut faults: impl FnMut() -> u64) {
+/// Fails if there are page faults in every try. The kernel may unmap any page to move or reclaim it, which causes
+/// faults in some tries. A page that the probe touches for the first time faults in every try, since each has a new map
+/// and stack.
+fn assert_no_faults(what: &str, mut faults: impl FnMut() -> u64) {
     let counts: Vec<u64> =
         std::iter::repeat_with(&mut faults).take(TRIES).take_while(|count| *count > 0).collect();
     assert!(counts.len() < TRIES, "{what}: page faults in each of the tries: {counts:?}");
@@ -107,7 +108,7 @@ fn faults_while_measuring(wake: Wake, slots: usize) -> u64 {
 /// overflows.
 fn measuring_noise_allocates_nothing_and_faults_no_page() {
     for slots in [0, 1 << 16, 64] {
-        faults_not("noise", || faults_while_looking_for_noise(slots));
+        assert_no_faults("noise", || faults_while_looking_for_noise(slots));
     }
 }
 

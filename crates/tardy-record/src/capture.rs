@@ -1,7 +1,7 @@
 //! The series of a logic analyser: intervals between the edges of captured signals.
 //!
-//! A capture knows pins and times. It does not know which thread answered or how the thread learnt of the edge, so it
-//! has a series kind separate from [`crate::pins::ReactionSeries`], which describes a known thread.
+//! A capture contains pins and times. It does not show which thread answered or how the thread detected the edge, so
+//! its series kind is separate from [`crate::pins::ReactionSeries`], which describes a known thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub struct CaptureSeries {
     pub resolution_ps: u64,
     /// The source of the resolution.
     pub resolved_by: ResolvedBy,
-    /// The times of as many holes as are kept; absent for other intervals.
+    /// The times of the holes that are kept; absent for other intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holes: Option<KeptGaps>,
 }
@@ -108,7 +108,7 @@ pub(crate) fn contradiction(capture: &CaptureSeries, recorded: u64) -> Option<(&
     if (capture.interval == Interval::Reaction) != capture.answer.is_some() {
         return Some((
             "kind.answer",
-            "only reactions have a channel with answers, and all of them do".to_owned(),
+            "a channel with answers is required for reactions and not allowed otherwise".to_owned(),
         ));
     }
     match (&capture.holes, capture.interval) {

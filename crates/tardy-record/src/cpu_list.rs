@@ -62,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lists_are_the_kernels_own() {
+    fn lists_have_the_kernels_format() {
         assert_eq!(parse("0-3,6\n"), Some(vec![0, 1, 2, 3, 6]));
         assert_eq!(parse(""), Some(vec![]));
         assert_eq!(parse("0-7:1/4"), Some(vec![0, 4]));

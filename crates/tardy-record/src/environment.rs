@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most readings that an environment series keeps; when it is full, neighbours merge.
 pub const POINT_COUNT: usize = 4096;
-/// The number of readings that a series can keep however many series there are.
+/// The number of readings that each series can keep, however many series there are.
 pub const POINT_COUNT_LEAST: usize = 256;
 /// The most readings that all environment series of a run keep together: the more series, the coarser each is.
 pub const POINT_TOTAL: usize = 131_072;

@@ -25,7 +25,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run file was written, which is a load as well.
+    /// The run file was written, which itself loads the machine.
     Checkpoint,
     /// A checkpoint could not be written.
     CheckpointFailed,
@@ -33,7 +33,7 @@ pub enum EventKind {
     Phase,
     /// A person or a signal ended the run.
     Interrupted,
-    /// Something that affects how the numbers are to be read.
+    /// A condition that affects the interpretation of the results.
     Warning,
 }
 
@@ -55,7 +55,7 @@ pub fn push(events: &mut Vec<Event>, event: Event) {
     events.push(event);
 }
 
-/// Neighbours of the same kind merge if they stand for the same number of events, so that the resolution stays even.
+/// Neighbours of the same kind merge if they represent the same number of events, so that the resolution stays uniform.
 fn mergeable(earlier: &Event, later: &Event) -> bool {
     earlier.kind == later.kind && earlier.kind != EventKind::Phase && earlier.count == later.count
 }

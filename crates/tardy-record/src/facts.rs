@@ -104,7 +104,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A parameter of the boot command line that neither the kernel nor a module seems to know.
+/// A parameter of the boot command line that neither the kernel nor a module seems to recognise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnownedParameter {
     /// The parameter as written, such as `dwg_otg.speed=1`.
@@ -139,7 +139,7 @@ pub struct Facts {
     pub scheduling: Scheduling,
     /// The board or computer.
     pub machine: Machine,
-    /// The tardy that measured.
+    /// The version and build of tardy.
     pub tardy: Tardy,
 }
 
@@ -168,7 +168,7 @@ pub struct Kernel {
     pub hz: Fact<u32>,
     /// The boot command line.
     pub command_line: Fact<String>,
-    /// Parameters of the command line that neither the kernel nor a module of this machine seems to know.
+    /// Parameters of the command line that neither the kernel nor a module of this machine seems to recognise.
     pub unowned_parameters: Fact<Vec<UnownedParameter>>,
     /// Options that are set, without the prefix `CONFIG_`.
     pub config: Fact<BTreeMap<String, String>>,
@@ -272,7 +272,7 @@ pub struct FairServer {
     pub period_ns: u64,
 }
 
-/// A kernel thread that matters to latency.
+/// A kernel thread that affects latency.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelThread {
     /// Its name, such as `irq/39-dwc_otg`.
@@ -281,7 +281,7 @@ pub struct KernelThread {
     pub pid: u32,
     /// `fifo`, `rr`, `other`, `deadline`…
     pub policy: String,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: u32,
 }
 
@@ -293,13 +293,13 @@ pub struct Machine {
     pub board: Fact<String>,
     /// Firmware and its version.
     pub firmware: Fact<String>,
-    /// The distribution's name for itself.
+    /// The name of the distribution.
     pub distribution: Fact<String>,
     /// Memory in kB.
     pub memory_kb: Fact<u64>,
 }
 
-/// The tardy that measured.
+/// The version and build of the tardy that measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tardy {

@@ -1,7 +1,7 @@
-//! The text of a run file: writing it, and reading it without trusting it.
+//! Writes and reads the text of a run file. A file that is read is not trusted.
 //!
-//! Reading checks every invariant that the rest of tardy relies on: counts add up, histograms are in order, every
-//! index points at something, and nothing is larger than the format allows.
+//! Reading checks every invariant that the rest of tardy relies on: counts add up, histograms are in order, every index
+//! is in range, and nothing is larger than the format allows.
 
 use thiserror::Error;
 

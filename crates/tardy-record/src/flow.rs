@@ -17,7 +17,7 @@ pub(crate) use phase_clock::{Place, place};
 pub(crate) use phase_histogram::PhaseCounts;
 pub use phase_histogram::{PHASE_BIN_COUNT, PhaseBin, PhaseHistogram};
 
-/// The most slices that the drift of a flow's phase has.
+/// The maximum number of slices of the drift of a flow's phase.
 pub const DRIFT_COUNT: usize = 64;
 /// The most windows that a class can have in a cycle.
 pub const WINDOW_COUNT: usize = 4096;
@@ -33,7 +33,7 @@ pub struct FlowSeries {
     pub port: String,
     /// The listener's name in the switch file.
     pub listener: String,
-    /// Where receive timestamps come from.
+    /// The source of the receive timestamps.
     pub stamped_by: StampSource,
     /// Length of the cycle, in ns.
     pub cycle_ns: u64,
@@ -64,7 +64,7 @@ impl FlowSeries {
     }
 }
 
-/// Where receive timestamps come from.
+/// The source of receive timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StampSource {

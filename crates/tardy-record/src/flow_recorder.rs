@@ -10,7 +10,8 @@ use crate::knowable::Knowable;
 use crate::series::{Level, Quantity, Series, SeriesKind};
 use crate::series_builder::{Reading, SeriesBuilder};
 
-/// How far behind the highest sequence number a duplicate is still recognised: the size of a bitmap.
+/// The size of the bitmap of received frames. Duplicates are recognised if they are less than this behind the highest
+/// sequence number.
 const MEMORY_FRAMES: u64 = 1 << 16;
 
 /// A frame that arrived.
@@ -91,7 +92,7 @@ impl FlowRecorder {
         self.frames.received
     }
 
-    /// Replaces the windows, for example if the schedule changed before a frame arrived.
+    /// The windows of the flow's class.
     pub fn windows(&self) -> &[Window] {
         &self.about.windows
     }
@@ -111,13 +112,14 @@ impl FlowRecorder {
         let label = kind.flow.clone();
         let kind = SeriesKind::Flow(Box::new(kind));
         let mut series = self.builder.series(label, phase, Quantity::Latency, Level::Wire, kind);
-        // More frames than were sent arrive only if the talker's count was not available in time.
+        // More frames arrive than were sent only if the talker's count was not available in time.
         series.tally.attempted = Knowable::from(sent.map(|sent| sent.max(self.frames.received)));
         series.tally.missed = lost.into();
         series
     }
 
-    /// Whether this frame was received before. Far behind the highest number, it counts as new.
+    /// Whether this frame was received before. A frame [`MEMORY_FRAMES`] or more behind the highest number counts as
+    /// new.
     fn is_duplicate(&mut self, sequence: u64) -> bool {
         match self.highest {
             Some(highest) if sequence <= highest => {
@@ -127,7 +129,7 @@ impl FlowRecorder {
                 }
             }
             Some(highest) => {
-                // The numbers in between have not arrived yet, whatever their bits hold.
+                // The numbers in between have not arrived yet; their bits are from earlier numbers.
                 let cleared = (sequence - highest).min(MEMORY_FRAMES);
                 (0..cleared).for_each(|back| self.mark(sequence - back, false));
                 self.highest = Some(sequence);

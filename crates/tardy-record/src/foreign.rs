@@ -1,4 +1,4 @@
-//! The plan and the series of another tool: which tool it was, and what its file does not state.
+//! The plan and the series of a measurement by another tool.
 //!
 //! An imported run is the same type as a measured one. Fields that only another tool's file can leave out are here,
 //! as `unknown`: a period that is not stated is not a period of zero.
@@ -10,7 +10,7 @@ use crate::knowable::Knowable;
 use crate::level::Level;
 use crate::scheduling::{Policy, Wake};
 
-/// Stands for the loads of a run whose file does not state them.
+/// The load of a run whose file does not state its loads.
 pub const LOADS_UNKNOWN: &str = "unknown";
 
 /// A measurement by another tool.
@@ -26,7 +26,7 @@ pub struct ForeignPlan {
     pub command: Knowable<String>,
     /// What it measures, such as `from a timer's deadline to the thread that waited for it`.
     pub measures: String,
-    /// How it handles periods that pass during a late reading, which decides how far its quantiles can be trusted.
+    /// How it handles periods that pass during a late reading, which determines whether its quantiles are reliable.
     pub late_periods: LatePeriods,
     /// How its thread waited for the timer; unknown if neither the file nor the tool states it, absent if no thread
     /// waited for a timer of the tool.
@@ -59,7 +59,7 @@ impl ForeignPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LatePeriods {
-    /// It skips them without counting them, so its quantiles are too good.
+    /// It skips them without counting them, so its quantiles are too low.
     Skipped,
     /// It skips them, and counts them without a reading.
     Counted,
@@ -73,7 +73,7 @@ pub enum LatePeriods {
 }
 
 impl LatePeriods {
-    /// What the user must know about it, as a sentence without a full stop; `None` if there is nothing to warn of.
+    /// A warning for the user, as a sentence without a full stop; `None` if none is needed.
     pub fn warning(self, tool: &str) -> Option<String> {
         match self {
             Self::Skipped => Some(format!(
@@ -101,7 +101,7 @@ pub struct ForeignSeries {
     pub thread: u32,
     /// Scheduling policy.
     pub policy: Knowable<Policy>,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: Knowable<u32>,
     /// From one deadline to the next, in ns.
     pub interval_ns: Knowable<u64>,

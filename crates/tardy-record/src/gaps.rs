@@ -1,8 +1,8 @@
-//! Gaps: when and for how long a loop that only reads a counter stood still.
+//! Gaps: the times and lengths of the interruptions of a loop that only reads a counter.
 //!
 //! All gaps are in the histogram of the series. The times of a limited number are kept, chosen so that periods can be
 //! found in a run of any length: all of the first gaps, then windows of consecutive gaps spread over the run, and the
-//! longest gaps of the whole run. The road not taken: a random sample of all gaps, in which no period can be found.
+//! longest gaps of the whole run. Alternative not taken: a random sample of all gaps, in which no period can be found.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,13 +35,14 @@ pub struct GapSeries {
     pub of_pin: bool,
     /// The counter that the loop read.
     pub counter: Counter,
-    /// Shorter gaps are not counted, in ns. It is longer than requested if one iteration of the loop takes too long.
+    /// The length of the shortest gap that is counted, in ns. It is longer than requested if one iteration of the loop
+    /// takes too long.
     pub threshold_ns: u64,
     /// Iterations of the loop in the counted part.
     pub loops: u64,
     /// The shortest iteration seen before the counted part, in ps.
     pub shortest_loop_ps: u64,
-    /// How long the loop was busy with storing gaps, in ns; it did not see gaps in this time.
+    /// The time in which the loop stored gaps, in ns; it detected no gaps in this time.
     pub blind_ns: u64,
     /// Ticks of the counter per second, measured against CLOCK_MONOTONIC before the counted part; lengths are
     /// computed with this rate.
@@ -132,7 +133,7 @@ impl GapTrain {
         starts.zip(&self.length_ns).map(|(at_ns, length_ns)| Gap { at_ns, length_ns: *length_ns })
     }
 
-    /// The contradiction in it; `None` if there is none.
+    /// A description of the contradiction in the train; `None` if there is none.
     fn contradiction(&self, most: usize) -> Option<String> {
         if self.apart_ns.len() != self.length_ns.len() {
             return Some(format!("{} distances for {} lengths", self.apart_ns.len(), self.length_ns.len()));
@@ -165,7 +166,7 @@ pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static
     trains_contradiction(&gaps.first, &gaps.windows, &gaps.longest, gaps.longest_from_ns, recorded)
 }
 
-/// The same for the trains of gaps that are kept.
+/// As [`contradiction`], for the trains of gaps that are kept.
 fn trains_contradiction(
     first: &GapTrain,
     windows: &[GapTrain],
@@ -280,7 +281,7 @@ impl GapKeeper {
         start_ns.saturating_add(stretch.saturating_mul(self.stretch_ns))
     }
 
-    /// Keeps a gap if it is among the longest. When there is no room, the shorter half is dropped.
+    /// Keeps a gap if it is among the longest. If there is no room, the shorter half is dropped.
     fn keep_if_long(&mut self, gap: Gap) {
         if gap.length_ns < self.longest_from_ns {
             return;

@@ -1,8 +1,7 @@
 //! Gate control lists: their entries, and when the gates of a traffic class are open.
 //!
-//! Every part of tardy that handles a gate control list uses [`GateEntry`]; only tardy-sys has the kernel's form beside
-//! it. The simulations of the standard's and of Linux's gates (tardy-tsn) model more than open windows, each in its own
-//! way.
+//! Every part of tardy that handles a gate control list uses [`GateEntry`]; only tardy-sys also uses the kernel's form.
+//! The simulations of the standard's and of Linux's gates (tardy-tsn) model more than open windows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// An entry of a gate control list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateEntry {
-    /// What the entry does to preemptible frames. Run files do not hold it: Linux's software ignores it.
+    /// What the entry does to preemptible frames. It is not stored in run files, because Linux's software TAPRIO
+    /// ignores it.
     #[serde(skip)]
     pub operation: GateOperation,
     /// Bit n is the gate of traffic class n: 1 is open.
@@ -80,7 +80,7 @@ pub fn sum_ns(entries: &[GateEntry]) -> u64 {
     entries.iter().map(|entry| u64::from(entry.interval_ns)).sum()
 }
 
-/// What follows the last entry of a list that is shorter than its cycle.
+/// The state of the gates after the last entry of a list that is shorter than its cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLast {
     /// The list starts again at once: Linux's software TAPRIO.
@@ -178,8 +178,8 @@ impl Openings {
         self.openings.iter().map(Opening::length_ns).max().unwrap_or(0)
     }
 
-    /// The longest time for which the gate stays closed, in ns; `None` if it never opens. `cycle_ns` is the cycle, longer
-    /// than [`Self::cycle_ns`] where a device has one of its own.
+    /// The longest time for which the gate stays closed, in ns; `None` if it never opens. `cycle_ns` is the cycle of
+    /// the device, which may be longer than [`Self::cycle_ns`].
     pub fn longest_closed_ns(&self, cycle_ns: u64) -> Option<u64> {
         if self.is_always_open() {
             return Some(0);

@@ -23,7 +23,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Whether it has no upper end: its values are only known not to be below its lower edge.
+    /// Whether it has no upper end: only the lower bound of its values is known.
     pub fn is_open(&self) -> bool {
         self.upper_ns == i64::MAX
     }
@@ -101,7 +101,7 @@ impl Histogram {
         Self { bins }
     }
 
-    /// Whether the invariants of a stored histogram hold.
+    /// Checks the invariants of a stored histogram.
     pub fn check(&self) -> Result<(), HistogramError> {
         let mut total: u64 = 0;
         let mut end = i64::MIN;
@@ -132,7 +132,7 @@ impl Histogram {
         self.bins.is_empty()
     }
 
-    /// Whether it consists of one bin without an upper end: it gives the number of values but not where they lie.
+    /// Whether it consists of one bin without an upper end: it gives the number of values but not their distribution.
     pub fn has_no_distribution(&self) -> bool {
         matches!(&self.bins[..], [one] if one.is_open())
     }

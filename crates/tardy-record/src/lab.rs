@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Lab {
     /// SHA-256 over all fields below up to the device tree: everything that the numbers depend on.
     pub identity: String,
-    /// What its clock counts.
+    /// The kind of its clock.
     pub clock: LabClock,
     /// The machine: `pc`, `virt` or `raspi3b`.
     pub machine: String,
@@ -24,22 +24,23 @@ pub struct Lab {
     pub command_line: String,
     /// SHA-256 of the initramfs, which contains tardy, its orders, modules and tools.
     pub initramfs_sha256: String,
-    /// SHA-256 of the tardy in it.
+    /// SHA-256 of the tardy executable in the initramfs.
     pub tardy_sha256: String,
     /// SHA-256 of the device tree, if the machine has one from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_tree_sha256: Option<String>,
-    /// How the activity of the boot ended before the measurement.
+    /// How the guest became idle after its boot, before the measurement.
     pub settled: Settled,
 }
 
-/// What the clock of a guest counts.
+/// The kind of a guest's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LabClock {
-    /// Instructions: 2^shift ns each. Latencies count what the kernel executes, and are the same in every run.
+    /// Counts instructions of 2^shift ns each. Latencies count the instructions that the kernel executes, and are the
+    /// same in every run.
     Instructions {
-        /// The power of two.
+        /// The binary logarithm of an instruction's length in ns.
         shift: u32,
     },
     /// The host's time, with an emulated CPU: latencies have no meaning.
@@ -72,7 +73,7 @@ pub struct LabKernel {
 /// How a guest became idle after its boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settled {
-    /// Whether it became idle; otherwise the guest went on after the longest wait.
+    /// Whether it became idle; otherwise the guest continued after the longest wait.
     pub quiet: bool,
     /// When the first program of the guest started, in ns since the kernel's start.
     pub booted_at_ns: u64,

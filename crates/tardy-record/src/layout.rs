@@ -4,8 +4,8 @@
 //! value: with [`FINE`], 128 bins per octave, under 0.8 %. Values below 128 ns have one bin each. All arithmetic is
 //! on integers, so that a value falls into the same bin on every machine.
 //!
-//! The road not taken: cyclictest's linear microseconds. They need a range that is chosen beforehand, and values
-//! beyond it are lost although they matter most.
+//! Alternative not taken: cyclictest's linear bins of 1 us. They need a range that is chosen beforehand, and values
+//! beyond it, which matter most, are lost.
 
 /// A log-linear layout: the number of significant bits and the largest magnitude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
-//! What a series measures, and where on the way from the hardware to the program.
+//! The quantity that a series measures, and the level between hardware and program at which it is measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is measured.
+/// The measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// From the requested time to the time at which it happened.
+    /// The time from when an event was due to when it happened.
     Latency,
-    /// How long a CPU was taken away from the thread on it.
+    /// The time for which a CPU was taken from the thread on it.
     Noise,
-    /// From one edge to another.
+    /// The time from one edge to another.
     Spacing,
 }
 
@@ -26,7 +26,7 @@ impl Quantity {
     }
 }
 
-/// Where a latency is measured, from the hardware upwards (docs/levels.md).
+/// The level at which a latency is measured, from the hardware upwards (docs/levels.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {

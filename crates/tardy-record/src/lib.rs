@@ -4,8 +4,8 @@
 //! it. This crate holds that type, its parts and its file format. It does no I/O, reads no clock and starts no
 //! thread, so the same run always gives the same results.
 //!
-//! The road not taken: a binary format with columns. A run is at most a few hundred kilobytes because every part of
-//! it is bounded (histograms are sparse, slices and block maxima merge in pairs), so a JSON document that people and
+//! Alternative not taken: a binary columnar format. A run is at most a few hundred kilobytes because every part of it
+//! is bounded (histograms are sparse, slices and block maxima merge in pairs), so a JSON document that people and
 //! pandas can read is preferable.
 
 pub mod block_maxima;
@@ -35,6 +35,7 @@ mod noise;
 pub mod per_cpu;
 pub mod pins;
 pub mod plan;
+pub mod reason;
 pub mod run;
 pub mod samples;
 mod scheduling;

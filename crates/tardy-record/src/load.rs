@@ -1,8 +1,8 @@
 //! The work that loads did. A load counts only if it can be shown to have run.
 //!
-//! The readings of a part are running totals: leaving some out costs resolution in time, never work. A long run has
-//! to leave many out, and a stall of ten seconds would vanish between two readings a minute apart. The slowest ten
-//! seconds of each phase are therefore found during the run and kept with the readings.
+//! The readings of a part are running totals: leaving some out reduces the time resolution but loses no work. A long
+//! run leaves out many, and a stall of ten seconds would not be visible between two readings one minute apart. The
+//! slowest ten seconds of each phase are therefore found during the run and kept with the readings.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub struct LoadResult {
     pub last_phase: usize,
     /// Its parts; most loads have one.
     pub parts: Vec<LoadPart>,
-    /// Remarks for the user, such as `no network-card interrupts: doload's listener ran over loopback`.
+    /// Remarks for the user, such as `no network-card interrupts: the data went over loopback`.
     pub remarks: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct LoadPart {
     pub name: String,
     /// The unit of work, such as `messages`, `bytes`, `entries`; empty if work cannot be counted (`cmd:`).
     pub unit: String,
-    /// For work that comes in bursts by design: the time between their starts, in ns. A shorter pause means nothing.
+    /// For work that comes in bursts by design: the time between their starts, in ns. A shorter pause is not a stall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_every_ns: Option<u64>,
     /// For a part whose first pass differs from later ones by design (a listing that reads from the disk what it
@@ -155,23 +155,23 @@ impl PartRecorder {
         Self { part, ..Self::default() }
     }
 
-    /// From now on, readings belong to the counted part of the phase with this index.
+    /// Begins the counted part of the phase with this index; the readings that follow belong to it.
     pub fn begin_phase(&mut self, phase: usize) {
         self.phase = Some(phase);
         self.recent.clear();
     }
 
-    /// From now on, readings belong to no phase.
+    /// Ends the counted part; the readings that follow belong to no phase.
     pub fn end_phase(&mut self) {
         self.phase = None;
     }
 
-    /// The part has a first pass that differs from later ones, and has started it.
+    /// Records the start of a first pass that differs from later ones.
     pub fn begin_first_pass(&mut self) {
         self.part.first_pass = Some(FirstPass::GoesOn);
     }
 
-    /// The first pass has ended.
+    /// Records the end of the first pass.
     pub fn end_first_pass(&mut self, at_ns: u64) {
         self.part.first_pass = Some(FirstPass::OverAtNs(at_ns));
         self.recent.clear();
@@ -211,7 +211,7 @@ impl PartRecorder {
         self.part.deaths.push(Death { at_ns, how });
     }
 
-    /// What was recorded so far.
+    /// The part as recorded so far.
     pub fn part(&self) -> &LoadPart {
         &self.part
     }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_lies_within_its_phase() {
+    fn a_stretch_is_within_its_phase() {
         let mut recorder = PartRecorder::new("copy", "bytes", None);
         for second in 0..100 {
             match second {

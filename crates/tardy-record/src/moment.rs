@@ -15,11 +15,11 @@ pub struct Moment {
     pub tid: u32,
     /// Its real-time priority; 0 for none.
     pub priority: u32,
-    /// From when on the trace is complete, in ns from the deadline: earlier events may have been overwritten or left
-    /// out.
+    /// The time from which the trace is complete, in ns from the deadline. Earlier events may have been overwritten or
+    /// left out.
     pub whole_from_ns: i64,
-    /// The events on its CPU in order of time. Earlier than that time, only the starts of what had not yet ended are
-    /// kept.
+    /// The events on its CPU in order of time. Of earlier events, only the starts of those that had not ended by then
+    /// are kept.
     pub events: Vec<MomentEvent>,
 }
 
@@ -56,7 +56,7 @@ pub enum Happening {
         /// The handler's name.
         name: String,
     },
-    /// It ends (irq_handler_exit).
+    /// A device's interrupt handler ends (irq_handler_exit).
     IrqEnd {
         /// The interrupt's number.
         irq: u32,
@@ -66,7 +66,7 @@ pub enum Happening {
         /// Its name in /proc/softirqs.
         name: String,
     },
-    /// It ends (softirq_exit).
+    /// A softirq ends (softirq_exit).
     SoftirqEnd {
         /// Its name in /proc/softirqs.
         name: String,
@@ -76,7 +76,7 @@ pub enum Happening {
         /// The event's name, such as `local_timer`.
         name: String,
     },
-    /// It ends.
+    /// An interrupt of the CPU itself ends.
     VectorEnd {
         /// The event's name.
         name: String,
@@ -86,7 +86,7 @@ pub enum Happening {
         /// The function, by its symbol, or by its address if symbols are hidden.
         function: String,
     },
-    /// It ends (hrtimer_expire_exit).
+    /// A timer callback ends (hrtimer_expire_exit).
     TimerEnd,
     /// An NMI handler has ended (nmi_handler).
     Nmi {
@@ -114,15 +114,15 @@ impl Happening {
     }
 }
 
-/// A task as the scheduler sees it.
+/// A task in a scheduler event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Its name.
     pub name: String,
     /// Its pid; 0 is the CPU's idle task.
     pub tid: u32,
-    /// The kernel's priority: below 0 for SCHED_DEADLINE, 0 to 98 for real-time priorities 99 to 1, 100 and above for other
-    /// policies (include/linux/sched/prio.h).
+    /// The kernel's priority: below 0 for SCHED_DEADLINE, 0 to 98 for real-time priorities 99 to 1, 100 and above for
+    /// other policies (include/linux/sched/prio.h).
     pub priority: i32,
 }
 
@@ -143,7 +143,7 @@ impl Task {
     }
 }
 
-/// The tracing for causes of one thread.
+/// The tracing of one thread for the causes of late wake-ups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseTrace {
     /// How often the trace was stopped at a late wake-up and read.

@@ -8,7 +8,7 @@ use crate::scheduling::Policy;
 /// A noise probe: on each CPU, a loop that only reads a counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoisePlan {
-    /// Shorter gaps are not counted, in ns.
+    /// The length of the shortest gap that is counted, in ns.
     pub threshold_ns: u64,
     /// The requested scheduling policy.
     pub policy: Policy,

@@ -71,7 +71,7 @@ pub enum StimulusSource {
         /// The thread's CPU; its policy and priority are those of the answering thread.
         cpu: u32,
     },
-    /// A PWM output that is set up once: Linux takes no part in its edges, and their times are not known.
+    /// A PWM output that is set up once: Linux is not involved in its edges, and their times are not known.
     Pwm {
         /// Its controller in /sys/class/pwm, such as `pwmchip0`.
         chip: String,
@@ -233,7 +233,7 @@ pub struct ReactionSeries {
     pub priority: u32,
     /// Whether another series of the phase covers the same edges.
     pub beside: bool,
-    /// How far this agrees, edge by edge, with the thread's own measurement; absent if it was not compared.
+    /// The agreement with the thread's own measurement, edge by edge; absent if it was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
 }
@@ -241,7 +241,7 @@ pub struct ReactionSeries {
 /// The largest difference between the thread's and the wire's time of an edge that counts as agreement, in ns.
 pub const AGREEING_NS: u64 = 1000;
 
-/// How far the times of the wire's log agree with the thread's, edge by edge.
+/// The agreement of the times in the wire's log with the thread's, edge by edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// The number of edges compared.

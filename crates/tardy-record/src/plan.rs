@@ -1,4 +1,4 @@
-//! The plan of a run: a recipe as resolved, with CPUs counted and durations in ns.
+//! The plan of a run: a resolved recipe, with CPU numbers and durations in ns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,12 +16,12 @@ pub use switch::{FlowPlan, SwitchPlan};
 
 mod switch;
 
-/// A recipe as resolved for one machine.
+/// A recipe, resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The recipe's name; `none` if there was only a command line.
     pub recipe: String,
-    /// The recipe's description of itself.
+    /// The recipe's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Ids of the published results that it reproduces.
@@ -81,14 +81,14 @@ pub struct PhasePlan {
     pub loads: Vec<LoadSpec>,
     /// The time at the start that is measured but not counted.
     pub warmup_ns: u64,
-    /// When it ends.
+    /// The condition on which it ends.
     pub span: Span,
     /// The probe.
     pub probe: ProbePlan,
 }
 
 impl PhasePlan {
-    /// Its duration if all goes as planned, without the warm-up.
+    /// Its planned duration, without the warm-up.
     pub fn planned_ns(&self) -> u64 {
         match self.span {
             Span::DurationNs(ns) => ns,
@@ -112,7 +112,7 @@ impl PhasePlan {
         (!by_clock).then(|| timer.threads.iter().map(of).sum())
     }
 
-    /// The number of cycles of all CPUs; `None` if only the clock decides.
+    /// The number of cycles of all CPUs; `None` if the phase ends at a time.
     pub fn cycles_planned(&self) -> Option<u64> {
         let of = |interval_ns: u64| Self::cycles_of(self.span, interval_ns);
         match &self.probe {
@@ -145,14 +145,14 @@ pub enum Span {
 pub enum ProbePlan {
     /// Timers: the latency of a thread's wake-ups.
     Timer(TimerPlan),
-    /// The same with the kernel's events, which show where between the timer interrupt and the thread the latency
-    /// arises.
+    /// Timers together with the kernel's events, which show where the latency arises between the timer interrupt and
+    /// the thread.
     Kernel(KernelPlan),
     /// One of the kernel's latency tracers.
     Tracer(TracerPlan),
     /// Frames through a time-aware switch.
     Switch(SwitchPlan),
-    /// A loop that detects when it stood still.
+    /// A loop that detects its own interruptions.
     Noise(NoisePlan),
     /// A thread that answers edges on a pin.
     Reaction(ReactionPlan),
@@ -172,7 +172,7 @@ impl ProbePlan {
         }
     }
 
-    /// Which probe it is.
+    /// The kind of the probe.
     pub fn kind(&self) -> ProbeKind {
         match self {
             Self::Timer(_) => ProbeKind::Timer,

@@ -9,6 +9,7 @@ use crate::facts::Facts;
 use crate::lab::Lab;
 use crate::load::LoadResult;
 use crate::plan::{PhasePlan, Plan};
+use crate::reason::Reason;
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
@@ -79,7 +80,7 @@ pub struct Progress {
     pub state: State,
     /// Cycles counted so far in all series, including missed ones.
     pub cycles: u64,
-    /// Cycles planned in all series; absent if only the clock decides.
+    /// Cycles planned in all series; absent if the phases end at a time.
     pub cycles_planned: Option<u64>,
     /// Measured time of all phases so far, without warm-ups.
     pub measured_ns: u64,
@@ -98,7 +99,7 @@ pub enum State {
     Complete,
     /// A user, a signal or the end of a probe stopped it; everything up to then is included.
     Interrupted,
-    /// It was killed; what is included was recovered, the rest is lost.
+    /// It was killed. Its data up to the last recovered reading are included; the rest is lost.
     CutShort,
 }
 
@@ -108,7 +109,7 @@ pub struct Validity {
     /// Whether the run is valid.
     pub valid: bool,
     /// What made it invalid; empty for a valid run.
-    pub spoilt_by: Vec<String>,
+    pub spoilt_by: Vec<Reason>,
     /// What leaves it valid but limits the conclusions.
     pub limits: Vec<String>,
 }
@@ -122,12 +123,12 @@ pub struct Phase {
     pub start_ns: u64,
     /// When it ended; absent while it runs.
     pub end_ns: Option<u64>,
-    /// What was requested and refused, such as a real-time policy.
+    /// Requests that were refused, such as a real-time policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The problems that make its numbers invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spoilt_by: Vec<String>,
+    pub spoilt_by: Vec<Reason>,
 }
 
 impl Run {
@@ -157,7 +158,7 @@ impl Run {
         }
     }
 
-    /// The series that are measurements in their own right, without those of lower levels that accompany them.
+    /// The series without those of lower levels that accompany another series.
     pub fn own_series(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| !series.stands_beside())
     }
@@ -177,7 +178,7 @@ impl Run {
         of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
     }
 
-    /// What was measured, in a sentence: the kernel, or that there was none.
+    /// One sentence about the measured kernel, or that no kernel was measured.
     pub fn headline(&self) -> String {
         match &self.switch {
             Some(switch) if switch.place == SwitchPlace::Simulator => {

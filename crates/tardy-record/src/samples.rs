@@ -19,13 +19,14 @@ pub struct SamplesFile {
 }
 
 impl SamplesFile {
-    /// Completes the account of a run that has ended: samples that were recorded and are not in the file are lost.
+    /// Completes the counts for a run that has ended: samples that were recorded but are not in the file are lost.
     pub fn settle(&mut self, recorded: u64) {
         self.kept = self.kept.min(recorded);
         self.lost = recorded - self.kept;
     }
 
-    /// What contradicts the account of a run that has ended and recorded `recorded` samples; `None` if nothing does.
+    /// A description of the contradiction between the counts and a run that has ended with `recorded` samples; `None`
+    /// if there is none.
     pub(crate) fn contradiction(&self, recorded: u64) -> Option<String> {
         let accounted = self.kept.checked_add(self.lost);
         (accounted != Some(recorded)).then(|| {
@@ -59,6 +60,6 @@ mod tests {
             "10 of 100 samples are not in a.csv; they count in every number here"
         );
         file.settle(80);
-        assert_eq!((file.kept, file.lost), (80, 0), "a count from a map that was cut short is not believed");
+        assert_eq!((file.kept, file.lost), (80, 0), "the count is limited to the recorded samples");
     }
 }

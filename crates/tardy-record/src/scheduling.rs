@@ -12,7 +12,7 @@ pub enum Wake {
     /// clock_nanosleep(2) with TIMER_ABSTIME.
     #[default]
     ClockNanosleep,
-    /// clock_nanosleep(2) relative: each sleep starts from where the last wake-up ended.
+    /// clock_nanosleep(2) relative: each sleep starts when the last wake-up has ended.
     Nanosleep,
     /// A POSIX timer and its signal (timer_settime(2), sigwaitinfo(2)).
     TimerSettime,

@@ -1,4 +1,4 @@
-//! A series of readings: a head that all kinds have, and the fields of its kind.
+//! A series of readings: the fields that all kinds have in common, and the fields of its kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Series {
     pub phase: usize,
     /// What is measured. All numbers of a series are in ns.
     pub quantity: Quantity,
-    /// Where between the hardware and the program it is measured.
+    /// The level between hardware and program at which it is measured.
     pub level: Level,
     /// The counted time, from the end of the warm-up to the last reading; 0 if nothing was counted yet, or if another
     /// tool's file does not state it.
@@ -76,7 +76,7 @@ impl Series {
         self.corrected.as_ref().unwrap_or(&self.measured)
     }
 
-    /// The mean of that histogram's values: exact, or for another tool's series as exact as its file.
+    /// The mean of the values of [`Self::quoted`]: exact, or for another tool's series as exact as its file.
     pub fn mean_ns(&self) -> Option<f64> {
         let Some(sum) = self.sum_ns.get() else {
             return self.foreign().and_then(|foreign| foreign.stated_mean_ns);
@@ -167,9 +167,8 @@ impl Series {
         }
     }
 
-    /// Whether another series of the phase measures the same cycles, and this one shows how far they had come at a
-    /// lower level. Such a series is not a measurement in its own right: its cycles and latencies are not added to
-    /// the run's.
+    /// Whether another series of the phase measures the same cycles at a higher level. The cycles and latencies of this
+    /// series are then not added to those of the run.
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
@@ -192,7 +191,7 @@ impl Series {
 /// The number of attempts and their results: recorded + missed + dropped = attempted, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// The number of readings that there should have been.
+    /// The number of readings that were due.
     pub attempted: Knowable<u64>,
     /// The number of readings.
     pub recorded: u64,
@@ -212,15 +211,19 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The cycle's number, from 0 at the start of the counted part, including missed cycles.
     pub cycle: u64,
-    /// Changes that the watchers saw around it.
+    /// Changes that the watchers detected around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub around: Vec<Change>,
+    /// What tardy itself read from the kernel on the thread's CPU while the thread should have run, so that the latency may be
+    /// its own doing; the watcher's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlaps: Option<String>,
     /// The kernel's activity at the time, if it was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<Moment>,
 }
 
-/// A change that a watcher saw between two readings.
+/// A change that a watcher detected between two readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// What changed, such as `irq 39 dwc_otg, cpu 0`.

@@ -145,7 +145,7 @@ impl SeriesBuilder {
         self.dropped += count;
     }
 
-    /// Adds readings that never came and of which only the number is known: there is no schedule to fill in.
+    /// Adds missed readings of which only the number is known, because they have no schedule.
     pub fn miss_readings(&mut self, count: u64) {
         self.missed += count;
     }
@@ -160,7 +160,7 @@ impl SeriesBuilder {
         (self.recorded > 0).then_some(self.max_ns)
     }
 
-    /// Stores the changes that the watchers saw around those of the worst readings that came at or after `since_ns`.
+    /// Stores the changes that the watchers detected around the worst readings that came at or after `since_ns`.
     pub fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
         let new = self.worst.iter_mut().filter(|one| one.at_ns >= since_ns && one.around.is_empty());
         new.for_each(|outlier| outlier.around = changes.to_vec());
@@ -225,7 +225,7 @@ impl SeriesBuilder {
         self.end_ns - self.start_ns
     }
 
-    /// Accounts for the further deadlines that passed.
+    /// Counts the further deadlines that passed before a late reading.
     fn fill(&mut self, reading: Reading) {
         let Reading { value_ns, missed, .. } = reading;
         let Some(interval_ns) = self.interval_ns else { return };
@@ -249,7 +249,7 @@ impl SeriesBuilder {
         self.slice.counts.clear();
     }
 
-    /// Keeps a reading that is later than the least of the worst.
+    /// Adds a reading to the worst ones.
     #[cold]
     fn keep_among_worst(&mut self, reading: Reading, at_ns: u64) {
         let outlier = Outlier {
@@ -257,6 +257,7 @@ impl SeriesBuilder {
             at_ns,
             cycle: reading.cycle,
             around: Vec::new(),
+            overlaps: None,
             moment: None,
         };
         if self.worst.len() < WORST_COUNT {
@@ -284,7 +285,7 @@ struct Dense {
     /// The unit that values are multiples of, in ns: bins are wider by this factor.
     unit_ns: i64,
     positive: Vec<u64>,
-    /// Empty until a value was early.
+    /// Empty until the first negative value.
     negative: Vec<u64>,
     occupied: bool,
 }
@@ -295,7 +296,8 @@ impl Dense {
         Self { layout, unit_ns: 1, positive, negative: Vec::new(), occupied: false }
     }
 
-    /// Division by a constant compiles to a multiplication, and two units matter.
+    /// The value in units. The two usual units have a branch each, because division by a constant compiles to a
+    /// multiplication.
     #[inline]
     fn in_units(&self, value_ns: i64) -> i64 {
         match self.unit_ns {
@@ -375,7 +377,7 @@ impl Maxima {
         }
     }
 
-    /// The open block becomes the first half of one twice as long.
+    /// Merges the closed blocks in pairs. The open block becomes the first half of a block twice as long.
     fn double(&mut self) {
         self.closed = self.closed.chunks(2).map(|pair| pair.iter().copied().max().flatten()).collect();
         self.end_ns += self.block_ns;

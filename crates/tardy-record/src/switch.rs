@@ -29,7 +29,7 @@ pub struct SwitchRecord {
     pub ptp: Ptp,
     /// TAI − UTC of the system clock, in s.
     pub tai_minus_utc_s: Knowable<i32>,
-    /// Remarks for the user, such as a classifier that replaced a better one that was missing.
+    /// Remarks for the user, such as a missing classifier and its substitute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -104,7 +104,7 @@ pub struct Ptp {
     pub estimated_error_us: Knowable<u64>,
 }
 
-/// The contradiction in a switch that was read from outside; `None` if there is none.
+/// A description of the contradiction in a switch that was read from a file; `None` if there is none.
 pub(crate) fn contradiction(switch: &SwitchRecord) -> Option<String> {
     let unsound = |port: &&PortSchedule| {
         let sum = gates::sum_ns(&port.entries);

@@ -1,4 +1,4 @@
-//! Exceedances of a declared threshold, with what statistics need of them: clusters and dispersion.
+//! Exceedances of a declared threshold, with their clusters and their dispersion for statistics.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -52,7 +52,7 @@ impl TimerPlan {
 /// Tracing for the causes of late wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CausesPlan {
-    /// Wake-ups up to this late are not traced; 0: the worst so far are.
+    /// Wake-ups that are at most this late are not traced, in ns. With 0, the worst wake-ups so far are traced.
     pub over_ns: u64,
     /// The size of the trace buffer, in KiB per CPU; it holds the latest events.
     pub buffer_kib: u32,

@@ -20,7 +20,7 @@ pub struct TracerPlan {
     /// Real-time priority of timerlat's user thread; absent for the other tracers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Shorter gaps are not counted, in ns; absent for timerlat.
+    /// The length of the shortest gap that is counted, in ns; absent for timerlat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_ns: Option<u64>,
 }
@@ -106,7 +106,7 @@ pub struct NoiseSeries {
     pub period_ns: u64,
     /// The watched part of each period.
     pub runtime_ns: u64,
-    /// Shorter gaps were not counted.
+    /// The length of the shortest gap that was counted, in ns.
     pub threshold_ns: u64,
     /// The longest single gap, if the tracer reports it.
     pub longest_ns: Option<u64>,

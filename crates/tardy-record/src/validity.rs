@@ -2,6 +2,7 @@
 
 use crate::capture::Interval;
 use crate::plan::Tracer;
+use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
 use crate::series::{Level, Quantity, SeriesKind};
 
@@ -53,9 +54,9 @@ fn how_much(run: &Run) -> String {
     format!("{:.1} % of the planned time and {} cycles are included", share.min(100.0), progress.cycles)
 }
 
-fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
+fn judge_phases(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>) {
     for phase in &run.phases {
-        spoilt_by.extend(phase.spoilt_by.iter().map(|reason| format!("phase '{}': {reason}", phase.label)));
+        spoilt_by.extend(phase.spoilt_by.iter().map(|reason| reason.in_phase(&phase.label)));
         for remark in &phase.remarks {
             // The refusal is the same in every phase of a run.
             if !limits.contains(remark) {
@@ -65,7 +66,7 @@ fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
     }
 }
 
-fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
+fn judge_series(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>) {
     for series in &run.series {
         let name = format!("{} in phase '{}'", series.label, phase_label(run, series.phase));
         // hwlat reports only what it finds; an empty series is a result.
@@ -79,7 +80,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             _ => false,
         };
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
-            spoilt_by.push(format!("{name} recorded nothing"));
+            let phase = phase_label(run, series.phase).to_owned();
+            spoilt_by.push(Reason::NothingRecorded { series: series.label.clone(), phase });
         }
         // Events lost by the trace are lost at every level; only the lowest level reports them.
         let is_said_below = series.stands_beside() && series.level != Level::Irq;

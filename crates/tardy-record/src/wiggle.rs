@@ -1,5 +1,5 @@
-//! Toggling a pin: a line that is driven high and low in turn, the latency of each edge, and the times when the line
-//! stood still.
+//! Toggling a pin: a line that is driven high and low in turn, the latency of each edge, and the times in which the
+//! line did not change.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Setting a switch up, or changing a running one to match its file.
+//! Sets a switch up, or changes a running one to match its file.
 
 use tardy_sys::clock::Clock;
 use tardy_sys::netlink::NetlinkError;
@@ -37,7 +37,7 @@ pub struct Request {
     pub open_vswitch: OpenVSwitch,
 }
 
-/// The result.
+/// The result of setting a switch up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// The changes in order; empty if everything was already as in the file.
@@ -48,12 +48,12 @@ pub struct Applied {
     pub leaks: Vec<Leak>,
 }
 
-/// Sets a switch up. If anything fails, all changes are undone. Steps are recorded in `journal` during the setup, and in
-/// `saved_states` once the switch is up. Without a journal, the caller ensures that all of them end with the process. The
-/// switch stays up once [`ChangeJournal::keep`] is called; dropping the journal undoes the changes.
+/// Sets a switch up. If anything fails, all changes are undone. Steps are recorded in `journal` during the setup, and
+/// in `saved_states` once the switch is up. Without a journal, the caller ensures that all steps end with the process.
+/// The switch stays up once [`ChangeJournal::keep`] is called; dropping the journal undoes the changes.
 ///
 /// # Errors
-/// A message for the user: each obstacle or error of the kernel, one line each, and what could not be undone.
+/// A message for the user: each obstacle or kernel error, one line each, and the steps that could not be undone.
 pub fn apply(
     journal: Option<Place>,
     saved_states: &SavedStates,
@@ -85,7 +85,7 @@ pub fn apply(
     let mut steps = known.map(|state| state.steps).unwrap_or_default();
     // A replaced schedule needs no step: it is removed with its shaper.
     for step in changes.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
-        // Only the first change of a thing recorded its original state.
+        // Only the first change of an object recorded its original state.
         if !steps.iter().any(|old| old.change.changes_the_same(&step.change)) {
             steps.push(step.clone());
         }
@@ -166,7 +166,8 @@ fn shape(
         let classes = wanted.classes.queues.len();
         let prepared = taprio::prepare(name, &wanted).map_err(|error| describe_refusal(&about, error))?;
         let send = || prepared.send().map(drop).map_err(|error| describe_refusal(&about, error));
-        // The kernel reads a request with another clock completely, then refuses it: the clock of a running shaper is fixed.
+        // The kernel reads a request with another clock completely, then refuses it: the clock of a running shaper is
+        // fixed.
         let refused = taprio::Taprio { clock_id: Some(another_clock(&wanted)), ..wanted.clone() };
         let refused = taprio::prepare(name, &refused).map_err(|error| describe_refusal(&about, error))?;
         let rehearse = || drop(refused.send());
@@ -181,8 +182,8 @@ fn shape(
         return Ok(());
     }
     if there {
-        // Classes, clock and flags of a running shaper are fixed, and the replacement of a list that is not shown cannot be
-        // timed.
+        // Classes, clock and flags of a running shaper are fixed, and the replacement of a list that is not shown
+        // cannot be timed.
         qdiscs::delete_root(name).map_err(describe)?;
         applied.remarks.push(format!(
             "{name}: its shaper was removed and set again, and every gate was open in between"
@@ -193,9 +194,9 @@ fn shape(
         let later = if was.is_restorable() {
             "is restored when the switch is removed"
         } else {
-            "is lost: tardy cannot restore it, set it again by hand when the switch is removed"
+            "cannot be restored; set it again by hand when the switch is removed"
         };
-        applied.remarks.push(format!("{name}: {} was there, and {later}", was.describe()));
+        applied.remarks.push(format!("{name}: {} was replaced, and {later}", was.describe()));
     }
     changes.step(Change::Shaper { name: name.to_owned(), was }, || {
         taprio::replace(name, &wanted).map(drop).map_err(|error| describe_refusal(&about, error))
@@ -211,7 +212,7 @@ fn another_clock(shaper: &taprio::Taprio) -> i32 {
     if shaper.clock_id == Some(CLOCKS[0]) { CLOCKS[1] } else { CLOCKS[0] }
 }
 
-/// Whether the port has a shaper of tardy's, shown or too long to be shown.
+/// Whether the port has tardy's shaper, even if the kernel cannot show it.
 fn is_there(name: &str, shown: Option<&Shown>) -> Result<bool, NetlinkError> {
     if shown.is_some_and(|shown| shown.handle == super::HANDLE) {
         return Ok(true);

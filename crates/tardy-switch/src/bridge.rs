@@ -12,7 +12,7 @@ use super::open_vswitch_bridge;
 use super::survey::Survey;
 use super::vlans::{Vlan, set_vlans};
 
-/// Creates the bridge and its ports as in the settings, if they differ. Returns the changes.
+/// Sets up the bridge and its ports as in the settings, if they differ. Returns the changes, for messages.
 pub(super) fn set_up(
     settings: &Settings,
     survey: &Survey,
@@ -30,9 +30,9 @@ pub(super) fn set_up(
         let is_up = links::find(name).ok().flatten().is_some_and(|link| link.is_up);
         if !is_up {
             changes.step(Change::Up { name: name.clone() }, || {
-                links::set_up(name).map_err(|error| explained(&format!("{name}, set up"), &error))
+                links::set_up(name).map_err(|error| explained(&format!("{name}, brought up"), &error))
             })?;
-            changed.push(format!("{name}: set up"));
+            changed.push(format!("{name}: brought up"));
         }
     }
     Ok(changed)
@@ -84,7 +84,7 @@ fn join(
         let vlans = if was_of.is_some() { vlans_of(name)? } else { Vec::new() };
         let change = Change::Port { name: name.clone(), was_of: was_of.map(str::to_owned), vlans };
         changes.step(change, || {
-            // The kernel does not move a port from bridge to bridge: it must leave the first one.
+            // A port must leave its bridge before it can join another.
             let leave = if was_of.is_some() { links::set_master(name, None) } else { Ok(()) };
             leave
                 .and_then(|()| links::set_master(name, Some(bridge)))

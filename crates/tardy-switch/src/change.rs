@@ -7,10 +7,10 @@ use super::displaced::Displaced;
 use super::shaper::ShaperRecord;
 use super::vlans::Vlan;
 
-/// A change to the network, in the namespace that it was made in.
+/// A change to the network, and the network namespace in which it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The network namespace: the inode of its file in /proc.
+    /// The network namespace, as the inode number of its file in /proc.
     pub namespace: u64,
     /// The change.
     pub change: Change,
@@ -48,7 +48,7 @@ pub enum Change {
     Filtering {
         /// The bridge.
         name: String,
-        /// Whether it was on.
+        /// Whether it was on before.
         was: bool,
     },
     /// An interface became a port of a bridge.
@@ -57,7 +57,7 @@ pub enum Change {
         name: String,
         /// Its former bridge.
         was_of: Option<String>,
-        /// Its VLANs there.
+        /// Its VLANs in its former bridge.
         #[serde(default)]
         vlans: Vec<Vlan>,
     },
@@ -68,7 +68,7 @@ pub enum Change {
         /// Its former VLANs.
         vlans: Vec<Vlan>,
     },
-    /// An interface was set up.
+    /// An interface was brought up.
     Up {
         /// The interface.
         name: String,
@@ -77,7 +77,7 @@ pub enum Change {
     Shaper {
         /// The port.
         name: String,
-        /// The queueing discipline of another program that was there.
+        /// Another program's queueing discipline that the shaper replaced.
         #[serde(default)]
         was: Option<Displaced>,
     },
@@ -100,7 +100,7 @@ pub enum Change {
     },
     /// A rule was added to iptables' mangle table.
     IptablesRule {
-        /// The chain and the rule.
+        /// The chain, then the options of the rule.
         words: Vec<String>,
     },
     /// A kernel file of /proc/sys was changed.
@@ -120,7 +120,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it changes a bridge itself or one of its ports.
+    /// Whether this changes a bridge or one of its ports.
     pub(super) fn changes_bridge(&self) -> bool {
         matches!(
             self,
@@ -134,7 +134,7 @@ impl Change {
         )
     }
 
-    /// Whether both change the same thing, whatever its former state.
+    /// Whether both change the same object, regardless of its recorded former state.
     pub(super) fn changes_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Filtering { name: one, .. }, Self::Filtering { name: two, .. })
@@ -150,10 +150,10 @@ impl Change {
 }
 
 impl Step {
-    /// `change`, to be made in this thread's network namespace.
+    /// A step that makes `change` in this thread's network namespace.
     ///
     /// # Errors
-    /// A message for the user, if /proc does not show which namespace that is.
+    /// A message for the user, if the namespace cannot be read from /proc.
     pub fn here(change: Change) -> Result<Self, String> {
         Ok(Self { namespace: namespace()?, change })
     }
@@ -168,16 +168,16 @@ impl Step {
             Change::Filtering { name, .. } => format!("VLAN filtering of bridge {name}"),
             Change::Port { name, .. } => format!("{name} as a port"),
             Change::Vlans { name, .. } => format!("VLANs of {name}"),
-            Change::Up { name } => format!("{name} set up"),
+            Change::Up { name } => format!("{name} brought up"),
             Change::Shaper { name, was } => {
                 let shaper = format!("time-aware shaper of {name}");
                 match was {
                     None => shaper,
                     Some(was) if was.is_restorable() => {
-                        format!("{shaper}, which is replaced by {} again", was.describe())
+                        format!("{shaper}; {} is restored", was.describe())
                     }
                     Some(was) => {
-                        format!("{shaper}; {} was there before and cannot be restored", was.describe())
+                        format!("{shaper}; the former {} cannot be restored", was.describe())
                     }
                 }
             }
@@ -187,13 +187,13 @@ impl Step {
             Change::IptablesRule { words } => format!("iptables rule {}", words.join(" ")),
             Change::Sysctl { path, was } => format!("{path}, which was '{was}'"),
             Change::ReceiveStamps { name, was: [_, _, filter] } => {
-                format!("time stamps of {name} itself, whose receive filter was {filter}")
+                format!("hardware time stamps of {name}, whose receive filter was {filter}")
             }
         }
     }
 }
 
-/// The number of the calling thread's network namespace.
+/// The inode number of the calling thread's network namespace.
 pub(super) fn namespace() -> Result<u64, String> {
     let own = network::Namespace::own().map_err(|error| format!("/proc/thread-self/ns/net: {error}"))?;
     own.number().map_err(|error| format!("/proc/thread-self/ns/net: {error}"))

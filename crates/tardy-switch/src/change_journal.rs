@@ -11,13 +11,13 @@ pub struct ChangeJournal {
 }
 
 impl ChangeJournal {
-    /// No steps yet. They are recorded in `journal`; `None` if all of them end with the process, as in a separate network
-    /// namespace.
+    /// An empty list of steps. They are recorded in `journal`; `None` if all of them end with the process, as in a
+    /// separate network namespace.
     pub fn new(journal: Option<Place>) -> Self {
         Self { journal, steps: Vec::new() }
     }
 
-    /// Records `change`, then makes it by `make`. A failed change is not a step.
+    /// Records `change`, then calls `make` to make it. A change that fails is undone and is not a step.
     ///
     /// # Errors
     /// A message for the user, if the change cannot be recorded, or from `make`.
@@ -30,7 +30,7 @@ impl ChangeJournal {
         let entry = self.journal.as_ref().map(|journal| journal.note(&step)).transpose()?;
         self.steps.push((step, entry));
         make().inspect_err(|_| {
-            // Part of it may have been done. Undoing the other part is not an error.
+            // Part of the change may have been made. Undoing the part that was not made is not an error.
             if let Some((step, entry)) = self.steps.pop()
                 && step.undo().is_ok()
                 && let Some(entry) = entry

@@ -1,4 +1,4 @@
-//! Assigning priorities to frames: by nft's bridge family, or else tc's flower, or else iptables.
+//! Assigns priorities to frames: by nft's bridge family, or otherwise by tc's flower, or otherwise by iptables.
 
 use tardy_sys::links;
 use tardy_tsn::classify;
@@ -19,7 +19,7 @@ const FILTER_TAGGED: &str = "/proc/sys/net/bridge/bridge-nf-filter-vlan-tagged";
 pub(super) struct Classified {
     /// The commands that were sent; `None` if the file has no classifier.
     pub(super) sent: Option<String>,
-    /// The changes.
+    /// The changes, for messages.
     pub(super) changed: Vec<String>,
     /// Remarks for the user.
     pub(super) remarks: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) fn set(
         return Ok(classified);
     }
     let before = known.and_then(|state| state.classifier.as_deref());
-    // Frames of Open vSwitch do not pass the bridge's hooks.
+    // Frames of Open vSwitch do not pass the netfilter hooks of the kernel's bridge.
     let tries: &[(&str, Try)] = match settings.bridge.kind {
         Bridge::Kernel => &[("nft", nft), ("tc flower", flower), ("iptables", iptables)],
         Bridge::OpenVSwitch => &[("tc flower", flower)],
@@ -54,14 +54,14 @@ pub(super) fn set(
                 classified.sent = Some(sent);
                 return Ok(classified);
             }
-            // The usage that a program prints is long.
+            // Only the first line, since some programs also print their usage.
             Err(reason) => refused.push(reason.lines().next().unwrap_or_default().to_owned()),
         }
     }
-    Err(format!("no program here can classify frames: {}", refused.join("; ")))
+    Err(format!("no program on this machine can classify the frames: {}", refused.join("; ")))
 }
 
-/// Sets it in one way. Returns what was sent, and whether that was needed.
+/// Sets the classifier by one program. Returns the commands, and whether they had to be sent.
 type Try = fn(&Settings, Option<&str>, &mut ChangeJournal) -> Result<(String, bool), String>;
 
 fn nft(

@@ -19,8 +19,8 @@ pub struct Displaced {
 }
 
 impl Displaced {
-    /// The queueing discipline at the root of `name`; `None` if it is tardy's own shaper or the kernel's default, which has no
-    /// handle and returns by itself.
+    /// The queueing discipline at the root of `name`; `None` if it is tardy's own shaper or the kernel's default, which
+    /// has no handle and returns by itself.
     pub(super) fn at(name: &str) -> Option<Self> {
         let root = qdiscs::of(name).ok()?.into_iter().find(|qdisc| qdisc.parent == ROOT)?;
         Self::of(root)
@@ -82,7 +82,7 @@ mod tests {
             assert_eq!(Displaced::at("p1"), Some(was.clone()));
             let another = Displaced { major: 0x12, ..was.clone() };
             another.restore("p1").unwrap();
-            assert_eq!(Displaced::at("p1"), Some(was), "one that was set since stays");
+            assert_eq!(Displaced::at("p1"), Some(was), "a discipline that was set since stays");
         });
         outcome.unwrap();
     }

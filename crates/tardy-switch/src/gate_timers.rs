@@ -1,7 +1,7 @@
-//! Whether gates move, according to the kernel's list of timers.
+//! Determines from the kernel's list of timers whether gates move.
 //!
-//! Software TAPRIO does not report its progress: neither its description nor its statistics contain the current entry. But
-//! its timer always waits for the end of an entry, and /proc/timer_list shows when each timer is due, on its clock
+//! Software TAPRIO does not report its progress: neither its description nor its statistics contain the current entry.
+//! But its timer always waits for the end of an entry, and /proc/timer_list shows when each timer is due, on its clock
 //! (print_timer() in kernel/time/timer_list.c). A moving schedule has a timer that is due at an end of one of its
 //! entries; a stopped one has none.
 
@@ -12,26 +12,26 @@ use tardy_tsn::network::Clock;
 const FILE: &str = "/proc/timer_list";
 /// The function that TAPRIO's timer calls (net/sched/sch_taprio.c).
 const FUNCTION: &str = "advance_sched";
-/// How often the list is read: a timer is missing from it while it fires, but hardly three times.
+/// The number of times that the list is read: a timer is missing from it while it fires, but hardly in three readings.
 const READINGS: usize = 3;
-/// The clocks of the kernel's timers, by their number (enum hrtimer_base_type); those of soft interrupts follow in the same
-/// order.
+/// The clocks of the kernel's timers, by their number (enum hrtimer_base_type); those of soft interrupts follow in the
+/// same order.
 const CLOCKS: [Clock; 4] = [Clock::Monotonic, Clock::Realtime, Clock::Boottime, Clock::Tai];
-/// Full offload: the gates are in the device, and the kernel has no timer.
+/// The flag for full offload: the gates are in the device, and the kernel has no timer.
 const OFFLOADED: u32 = 2;
 
-/// A gate timer that is set.
+/// An armed gate timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GateTimer {
     clock: i32,
     due_ns: i64,
 }
 
-/// For each of these existing shapers, whether its gates have stopped. Another shaper with an identical schedule cannot be
-/// distinguished from one of these.
+/// For each of these existing shapers, whether its gates have stopped. Another shaper with an identical schedule cannot
+/// be distinguished from one of these.
 ///
 /// # Errors
-/// If the list of timers cannot be read: only root may.
+/// If the list of timers cannot be read. Only root can read it.
 pub(super) fn stopped(shapers: &[&Taprio]) -> Result<Vec<bool>, KernelFileError> {
     let mut stopped = vec![true; shapers.len()];
     for _ in 0..READINGS {
@@ -52,13 +52,13 @@ fn timers(text: &str) -> Vec<GateTimer> {
             let place = place.trim().parse::<usize>().ok();
             clock = place.map(|place| CLOCKS[place % CLOCKS.len()].id());
         } else if let Some(due) = line.strip_prefix("# expires at ") {
-            // The earliest and the latest acceptable time, which are equal for a timer as exact as this.
+            // The earliest and the latest time, which are equal for this timer, because it has no slack.
             let due_ns = due.split(['-', ' ']).next().and_then(|digits| digits.parse().ok());
             if let (true, Some(clock), Some(due_ns)) = (is_gates, clock, due_ns) {
                 timers.push(GateTimer { clock, due_ns });
             }
         } else if line.starts_with('#') {
-            // A module's name follows in brackets.
+            // The module's name may follow in brackets.
             is_gates = line.split(',').any(|word| word.split_whitespace().next() == Some(FUNCTION));
         }
     }
@@ -75,7 +75,7 @@ fn moving(shapers: &[&Taprio], timers: &[GateTimer]) -> Vec<bool> {
     (0..shapers.len()).map(|shaper| shapers[shaper].flags & OFFLOADED != 0 || has_timer(shaper)).collect()
 }
 
-/// Finds a timer for a shaper. If another shaper has it, that one must find another (augmenting paths).
+/// Assigns a timer to a shaper. If another shaper has that timer, it is assigned another one (augmenting paths).
 fn claim(
     shaper: usize,
     shapers: &[&Taprio],

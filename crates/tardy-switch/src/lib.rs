@@ -1,9 +1,9 @@
-//! Making this machine a time-aware switch: applying the settings of `tardy_tsn::settings`, removing them, showing the
-//! switch, and keeping it alive.
+//! Sets this machine up as a time-aware switch: applies the settings of `tardy_tsn::settings`, removes them, shows the
+//! switch, and restarts gates that the kernel has stopped.
 //!
 //! Every change is a [`Step`] that can be undone. While a switch is being set up, its steps are in the journal, so that
-//! `tardy restore` undoes them after a crash. Once it is up, they are in a file of the switch ([`saved_states`]), from which
-//! `tardy tsn remove` removes it, at any time and from any process.
+//! `tardy restore` undoes them after a crash. Once the switch is up, its steps are saved in a file ([`saved_states`]),
+//! and `tardy tsn remove` undoes them, at any time and from any process.
 
 mod apply;
 mod bridge;

@@ -1,8 +1,8 @@
-//! Explaining the kernel's refusals: what is missing and how to provide it.
+//! Explains the kernel's refusals: what is missing, and how to provide it.
 
 use tardy_sys::netlink::NetlinkError;
 
-/// A refusal: its subject, the kernel's message and the remedy.
+/// A message for the user about a refusal: its subject, the kernel's message and the remedy.
 pub(super) fn explained(about: &str, error: &NetlinkError) -> String {
     let advice = advice(about, error);
     if advice.is_empty() { format!("{about}: {error}") } else { format!("{about}: {error}; {advice}") }
@@ -17,16 +17,19 @@ const KINDS: [(&str, &str, &str); 4] = [
 ];
 
 /// The kernel's messages, each with its remedy.
-const WORDS: [(&str, &str); 8] = [
+const REMEDIES: [(&str, &str); 8] = [
     (
         "Multi-queue device is required",
         "a veth has several queues if created with 'numtxqueues N numrxqueues N', a network card if its driver supports them (ethtool -l)",
     ),
-    ("greater than number of HW queues", "give the port more queues (ethtool -L), or the file fewer classes"),
+    (
+        "greater than number of HW queues",
+        "give the port more queues (ethtool -L), or define fewer classes in the file",
+    ),
     ("exceed the", "name queues that the port has (ethtool -l shows how many)"),
     (
         "Invalid interval for schedule entry",
-        "an entry must be longer than the shortest frame at the link's speed, which is 10 Mbit/s if the kernel does not know it; 'tardy tsn check' shows which",
+        "an entry must be longer than the shortest frame at the link's speed, which the kernel takes as 10 Mbit/s if it is unknown; 'tardy tsn check' shows the entry",
     ),
     ("Can only be attached as root qdisc", "remove the other queueing discipline first"),
     ("PTP clock", "flags = 2 requests gates in hardware, which this device does not have; omit it"),
@@ -39,13 +42,13 @@ fn advice(about: &str, error: &NetlinkError) -> String {
         return "changing the network requires root, or the capability CAP_NET_ADMIN".to_owned();
     }
     let words = error.explanation.as_deref().unwrap_or("");
-    if let Some((_, advice)) = WORDS.iter().find(|(known, _)| words.contains(known)) {
+    if let Some((_, advice)) = REMEDIES.iter().find(|(known, _)| words.contains(known)) {
         return (*advice).to_owned();
     }
     let kind = KINDS.iter().find(|(kind, ..)| about.contains(kind)).filter(|_| error.is_unknown_kind());
     kind.map_or_else(String::new, |(_, option, module)| {
         format!(
-            "this kernel lacks {option}, or its module is not loaded ('modprobe {module}'); 'tardy lab run FILE' tries it on kernels that have it"
+            "this kernel lacks {option}, or its module is not loaded ('modprobe {module}'); 'tardy lab run FILE' runs it on kernels that have the option"
         )
     })
 }

@@ -7,22 +7,22 @@ use super::program;
 /// The kernel's device that is the master of every port of every Open vSwitch bridge (datapath/dp_notify.c).
 pub(super) const DATAPATH: &str = "ovs-system";
 /// How long ovs-vsctl waits for ovs-vswitchd to carry out a change, in s.
-const PATIENCE: &str = "--timeout=30";
+const TIMEOUT: &str = "--timeout=30";
 /// The VLAN settings of a port, as columns of table Port.
 pub(super) const VLAN_COLUMNS: [&str; 3] = ["tag", "trunks", "vlan_mode"];
 
 /// An instance of Open vSwitch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OpenVSwitch {
-    /// The system's.
+    /// The system's instance.
     #[default]
     System,
-    /// One with its socket in this directory. It ends with the process.
+    /// A private instance with its socket in this directory. It ends with this process.
     Own(PathBuf),
 }
 
 impl OpenVSwitch {
-    /// The socket of its database, for `--db`; `None`: ovs-vsctl's default.
+    /// The socket of its database, for `--db`; `None` selects ovs-vsctl's default.
     pub(super) fn database(&self) -> Option<String> {
         match self {
             Self::System => None,
@@ -33,7 +33,7 @@ impl OpenVSwitch {
     /// The output of ovs-vsctl with the arguments `words`.
     pub(super) fn ask(&self, words: &[&str]) -> Result<String, String> {
         let database = self.database().map(|socket| format!("--db={socket}"));
-        let mut all = vec![PATIENCE];
+        let mut all = vec![TIMEOUT];
         all.extend(database.as_deref());
         all.extend(words);
         program::output("ovs-vsctl", &all, "").map_err(|reason| {
@@ -49,7 +49,7 @@ impl OpenVSwitch {
     /// Waits until ovs-vswitchd has noticed that `port` is up; before that it forwards nothing to the port.
     ///
     /// # Errors
-    /// A message for the user, if that takes too long.
+    /// A message for the user, after 30 s.
     pub(super) fn wait_for(&self, port: &str) -> Result<(), String> {
         self.ask(&["wait-until", "interface", port, "link_state=up"]).map(drop)
     }
@@ -68,13 +68,13 @@ pub(super) fn database_in(directory: &Path) -> String {
     format!("unix:{}", directory.join("db.sock").display())
 }
 
-/// Identifies the QoS record of a port.
+/// The external ID that identifies the QoS record of a port.
 pub(super) fn mark_of(port: &str) -> String {
     format!("external_ids:tardy=\"{port}\"")
 }
 
-/// Removes a port from the system's bridge, and its QoS record, which would stay otherwise. It is not an error if they are
-/// gone.
+/// Removes a port from the system's bridge, and the port's QoS record, which del-port leaves behind. It is not an error
+/// if they are gone.
 pub(super) fn remove_port(name: &str, bridge: &str) -> Result<(), String> {
     let system = OpenVSwitch::System;
     if system.ask(&["list-br"])?.lines().any(|line| line == bridge)
@@ -100,7 +100,7 @@ pub(super) fn remove_bridge(name: &str) -> Result<(), String> {
     OpenVSwitch::System.ask(&["--if-exists", "del-br", name]).map(drop)
 }
 
-/// Whether these can be columns from a journal, and contain nothing else that ovs-vsctl interprets.
+/// Whether these are the VLAN columns with plain values, without characters that ovs-vsctl would interpret.
 pub(super) fn are_columns(columns: &[String]) -> bool {
     let sound = |(column, text): (&&str, &String)| {
         let value = text.strip_prefix(*column).and_then(|rest| rest.strip_prefix('='));

@@ -1,8 +1,8 @@
-//! Setting up an Open vSwitch bridge instead of the kernel's.
+//! Sets up an Open vSwitch bridge instead of the kernel's.
 //!
-//! By default ovs-vswitchd manages the queueing disciplines of its ports: when it starts it removes every root that it did
-//! not create, the shaper among them. A QoS record of the type `linux-noop` prevents that (ovs-vswitchd.conf.db(5),
-//! table QoS).
+//! By default ovs-vswitchd manages the queueing disciplines of its ports: when it starts, it removes every root
+//! queueing discipline that it did not create, including the shaper. A QoS record of the type `linux-noop` prevents
+//! that (ovs-vswitchd.conf.db(5), table QoS).
 
 use tardy_sys::links;
 use tardy_tsn::settings::{PortSettings, Settings};
@@ -14,7 +14,7 @@ use super::open_vswitch::{OpenVSwitch, VLAN_COLUMNS, mark_of};
 use super::survey::Survey;
 use super::vlans::Vlan;
 
-/// Creates the bridge and its ports as in the settings, if they differ.
+/// Sets up the bridge and its ports as in the settings, if they differ.
 pub(super) fn set_up(
     settings: &Settings,
     survey: &Survey,
@@ -40,7 +40,7 @@ pub(super) fn set_up(
     Ok(())
 }
 
-/// Makes a change. It is recorded in the system's Open vSwitch; a separate one ends with the process.
+/// Makes a change. Changes to the system's Open vSwitch are recorded; a private instance ends with the process.
 fn note(
     switch: &OpenVSwitch,
     changes: &mut ChangeJournal,
@@ -64,7 +64,7 @@ fn join(
     let name = &port.interface;
     let master = survey.link(name).and_then(|link| link.master).and_then(|master| survey.name_of(master));
     if let Some(master) = master {
-        let about = |error| explained(&format!("{name} out of {master}"), &error);
+        let about = |error| explained(&format!("{name} as a port of {master}"), &error);
         let vlans = links::vlans_of(name).map_err(about)?.into_iter().map(Vlan::from).collect();
         let change = Change::Port { name: name.clone(), was_of: Some(master.to_owned()), vlans };
         changes.step(change, || links::set_master(name, None).map_err(about))?;

@@ -1,11 +1,11 @@
-//! The interface of the caller's own connection, which is not cut off unless requested.
+//! The interface of the caller's own SSH connection, which is not cut off unless requested.
 
 use std::net::IpAddr;
 
 use tardy_sys::processes::{self, ProcessState};
 use tardy_sys::{links, network};
 
-/// How many ancestors' environments are searched: sudo, a shell or two, sshd's child.
+/// The most ancestors whose environments are searched: usually sudo, one or two shells, and sshd's child.
 const GENERATIONS: usize = 16;
 
 /// The name of the interface through which the caller's SSH connection arrives, if there is one on this machine.
@@ -15,8 +15,8 @@ pub(super) fn interface() -> Option<String> {
     Some(links::all().ok()?.into_iter().find(|link| link.index == index)?.name)
 }
 
-/// This end's address of the SSH connection. sshd passes it to its children in SSH_CONNECTION, which sudo removes, so
-/// the environments of parents are searched too.
+/// The address of this machine's end of the SSH connection. sshd passes it to its children in SSH_CONNECTION, which
+/// sudo removes, so the environments of ancestors are searched too.
 fn server_address() -> Option<IpAddr> {
     if let Ok(connection) = std::env::var("SSH_CONNECTION") {
         return third_word(&connection);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_address_is_this_end() {
+    fn the_servers_address_is_read_from_the_environment() {
         let environment = b"HOME=/root\0SSH_CONNECTION=10.0.0.9 50000 10.0.0.1 22\0TERM=dumb\0";
         assert_eq!(in_environment(environment), "10.0.0.1".parse().ok());
         assert_eq!(third_word("fe80::2%eth0 1 fe80::1%eth0 22"), "fe80::1".parse().ok());

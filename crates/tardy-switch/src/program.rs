@@ -1,4 +1,4 @@
-//! Running nft, tc, iptables and the programs of Open vSwitch.
+//! Runs nft, tc, iptables and the programs of Open vSwitch.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 /// Runs `program` with `arguments`.
 ///
 /// # Errors
-/// A message for the user: the program is not installed, and its package, or its own error.
+/// A message for the user: the program's error, or the package to install if the program is missing.
 pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     feed(program, arguments, "")
 }
@@ -29,7 +29,7 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     let mut run = || {
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
-            // A program that reads nothing reports its error by its status.
+            // Writing fails if the program ends early; its exit status then reports the error.
             let _ = input.write_all(text.as_bytes());
         }
         child.wait_with_output()
@@ -41,8 +41,8 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     Err(format!("{program} {}: {}", arguments.join(" "), error_message(&output)))
 }
 
-/// `program`, also searched for in the directories of administrators' programs, which are not in every user's path, and in
-/// Debian's directory for ovs-vswitchd.
+/// The command that runs `program`. It is also searched for in /usr/sbin and /sbin, which are not in every user's PATH,
+/// and in Debian's directory for ovs-vswitchd.
 pub(super) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();

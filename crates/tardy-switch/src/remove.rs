@@ -1,13 +1,13 @@
-//! Removing a switch.
+//! Removes a switch.
 
 use super::saved_states::{self, SavedStates};
 
-/// Removes the switch `name`: undoes every step, the last first. Returns what was undone; `None` if tardy has no such switch
-/// in this network namespace.
+/// Removes the switch `name`: undoes every step, the last first. Returns what was undone; `None` if tardy has no such
+/// switch in this network namespace.
 ///
 /// # Errors
-/// A message for the user: what could not be undone, one line each. The rest was undone, and another attempt tries only
-/// those.
+/// A message for the user: the steps that could not be undone, one line each. The others were undone. Another attempt
+/// tries only the failed steps.
 pub fn remove(saved_states: &SavedStates, name: &str) -> Result<Option<Vec<String>>, String> {
     let Some(mut state) = saved_states.find(name)? else { return Ok(None) };
     // A bridge of the same name that tardy did not create is left alone, with its ports.

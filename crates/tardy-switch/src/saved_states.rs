@@ -1,6 +1,6 @@
 //! The saved states of switches that are up: a file per switch, with the steps to undo.
 //!
-//! The files are in memory (`/run`), as the settings are: neither survives a reboot.
+//! The files are in memory (`/run`): like the kernel's settings, they do not survive a reboot.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use tardy_sys::links;
 
 use super::change::{Step, namespace};
 
-/// The directory of tardy when it is run by root.
+/// The system's directory of saved states.
 const DIRECTORY: &str = "/run/tardy/switches";
 
 /// The switch `name`, if it is up. It is not up if its bridge is gone, or another bridge has the same name.
@@ -52,12 +52,12 @@ pub struct SwitchState {
 }
 
 impl SavedStates {
-    /// That of root.
+    /// The system's saved states, which belong to root.
     pub fn own() -> Self {
         Self { directory: PathBuf::from(DIRECTORY) }
     }
 
-    /// The one in `directory`: for tests, and for switches that end with the process.
+    /// The saved states in `directory`: for tests, and for switches that end with the process.
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
     }
@@ -112,8 +112,8 @@ impl SavedStates {
         write().map_err(|error: io::Error| format!("{} cannot be written: {error}", path.display()))
     }
 
-    /// Removes a step that was undone after a crash from the states of its switches. A switch without steps is no longer up.
-    /// Files that cannot be read or written stay as they are: they are used only if [`up`] confirms them.
+    /// Removes a step that was undone after a crash from the states of its switches. A switch without steps is no
+    /// longer up. Files that cannot be read or written stay as they are: they are used only if [`up`] confirms them.
     pub(crate) fn forget(&self, step: &Step) {
         for name in self.names().unwrap_or_default() {
             let Ok(Some(mut state)) = self.find(&name) else { continue };

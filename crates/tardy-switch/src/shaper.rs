@@ -1,4 +1,4 @@
-//! Converting a port's shaper from the file to the kernel, and comparing the kernel's with the requested one.
+//! Converts a port's shaper from the file's form to the kernel's, and compares the kernel's with the requested one.
 
 use serde::{Deserialize, Serialize};
 use tardy_record::gates::{GateEntry, GateOperation};
@@ -15,8 +15,8 @@ pub struct ShaperRecord {
     base_time_ns: i64,
     cycle_time_ns: i64,
     cycle_time_extension_ns: i64,
-    /// Command, gates and interval of each entry, as in the kernel: another program's shaper may use commands that tardy
-    /// does not know.
+    /// Command, gates and interval of each entry, as in the kernel: another program's shaper may use commands that
+    /// tardy does not know.
     entries: Vec<(u8, u32, u32)>,
     clock_id: Option<i32>,
     flags: u32,
@@ -113,7 +113,8 @@ fn to_kernel_entry(entry: &GateEntry) -> Entry {
     Entry { command: entry.operation.command(), gates: entry.gates, interval_ns: entry.interval_ns }
 }
 
-/// The gate control list of a schedule that the kernel shows. A command that tardy does not know counts as SetGateStates.
+/// The gate control list of a schedule that the kernel shows. A command that tardy does not know counts as
+/// SetGateStates.
 pub(crate) fn gate_entries(schedule: &Schedule) -> Vec<GateEntry> {
     let of_kernel = |entry: &Entry| GateEntry {
         operation: GateOperation::of_command(entry.command).unwrap_or_default(),
@@ -128,7 +129,7 @@ pub fn is_same(shown: &Shown, wanted: &taprio::Taprio) -> bool {
     let schedule = shown.admin.as_ref().or(shown.operating.as_ref());
     is_changeable(shown, wanted)
         && shown.overhead_bytes == wanted.overhead_bytes
-        // The kernel shows them with the running schedule, so not before there is one.
+        // The kernel shows the class options only together with a running schedule.
         && (shown.operating.is_none() || shown.class_options == wanted.class_options)
         && schedule.is_some_and(|shown| is_same_schedule(shown, &wanted.schedule))
 }
@@ -144,7 +145,7 @@ pub(super) fn is_changeable(shown: &Shown, wanted: &taprio::Taprio) -> bool {
 }
 
 /// `wanted` as it is sent to a running shaper. The kernel keeps the limits of classes that are not named
-/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), so limits that shall go are sent as none.
+/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), so a limit that is to be removed is sent as 0.
 pub(super) fn lifting_limits(wanted: &taprio::Taprio, shown: &Shown) -> taprio::Taprio {
     let mut request = wanted.clone();
     let stays = |old: &&ClassOption| wanted.class_options.iter().any(|new| new.class == old.class);

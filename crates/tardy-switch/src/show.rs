@@ -47,11 +47,11 @@ pub struct PortView {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "shaper", rename_all = "snake_case")]
 pub enum ShaperView {
-    /// The port was given none.
+    /// The port has none in the switch file.
     None,
-    /// The port was given one, which is gone.
+    /// A shaper was set, but another program has removed it.
     Gone,
-    /// The port has one that the kernel cannot show, which is the case above about 880 entries.
+    /// The port has a shaper that the kernel cannot show, because it has more than about 880 entries.
     TooLong {
         /// The number of entries that were sent.
         entries_sent: Option<usize>,
@@ -139,7 +139,7 @@ fn is_of_bridge(name: &str, master: Option<u32>, state: &SwitchState, bridge_ind
     bridge_index.is_some() && master == bridge_index
 }
 
-/// The ports that the switch was given.
+/// The ports of the switch, from its steps and its shapers.
 pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
     let port = |change: &Change| match change {
         Change::Port { name, .. } | Change::OpenVSwitchPort { name, .. } => Some(name.clone()),

@@ -1,4 +1,4 @@
-//! Finding obstacles before anything is changed.
+//! Finds obstacles before the network is changed.
 
 use tardy_sys::links::{self, LinkInfo};
 use tardy_tsn::network::Bridge;
@@ -15,7 +15,7 @@ pub(super) struct Survey {
     links: Vec<LinkInfo>,
 }
 
-/// The caller's permissions.
+/// The actions that the caller permits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowances {
     /// Whether other programs' bridges and queueing disciplines may be replaced.
@@ -27,7 +27,7 @@ pub(super) struct Allowances {
 }
 
 impl Survey {
-    /// Examines this machine, and refuses what must not or cannot be done.
+    /// Examines this machine, and refuses settings that cannot or must not be applied.
     ///
     /// # Errors
     /// A message for the user: every obstacle, one line each.
@@ -37,7 +37,7 @@ impl Survey {
         allowed: Allowances,
         switch: &OpenVSwitch,
     ) -> Result<Self, String> {
-        let links = links::all().map_err(|error| format!("the links cannot be listed: {error}"))?;
+        let links = links::all().map_err(|error| format!("cannot list the network interfaces: {error}"))?;
         let survey = Self { links };
         let mut problems = Vec::new();
         problems.extend(survey.about_bridge(settings, known, allowed));
@@ -132,10 +132,10 @@ impl Survey {
         }
         let there = Displaced::at(name)?;
         let (there, later) =
-            (there.describe(), if there.is_restorable() { "restore it later" } else { "lose it" });
+            (there.describe(), if there.is_restorable() { "restores" } else { "cannot restore" });
         (!allowed.replace).then(|| {
             format!(
-                "{name} has a queueing discipline already ({there}); remove it, or use --replace to {later}"
+                "{name} has a queueing discipline already ({there}); remove it, or use --replace, which {later} it later"
             )
         })
     }

@@ -1,50 +1,50 @@
-//! When to replace a running schedule.
+//! Chooses the time at which a running schedule is replaced.
 //!
-//! When the kernel receives a new schedule, it has no current entry, and all gates are open until its timer fires. That is at
-//! the end of the old schedule's entry or at the start of the new schedule's next cycle, whichever is first. It continues
-//! with the new schedule's first entry until the end of that entry in the next cycle, regardless of the old schedule
-//! (setup_first_end_time(), taprio_start_sched() and advance_sched() in net/sched/sch_taprio.c of Linux 6.12). So the
-//! request is sent just before a cycle of the new schedule starts. Then the gates are correct from the start on, and a leak
-//! lasts at most from the request to the start. If every gate is open in that time anyway, there is no leak.
-//! leak; nothing, where every gate is open anyhow by then.
+//! When the kernel receives a new schedule, it has no current entry, and all gates are open until its timer fires: at
+//! the end of the old schedule's entry or at the start of the new schedule's next cycle, whichever is first. The kernel
+//! then applies the new schedule's first entry until the end of that entry in the next cycle, regardless of the old
+//! schedule (setup_first_end_time(), taprio_start_sched() and advance_sched() in net/sched/sch_taprio.c of Linux 6.12).
+//! So the request is sent just before a cycle of the new schedule starts. Then the gates are correct from the start on,
+//! and a leak lasts at most from the request to the start. If every gate is open in that time anyway, there is no leak.
 //!
-//! A base time in the future does not help. The kernel then frees the old schedule when its last entry begins, and applies
-//! that entry until the base time: in the lab, gates that should be closed were open after about 300 us.
+//! A base time in the future does not help. The kernel then frees the old schedule when its last entry begins, and
+//! applies that entry until the base time: in the lab, gates that should be closed were open after about 300 us.
 
 use tardy_sys::clock::Clock;
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::taprio::{self, Schedule};
 use tardy_sys::waiting;
 
-/// Spare time for a request, in addition to the time that the kernel took to read and refuse a rehearsal.
+/// Spare time for a request, in ns, in addition to the time that the kernel took to read and refuse a rehearsal.
 const MARGIN_NS: i64 = 5_000;
-/// The same if every gate is open by then: spare time costs nothing, and a late request costs much.
+/// The lead of a request, in ns, if every gate is open anyway: an early request then causes no leak, but a late one
+/// does.
 const ROOM_NS: i64 = 1_000_000;
-/// The time before the request during which it spins on the clock: a wake-up is later than anything else here.
+/// How long the thread polls the clock before the request, in ns, since a wake-up would be too late.
 const SPIN_NS: i64 = 1_000_000;
-/// How many cycles ahead are searched for a start before which every gate is open.
+/// The number of cycles that are searched for a start before which every gate is open.
 const STARTS: usize = 32;
-/// The furthest start that is waited for.
+/// The furthest start that is waited for, in ns.
 const AHEAD_NS_MAX: i64 = 10_000_000_000;
 /// The most moments that are waited for; the last one is used even if the thread is late.
 const MOMENTS: u32 = 8;
-/// How often the request is rehearsed: often enough that frames delay some rehearsals, as they may delay the request. A missed
-/// boundary costs a whole cycle with every gate open.
+/// The number of rehearsals of the request: enough that frames delay some of them, as they may delay the request. After
+/// a missed start, every gate is open for a whole cycle.
 const REHEARSALS: usize = 16;
 
-/// For how long gates may have been open that should have been closed.
+/// A time in which gates may have been open that should have been closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The port.
     pub port: String,
-    /// The most that it can be, in ns.
+    /// Its upper bound, in ns.
     pub bound_ns: u64,
     /// The gates of these classes, one bit each; 0: only gates that were open anyway.
     pub classes: u32,
 }
 
-/// Raises this thread above ordinary programs while it lives, if permitted: one that runs in between would cost a cycle. Its
-/// priority is below that of urgent tasks.
+/// Gives this thread the lowest real-time priority until it is dropped, if permitted: a program that preempts the
+/// thread would delay the request by a cycle.
 struct AheadOfPrograms {
     is_so: bool,
 }
@@ -58,7 +58,7 @@ impl AheadOfPrograms {
 impl Drop for AheadOfPrograms {
     fn drop(&mut self) {
         if self.is_so {
-            // The kernel always permits lowering it again.
+            // The kernel always permits the return to SCHED_OTHER.
             let _ = scheduling::set(Scheduling::Other);
         }
     }
@@ -80,9 +80,9 @@ struct Moment {
     gates: u32,
 }
 
-/// Waits for the moment at which replacing a schedule, on `clock`, does the least harm, calls `replace`, and returns the
-/// possible leak of `classes` classes. `rehearse` sends the kernel a similar request that it refuses: its duration is the
-/// time by which the request must precede the start of a cycle.
+/// Waits for the moment, on `clock`, at which replacing a schedule opens the fewest gates, calls `replace`, and returns
+/// the possible leak of `classes` classes. `rehearse` sends the kernel a similar request that it refuses: its duration
+/// is the time by which the request must precede the start of a cycle.
 ///
 /// # Errors
 /// Any error of `replace`.
@@ -115,8 +115,8 @@ pub(super) fn replace<E>(
     Ok(Leak { port: port.to_owned(), bound_ns, classes })
 }
 
-/// Waits for a moment that leaves the request enough time. A rehearsal took `took_ns`. If the thread is late, that moment has
-/// passed, and it waits for the next.
+/// Waits for a moment that leaves the request enough time. `took_ns` has the durations of the rehearsals. If the thread
+/// wakes up too late for a moment, it waits for the next.
 fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class: u32) -> Option<Moment> {
     let longest_ns = took_ns.iter().copied().max().unwrap_or(0);
     let held_up_ns = longest_ns - took_ns.iter().copied().min().unwrap_or(0);
@@ -126,7 +126,7 @@ fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class:
     loop {
         let from_ns = clock.now_ns() + 2 * SPIN_NS;
         let moment = moment(schedules, from_ns, needed_ns + held_up_ns, every_class)?;
-        // After a signal it spins for longer.
+        // A signal ends the sleep early; the thread then polls for longer.
         let _ = waiting::sleep_until(clock, moment.send_ns - SPIN_NS);
         while clock.now_ns() < moment.send_ns {
             std::hint::spin_loop();
@@ -139,7 +139,7 @@ fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class:
 }
 
 /// The best moment after `from_ns`: before the first start of a new cycle at which every gate is open in the running
-/// schedule, or else at which most are.
+/// schedule, or otherwise at which the most gates are.
 fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> Option<Moment> {
     let Pair { running, wanted } = schedules;
     let mut best: Option<Moment> = None;
@@ -149,7 +149,7 @@ fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> 
         let Some(start_ns) = start_ns else { break };
         let (end_ns, entry) = next_boundary(running, start_ns - 1)?;
         let entry = running.entries.get(entry)?;
-        // Not before the entry itself has begun, since its gates count.
+        // The request must not precede the start of this entry, whose gates are assumed.
         let since_ns = start_ns - (end_ns - i64::from(entry.interval_ns));
         let gates = entry.gates & every_class;
         let wanted_ns = if gates == every_class { lead_ns.max(ROOM_NS) } else { lead_ns };
@@ -173,8 +173,8 @@ fn start_of_cycle_after(schedule: &Schedule, after_ns: i64) -> Option<i64> {
     Some((after_ns + ahead_ns).max(schedule.base_time_ns))
 }
 
-/// The first boundary after `at_ns`, and the entry that ends there. The kernel uses the sum of the entries if the requested
-/// cycle is longer, and cuts the entries off if it is shorter.
+/// The first boundary after `at_ns`, and the entry that ends there. The kernel uses the sum of the entries if the
+/// requested cycle is longer, and cuts the entries off if it is shorter.
 fn next_boundary(schedule: &Schedule, at_ns: i64) -> Option<(i64, usize)> {
     let sum: u64 = schedule.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
     let cycle = i64::try_from(taprio::cycle_ns(schedule).min(sum)).ok().filter(|cycle| *cycle > 0)?;

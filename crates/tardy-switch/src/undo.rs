@@ -1,4 +1,4 @@
-//! Undoing a change to the network.
+//! Undoes a change to the network.
 
 use serde_json::Value;
 use tardy_host::journal::{self, Kind, Undo, Undone, tagged};
@@ -47,7 +47,7 @@ impl Step {
         if namespace()? != self.namespace {
             let number = self.namespace;
             return Err(format!(
-                "it is in another network namespace (net:[{number}]); do this there, by nsenter or 'ip netns exec'"
+                "the change is in another network namespace (net:[{number}]); undo it there, with nsenter or 'ip netns exec'"
             ));
         }
         self.check()?;
@@ -133,7 +133,7 @@ fn undo_shaper(name: &str, was: Option<&Displaced>) -> Result<(), String> {
         Err(error) if error.is_absent() => return Ok(()),
         classes => classes.map_err(|error| error.to_string())?,
     };
-    // Only tardy's shaper, since another may have replaced it.
+    // Another program may have replaced tardy's shaper; its queueing discipline stays.
     let is_ours = |(kind, handle): &(String, u32)| kind == "taprio" && handle >> 16 == u32::from(HANDLE);
     if classes.iter().any(is_ours) {
         gone(qdiscs::delete_root(name))?;
@@ -150,7 +150,7 @@ fn undo_stamps(name: &str, [flags, transmit, filter]: [i32; 3]) -> Result<(), St
 }
 
 fn undo_table(name: &str) -> Result<(), String> {
-    // Declaring the table first makes it no error if it is gone.
+    // Declaring the table first prevents an error if it is gone.
     program::feed("nft", &["-f", "-"], &format!("table bridge {name} {{\n}}\ndelete table bridge {name}\n"))
 }
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receive_filter_is_not_restored_if_its_interface_is_gone_and_fails_if_it_has_none() {
+    fn restoring_a_receive_filter_ignores_a_missing_interface_and_fails_without_time_stamps() {
         let stamps = |name: &str| Change::ReceiveStamps { name: name.to_owned(), was: [0, 1, 12] };
         let step = Step::here(stamps("no-such-link")).unwrap();
         assert_eq!(step.undo(), Ok(()));

@@ -9,7 +9,7 @@ use tardy_sys::netlink::NetlinkError;
 pub struct Vlan {
     /// Its number.
     pub id: u16,
-    /// Whether untagged frames that come in are of it.
+    /// Whether untagged frames that arrive belong to it.
     pub pvid: bool,
     /// Whether its frames leave without a tag.
     pub untagged: bool,

@@ -1,8 +1,8 @@
-//! Keeping a switch alive.
+//! Restarts gates that the kernel has stopped.
 //!
-//! The kernel cancels the gate timer for good when the port loses its carrier, is set down, or gets another queue below the
-//! shaper (dev_deactivate() → taprio_reset() in net/sched/sch_taprio.c). The gates then stay as they are, and frames that
-//! wait stay in the queue. Sending the shaper again restarts the timer.
+//! The kernel cancels the gate timer for good when the port loses its carrier, is set down, or gets another queueing
+//! discipline below the shaper (dev_deactivate() → taprio_reset() in net/sched/sch_taprio.c). The gates then stay as
+//! they are, and waiting frames stay in the queue. Sending the shaper again restarts the timer.
 
 use std::collections::BTreeMap;
 
@@ -48,10 +48,10 @@ enum Cause {
 impl Cause {
     fn describe(self) -> &'static str {
         match self {
-            Self::Carrier => "its carrier went, or it was set down",
-            Self::Child => "a queue below its shaper was changed",
+            Self::Carrier => "its carrier was lost, or it was set down",
+            Self::Child => "a queueing discipline below its shaper was changed",
             Self::Gone => "its shaper was removed",
-            Self::Already => "its timer had been stopped before it was watched",
+            Self::Already => "its timer had stopped before the watch began",
         }
     }
 }
@@ -63,9 +63,9 @@ pub struct Repaired {
     pub port: String,
     /// Why they stood still.
     pub cause: &'static str,
-    /// For how long, in ns, from the event until the shaper was there again.
+    /// How long they stood still, in ns: from the event until the shaper was sent again.
     pub stood_still_ns: u64,
-    /// Frames that waited in it when it was sent again.
+    /// Frames that waited in the shaper when it was sent again.
     pub waiting_frames: u32,
     /// Frames that the shaper dropped in that time.
     pub dropped: u32,
@@ -74,14 +74,15 @@ pub struct Repaired {
 }
 
 impl Watch {
-    /// Begins to watch the ports of `settings` that have shapers. The first call of [`Self::look`] repairs gates that stand
-    /// still already.
+    /// Begins to watch the ports of `settings` that have shapers. The first call of [`Self::look`] repairs gates that
+    /// stand still already.
     ///
     /// # Errors
     /// A message for the user, if the kernel does not report events.
     pub fn begin(settings: &Settings) -> Result<Self, String> {
-        let monitor = Monitor::open().map_err(|error| format!("the kernel reports no events: {error}"))?;
-        let socket = RouteSocket::open().map_err(|error| format!("no socket to the kernel: {error}"))?;
+        let monitor =
+            Monitor::open().map_err(|error| format!("cannot receive the kernel's events: {error}"))?;
+        let socket = RouteSocket::open().map_err(|error| format!("cannot open a netlink socket: {error}"))?;
         let mut ports = BTreeMap::new();
         for port in &settings.ports {
             let Some(shaper) = &port.taprio else { continue };
@@ -99,13 +100,14 @@ impl Watch {
             ports.insert(link.index, watched);
         }
         let mut watch = Self { monitor, socket, ports, remark: None };
-        watch.remark = watch.find_stopped().err().map(|error| {
-            format!("{error}: gates that stand still already are not detected; only new stops are")
-        });
+        watch.remark = watch
+            .find_stopped()
+            .err()
+            .map(|error| format!("{error}: gates that stand still already are not detected"));
         Ok(watch)
     }
 
-    /// What could not be examined.
+    /// A remark for the user, if gates that stood still before the watch cannot be detected.
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }
@@ -135,9 +137,9 @@ impl Watch {
     pub fn look(&mut self) -> Result<Vec<Repaired>, String> {
         match self.monitor.news() {
             Ok(news) => news.iter().for_each(|message| self.receive(message)),
-            // Events were lost, so any of them may have happened.
+            // Events were lost, so any port may be affected.
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => self.suspect_everything(),
-            Err(error) => return Err(format!("the kernel reports no more events: {error}")),
+            Err(error) => return Err(format!("the kernel's events cannot be read any more: {error}")),
         }
         let socket = &self.socket;
         Ok(self.ports.values_mut().filter_map(|port| repair(port, socket)).collect())
@@ -157,7 +159,8 @@ impl Watch {
         let Some(port) = qdiscs::device_of(message).and_then(|index| self.ports.get_mut(&index)) else {
             return;
         };
-        // The port is 0 in events that the kernel itself caused, and in this socket before it has sent anything.
+        // The netlink port is 0 in events that the kernel itself caused, and in this socket before it has sent
+        // anything.
         if message.port != 0 && self.socket.port().is_ok_and(|own| own == message.port) {
             return;
         }
@@ -188,7 +191,7 @@ fn is_deletion(message: &Message) -> bool {
     message.kind == DELETION
 }
 
-/// Whether the shaper is missing from the beginning.
+/// [`Cause::Gone`] if `name` does not have tardy's shaper.
 fn missing_shaper(name: &str) -> Option<Cause> {
     let ours = |(kind, handle): &(String, u32)| kind == "taprio" && handle >> 16 == u32::from(HANDLE);
     let there = qdiscs::classes_of(name).is_ok_and(|classes| classes.iter().any(ours));

@@ -1,8 +1,8 @@
 //! A 64-bit number that one thread writes and others read, across processes.
 //!
-//! On targets with 64-bit atomics a cell is one, accessed relaxed: a plain load or store. ARMv5 has none, and there a
-//! cell is two 32-bit halves; the sequence count of the cell's block lets readers see whole numbers (`shared_map.rs`;
-//! ADR 0001).
+//! On targets with 64-bit atomics a cell is such an atomic with relaxed access: a plain load or store. ARMv5 has none:
+//! there a cell is two 32-bit halves, and readers detect torn numbers by the sequence count of the cell's block
+//! (`shared_map.rs`; ADR 0001).
 
 #[cfg(not(target_has_atomic = "64"))]
 use std::sync::atomic::AtomicU32;
@@ -37,8 +37,8 @@ impl Cell64 {
 
 #[cfg(not(target_has_atomic = "64"))]
 impl Cell64 {
-    /// The number. While it is being written, its halves can belong to two times; the block's sequence count shows
-    /// it.
+    /// The number. While it is being written, its halves can belong to different values; the block's sequence count
+    /// shows this.
     #[inline(always)]
     pub fn get(&self) -> u64 {
         u64::from(self.halves[1].load(Relaxed)) << 32 | u64::from(self.halves[0].load(Relaxed))

@@ -1,14 +1,15 @@
 //! Child processes that leave nothing behind: started clean, tied to their parent, and ended with all their
 //! descendants.
 //!
-//! Three mechanisms, because each has a gap. PR_SET_PDEATHSIG reaches a child whose parent dies, but not
+//! There are three mechanisms, because each has a gap. PR_SET_PDEATHSIG reaches a child whose parent dies, but not
 //! grandchildren, and executing a file with capabilities clears it. A subreaper (prctl(2), Linux 3.4) inherits
 //! daemons after their double fork, but only while it lives. Killing by /proc reaches every process, but needs a
 //! process that does it. So a chain of two subreapers manages every load, and each of them survives a SIGKILL of the
 //! other.
 //!
-//! The roads not taken: control groups, which tardy may not be allowed to create; PID namespaces, which need
-//! privileges and show a load another /proc than the machine's; process groups, which setsid(2) leaves.
+//! Alternatives not taken: control groups, which tardy may not be allowed to create; PID namespaces, which need
+//! privileges and show a load another /proc than the machine's; process groups, which a process can leave with
+//! setsid(2).
 
 mod ending;
 mod fork;
@@ -69,7 +70,7 @@ pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
 
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
 ///
-/// The kernel takes the end of the thread that forked for the end of the parent. If that can happen, `signal` is
+/// The kernel treats the end of the thread that forked as the end of the parent. If that can happen, `signal` is
 /// [`signal::LOOK`], and its receiver checks [`is_orphan`].
 ///
 /// # Errors
@@ -106,7 +107,7 @@ pub fn own_session() -> io::Result<()> {
 }
 
 /// Makes this process the parent of all its descendants' orphans (prctl(2), PR_SET_CHILD_SUBREAPER). Returns whether
-/// the kernel supports it; before Linux 3.4 it does not, and a daemon escapes.
+/// the kernel supports it; before Linux 3.4 it does not, and daemons are not adopted.
 pub fn adopt_orphans() -> bool {
     // SAFETY: prctl with PR_SET_CHILD_SUBREAPER takes one integer.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) == 0 }
@@ -127,7 +128,7 @@ pub fn send_to_group(leader: u32, signal: i32) -> io::Result<()> {
 pub fn send(pid: u32, signal: i32) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1);
     let Some(pid) = pid else { return Err(io::Error::from_raw_os_error(libc::EINVAL)) };
-    // SAFETY: kill takes integers only; the number is positive, so no group is meant.
+    // SAFETY: kill takes integers only; the number is positive, so it does not refer to a group.
     if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn a_child_without_its_parent_gets_an_error() {
         assert!(tie_to_parent(u32::MAX, signal::KILL).is_err());
-        // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer; 0 takes the setting back.
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer; 0 clears the setting.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0 as libc::c_ulong) };
     }
 

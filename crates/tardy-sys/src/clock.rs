@@ -55,7 +55,7 @@ impl Clock {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is a valid timespec to write to.
         let status = unsafe { libc::clock_gettime(self.id(), &raw mut time) };
-        assert_eq!(status, 0, "the kernel does not know the clock {self:?}");
+        assert_eq!(status, 0, "the kernel does not support the clock {self:?}");
         time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64
     }
 
@@ -75,8 +75,8 @@ impl Clock {
 pub struct ClockReader {
     read: ClockGettime,
     id: libc::clockid_t,
-    /// The last reading. The clock was readable when this reader was created, so it always is, and nothing is
-    /// checked.
+    /// The last reading. The clock was readable when this reader was created, so later readings are not checked for
+    /// errors.
     time: libc::timespec,
 }
 

@@ -1,11 +1,11 @@
-//! Counters that load processes raise and the supervisor reads, in memory that both map.
+//! Counters that load processes increment and the supervisor reads, in memory that both map.
 //!
 //! The memory is a memfd: it has no name that could be left behind, and an executed load inherits it as a descriptor.
-//! Each counter has its own cache line, because forty tasks on all CPUs raise theirs at a rate of a million per
-//! second, and a shared line would turn counting into a load.
+//! Each counter has its own cache line, because forty tasks on all CPUs increment theirs a million times per second,
+//! and counting in a shared line would itself be a load.
 //!
-//! The roads not taken: the probe's map (`shared_map.rs`), whose blocks survive all processes, although a killed
-//! load's last count is of no use later; and a pipe of counts, which would wake the reader.
+//! Alternatives not taken: the probe's map (`shared_map.rs`), whose blocks survive all processes, which the counts of a
+//! killed load need not; and a pipe of counts, which would wake the reader.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use latch::Latch as Number;
 /// The most counters of a map: far more than any set of loads needs, and small enough to map anywhere.
 const COUNT_MAX: usize = 65_536;
 
-/// A number that one process raises and others read. The all-zero bit pattern is a valid counter that holds 0.
+/// A number that one process increments and others read. The all-zero bit pattern is a valid counter that holds 0.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Counter {
@@ -60,7 +60,8 @@ impl Counters {
         let bytes = bytes_of(count)?;
         let file = anonymous_file()?;
         file.set_len(bytes as u64)?;
-        // No process can then shorten it under a reader, which would raise SIGBUS; kernels before 3.17 have no seals.
+        // The seals prevent other processes from shortening the file, which would raise SIGBUS in readers; kernels
+        // before 3.17 have none.
         // SAFETY: fcntl with F_ADD_SEALS takes integers only.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) };
         Self::map(file, count)
@@ -105,7 +106,7 @@ impl Counters {
     /// The counters.
     pub fn all(&self) -> &[Counter] {
         // SAFETY: the mapping holds `count` counters, is aligned to a page, and lives as long as `self`; every bit
-        // pattern is a valid counter, and counters are atomics, so that other processes may write meanwhile.
+        // pattern is a valid counter, and counters are atomics, so that other processes may write at the same time.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
@@ -182,7 +183,7 @@ mod latch {
 
         pub(super) fn set(&self, value: u64) {
             let next = self.sequence.load(Relaxed).wrapping_add(1);
-            // The copy that the last store made readers leave may be written only after that store.
+            // The last store directed readers away from this copy, which may be written only after that store.
             fence(Release);
             let [low, high] = &self.copies[(next & 1) as usize];
             low.store(value as u32, Relaxed);
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_map_of_counters_is_refused() {
+    fn an_unsuitable_descriptor_is_refused() {
         let counters = Counters::create(1).unwrap();
         assert!(Counters::inherited(counters.as_raw_fd(), 2).is_err(), "too few");
         assert!(Counters::inherited(9999, 1).is_err(), "not open");

@@ -1,7 +1,7 @@
 //! The processor's counter, for a loop that reads the time as often as possible.
 //!
-//! A program may use it only if the kernel does: if it is the clock source of CLOCK_MONOTONIC, it runs at a constant
-//! rate, in idle states too. Otherwise the loop reads CLOCK_MONOTONIC.
+//! The loop reads it only if it is the kernel's clock source: it then runs at a constant rate, also in idle states.
+//! Otherwise the loop reads CLOCK_MONOTONIC.
 
 use crate::clock::{Clock, ClockReader};
 use crate::kernel_files::KernelFiles;
@@ -38,7 +38,7 @@ pub trait Ticks {
     fn now(&mut self) -> u64;
 }
 
-/// The time-stamp counter. On other processors than x86 it stands still; [`Kind::of_this_machine`] does not return it
+/// The time-stamp counter. On other processors than x86 it is always 0; [`Kind::of_this_machine`] does not return it
 /// there.
 #[derive(Clone, Copy, Debug)]
 pub struct Tsc;
@@ -58,7 +58,7 @@ impl Ticks for Tsc {
     }
 }
 
-/// The virtual counter of Arm's generic timer. On other processors it stands still, like [`Tsc`].
+/// The virtual counter of Arm's generic timer. On other processors it is always 0, like [`Tsc`].
 #[derive(Clone, Copy, Debug)]
 pub struct Cntvct;
 

@@ -1,13 +1,13 @@
 //! The emulator's output channel in a guest: bytes to a file on the host, and the end of the machine with a status.
 //!
-//! Both are synchronous: the emulated CPU stands still until the bytes are written, so the host's timing does not
-//! reach the guest. On x86 they are QEMU's isa-debugcon and isa-debug-exit, reached from user space with ioperm(2)
-//! and string output; on arm64 semihosting, a trap instruction with a request in two registers (Arm's "Semihosting
-//! for AArch32 and AArch64"). The roads not taken: virtio-serial, whose interrupts depend on the host's timing, and
-//! the console, which the kernel writes to as well.
+//! Both are synchronous: the emulated CPU does not run until the bytes are written, so the host's timing does not
+//! affect the guest. On x86 they are QEMU's isa-debugcon and isa-debug-exit, reached from user space with ioperm(2) and
+//! string output; on arm64 semihosting, a trap instruction with a request in two registers (Arm's "Semihosting for
+//! AArch32 and AArch64"). Alternatives not taken: virtio-serial, whose interrupts depend on the host's timing, and the
+//! console, which the kernel writes to as well.
 //!
-//! Outside the lab the instructions have another or no meaning. [`EmulatorPort::open`] therefore succeeds only in the
-//! first process of a guest.
+//! Outside the lab these instructions have a different effect or none. [`EmulatorPort::open`] therefore succeeds only
+//! in the first process of a guest.
 
 use std::io;
 
@@ -106,8 +106,8 @@ mod way_out {
 
     fn call(operation: u64, block: &[u64; 3]) -> u64 {
         let mut result = operation;
-        // SAFETY: HLT 0xF000 is semihosting's trap. The emulator reads the block, which lives on the stack and so is
-        // mapped, and what it points to.
+        // SAFETY: HLT 0xF000 is semihosting's trap. The emulator reads the block, which is on the stack and therefore
+        // mapped, and the memory that it points to.
         unsafe {
             asm!("hlt #0xf000", inout("x0") result, in("x1") block.as_ptr(), options(nostack));
         }

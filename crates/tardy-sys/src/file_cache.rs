@@ -1,4 +1,4 @@
-//! Whether a file is on a disk, and dropping its pages from the page cache.
+//! Checks whether a file is on a disk, and drops its pages from the page cache.
 
 use std::fs::File;
 use std::io;

@@ -30,8 +30,8 @@ pub struct EdgeEvent {
     id: u32,
     offset: u32,
     seqno: u32,
-    /// The number of the line's edge since it was requested, from 1; it wraps. Missing numbers were lost by the
-    /// kernel's queue.
+    /// The number of the line's edge since it was requested, from 1; it wraps. Edges with missing numbers were lost by
+    /// the kernel's queue.
     pub line_seqno: u32,
     padding: [u32; 6],
 }
@@ -78,7 +78,7 @@ impl<'a> OneLine<'a> {
     /// The kernel's.
     pub fn never_wait(self) -> io::Result<()> {
         let fd = self.0.as_raw_fd();
-        // SAFETY: both calls take and give numbers.
+        // SAFETY: both calls take and return integers only.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFL);
             if flags < 0 || libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) < 0 {
@@ -126,15 +126,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structures_are_as_long_as_the_kernels() {
+    fn structures_have_the_kernels_size() {
         assert_eq!(size_of::<EdgeEvent>(), 48);
         assert_eq!(size_of::<LineValues>(), 16);
         assert_eq!(GET_VALUES >> 16 & 0x3fff, 16, "the number of the request holds the length");
     }
 
-    /// A pipe in place of the chip: what is read, and how much of it, is the same.
+    /// Reads events from a pipe in place of the chip.
     #[test]
-    fn events_are_read_as_they_lie_in_memory() {
+    fn events_are_read_in_the_kernels_layout() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut bytes = Vec::new();
         for number in 1..=3u64 {

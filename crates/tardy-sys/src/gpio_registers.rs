@@ -62,14 +62,15 @@ impl MappedLine {
     #[inline(always)]
     pub fn set(&self, high: bool) {
         let register = if high { self.registers.set } else { self.registers.clear };
-        // SAFETY: both registers are aligned and within the page (checked in `open`), which is mapped as long as this lives.
+        // SAFETY: both registers are aligned and within the page (checked in `open`), which is mapped as long as this
+        // lives.
         unsafe { self.page.as_ptr().byte_add(register).write_volatile(self.registers.mask) };
     }
 }
 
 impl Drop for MappedLine {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made in `open`, and nothing refers to it any more.
+        // SAFETY: the mapping was made in `open`, and no reference to it is left.
         unsafe { libc::munmap(self.page.as_ptr().cast(), LENGTH) };
     }
 }

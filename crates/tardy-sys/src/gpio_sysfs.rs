@@ -23,7 +23,7 @@ impl ValueFile {
     /// Sets the line high or low.
     ///
     /// # Errors
-    /// The kernel's; it refuses for an input.
+    /// The kernel's, for example if the line is an input.
     #[inline(always)]
     pub fn set(&self, high: bool) -> io::Result<()> {
         self.0.write_at(if high { b"1" } else { b"0" }, 0).map(drop)
@@ -73,6 +73,6 @@ mod tests {
         value.set(true).unwrap();
         assert!(value.is_high().unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n");
-        assert!(ValueFile::open(&path, false).unwrap().set(true).is_err(), "it was opened to be read");
+        assert!(ValueFile::open(&path, false).unwrap().set(true).is_err(), "it was opened only for reading");
     }
 }

@@ -1,9 +1,9 @@
 //! Reads files of the kernel and the distribution: /proc, /sys, /etc, /boot, /lib/modules.
 //!
-//! They are read under a root, `/` or a directory that replaces it, so that code which depends on them can be tested
-//! without such a machine. An absent file is an error, never a zero.
+//! They are read under a root, `/` or a directory that replaces it, so that code which depends on them can be tested on
+//! other machines. An absent file is an error, never a zero.
 //!
-//! The road not taken: the `procfs` crate, which supports only another root of /proc, allocates for every field, and
+//! Alternative not taken: the `procfs` crate, which supports only another root of /proc, allocates for every field, and
 //! fails for the whole file if an old kernel lacks a field.
 
 use std::cmp::Ordering;
@@ -145,13 +145,31 @@ pub struct PolledFile {
 
 impl PolledFile {
     /// The current content of the file, in a buffer that can be reused for other files and times.
+    ///
+    /// # Errors
+    /// If the kernel refuses to read it.
     pub fn read<'buffer>(&self, buffer: &'buffer mut Vec<u8>) -> Result<&'buffer [u8], KernelFileError> {
+        self.read_in_pieces(buffer, SIZE_LIMIT, |call| call())
+    }
+
+    /// The same by system calls that read `piece` bytes at most. `around` runs each call.
+    ///
+    /// # Errors
+    /// If the kernel refuses to read it.
+    pub fn read_in_pieces<'buffer>(
+        &self,
+        buffer: &'buffer mut Vec<u8>,
+        piece: usize,
+        mut around: impl FnMut(&mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
+    ) -> Result<&'buffer [u8], KernelFileError> {
         if buffer.len() < FIRST_ROOM {
             buffer.resize(FIRST_ROOM, 0);
         }
-        let mut length = 0;
+        let mut length = 0usize;
         loop {
-            match self.file.read_at(&mut buffer[length..], length as u64) {
+            let end = buffer.len().min(length.saturating_add(piece));
+            let into = &mut buffer[length..end];
+            match around(&mut || self.file.read_at(into, length as u64)) {
                 Ok(0) => return Ok(&buffer[..length]),
                 Ok(count) => length += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -176,7 +194,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Compares text by text and number by number.
+/// Compares names piece by piece, texts as texts and numbers as numbers.
 fn numerically(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(pieces(b)).then_with(|| a.cmp(b))
 }

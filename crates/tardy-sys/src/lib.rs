@@ -1,7 +1,7 @@
 //! tardy's interface to the kernel.
 //!
-//! The only crate with `unsafe`, libc and raw kernel files; all that it exports is safe to call. It has no knowledge
-//! of runs, series or histograms.
+//! This is the only crate with `unsafe`, libc and raw kernel files; everything that it exports is safe to call. It has
+//! no knowledge of runs, series or histograms.
 
 pub mod cell64;
 pub mod child;

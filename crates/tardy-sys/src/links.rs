@@ -43,7 +43,7 @@ pub struct BridgeOptions {
 }
 
 /// Creates a veth pair: `name` here and `peer_name` in the namespace `peer`, or here too. Both are down. Each has
-/// `queues` transmit and receive queues; by default one for each CPU, of which one is used.
+/// `queues` transmit and receive queues; by default one for each CPU, of which only one is used.
 ///
 /// # Errors
 /// EOPNOTSUPP if the veth module is not loaded, EEXIST if a name is in use, EPERM without CAP_NET_ADMIN.
@@ -110,7 +110,7 @@ pub fn set_vlan_filtering(name: &str, on: bool) -> Result<(), NetlinkError> {
     RouteSocket::open()?.ask(&request)
 }
 
-/// Makes iptables see the frames of a bridge, or not (needs the br_netfilter module).
+/// Enables or disables iptables for the frames of a bridge (needs the br_netfilter module).
 ///
 /// # Errors
 /// EOPNOTSUPP without br_netfilter.

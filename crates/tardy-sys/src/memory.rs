@@ -1,4 +1,4 @@
-//! Keeps page faults out of a measurement.
+//! Prevents page faults during a measurement.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Netlink: changes the kernel's network settings (netlink(7)).
 //!
-//! A request is built as bytes, sent, and answered by one acknowledgement, which contains the kernel's message if
-//! there is one (NETLINK_EXT_ACK). ADR 0012 names the crates that were tried.
+//! A request is built as bytes, sent, and answered by one acknowledgement, which contains the kernel's message if there
+//! is one (NETLINK_EXT_ACK). ADR 0012 lists the crates that were tried.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ const HEADER_BYTES: usize = 16;
 /// The longest attribute, including its header: its length is a 16-bit number.
 pub const ATTRIBUTE_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Why the kernel refused, with its own message if it has one.
+/// The kernel's refusal of a request, with its message if there is one.
 #[derive(Debug)]
 pub struct NetlinkError {
     /// The error.
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_cover_what_is_nested_and_every_part_is_aligned() {
+    fn lengths_include_nested_attributes_and_every_part_is_aligned() {
         let mut request = Request::new(16, 0, &[7; 16]);
         request.nest(18, |request| {
             request.text(1, "veth");
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_kernels_message_is_in_the_error() {
         let socket = RouteSocket::open().unwrap();
-        // A link that does not exist: every user may ask for it, and nobody gets it.
+        // The link does not exist, so the request fails for every user.
         let request = Request::new(libc::RTM_SETLINK, 0, &[0; 16]);
         let error = socket.ask(&request).unwrap_err();
         assert!(error.source.raw_os_error().is_some_and(|number| number > 0), "{error}");

@@ -28,7 +28,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates one that contains only a loopback device that is down. It is deleted when its last user is gone.
+    /// Creates a namespace that contains only a loopback device that is down. It is deleted when its last user is gone.
     ///
     /// # Errors
     /// EPERM without CAP_SYS_ADMIN; EINVAL if the kernel has no network namespaces (CONFIG_NET_NS).
@@ -165,7 +165,7 @@ mod tests {
             socket.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
             let mut bytes = [0; 5];
             while socket.recv(&mut bytes).is_err() {
-                // Until the other side listens.
+                // Repeats until the other side listens.
                 socket.send_to(b"tardy", "10.83.0.2:7000").unwrap();
             }
             assert_eq!(&bytes, b"tardy");

@@ -41,7 +41,7 @@ pub struct Received {
 }
 
 impl PacketSocket {
-    /// A socket that only sends, by the device `name` of the calling thread's namespace.
+    /// A socket that only sends, through the device `name` of the calling thread's namespace.
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, ENODEV if there is no such device.
@@ -70,7 +70,7 @@ impl PacketSocket {
 
     fn open(name: &str, protocol: u16) -> io::Result<Self> {
         let index = links::index_of(name)?;
-        // No protocol at first: between here and bind(2) frames of every device would arrive. SAFETY: socket(2) takes
+        // No protocol at first, because frames of every device would arrive before bind(2). SAFETY: socket(2) takes
         // integers only.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
@@ -108,7 +108,7 @@ impl PacketSocket {
         self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
     }
 
-    /// Enables transmit times on `clock`, which are then given with each frame (SO_TXTIME, tc-etf(8)).
+    /// Enables transmit times on `clock`; [`Self::send_at`] then sets one for each frame (SO_TXTIME, tc-etf(8)).
     ///
     /// # Errors
     /// EPERM without CAP_NET_ADMIN, EINVAL for a clock that the kernel does not support.
@@ -211,7 +211,7 @@ mod tests {
         frame.extend_from_slice(&[2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 5, 0x88, 0xb5]);
         frame.resize(200, 0x5a);
         let (before, mut buffer) = (Clock::Realtime.now_ns(), [0; 300]);
-        // The kernel may start to timestamp a little after it was enabled.
+        // The kernel may begin to timestamp a short time after it was enabled.
         let received = loop {
             sender.send(&frame).unwrap();
             signals::wait_readable(&[receiver.as_fd().as_raw_fd()], 1_000_000_000).unwrap();

@@ -1,9 +1,9 @@
-//! The log of tardy's GPIO chip for the lab (`kernel/pins/tardy_pins.c`): what an oscilloscope would show.
+//! The log of tardy's GPIO chip for the lab (`kernel/pins/tardy_pins.c`): the edges as an oscilloscope would show them.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Its device.
+/// The log's device.
 const PATH: &str = "/dev/tardy_pins";
 /// Bytes of a record.
 const RECORD_BYTES: usize = 32;
@@ -16,11 +16,11 @@ pub const CHIP_LABEL: &str = "tardy-pins";
 /// One rise of line 0. Times are on CLOCK_MONOTONIC, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rise {
-    /// Its number, from 0 when the log was opened; missing numbers were lost.
+    /// Its number, from 0 when the log was opened; rises with missing numbers were lost.
     pub number: u64,
     /// When the timer was programmed to raise the line.
     pub due_ns: u64,
-    /// When the timer's function raised it.
+    /// When the timer's function raised the line.
     pub raised_ns: u64,
     /// When line 1 was raised next; `None` if line 0 was raised again before.
     pub answered_ns: Option<u64>,
@@ -31,7 +31,7 @@ pub struct Rise {
 pub struct PinsLog(File);
 
 impl PinsLog {
-    /// Opens it.
+    /// Opens the log.
     ///
     /// # Errors
     /// If the module is not loaded, or without permission.

@@ -1,7 +1,7 @@
 //! The processes of this machine, read from /proc.
 //!
-//! A process may end between two readings, so each function returns `None` for a process that is not there. Files are
-//! those of `/proc/PID`, which every kernel has; `/proc/PID/task/TID/children` would need CONFIG_PROC_CHILDREN.
+//! A process may end between two readings, so each function returns `None` for a process that is not there. The files
+//! are in `/proc/PID`, which every kernel has; `/proc/PID/task/TID/children` would need CONFIG_PROC_CHILDREN.
 
 use std::io;
 
@@ -62,8 +62,8 @@ pub fn command_of(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
-/// The environment that the process `pid` was started with, `NAME=VALUE` each ended by a NUL; `None` if there is no such
-/// process or this user may not read it.
+/// The environment that the process `pid` was started with, `NAME=VALUE` each ended by a NUL; `None` if there is no
+/// such process or this user may not read it.
 pub fn environment_of(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/environ")).ok()
 }

@@ -38,7 +38,7 @@ pub struct Qdisc {
 /// A queueing discipline that sends each frame at its transmit time (tc-etf(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Etf {
-    /// How long before its time a frame is passed to the driver, in ns.
+    /// How long before its transmit time a frame is passed to the driver, in ns.
     pub delta_ns: i32,
     /// The clock of the transmit times, by its number in clock_gettime(2).
     pub clock_id: i32,
@@ -133,7 +133,7 @@ pub struct TokenBucket {
     pub burst_bytes: u32,
     /// The size of the queue, in bytes.
     pub limit_bytes: u32,
-    /// Bytes that each frame costs in addition to its own.
+    /// Bytes that are counted for each frame in addition to its length.
     pub overhead_bytes: u16,
 }
 

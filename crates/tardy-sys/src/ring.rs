@@ -1,7 +1,7 @@
 //! A ring in the shared map: one thread writes slots, another reads them, in two processes, and neither ever waits.
 //!
-//! Head and tail are running 32-bit counts of slots that wrap, so the whole ring can be used and `head == tail`
-//! always means empty. Every target has 32-bit atomics, ARMv5 included; a slot's cells need none, since the head is
+//! Head and tail are running 32-bit counts of slots that wrap, so the whole ring can be used and `head == tail` always
+//! means empty. Every target has 32-bit atomics, ARMv5 included; a slot's cells need no atomics, since the head is
 //! published after they are written and the tail after they are read. Head and tail each have a cache line, and the
 //! writer reads the tail only when the ring seems full: a wake-up touches only its slot and the head.
 
@@ -20,7 +20,7 @@ pub type Slot = [u64; SLOT_CELLS];
 pub struct Ring<'a> {
     pub(crate) head: &'a AtomicU32,
     pub(crate) tail: &'a AtomicU32,
-    /// A power of two of them.
+    /// The slots; their number is a power of two.
     pub(crate) slots: &'a [[Cell64; SLOT_CELLS]],
 }
 
@@ -96,7 +96,7 @@ pub struct RingReader<'a> {
 }
 
 impl RingReader<'_> {
-    /// How many slots can be read now.
+    /// The number of slots that can be read now.
     pub fn waiting(&self) -> usize {
         let filled = self.ring.head.load(Ordering::Acquire).wrapping_sub(self.tail) as usize;
         // More than all slots only if another program wrote into the file.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_read_in_order_where_the_counts_wrap() {
+    fn slots_are_read_in_order_when_the_counts_wrap() {
         with_ring(4, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             for value in 0..20 {

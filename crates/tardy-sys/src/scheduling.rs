@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn anyone_may_be_sched_other() {
+    fn every_user_may_set_sched_other() {
         set(Scheduling::Other).unwrap();
         set_of(thread_id(), Scheduling::Other).unwrap();
         assert_eq!(set_of(i32::MAX as u32, Scheduling::Other).unwrap_err().raw_os_error(), Some(libc::ESRCH));

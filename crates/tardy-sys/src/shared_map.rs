@@ -2,16 +2,16 @@
 //!
 //! The file is a page of header and then a block for each measuring thread. A block has one writer and a sequence
 //! count, which is odd while the writer changes the block: a reader copies the block and keeps the copy if the count
-//! was even and did not change. The writer never waits. After the count comes a request, by which a reader asks the
-//! writer to end. The map does not define the meaning of its cells; the measuring crate does. After the blocks there
-//! can be a ring for each (`ring.rs`), for samples that are to be kept individually.
+//! was even and did not change. The writer never waits. The count is followed by a request word, by which a reader asks
+//! the writer to end. The map does not define the meaning of its cells; the measuring crate does. The blocks may be
+//! followed by a ring for each (`ring.rs`), for samples that are kept individually.
 //!
 //! Count, request and the first cells share a cache line: after a sleep the caches hold another task's data, and each
 //! line that a wake-up touches costs more than all its arithmetic.
 //!
-//! The road not taken: counting from a pipe or ring of samples. It can fill up, must be drained, and loses its
-//! contents when the reader dies; counters in a file survive `kill -9` of both. Rings are therefore an addition to
-//! the counters.
+//! Alternative not taken: counting from a pipe or ring of samples, which can fill up, must be drained, and loses its
+//! contents when the reader dies; counters in a file survive `kill -9` of both. Rings are therefore an addition to the
+//! counters.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -40,7 +40,7 @@ const FIXED_CELLS: usize = 5;
 pub const HEADER_CELLS: usize = 16;
 /// The largest map that is opened, in bytes.
 const SIZE_MAX: u64 = 4 << 30;
-/// How often a reader tries to copy a block between two writes before it gives up.
+/// The number of times that a reader tries to copy a block between two writes before it gives up.
 const READ_ATTEMPTS: usize = 10_000;
 
 /// A problem with a map.
@@ -171,8 +171,8 @@ impl SharedMap {
         if start == libc::MAP_FAILED {
             return Err(fail("cannot be mapped", io::Error::last_os_error()));
         }
-        // A shared lock marks the map as in use, and the kernel releases it however the process ends. SAFETY: flock
-        // takes integers only.
+        // A shared lock marks the map as in use, and the kernel releases the lock in whatever way the process ends.
+        // SAFETY: flock takes integers only.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH) } != 0 {
             return Err(fail("cannot be locked", io::Error::last_os_error()));
         }
@@ -296,7 +296,7 @@ impl Shape {
         (BLOCK_HEAD_BYTES + self.cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
     }
 
-    /// A block's ring.
+    /// The size of a block's ring, in bytes.
     fn ring_bytes(self) -> usize {
         if self.ring_slots == 0 {
             return 0;
@@ -363,8 +363,8 @@ impl<'a, C: ?Sized> Block<'a, C> {
         self.memory.request.load(Ordering::Relaxed) != 0
     }
 
-    /// Until the result is dropped cells may be changed, and readers see all changes or none. Only the block's one
-    /// writer may call it.
+    /// Begins a write, which lasts until the result is dropped. Readers see all of its changes or none. Only the
+    /// block's one writer may call it.
     #[inline(always)]
     pub fn writing(&self) -> Writing<'a> {
         let writing = Writing { sequence: &self.memory.sequence };
@@ -405,12 +405,12 @@ impl<'a> Block<'a> {
     pub fn with_cells<const N: usize>(self) -> Block<'a, [Cell64; N]> {
         assert!(self.memory.cells.len() >= N, "{} cells, not {N}", self.memory.cells.len());
         let memory = std::ptr::from_ref(self.memory).cast::<BlockMemory<[Cell64; N]>>();
-        // SAFETY: the same memory, laid out the same way, and as many cells are there.
+        // SAFETY: the same memory with the same layout, and it has at least `N` cells.
         Block { memory: unsafe { &*memory } }
     }
 
     /// Copies all cells to `copy` as of one moment. Returns whether that succeeded: if the writer was changing the
-    /// block at every attempt, or died while it did, the copy may be of a moment within a write.
+    /// block at every attempt, or died during a write, the copy may contain part of a write.
     pub fn read(&self, copy: &mut Vec<u64>) -> bool {
         for _ in 0..READ_ATTEMPTS {
             let before = self.memory.sequence.load(Ordering::Acquire);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_process_writes_another_reads() {
+    fn one_process_reads_what_another_writes() {
         let directory = tempfile::tempdir().unwrap();
         let writer = SharedMap::create(&path(&directory), 3, 10).unwrap();
         let reader = SharedMap::open(&path(&directory)).unwrap();
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_never_of_two_moments() {
+    fn a_copy_is_never_torn() {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&path(&directory), 1, 100).unwrap();
         let stop = AtomicBool::new(false);
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_died_within_a_write_is_noticed() {
+    fn a_writer_that_died_during_a_write_is_detected() {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&path(&directory), 1, 4).unwrap();
         map.block(0).memory.sequence.store(5, Ordering::Relaxed);
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_map_is_refused() {
+    fn files_that_are_not_maps_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let file = path(&directory);
         std::fs::write(&file, b"short").unwrap();

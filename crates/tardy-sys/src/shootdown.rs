@@ -1,5 +1,5 @@
-//! Makes one CPU interrupt the others that run the same process, as a change of the page tables and a process-wide
-//! memory barrier do.
+//! Makes one CPU interrupt the others that run the same process, by a change of the page tables or a process-wide
+//! memory barrier.
 
 use std::io;
 use std::ptr::NonNull;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_works_where_the_kernel_registers_it() {
+    fn a_barrier_works_if_the_kernel_registers_it() {
         assert_eq!(register_barrier(), barrier().is_ok());
     }
 }

@@ -1,17 +1,17 @@
-//! Signals as a load: run through a handler, and exchanged between two processes.
+//! Signals as a load: handled by a handler, and exchanged between two processes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::signals::{block, signal_set};
 
-/// How many signals this process's handler has run for.
+/// The number of signals that this process's handler has handled.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
-/// The signal that partners exchange; blocked, and waited for.
+/// The signal that partners exchange. It is blocked and waited for.
 const TURN: i32 = libc::SIGUSR2;
 
-/// What ended a wait for a partner.
+/// The event that ended a wait for a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// The partner's signal arrived.
@@ -48,7 +48,7 @@ impl Exchange {
         }
     }
 
-    /// Sends this thread a signal and runs its handler: raise(3) returns after it.
+    /// Sends this thread a signal; raise(3) returns after the handler has run.
     ///
     /// # Errors
     /// If the signal cannot be queued (EAGAIN, RLIMIT_SIGPENDING), or was not handled.
@@ -64,7 +64,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Signals `partner` that it is its turn.
+    /// Signals `partner` to continue.
     ///
     /// # Errors
     /// kill(2)'s: ESRCH if it is gone.
@@ -79,7 +79,7 @@ impl Exchange {
     pub fn wait(&self) -> io::Result<Turn> {
         let set = signal_set(&[TURN, libc::SIGCHLD]);
         loop {
-            // SAFETY: `set` is a valid set; where the signal came from is not asked.
+            // SAFETY: `set` is a valid set; the origin of the signal is not requested.
             match unsafe { libc::sigwaitinfo(&raw const set, std::ptr::null_mut()) } {
                 TURN => return Ok(Turn::Mine),
                 libc::SIGCHLD => return Ok(Turn::ChildEnded),
@@ -109,7 +109,7 @@ mod tests {
         std::thread::spawn(|| {
             let exchange = Exchange::prepare().unwrap();
             exchange.handle_one().unwrap();
-            assert!(exchange.give_turn(0).is_err(), "nobody's group");
+            assert!(exchange.give_turn(0).is_err(), "pid 0 is not a process");
         })
         .join()
         .unwrap();

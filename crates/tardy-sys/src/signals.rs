@@ -65,7 +65,7 @@ pub(crate) fn signal_set(signals: &[i32]) -> libc::sigset_t {
 }
 
 pub(crate) fn block(set: &libc::sigset_t) -> io::Result<()> {
-    // SAFETY: `set` is a valid signal set; the old one is not asked for.
+    // SAFETY: `set` is a valid signal set; the old mask is not requested.
     match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set, std::ptr::null_mut()) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),

@@ -33,7 +33,7 @@ pub struct Taprio {
     pub clock_id: Option<i32>,
     /// 0: software; 1: transmit times (txtime-assist); 2: full offload.
     pub flags: u32,
-    /// With transmit times: how long before its time a frame is passed on, in ns.
+    /// In txtime-assist mode: how long before its transmit time a frame is passed on, in ns.
     pub txtime_delay_ns: Option<u32>,
     /// Settings of single classes.
     pub class_options: Vec<ClassOption>,
@@ -150,7 +150,7 @@ pub fn prepare(name: &str, taprio: &Taprio) -> Result<Prepared, TaprioError> {
 }
 
 impl Prepared {
-    /// Sends it and waits for the kernel's answer. Returns the kernel's warning, if there is one.
+    /// Sends the request and waits for the kernel's answer. Returns the kernel's warning, if there is one.
     ///
     /// # Errors
     /// The kernel's.
@@ -159,15 +159,15 @@ impl Prepared {
     }
 }
 
-/// The time-aware shaper of the device `name` as shown by the kernel; `None` if it shows none. It shows none with
-/// more than about [`ENTRIES_SHOWN_MAX`] entries; [`crate::qdiscs::classes_of`] finds such a shaper.
+/// The time-aware shaper of the device `name` as shown by the kernel; `None` if it shows none. The kernel does not show
+/// a shaper with more than about [`ENTRIES_SHOWN_MAX`] entries; [`crate::qdiscs::classes_of`] finds it.
 ///
 /// # Errors
 /// ENODEV if there is no such device.
 pub fn shown(name: &str) -> Result<Option<Shown>, NetlinkError> {
     let qdiscs = qdiscs::of(name)?;
     let Some(taprio) = qdiscs.iter().find(|qdisc| qdisc.kind == "taprio") else { return Ok(None) };
-    // Its own count of waiting frames is not reduced by frames that its queues drop (taprio_enqueue_one()).
+    // The shaper's own count of waiting frames is not reduced by frames that its queues drop (taprio_enqueue_one()).
     let queues = qdiscs
         .iter()
         .filter(|qdisc| qdisc.parent != qdiscs::ROOT && qdisc.parent >> 16 == taprio.handle >> 16);

@@ -1,7 +1,7 @@
 //! Kernel files that are written, and tracefs's pipes of raw pages.
 //!
-//! The caller restores a kernel setting that it writes. tracefs accepts one command per write(2), so nothing here
-//! writes in parts.
+//! The caller restores kernel settings that it changes. tracefs accepts one command per write(2), so each text is
+//! written with one call.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -112,13 +112,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_replaces_and_what_is_appended_adds() {
+    fn write_replaces_and_append_adds() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
-        assert!(
-            files.write("/clock", "mono").unwrap_err().is_absent(),
-            "no file is made that the kernel did not make"
-        );
+        assert!(files.write("/clock", "mono").unwrap_err().is_absent(), "write does not create a file");
         fs::write(root.path().join("clock"), "local global").unwrap();
         files.write("/clock", "mono").unwrap();
         files.append("/clock", " 1").unwrap();

@@ -14,7 +14,7 @@ pub struct Uname {
     pub machine: String,
 }
 
-/// Reads them.
+/// Reads the name and version of the kernel.
 pub fn uname() -> io::Result<Uname> {
     // SAFETY: utsname consists of byte arrays, for which all zeros is a value.
     let mut answer: libc::utsname = unsafe { std::mem::zeroed() };

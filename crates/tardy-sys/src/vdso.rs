@@ -6,7 +6,7 @@
 //! function.
 //!
 //! The kernel's image is a small ELF file without section headers, so the number of symbols is not stated. The linker
-//! scripts (arch/*/kernel/vdso/vdso.lds.S) put the names right after the symbols, which gives the number. The road
+//! scripts (arch/*/kernel/vdso/vdso.lds.S) put the names right after the symbols, which gives the number. Alternative
 //! not taken: the hash tables, of which kernels have one kind, the other, or both.
 
 /// The signature of clock_gettime(2); the kernel's function does not set errno.
@@ -65,7 +65,7 @@ mod image {
     impl<'a> Image<'a> {
         /// The function `name`, which ends in a NUL.
         pub(super) fn function(&self, name: &[u8]) -> Option<*const u8> {
-            // Addresses in the image are those that it was linked for: from 0, or far from it before Linux 3.16.
+            // Addresses in the image are link addresses: from 0, or far from 0 before Linux 3.16.
             let loaded = self.segment(SEGMENT_LOAD)?;
             let base = loaded.address.wrapping_sub(loaded.offset);
             let symbols = self.dynamic(DYNAMIC_SYMTAB)?.wrapping_sub(base);

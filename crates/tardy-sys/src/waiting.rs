@@ -1,7 +1,6 @@
-//! Waits for a time, by each of Linux's methods.
+//! Waits until a given time, by each of Linux's methods.
 //!
-//! Each method is a separate type, so that the measuring loop is compiled for each and decides nothing while it runs.
-//! All of them return the time of the wake-up, read immediately after it.
+//! Each method is a separate type, so that the measuring loop is compiled for each and has no branch on the method.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -72,7 +71,7 @@ impl Sleeper {
     }
 }
 
-/// An error, except that a signal arrived, after which the sleep continues.
+/// Returns the error unless a signal interrupted the sleep, which then continues.
 #[cold]
 fn unless_interrupted(error: i32) -> io::Result<()> {
     if error == libc::EINTR { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
@@ -176,7 +175,7 @@ impl PosixTimer {
         let timer = Self { id: unsafe { id.assume_init() }, signals };
         let schedule =
             libc::itimerspec { it_value: timespec(first_ns), it_interval: timespec(interval_ns as i64) };
-        // SAFETY: the timer exists and `schedule` is valid; the old one is not asked for.
+        // SAFETY: the timer exists and `schedule` is valid; the old setting is not requested.
         let status = unsafe {
             libc::timer_settime(timer.id, libc::TIMER_ABSTIME, &raw const schedule, std::ptr::null_mut())
         };
@@ -189,7 +188,7 @@ impl PosixTimer {
         wait_for_signal(&self.signals)
     }
 
-    /// The number of expiries that the last signal stands for in addition to its own (timer_getoverrun(2)).
+    /// The number of expiries that the last signal represents in addition to its own (timer_getoverrun(2)).
     #[inline(always)]
     pub fn overruns(&self) -> u64 {
         // SAFETY: the timer exists.
@@ -207,7 +206,7 @@ impl Drop for PosixTimer {
 #[inline(always)]
 fn wait_for_signal(signals: &libc::sigset_t) -> io::Result<()> {
     loop {
-        // SAFETY: `signals` is a valid set; no information is asked for.
+        // SAFETY: `signals` is a valid set; no information is requested.
         if unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) } > 0 {
             return Ok(());
         }
@@ -225,8 +224,8 @@ pub struct IntervalTimer {
 }
 
 impl IntervalTimer {
-    /// Blocks SIGALRM in this thread and those that it starts; to be called before any other thread exists, since the
-    /// signal goes to the process.
+    /// Blocks SIGALRM in this thread and those that it starts; it must be called before any other thread exists, since
+    /// the signal goes to the process.
     pub fn claim() -> io::Result<()> {
         block(&signal_set(&[libc::SIGALRM]))
     }
@@ -240,7 +239,7 @@ impl IntervalTimer {
         };
         let schedule =
             libc::itimerval { it_value: timeval(first_in_ns.max(1000)), it_interval: timeval(interval_ns) };
-        // SAFETY: `schedule` is valid; the old one is not asked for.
+        // SAFETY: `schedule` is valid; the old setting is not requested.
         let status = unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const schedule, std::ptr::null_mut()) };
         if status != 0 {
             return Err(io::Error::last_os_error());
@@ -300,7 +299,7 @@ impl TimerFd {
         let timer = Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
         let schedule =
             libc::itimerspec { it_value: timespec(first_ns), it_interval: timespec(interval_ns as i64) };
-        // SAFETY: the descriptor is a timer and `schedule` is valid; the old one is not asked for.
+        // SAFETY: the descriptor is a timer and `schedule` is valid; the old setting is not requested.
         let status = unsafe {
             libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &raw const schedule, std::ptr::null_mut())
         };
@@ -338,7 +337,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn every_way_wakes_at_or_after_its_time() {
+    fn every_method_wakes_at_or_after_its_time() {
         let now = || Clock::Monotonic.now_ns();
         let due = now() + 2_000_000;
         sleep_until(Clock::Monotonic, due).unwrap();
@@ -358,9 +357,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_passes_the_deadline_in_any_second() {
+    fn a_sleeper_converts_deadlines_in_any_second() {
         let mut sleeper = Sleeper::new(Clock::Monotonic);
-        // All in the past, so nothing waits.
+        // All deadlines are in the past, so nothing waits.
         for deadline_ns in
             [7, 999_999_999, 1_000_000_000, 1_000_000_001, 3_500_000_000, 3_499_999_999, 1, -1, 0]
         {

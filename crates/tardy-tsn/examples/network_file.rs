@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = match mode.as_str() {
         "linux" => Mode::Linux,
         "standard" => Mode::Standard,
-        other => return Err(format!("{other} is not a mode").into()),
+        other => return Err(format!("'{other}' is not a mode; expected linux or standard").into()),
     };
     let text = std::fs::read_to_string(path)?;
     let network = file::parse(&text)?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM unknown");
     println!(
-        "{} frame-hops in {took:.3} s: {:.2} million a second; {}",
+        "{} frame-hops in {took:.3} s: {:.2} million per second; {}",
         simulated.frame_hops,
         simulated.frame_hops as f64 / took / 1e6,
         peak.split_whitespace().collect::<Vec<_>>().join(" "),

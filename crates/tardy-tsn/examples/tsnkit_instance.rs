@@ -7,7 +7,7 @@ use std::time::Instant;
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::tsnkit::{self, Instance};
 
-/// What is collected of every frame: as much as TSNKit's log holds, but summed.
+/// The latencies of the frames of each flow: their number, sum and maximum.
 struct Latencies {
     flows: Vec<(u64, u64, i64)>,
     print: bool,
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let received: u64 = outcome.flows.iter().map(|flow| flow.received).sum();
     let sent: u64 = outcome.flows.iter().map(|flow| flow.sent).sum();
     eprintln!(
-        "{} frame-hops in {took:.3} s: {:.2} million a second; {received} of {sent} frames received",
+        "{} frame-hops in {took:.3} s: {:.2} million per second; {received} of {sent} frames received",
         outcome.frame_hops,
         outcome.frame_hops as f64 / took / 1e6,
     );

@@ -1,9 +1,9 @@
-//! Problems of a switch that can be found without applying it: what the kernel refuses, and what it accepts and gets
-//! wrong.
+//! Problems of a switch that can be found without applying it: what the kernel refuses, and what it accepts but
+//! executes wrongly.
 //!
-//! A pure function of the file and of what is known of the machine. Each finding states what happens on the wire, in
-//! numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO: the standard
-//! refuses some of what the kernel accepts, and accepts some of what the kernel refuses.
+//! The findings depend only on the file and on the known properties of the machine. Each finding states what happens on
+//! the wire, in numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO:
+//! the standard refuses some of what the kernel accepts, and accepts some of what the kernel refuses.
 
 mod cabling;
 mod classes;
@@ -94,7 +94,7 @@ impl Device {
 pub struct Finding {
     /// Name of the rule, which does not change between versions.
     pub rule: &'static str,
-    /// Whether the kernel refuses it.
+    /// Its severity.
     pub kind: Kind,
     /// The problem in a few words.
     pub what: String,
@@ -114,7 +114,7 @@ pub struct Finding {
     pub span: Span,
 }
 
-/// Whether the kernel refuses what was found.
+/// The severity of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {

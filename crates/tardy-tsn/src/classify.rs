@@ -147,8 +147,8 @@ fn flower_ways(marks: &Marks) -> Vec<(String, String)> {
     if is_of_ip(marks) || marks.ethertype.is_some() || !tag.is_empty() { ways } else { ways.split_off(1) }
 }
 
-/// The rules for `iptables -t mangle`, without the option that adds or deletes. The last comes first, since the
-/// target continues with the next rule and the last match decides.
+/// The rules for `iptables -t mangle`, without the option that adds or deletes. They are in reverse order,
+/// since the target CLASSIFY continues with the next rule and the last match decides.
 ///
 /// # Errors
 /// A message about a rule that iptables cannot express: by tag, address or EtherType.
@@ -165,7 +165,7 @@ fn iptables_rule(rule: &ClassifierRule) -> Result<Vec<String>, String> {
         || marks.ethertype.is_some_and(|ethertype| ethertype != ETHERTYPE_IPV4);
     if beyond {
         return Err(format!(
-            "iptables sees neither tags nor Ethernet addresses nor other protocols than IPv4, and the rule for priority {} needs them",
+            "iptables cannot match tags, Ethernet addresses or protocols other than IPv4, which the rule for priority {} needs",
             rule.priority
         ));
     }

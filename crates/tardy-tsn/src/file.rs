@@ -1,8 +1,7 @@
 //! Parses the text of a file into a [`Network`].
 //!
-//! The parser works on toml's tree and not through serde: every value keeps its place, all mistakes of a file are
-//! reported at once, and an unknown key is answered with the one that was probably meant. docs/tsn.md lists every
-//! key.
+//! The parser reads the TOML tree without serde, so that every value keeps its place, all mistakes of a file are
+//! reported at once, and the message about an unknown key suggests a similar one. docs/tsn.md lists every key.
 
 mod classes;
 mod flows;
@@ -66,7 +65,8 @@ impl std::error::Error for FileError {}
 /// # Errors
 ///
 /// Everything that has no meaning, with its line: invalid TOML, unknown keys, values of the wrong kind, names of
-/// hosts, ports and classes that do not exist. What a kernel refuses or gets wrong is not an error here.
+/// hosts, ports and classes that do not exist. Settings that a kernel refuses or executes wrongly are not errors here;
+/// [`crate::check`] reports them.
 pub fn parse(text: &str) -> Result<Network, FileError> {
     let (root, mistakes) = DeTable::parse_recoverable(text);
     let mut problems = Problems::default();
@@ -92,7 +92,7 @@ fn network(root: &toml::Spanned<DeTable<'_>>, problems: &mut Problems) -> Networ
         ..Network::default()
     };
     if network.about.trim().is_empty() {
-        problems.add(Span::default(), "say what it is: about = \"one sentence\"".to_owned());
+        problems.add(Span::default(), "the file has no description; add about = \"one sentence\"".to_owned());
     }
     let ends = switches::read(&mut keys, &mut network, problems);
     flows::hosts(&mut keys, &mut network, problems);

@@ -23,7 +23,7 @@ pub fn file(seed: u64) -> String {
     let entries = entries(&mut random, classes, &flows, longest_bytes, mbps);
     let cycle_us: u64 = entries.iter().map(|entry| entry.us).sum();
     let mut text = format!(
-        "about = \"Made up from seed {seed}: {classes} classes, {} entries in {cycle_us} us, {} flows.\"\n",
+        "about = \"Generated from seed {seed}: {classes} classes, {} entries in {cycle_us} us, {} flows.\"\n",
         entries.len(),
         flows.len()
     );
@@ -66,7 +66,7 @@ pub fn file(seed: u64) -> String {
     text
 }
 
-struct MadeFlow {
+struct GeneratedFlow {
     class: u64,
     bytes: u64,
     /// Period and offset; `None`: as fast as possible.
@@ -79,7 +79,7 @@ struct Entry {
     us: u64,
 }
 
-impl MadeFlow {
+impl GeneratedFlow {
     fn pace(&self) -> String {
         match self.period_us {
             Some((period, offset)) => format!("period = \"{period}us\"\noffset = \"{offset}us\"\n"),
@@ -88,8 +88,8 @@ impl MadeFlow {
     }
 }
 
-/// Two to four, each in a separate class.
-fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<MadeFlow> {
+/// Two to four flows, each in a separate class.
+fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<GeneratedFlow> {
     let count = (2 + random.below(3)).min(classes);
     let mut free: Vec<u64> = (0..classes).collect();
     let one = |_| {
@@ -99,7 +99,7 @@ fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<MadeFlow> {
         let wire_us = (bytes + OVERHEAD_BYTES) * 8 / mbps + 1;
         let period = (wire_us * 4).max(200) + random.below(5000);
         let period_us = (random.below(4) > 0).then(|| (period, random.below(period)));
-        MadeFlow { class, bytes, period_us, way_in_mbps: mbps }
+        GeneratedFlow { class, bytes, period_us, way_in_mbps: mbps }
     };
     (0..count).map(one).collect()
 }
@@ -109,7 +109,7 @@ fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<MadeFlow> {
 fn entries(
     random: &mut Random,
     classes: u64,
-    flows: &[MadeFlow],
+    flows: &[GeneratedFlow],
     longest_bytes: u64,
     mbps: u64,
 ) -> Vec<Entry> {

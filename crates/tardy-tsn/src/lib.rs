@@ -2,9 +2,9 @@
 //!
 //! A file ([`file::parse`]) becomes a [`Network`]: switches with their ports, traffic classes and gate control lists
 //! (IEEE 802.1Q clause 8.6.8.4), hosts, links and flows. [`settings::of`] turns a switch into [`Settings`], in the
-//! kernel's own numbers. [`check::check`] lists what the kernel would refuse, and what it would accept and get wrong.
-//! This crate reads no file and no clock and makes no system call: the same text gives the same results on every
-//! machine.
+//! kernel's own numbers. [`check::check`] lists what the kernel would refuse, and what it would accept but execute
+//! wrongly. This crate reads no file and no clock and makes no system call: the same text gives the same results on
+//! every machine.
 //!
 //! [`Network`]: network::Network
 //! [`Settings`]: settings::Settings

@@ -1,8 +1,8 @@
 //! The model of a switch file: switches, their ports and schedules, hosts, links and flows.
 //!
-//! The model holds what was written, including mistakes that a kernel would accept: the rules in [`crate::check`]
-//! judge them. Only what has no meaning (a flow to a host that does not exist, a duration without a unit) is refused
-//! while parsing.
+//! The model contains what the file states, including mistakes that a kernel would accept: [`crate::check`] reports
+//! them. The parser refuses only values without a meaning, such as a flow to a host that does not exist, or a duration
+//! without a unit.
 
 use std::net::IpAddr;
 
@@ -18,11 +18,11 @@ pub const CLASSES_MAX: usize = 16;
 pub struct Network {
     /// A description in one sentence.
     pub about: String,
-    /// Ids of published results that it reproduces (`data/published.toml`).
+    /// Ids of published results that the file reproduces (`data/published.toml`).
     pub published: Vec<String>,
     /// Notes for the user.
     pub notes: String,
-    /// At least one.
+    /// The switches; at least one.
     pub switches: Vec<Switch>,
     /// Talkers and listeners.
     pub hosts: Vec<Host>,
@@ -37,11 +37,11 @@ pub struct Network {
 /// One bridge with its ports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
-    /// Its name, also of its bridge device.
+    /// Its name, which is also that of its bridge device.
     pub name: Located<String>,
-    /// What forwards frames.
+    /// The bridge that forwards frames.
     pub bridge: Bridge,
-    /// Time from the last bit in to the queue of the egress port, for the simulator; the switch stores and forwards.
+    /// Time from the arrival of a frame's last bit to its entry into the egress port's queue, in ns; for the simulator.
     pub forwarding_ns: u64,
     /// Traffic classes; the index is the class's number.
     pub classes: Vec<Class>,
@@ -53,7 +53,7 @@ pub struct Switch {
     pub ports: Vec<Port>,
 }
 
-/// What forwards frames between the ports.
+/// The bridge that forwards frames between the ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bridge {
     /// The kernel's bridge.
@@ -92,9 +92,9 @@ pub struct Port {
     pub interface: Located<String>,
     /// Its speed.
     pub speed: Located<Speed>,
-    /// Its number of transmit queues, also if tardy creates it.
+    /// Its number of transmit queues; tardy creates a virtual port with this number.
     pub queues: Option<Located<u16>>,
-    /// Propagation time of a bit to the other end of the cable.
+    /// Propagation time of a bit to the other end of the cable, in ns.
     pub propagation_ns: u64,
     /// Its VLANs; if empty, all frames pass unchanged.
     pub vlans: PortVlans,
@@ -107,7 +107,7 @@ pub struct Port {
 /// The speed of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speed {
-    /// Not in the file: the kernel knows it.
+    /// Not in the file: the speed that the kernel reports.
     #[default]
     AsKernelSays,
     /// The file states that it is unknown. TAPRIO then assumes 10 Mbit/s.
@@ -155,7 +155,7 @@ pub struct Schedule {
     pub cycle_time_ns: Option<Located<u64>>,
     /// By how much the last cycle before a new schedule can be extended.
     pub cycle_time_extension_ns: Option<Located<u64>>,
-    /// The clock of base time and gates; `None`: the kernel is given none.
+    /// The clock of base time and gates; `None`: no clock is sent to the kernel.
     pub clock: Option<Located<Clock>>,
     /// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter 8, frame check
     /// sequence 4, gap 12.
@@ -373,7 +373,7 @@ pub struct Link {
     pub a: End,
     /// The other end.
     pub b: End,
-    /// Propagation time of a bit from one end to the other.
+    /// Propagation time of a bit from one end to the other, in ns.
     pub propagation_ns: u64,
     /// Bits per second, if either end states it.
     pub bits_per_second: Option<u64>,
@@ -415,7 +415,7 @@ pub struct Flow {
     pub marks: Marks,
     /// The intended traffic class, if the file states it.
     pub class: Option<Located<u8>>,
-    /// The longest time from sending a frame to receiving it.
+    /// The longest permitted time from sending a frame to receiving it, in ns.
     pub deadline_ns: Option<Located<u64>>,
     /// Its place in the file.
     pub span: Span,

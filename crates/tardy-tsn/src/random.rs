@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splitmix_is_splitmix() {
+    fn the_first_numbers_are_the_reference_values() {
         // The reference values for seed 1234567.
         let mut random = Random::of(1_234_567);
         assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);

@@ -21,7 +21,7 @@ pub struct Settings {
 pub struct BridgeSettings {
     /// Name of its device.
     pub name: String,
-    /// What forwards frames.
+    /// The kind of the bridge.
     pub kind: Bridge,
     /// Whether it filters VLANs: it does if any port has VLANs in the file.
     pub vlan_filtering: bool,
@@ -34,7 +34,7 @@ pub struct PortSettings {
     pub interface: String,
     /// VLANs, in ascending order; empty if the bridge does not filter.
     pub vlans: Vec<PortVlan>,
-    /// Its root qdisc; `None`: it is left alone.
+    /// Its root qdisc; `None`: the root qdisc is not changed.
     pub taprio: Option<Taprio>,
 }
 
@@ -95,7 +95,7 @@ const ENTRY_BYTES: usize = 28;
 const SHORT_ENTRY_BYTES: usize = 20;
 /// The length of a netlink attribute, including nested ones, has 16 bits.
 const ATTRIBUTE_BYTES_MAX: usize = 65_535;
-/// Reserved for everything other than entries.
+/// Bytes that are reserved for everything other than entries.
 const BESIDE_ENTRIES_BYTES: usize = 700;
 /// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of these, 56 are the headers of netlink,
 /// tc, the kind and the options, 88 the priority map; the list's header has 4.
@@ -108,8 +108,8 @@ impl Taprio {
     pub fn options_bytes(&self) -> usize {
         // Header, priority map of 82 bytes and padding, list header, base time.
         let fixed = 4 + 88 + 4 + 12;
-        let said = |time: Option<i64>| usize::from(time.is_some_and(|ns| ns != 0));
-        let optional = 12 * (said(self.cycle_time_ns) + said(self.cycle_time_extension_ns))
+        let present = |time: Option<i64>| usize::from(time.is_some_and(|ns| ns != 0));
+        let optional = 12 * (present(self.cycle_time_ns) + present(self.cycle_time_extension_ns))
             + 8 * usize::from(self.clockid.is_some())
             + 8 * usize::from(self.flags != 0)
             + 8 * usize::from(self.txtime_delay_ns.is_some());
@@ -118,13 +118,13 @@ impl Taprio {
 
     /// Whether each entry carries its command. It does unless the list is too long for that and all commands are the
     /// default.
-    pub fn entry_says_command(&self) -> bool {
+    pub fn entry_has_command(&self) -> bool {
         self.entries.len() * ENTRY_BYTES <= ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES
             || self.entries.iter().any(|entry| entry.operation != GateOperation::Set)
     }
 
     fn entry_bytes(&self) -> usize {
-        if self.entry_says_command() { ENTRY_BYTES } else { SHORT_ENTRY_BYTES }
+        if self.entry_has_command() { ENTRY_BYTES } else { SHORT_ENTRY_BYTES }
     }
 
     /// Whether the list fits into netlink's attributes; otherwise it would arrive truncated.
@@ -157,7 +157,7 @@ impl Taprio {
 /// Transmit queues of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Queues {
-    /// How many queues.
+    /// The number of queues.
     pub count: u16,
     /// The first queue.
     pub offset: u16,
@@ -233,7 +233,7 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// A port without VLANs in the file is where Linux puts every port of a bridge: in VLAN 1, untagged.
+/// The VLANs of a port. A port without VLANs in the file has Linux's default for bridge ports: VLAN 1, untagged.
 fn vlans_of(vlans: &PortVlans) -> Vec<PortVlan> {
     if vlans.is_empty() {
         return vec![PortVlan { id: 1, pvid: true, untagged: true }];

@@ -33,7 +33,7 @@ pub enum Ports {
     /// Network cards: they queue a few frames in advance and send them at the cable's rate.
     #[default]
     Hardware,
-    /// The devices of `--netns`: veth, which delivers frames at once and has 10 Gbit/s for the kernel, and tap
+    /// The devices of `--netns`: veth, which delivers frames at once and reports 10 Gbit/s to the kernel, and tap
     /// devices, which are read at the port's rate.
     Virtual,
 }
@@ -41,18 +41,18 @@ pub enum Ports {
 /// How a network is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Which gates.
+    /// The model of the gates.
     pub mode: Mode,
     /// The devices of the ports; only for [`Mode::Linux`].
     pub ports: Ports,
-    /// The number of frames in a network card's ring; 1: the next frame is given to it when the one before is sent.
+    /// The number of frames in a network card's ring; 1: it accepts a frame when the previous one has been sent.
     pub ring_frames: u32,
     /// The latency of the kernel's timer that opens a gate, in ns.
     pub gate_latency_ns: u64,
     /// Observed times of the kernel's gate timer, in ns on the schedules' clock and in ascending order. A gate opens
     /// at the first observed time within a millisecond after its own. Only for a network with one schedule.
     pub gate_timer_ns: Vec<i64>,
-    /// Time that the kernel takes to pass a frame through veth, in ns.
+    /// The kernel's processing time for a frame through veth, in ns.
     pub frame_cost_ns: u64,
     /// The largest random delay of a periodic talker, in ns.
     pub talker_jitter_ns: u64,

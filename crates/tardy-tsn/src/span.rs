@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-/// A byte range of the file, without its end.
+/// A byte range of the file; `end` is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The first byte.
@@ -42,7 +42,7 @@ impl Span {
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Its place; a default value has the place of what it belongs to.
+    /// Its place; a default value has the place of the table or list to which it belongs.
     pub span: Span,
 }
 

@@ -81,7 +81,7 @@ impl Part {
 pub struct InstanceError {
     /// The table.
     pub part: Part,
-    /// The line, from 1; `None` for something that is missing.
+    /// The line, from 1; `None` if a record is missing.
     pub line: Option<usize>,
     /// The problem.
     pub what: String,
@@ -114,7 +114,7 @@ type LinkEnds = (u32, u32);
 ///
 /// # Errors
 ///
-/// Invalid tables, invalid or too large numbers, streams without a route or a time, windows that overlap.
+/// Invalid tables, invalid or too large numbers, streams without a route or an offset, windows that overlap.
 pub fn wiring(instance: &Instance<'_>) -> Result<Wiring, InstanceError> {
     let mut links = links(instance.topology)?;
     gates(instance.gates, &mut links)?;
@@ -123,7 +123,8 @@ pub fn wiring(instance: &Instance<'_>) -> Result<Wiring, InstanceError> {
     routes(instance.routes, &mut streams)?;
     queues(instance.queues, &mut streams)?;
     let mut wiring = Wiring::default();
-    // Only a node that forwards takes time for it: not a listener, even if it is also a talker.
+    // A node has a forwarding time only if it forwards other nodes' streams: a listener has none, even if it also
+    // talks.
     let forwards =
         |node: u32| streams.values().any(|stream| stream.from != node && stream.next.contains_key(&node));
     for (ends, link) in &links {
@@ -213,7 +214,7 @@ fn streams(text: &str) -> Result<BTreeMap<u64, StreamRow>, InstanceError> {
         }
         let number = row.number("stream", u64::from(u32::MAX))?;
         if streams.insert(number, stream).is_some() {
-            return Err(row.wrong(format!("stream {number} is there twice")));
+            return Err(row.wrong(format!("stream {number} is listed twice")));
         }
     }
     Ok(streams)
@@ -243,7 +244,7 @@ fn routes(text: &str, streams: &mut BTreeMap<u64, StreamRow>) -> Result<(), Inst
         let (from, to) = row.link("link")?;
         let stream = stream_of(&row, streams)?;
         if stream.next.insert(from, to).is_some_and(|other| other != to) {
-            return Err(row.wrong(format!("the way forks at node {from}")));
+            return Err(row.wrong(format!("the route forks at node {from}")));
         }
     }
     Ok(())
@@ -316,11 +317,12 @@ impl StreamRow {
         while node != self.to {
             let missing =
                 |what: String| InstanceError::missing(Part::Routes, format!("stream {number}: {what}"));
-            let next = *self.next.get(&node).ok_or_else(|| missing(format!("no way on from node {node}")))?;
+            let next =
+                *self.next.get(&node).ok_or_else(|| missing(format!("its route ends at node {node}")))?;
             let link =
                 links.get(&(node, next)).ok_or_else(|| missing(format!("no link ({node}, {next})")))?;
             if wiring.hops.len() - first_hop >= self.next.len() {
-                return Err(missing("its way runs in a circle".to_owned()));
+                return Err(missing("its route contains a loop".to_owned()));
             }
             let queue = self.queues.get(&(node, next)).ok_or_else(|| {
                 InstanceError::missing(
@@ -341,7 +343,10 @@ impl StreamRow {
             node = next;
         }
         if self.offsets_ns.is_empty() {
-            return Err(InstanceError::missing(Part::Offsets, format!("stream {number} is never sent")));
+            return Err(InstanceError::missing(
+                Part::Offsets,
+                format!("stream {number} has no offset, so it is never sent"),
+            ));
         }
         let instances = (0u64..).zip(self.offsets_ns.values());
         wiring.streams.push(Stream {

@@ -14,7 +14,7 @@ fn parsed(text: &str) -> Network {
 }
 
 #[test]
-fn the_articles_switch_reads_as_the_article_has_it() {
+fn the_articles_switch_is_read_as_published() {
     let network = parsed(TWO_FLOWS);
     assert_eq!(network.published, ["tsn-switch-two-flows"]);
     let switch = &network.switches[0];
@@ -96,7 +96,7 @@ fn classes_and_rules_of_a_switch_override_those_of_the_file() {
 }
 
 /// Replacements in the article's file.
-const SLIPS: &[(&str, &str)] = &[
+const MISTAKES: &[(&str, &str)] = &[
     ("about =", "abuot ="),
     ("[switch]", "[swtich]"),
     ("[switch]", "[switch"),
@@ -161,10 +161,10 @@ const SLIPS: &[(&str, &str)] = &[
 #[test]
 fn every_mistake_is_reported_with_its_line_and_a_correction() {
     let mut golden = String::new();
-    for (right, wrong) in SLIPS {
+    for (right, wrong) in MISTAKES {
         assert!(TWO_FLOWS.contains(right), "{right:?} is not in the file any more");
         if right == wrong {
-            // gates is replaced as a whole: a port without its list.
+            // Renames the key gates: the port then has no gate control list.
             let text = TWO_FLOWS.replace("gates = [\n", "unheard_of = [\n");
             let error = file::parse(&text).unwrap_err();
             writeln!(golden, "gates -> unheard_of\n{error}\n").unwrap();
@@ -181,12 +181,12 @@ fn every_mistake_is_reported_with_its_line_and_a_correction() {
 
 proptest! {
     #[test]
-    fn any_text_is_answered(text in ".{0,200}") {
+    fn any_text_is_read_or_refused(text in ".{0,200}") {
         let _ = file::parse(&text);
     }
 
     #[test]
-    fn a_damaged_file_is_answered(at in 0..TWO_FLOWS.len(), length in 0usize..40, instead in "[ -~\n]{0,8}") {
+    fn a_damaged_file_is_read_or_refused(at in 0..TWO_FLOWS.len(), length in 0usize..40, instead in "[ -~\n]{0,8}") {
         let start = (0..=at).rev().find(|at| TWO_FLOWS.is_char_boundary(*at)).unwrap();
         let end = (start + length).min(TWO_FLOWS.len());
         let mut text = TWO_FLOWS.to_owned();

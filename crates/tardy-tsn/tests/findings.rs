@@ -21,19 +21,19 @@ fn rules(text: &str) -> Vec<&'static str> {
 }
 
 fn describe(findings: &[Finding]) -> String {
-    let mut words = String::new();
+    let mut text = String::new();
     for Finding { rule, kind, what, effect, change, line, .. } in findings {
         let kind = match kind {
             Kind::Refused { errno, message } => format!("refused, {errno}: {message}"),
             Kind::Accepted => "accepted".to_owned(),
             Kind::Note => "note".to_owned(),
         };
-        writeln!(words, "line {line} [{rule}] ({kind})\n  {what}\n  {effect}\n  {change}").unwrap();
+        writeln!(text, "line {line} [{rule}] ({kind})\n  {what}\n  {effect}\n  {change}").unwrap();
     }
-    words
+    text
 }
 
-/// Replacements in the article's file, and the rules that then report in addition to those of the file itself.
+/// Replacements in the article's file, and the rules whose findings they add.
 const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 1", &["single-queue", "more-classes-than-queues", "queues-not-there"]),
     ("\"1@1\"", "\"1@4\"", &["queues-not-there"]),
@@ -171,7 +171,7 @@ fn facts_of_the_machine_override_the_file() {
     let sdu = TWO_FLOWS.replace("name = \"red\"\nqueues", "name = \"red\"\nmax_sdu = 9001\nqueues");
     let other_clock = TWO_FLOWS.replace("queues = 2", "queues = 2\nclock = \"realtime\"");
     let cases: Vec<(&str, &str, Machine)> = vec![
-        ("all is well", TWO_FLOWS, machine(|_| {})),
+        ("no problem", TWO_FLOWS, machine(|_| {})),
         (
             "one queue",
             TWO_FLOWS,
@@ -211,7 +211,7 @@ fn facts_of_the_machine_override_the_file() {
 }
 
 #[test]
-fn lists_beyond_tc_beyond_the_dump_and_beyond_a_message() {
+fn lists_too_long_for_tc_for_the_dump_or_for_a_message_are_reported() {
     let with = |entries: usize| {
         let list = "  { open = [\"blue\"], for = \"500us\" },\n  { open = [\"red\"], for = \"500us\" },\n"
             .repeat(entries / 2);
@@ -306,12 +306,11 @@ proptest! {
         }
         let split = |entries: &[(u32, u32)]| rules(&file_with(entries, "100Mbit/s")).contains(&"split-window");
         prop_assert!(!split(&merged), "{merged:?}");
-        // A window of 200 us or more over two entries always passes a frame too many.
+        // A window of 200 us or more in two entries always passes at least one frame too many.
         prop_assert_eq!(split(&entries), merged.len() < entries.len());
     }
 }
 
-/// Every rule is in the document.
 #[test]
 fn the_document_names_every_rule() {
     let document = include_str!("../../../docs/tsn.md");

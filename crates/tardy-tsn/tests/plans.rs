@@ -117,7 +117,7 @@ fn the_standards_model() {
 }
 
 #[test]
-fn what_the_standard_cannot_express_is_an_error() {
+fn settings_that_the_standard_cannot_express_are_errors() {
     let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);
     assert!(yang::document(&settings_of(&nine)).unwrap_err().contains("8"));
     let long = EVERYTHING.replace("cycle_time = \"1ms\"", "cycle_time = \"3s\"");
@@ -163,12 +163,12 @@ fn nft_accepts_its_script() {
         }
     }
     if let Some(answer) = fed(&["nft", "--check", "--file", "-"], "table bridge x { nonsense }\n") {
-        assert!(answer.is_err(), "nft would take anything");
+        assert!(answer.is_err(), "nft accepts any script");
     }
 }
 
 #[test]
-fn a_shell_reads_every_script() {
+fn a_shell_parses_every_script() {
     for text in [TWO_FLOWS, EVERYTHING] {
         let script = commands::script(&settings_of(text), Classifying::Nft, &[]).unwrap();
         if let Some(answer) = fed(&["sh", "-n"], &script) {
@@ -187,7 +187,7 @@ fn the_script_makes_a_bridge_and_its_classifier() {
         ),
     ] {
         let script = commands::script(&settings_of(text), Classifying::Nft, &[]).unwrap();
-        // Kernels without TAPRIO have bridges: the gates are tested in the lab.
+        // Without the gates, for kernels without TAPRIO; the lab tests the gates.
         let (before, _) = script.split_once("\n# The gates of").unwrap();
         let ports = "ip link add swp0 type veth peer name far0 && ip link add swp1 type veth peer name far1";
         let made = format!("{ports} || {{ echo not permitted >&2; exit 1; }}\n{before}\n{proof}\n");

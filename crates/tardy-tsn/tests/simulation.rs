@@ -1,4 +1,4 @@
-//! Properties of every simulation, and results that were computed by hand.
+//! Properties of every simulation, and results that were calculated by hand.
 
 use std::fmt::Write;
 
@@ -85,8 +85,8 @@ fn gates(entries: &[(u32, u64)]) -> String {
 }
 
 #[test]
-fn a_millisecond_at_100_megabit_lets_out_8_full_frames_in_both_modes() {
-    // A tagged frame of 1514 bytes without its tag, as counted by the kernel.
+fn a_millisecond_at_100_megabit_passes_8_full_frames_in_both_modes() {
+    // The 1514 bytes of a frame include its tag, which the kernel does not count.
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (14, 1000)]));
     let network = network(&one_switch(&port, &[flat_out(0, 1514)]));
     for mode in [Mode::Standard, Mode::Linux] {
@@ -98,7 +98,7 @@ fn a_millisecond_at_100_megabit_lets_out_8_full_frames_in_both_modes() {
 }
 
 #[test]
-fn a_window_in_two_entries_lets_out_12_in_linux_and_8_by_the_standard() {
+fn a_window_in_two_entries_passes_12_frames_in_linux_and_8_by_the_standard() {
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 500), (3, 500), (12, 9000)]));
     let network = network(&one_switch(&port, &[flat_out(0, 1514)]));
     for (mode, frames) in [(Mode::Standard, 8), (Mode::Linux, 12)] {
@@ -122,12 +122,12 @@ fn veth_delivers_a_windows_frames_at_its_opening() {
         .map(|arrival| arrival.arrived_ns - 28_000_000)
         .filter(|at| (0..2_000_000).contains(at))
         .collect();
-    assert_eq!(third[..4], [3_500, 4_000, 4_500, 5_000], "one after another, as fast as the kernel is");
+    assert_eq!(third[..4], [3_500, 4_000, 4_500, 5_000], "back to back, at the kernel's cost per frame");
     assert_eq!(outcome.flows[0].received, outcome.flows[0].sent);
 }
 
 #[test]
-fn a_virtual_talker_is_held_to_its_rate_by_a_bucket_of_one_full_frame() {
+fn a_virtual_talker_is_limited_to_its_rate_by_a_bucket_of_one_full_frame() {
     let text =
         one_switch("", &[flat_out(0, 1014)]) + "[netns]\nports = \"veth\"\ningress_rate = \"100Mbit/s\"\n";
     let options = Options { ports: Ports::Virtual, ..options(Mode::Linux) };
@@ -138,7 +138,7 @@ fn a_virtual_talker_is_held_to_its_rate_by_a_bucket_of_one_full_frame() {
 }
 
 #[test]
-fn a_cards_ring_lets_a_frame_out_after_its_gate_has_closed() {
+fn a_network_cards_ring_sends_a_frame_after_its_gate_has_closed() {
     let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(14, 500), (1, 9500)]));
     let flow = "period = \"10ms\"\noffset = \"9ms\"\nframes = 2\nsize = 1000\npcp = 0";
     let network = network(&one_switch(&port, &[flow.to_owned()]));
@@ -147,14 +147,14 @@ fn a_cards_ring_lets_a_frame_out_after_its_gate_has_closed() {
         let (_, everything) = run_for(&network, &options, 50 * MS);
         everything.arrivals.iter().map(|arrival| arrival.arrived_ns).take(2).collect::<Vec<_>>()
     };
-    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when it is requested, almost 1 ms before the
-    // gate closes at 10 ms; but by the time the second one reaches the wire it no longer fits.
+    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when the kernel dequeues it, almost 1 ms before
+    // the gate closes at 10 ms. When the second one reaches the wire, it no longer fits.
     assert_eq!(first_two(1), [9_827_392, 11_319_200], "waits for the opening at 10.5 ms");
     assert_eq!(first_two(16), [9_827_392, 10_646_592], "in the ring already");
 }
 
 #[test]
-fn a_class_that_never_opens_drops_in_linux_and_waits_by_the_standard() {
+fn frames_of_a_class_that_never_opens_are_dropped_in_linux_and_wait_by_the_standard() {
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (1, 1000)]));
     let text = one_switch(&port, &["period = \"1ms\"\nsize = 200\npcp = 2\nvlan = 5".to_owned()]);
     let linux = run_for(&network(&text), &options(Mode::Linux), 100 * MS).0;
@@ -164,7 +164,7 @@ fn a_class_that_never_opens_drops_in_linux_and_waits_by_the_standard() {
 }
 
 #[test]
-fn frames_longer_than_their_class_may_have_are_dropped() {
+fn frames_longer_than_the_maximum_of_their_class_are_dropped() {
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (14, 1000)]));
     let flow = |size: u32| format!("period = \"1ms\"\nsize = {size}\npcp = 0");
     let text =
@@ -176,7 +176,7 @@ fn frames_longer_than_their_class_may_have_are_dropped() {
 }
 
 #[test]
-fn frames_end_at_a_port_outside_their_vlan() {
+fn frames_are_dropped_at_a_port_outside_their_vlan() {
     let text = one_switch("tagged = [5]\nspeed = \"100Mbit/s\"", &[flat_out(0, 64), flat_out(1, 64)]);
     let text = text.replacen("to = \"t0\"", "to = \"t0\"\ntagged = [5]", 1);
     let network = network(&text.replacen("to = \"t1\"", "to = \"t1\"\ntagged = [6]", 1));
@@ -184,7 +184,7 @@ fn frames_end_at_a_port_outside_their_vlan() {
     assert_eq!((outcome.flows[0].of(Fate::Astray), outcome.flows[1].received), (0, 0));
     assert!(outcome.flows[1].of(Fate::Astray) > 0);
     let remarks = wire(&network, &options(Mode::Standard), true).unwrap().remarks;
-    assert_eq!(remarks, ["flow 'f1' does not arrive: s/in1 is not in its VLAN 5"]);
+    assert_eq!(remarks, ["flow 'f1' does not arrive: s/in1 is not in VLAN 5"]);
 }
 
 #[test]
@@ -204,10 +204,10 @@ fn all_gates_are_open_before_the_base_time_and_while_a_schedule_is_replaced() {
     assert_eq!(early(&options(Mode::Linux)), [0i64; 0]);
     let lead = Options { lead_ns: 500 * MS, ..options(Mode::Linux) };
     assert!(early(&lead).iter().all(|at| *at < 0));
-    assert_eq!(early(&lead).len(), 40, "-500 to -100 ms; the rest come when the slot of that phase would be");
+    assert_eq!(early(&lead).len(), 40, "-500 to -100 ms; the others arrive at the phase of their slot");
     let replaced = Options { replaced_after_ns: Some(1306 * MS), ..options(Mode::Linux) };
     let leaked = early(&replaced);
-    assert_eq!(leaked.len(), 31 + 59, "what waited, and what came until 1900 ms");
+    assert_eq!(leaked.len(), 31 + 59, "frames that waited, and frames that were sent until 1900 ms");
     assert!(leaked.iter().all(|at| (1_306_000_000..1_900_000_000).contains(at)));
 }
 
@@ -230,7 +230,7 @@ fn flow<'r>(run: &'r Run, phase: usize, name: &str) -> &'r FlowSeries {
 }
 
 #[test]
-fn the_articles_switch_keeps_its_slots_and_without_the_shaper_does_not() {
+fn the_articles_switch_keeps_its_slots_only_with_the_shaper() {
     let network = network(TWO_FLOWS);
     for mode in [Mode::Standard, Mode::Linux] {
         let options = options(mode);
@@ -263,12 +263,12 @@ fn the_articles_switch_keeps_its_slots_and_without_the_shaper_does_not() {
 }
 
 #[derive(Default)]
-struct Heard {
+struct Collected {
     arrivals: Vec<Arrival>,
     lost: Vec<(bool, Lost)>,
 }
 
-impl Audience for Heard {
+impl Audience for Collected {
     fn arrived(&mut self, _shaped: bool, arrival: &Arrival) {
         self.arrivals.push(*arrival);
     }
@@ -280,15 +280,15 @@ impl Audience for Heard {
 
 #[test]
 fn frames_that_do_not_arrive_are_reported_with_the_reason() {
-    // Twice what the port carries: the backlog when talkers stop is too much for the remaining time.
+    // The talker sends more than the port carries: the backlog when it stops cannot be sent in the remaining time.
     let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(1, 1000), (0, 9000)]));
     let text = one_switch(&port, &[flat_out(0, 400)]);
     let network = network(&text);
     let options = Options { queue_frames: 2000, ..options(Mode::Linux) };
-    let mut heard = Heard::default();
-    let simulated = simulate(&request(&network, &options, &text), &mut heard).unwrap();
+    let mut collected = Collected::default();
+    let simulated = simulate(&request(&network, &options, &text), &mut collected).unwrap();
     let fates = |shaped: bool, fate: Fate| {
-        heard.lost.iter().filter(|(of, lost)| *of == shaped && lost.fate == fate).count() as u64
+        collected.lost.iter().filter(|(of, lost)| *of == shaped && lost.fate == fate).count() as u64
     };
     for (phase, shaped) in [(0, true), (1, false)] {
         for fate in Fate::ALL {
@@ -302,13 +302,13 @@ fn frames_that_do_not_arrive_are_reported_with_the_reason() {
 }
 
 #[test]
-fn a_late_timer_is_within_its_latency_and_another_schedule_is_not() {
+fn a_late_timer_agrees_within_its_latency_and_another_schedule_does_not() {
     let network = network(TWO_FLOWS);
     let simulated = |options: &Options, network: &Network| {
-        let mut heard = Heard::default();
+        let mut collected = Collected::default();
         let one_phase = Request { phases: &[true], ..request(network, options, TWO_FLOWS) };
-        let run = simulate(&one_phase, &mut heard).unwrap().run;
-        (run, heard.arrivals)
+        let run = simulate(&one_phase, &mut collected).unwrap().run;
+        (run, collected.arrivals)
     };
     let exact = Options { ports: Ports::Virtual, ..options(Mode::Linux) };
     let late = Options { gate_latency_ns: 7_000, ..exact.clone() };
@@ -392,7 +392,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn nothing_is_lost_silently_and_flows_stay_in_order(
+    fn every_lost_frame_is_counted_and_flows_stay_in_order(
         (speed, entries, cycle) in any_port(),
         flows in prop::collection::vec(any_flow(), 1..5),
         linux: bool,
@@ -451,13 +451,13 @@ proptest! {
     }
 
     #[test]
-    fn linux_does_as_the_standard_where_windows_are_single_entries_and_the_cycle_is_the_list(
+    fn linux_agrees_with_the_standard_if_windows_are_single_entries_and_the_cycle_is_the_list(
         speed in prop::sample::select(vec![10u32, 100, 1000]),
         lengths in prop::collection::vec(1300u64..3000, 1..4),
         flows in prop::collection::vec((0u8..4, 60u32..1515, 300u64..3000, 0u64..3000), 1..5),
     ) {
-        // Each class has one window per cycle, or none if a frame that never fits waits in one mode and is dropped in
-        // the other; no frame ends exactly where a gate closes, since lengths are odd multiples of a ns.
+        // Flows use only classes with a window, since a frame that never fits waits in one mode and is dropped in the
+        // other. Periods and offsets are odd numbers of ns, so that no frame ends exactly when a gate closes.
         let entries: Vec<(u32, u64)> = lengths.iter().enumerate().map(|(class, us)| (1 << class, *us)).collect();
         let of_class = |class: u8| class % entries.len() as u8;
         let flows: Vec<String> = flows.iter().map(|(class, size, period, offset)| format!(
@@ -474,7 +474,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_reported_with_its_place() {
+fn unsupported_settings_are_reported_with_their_line() {
     let wrong = |from: &str, to: &str, mode: Mode| {
         assert!(TWO_FLOWS.contains(from));
         let text = TWO_FLOWS.replace(from, to);
@@ -496,7 +496,7 @@ fn what_cannot_be_simulated_is_reported_with_its_place() {
 }
 
 #[test]
-fn what_became_of_the_frames_is_in_the_run() {
+fn the_run_states_why_frames_did_not_arrive() {
     let text = TWO_FLOWS.replace("class = \"red\"", "").replace("{ open = [\"red\"], for", "{ mask = 0, for");
     let network = network(&text);
     let options = options(Mode::Linux);

@@ -21,7 +21,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The status for a run that was shown.
+    /// The exit status for `run`: [`Self::Invalid`] if the run is invalid.
     pub(crate) fn of_run(run: &Run) -> Self {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }

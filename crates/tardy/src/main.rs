@@ -16,14 +16,14 @@ use args::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    if let Some(arguments) = cyclictest::arguments_if_called_so(std::env::args_os()) {
+    if let Some(arguments) = cyclictest::arguments_if_named_cyclictest(std::env::args_os()) {
         return exit_code(cyclictest::run(arguments));
     }
     let cli = Cli::parse();
     exit_code(run(cli))
 }
 
-/// The exit status. An error is printed first.
+/// The exit status of a command. Prints its error, if it failed.
 fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
@@ -37,7 +37,7 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
     }
 }
 
-/// The error with its causes. A cause that an error quotes already is left out.
+/// The message of an error and of its causes. Omits a cause that the message already contains.
 fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -4,17 +4,17 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
-/// What is wrong with an option.
+/// An error in an option.
 #[derive(Debug, Error)]
 #[error("{key}: {reason}")]
 pub(crate) struct UsageError {
-    /// The option as recipes write it; a flag has dashes.
+    /// The option's recipe key, with underscores. The flag has dashes instead.
     pub(crate) key: &'static str,
     /// What is wrong and what is expected.
     pub(crate) reason: String,
 }
 
-/// The error `reason` of the option `key`.
+/// The error for the option `key`, with the message `reason`.
 pub(crate) fn wrong(key: &'static str, reason: impl Display) -> UsageError {
     UsageError { key, reason: reason.to_string() }
 }

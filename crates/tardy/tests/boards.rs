@@ -1,9 +1,9 @@
 //! The binaries for 32-bit boards, run as a whole: probe, map of counters, supervisor, run file, summary.
 //!
-//! An emulator of programs (qemu-user) stands for the board's processor. tardy starts itself as its probe, so the kernel
-//! must know how to run a program for another processor: the binfmt_misc of a separate user namespace has it, and the
-//! machine's stays as it is. `make test-boards` builds the binaries and sets their directory. Without that, or if the kernel
-//! lacks such namespaces, each test prints why it is skipped.
+//! qemu-user emulates the board's processor. tardy starts itself as its probe, so the kernel must know how to run a
+//! program for another processor. That is set in the binfmt_misc of a separate user namespace; the machine's own is not
+//! changed. `make test-boards` builds the binaries and sets their directory. Without that, or if the kernel lacks such
+//! namespaces, each test prints why it is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -51,21 +51,19 @@ fn board(name: &str, cpu: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Its output. `None`, with the reason printed, if the kernel does not let a test define how programs run.
+/// The output of `command`. `None`, with the reason printed, if there is no such namespace.
 fn output(mut command: Command) -> Option<Output> {
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NO_NAMESPACE) || error.starts_with("unshare:") {
-        eprintln!(
-            "skipped: no user namespace with a binfmt_misc of its own (Linux 6.7 has the first): {error}"
-        );
+        eprintln!("skipped: no user namespace with its own binfmt_misc (Linux 6.7 and later): {error}");
         return None;
     }
     assert!(output.status.success(), "{}{error}", String::from_utf8_lossy(&output.stdout));
     Some(output)
 }
 
-/// Measures on it for a second, and reads the run file on the host.
+/// Measures on the board for a second, and reads the run file on the host.
 fn measures_a_second(name: &str, cpu: &str) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("board.run.json");
@@ -85,7 +83,7 @@ fn measures_a_second(name: &str, cpu: &str) {
         assert!(series.tally.recorded > 0, "{} has recorded nothing", series.label);
         assert_eq!(series.measured.total(), series.tally.recorded, "{}", series.label);
     }
-    // 64-bit numbers are the same there and here: both programs show the same.
+    // Both programs read the same 64-bit numbers from the file.
     let mut there = board(name, cpu).unwrap();
     there.args(["show", "--json"]).arg(&file);
     let mut here = Command::new(env!("CARGO_BIN_EXE_tardy"));

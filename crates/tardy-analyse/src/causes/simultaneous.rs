@@ -1,15 +1,15 @@
-//! Late wake-ups of several CPUs at the same moment: a single event, such as a host that stops the whole machine, firmware,
-//! or the kernel's own stop_machine.
+//! Late wake-ups of several CPUs at the same moment: a single event, such as a host that stops the whole machine,
+//! firmware, or the kernel's own stop_machine.
 //!
-//! Threads share their deadlines, so wake-ups of the same cycle always overlap. Of the m worst of n cycles on
-//! each of two CPUs, m²/n coincide by chance. So many of each series are examined that this stays below one in twenty for all
-//! pairs of CPUs together.
+//! Threads share their deadlines, so wake-ups of the same cycle always overlap. Of the m worst of n cycles on each of
+//! two CPUs, m²/n coincide by chance. The number m of wake-ups that are examined per series is such that this is at
+//! most 0.05 for all pairs of CPUs together.
 
 use serde::Serialize;
 use tardy_record::series::Outlier;
 use tardy_record::{Run, Series};
 
-/// Accepted coincidences by chance in a whole run.
+/// The accepted number of coincidences by chance in one phase.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// An event that delayed several CPUs.
@@ -17,11 +17,11 @@ const SIGNIFICANCE: f64 = 0.05;
 pub struct Event {
     /// Index of the phase.
     pub phase: usize,
-    /// The deadline of the first of them, in ns from the start of the run.
+    /// The earliest deadline of the late wake-ups, in ns from the start of the run.
     pub from_ns: u64,
-    /// The wake-up of the last of them.
+    /// The time of the latest wake-up, in ns from the start of the run.
     pub to_ns: u64,
-    /// Each CPU and how late its thread was, in ns.
+    /// Each CPU and the latency of its thread, in ns.
     pub felt: Vec<(u32, i64)>,
 }
 
@@ -33,7 +33,7 @@ pub fn of(run: &Run) -> Vec<Event> {
 }
 
 fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
-    // An unpinned thread says nothing about any one CPU.
+    // Unpinned threads are left out, since they do not belong to a CPU.
     let is_of_a_cpu = |series: &&Series| {
         series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned) && series.phase == phase
     };
@@ -58,7 +58,7 @@ fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
     overlapping(phase, late)
 }
 
-/// Groups overlapping late wake-ups: beginning, end, CPU, lateness.
+/// Groups overlapping late wake-ups, each given as deadline, wake-up, CPU and latency.
 fn overlapping(phase: usize, mut late: Vec<(u64, u64, u32, i64)>) -> Vec<Event> {
     late.sort_unstable();
     let mut groups: Vec<Event> = Vec::new();
@@ -76,7 +76,7 @@ fn overlapping(phase: usize, mut late: Vec<(u64, u64, u32, i64)>) -> Vec<Event> 
     groups
 }
 
-/// Keeps one wake-up, the latest, of a CPU that was late several times within an event.
+/// Keeps only the wake-up with the highest latency if a CPU was late several times within an event.
 fn keep_the_worst_of_each_cpu(event: &mut Event) {
     event.felt.sort_unstable_by_key(|(cpu, late_ns)| (*cpu, std::cmp::Reverse(*late_ns)));
     event.felt.dedup_by_key(|(cpu, _)| *cpu);

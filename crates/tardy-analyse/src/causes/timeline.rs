@@ -1,11 +1,11 @@
-//! What had a CPU from a deadline to the late wake-up.
+//! The occupants of a CPU from a deadline to the late wake-up.
 
 use serde::Serialize;
 use tardy_record::moment::{Happening, Moment, MomentEvent, Task};
 
 use super::Stage;
 
-/// What has a CPU.
+/// The occupant of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occupant {
@@ -27,7 +27,7 @@ pub enum Occupant {
     },
     /// An interrupt of the CPU itself.
     Vector {
-        /// Its event's name.
+        /// The name of its trace event.
         name: String,
     },
     /// A timer's function.
@@ -69,7 +69,7 @@ pub struct Stretch {
     pub occupant: Occupant,
 }
 
-/// Everything between the beginning of a moment and the wake-up. Times in ns from the deadline.
+/// The occupants of the CPU from the beginning of the trace to the wake-up. Times in ns from the deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
     /// Contiguous stretches, in order.
@@ -78,13 +78,13 @@ pub struct Timeline {
     pub fired_ns: Option<i64>,
     /// When the thread was woken.
     pub ready_ns: Option<i64>,
-    /// When the scheduler switched to it; when it was woken, if it had not left the CPU.
+    /// When the scheduler switched to the thread; the time of `ready_ns` if the thread had not left the CPU.
     pub switched_ns: Option<i64>,
-    /// When it read the clock, which is how late it was.
+    /// When the thread read the clock: the latency.
     pub woke_ns: i64,
 }
 
-/// What had the CPU longest, and how long.
+/// The occupant that had the CPU longest, and for how long in ns.
 pub(super) struct Longest {
     pub(super) occupant: Occupant,
     pub(super) held_ns: i64,
@@ -110,7 +110,7 @@ impl Timeline {
         Some(Self { stretches, fired_ns, ready_ns, switched_ns, woke_ns: late_ns })
     }
 
-    /// What had the CPU longest from the deadline on.
+    /// The occupant that had the CPU longest from the deadline on.
     pub(super) fn longest(&self) -> Option<Longest> {
         let mut held: Vec<Longest> = Vec::new();
         for (stretch, _, ns) in self.parts() {
@@ -136,7 +136,7 @@ impl Timeline {
         held.into_iter().max_by_key(|(_, ns)| *ns).map_or(Stage::BeforeInterrupt, |(stage, _)| stage)
     }
 
-    /// The time from the deadline on, in parts of one stretch and one stage each.
+    /// The time from the deadline on, divided into parts with one stretch and one stage each; the last value is in ns.
     fn parts(&self) -> impl Iterator<Item = (&Stretch, Stage, i64)> {
         self.stretches.iter().flat_map(move |stretch| {
             self.stages().into_iter().filter_map(move |(stage, from_ns, to_ns)| {
@@ -172,7 +172,7 @@ fn push(stretches: &mut Vec<Stretch>, from_ns: i64, to_ns: i64, occupant: impl F
     }
 }
 
-/// Where the thread's own wake-up is in the trace.
+/// The times of the stages of the thread's wake-up in the trace.
 struct Marks {
     tid: u32,
     fired_ns: Option<i64>,
@@ -185,7 +185,7 @@ impl Marks {
         let events = &moment.events;
         let is_ready =
             |event: &MomentEvent| matches!(&event.what, Happening::Ready { task } if task.tid == moment.tid);
-        // The last one: earlier wake-ups of the thread may have been spurious.
+        // The last wake-up of the thread: earlier ones may be spurious.
         let ready = events.iter().rposition(is_ready);
         let ready_ns = ready.map(|index| events[index].at_ns);
         let fired_ns = ready.and_then(|index| {
@@ -202,21 +202,21 @@ impl Marks {
     }
 }
 
-/// What a CPU is doing: a task, and what came on top of it.
+/// The state of a CPU: a task, and the interruptions on top of it.
 struct Cpu {
     task: Task,
     above: Vec<Frame>,
 }
 
-/// What came on top, and when it began; long ago where that was not seen.
+/// An interruption, and the time at which it began; `i64::MIN` if the beginning was not traced.
 struct Frame {
     occupant: Occupant,
     begun_ns: i64,
 }
 
 impl Cpu {
-    /// The state before the first event, derived from later ones: the task that is switched from, and what ends without a
-    /// beginning.
+    /// The state before the first event, derived from later events: the task that is switched from first, and the
+    /// interruptions that end without a beginning.
     fn at_the_beginning_of(moment: &Moment) -> Self {
         let first_switch = moment.events.iter().find_map(|event| match &event.what {
             Happening::Switch { from, .. } => Some(from.clone()),
@@ -233,7 +233,7 @@ impl Cpu {
             match begun_or_ended(&event.what) {
                 Some(Edge::Begun(_)) => open += 1,
                 Some(Edge::Ended(_)) if open > 0 => open -= 1,
-                // What ends first is on top.
+                // The interruption that ends first is on top.
                 Some(Edge::Ended(occupant)) => above.insert(0, Frame { occupant, begun_ns: i64::MIN }),
                 None => {}
             }
@@ -272,7 +272,8 @@ impl Cpu {
 }
 
 impl Frame {
-    /// Whether it is the function that wakes the thread, or the interrupt that this is in, from then on.
+    /// Whether it is the timer function that wakes the thread, or the interrupt in which that function runs, from its
+    /// beginning on.
     fn is_own(&self, marks: &Marks, at_ns: i64) -> bool {
         let Some(fired_ns) = marks.fired_ns else { return false };
         match self.occupant {
@@ -332,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_moment_from_beginning_to_end_has_one_occupant(
+        fn each_time_from_beginning_to_end_has_one_occupant(
             events in prop::collection::vec((0i64..2000, 0u8..9, 0u32..4), 1..60),
             late_ns in 1i64..1500,
         ) {
@@ -350,7 +351,7 @@ mod tests {
                 prop_assert_eq!(pair[0].to_ns, pair[1].from_ns);
                 prop_assert_ne!(&pair[0].occupant, &pair[1].occupant);
             }
-            // Nothing of the way is lost or counted twice.
+            // No time is lost or counted twice.
             prop_assert_eq!(timeline.parts().map(|(_, _, ns)| ns).sum::<i64>(), late_ns);
         }
     }

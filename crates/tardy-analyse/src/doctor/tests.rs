@@ -14,7 +14,7 @@ impl Noise {
     }
 }
 
-/// Trials of these changes, each with the factor that it has on every latency, over a machine that drifts.
+/// Trials of these changes on a machine that drifts. Each change multiplies all latencies by its factor.
 fn trials(rounds: u32, changes: &[(&str, f64)], seed: u64) -> Vec<Observation> {
     let mut noise = Noise(seed);
     let mut all = Vec::new();
@@ -22,7 +22,7 @@ fn trials(rounds: u32, changes: &[(&str, f64)], seed: u64) -> Vec<Observation> {
         let drift = 20_000.0 * (1.0 + f64::from(round) / 4.0);
         let mut reading = |factor: f64| {
             let p99_9 = drift * factor * (1.0 + 0.1 * noise.next());
-            // The worst of a trial is mostly chance.
+            // The highest latency of a trial varies mostly by chance.
             let worst = p99_9 * (1.5 + 4.0 * noise.next());
             Ok(Reading { p99_9_ns: Some(p99_9 as i64), worst_ns: Some(worst as i64) })
         };
@@ -64,7 +64,7 @@ fn changes_without_an_effect_are_reported_in_at_most_one_of_twenty_diagnoses() {
         found.effects.iter().any(|effect| effect.verdict != Verdict::NoDifferenceSeen)
     };
     let wrong = (1..=2000u64).filter(is_wrong).count();
-    // 100 at most are expected; the seeds are fixed, so that this is the same every time.
+    // At most 100 are expected. The seeds are fixed, so the result is always the same.
     assert!(wrong <= 100, "{wrong} of 2000");
     assert!(wrong > 0, "a test that never errs has no power");
 }
@@ -127,7 +127,7 @@ fn trials_without_a_p99_9_are_compared_by_their_worst() {
 }
 
 proptest! {
-    /// For any numbers and any number of rounds, the verdict is one that they allow.
+    /// For any numbers and any number of rounds, the verdict agrees with the ratio and the number of rounds.
     #[test]
     fn verdicts_follow_from_their_numbers(
         readings in prop::collection::vec((prop::option::of(any::<i64>()), any::<bool>(), 0u32..6, 0usize..3), 0..60),

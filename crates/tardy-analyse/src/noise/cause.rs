@@ -1,5 +1,5 @@
-//! The probable cause of a periodic source of noise: by its period, checked against interrupt counters and the settings of
-//! the kernel.
+//! The probable cause of a periodic source of noise, from its period, interrupt counters and the settings of the
+//! kernel.
 
 use serde::Serialize;
 use tardy_record::environment::EnvSeries;
@@ -9,11 +9,11 @@ use tardy_record::{Run, Series};
 use crate::periods::Period;
 use crate::stops::{self, StoppedBy};
 
-/// A crystal is off by less than this share.
+/// The largest relative error of a crystal's frequency.
 const CRYSTAL: f64 = 1e-3;
-/// An interrupt line has a source's rate if it differs by no more than this share …
+/// An interrupt line has the rate of a source if they differ by at most this share …
 const RATE_TOLERANCE: f64 = 0.03;
-/// … or by so many standard deviations of its count.
+/// … or by at most this many standard deviations of the line's count.
 const RATE_SIGMA: f64 = 3.0;
 
 /// Known periods, in ns, and their causes.
@@ -28,7 +28,7 @@ const KNOWN: [(f64, &str); 6] = [
 /// Ticks per second of common kernels (kernel/Kconfig.hz).
 const TICKS: [u32; 4] = [100, 250, 300, 1000];
 
-/// At most so many ticks are considered: any period is near a large multiple.
+/// The largest multiple of the tick that is considered: any period is near some large multiple.
 const TICKS_MAX: u32 = 10;
 
 /// The probable cause of a source.
@@ -50,7 +50,7 @@ pub enum Certainty {
     Found,
     /// Suggested by the period alone.
     Guess,
-    /// The period is unknown.
+    /// No known cause has this period.
     Unknown,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries, period: &Period) 
     let known = KNOWN.iter().find(|(ns, _)| is_about(period, *ns)).map(|(_, name)| (*name).to_owned());
     let timer_line = interrupt.as_ref().is_some_and(|line| is_timer(line));
     let (name, certainty) = match (&interrupt, tick) {
-        // The tick is an interrupt of the timer.
+        // The tick is a timer interrupt, so the timer's line confirms it.
         (Some(_), Some((hz, _))) if timer_line => (Some(tick_name(hz)), Certainty::Found),
         (None, Some((hz, true))) => (Some(tick_name(hz)), Certainty::Found),
         (Some(line), _) => {
@@ -88,7 +88,8 @@ fn tick_name(hz: u32) -> String {
     format!("CONFIG_HZ={hz} tick")
 }
 
-/// The kernel's rule for spinning real-time threads.
+/// The name of the kernel's rule that stops spinning real-time threads, if the period and the length are those of the
+/// rule.
 fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> {
     let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
     let as_long = (period.length_ns as f64 / rule.stop_ns as f64 - 1.0).abs() < 0.5;
@@ -99,7 +100,7 @@ fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> 
     })
 }
 
-/// Ticks per second, if the period is that of a tick, and whether the kernel is known to have this rate.
+/// The ticks per second and whether the kernel is known to have this rate; `None` if the period is not that of a tick.
 fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
     match run.facts.kernel.hz.get() {
         Some(hz) => is_about(period, 1e9 / f64::from((*hz).max(1))).then_some((*hz, true)),
@@ -110,7 +111,7 @@ fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
     }
 }
 
-/// Work of every few ticks, if the period is a small multiple of the tick.
+/// Names the multiple of the tick that has this period; `None` if there is no small one, or the tick is unknown.
 fn every_few_ticks(run: &Run, period: &Period) -> Option<String> {
     let tick_ns = 1e9 / f64::from(*run.facts.kernel.hz.get().filter(|hz| **hz > 0)?);
     let ticks = (2..=TICKS_MAX).find(|ticks| is_about(period, f64::from(*ticks) * tick_ns))?;
@@ -121,12 +122,13 @@ fn is_about(period: &Period, ns: f64) -> bool {
     (period.period_ns - ns).abs() < CRYSTAL * ns + 3.0 * period.period_error_ns
 }
 
-/// Lines that are timers: x86's per-CPU timer, and what Arm's are called (drivers/clocksource).
+/// Whether an interrupt line is that of a timer: x86's per-CPU timer, or a name from drivers/clocksource for Arm.
 fn is_timer(line: &str) -> bool {
     line == "LOC" || ["arch_timer", "timer", "gp_timer"].iter().any(|name| line.contains(name))
 }
 
-/// The interrupt line with the rate of the source on its CPU during the phase.
+/// The interrupt line whose rate on the CPU during the phase is nearest to that of the source; `None` if none is close
+/// enough.
 fn interrupt(run: &Run, series: &Series, period: &Period) -> Option<String> {
     let hit_share = period.events as f64 / (period.events + period.missing).max(1) as f64;
     let wanted_hz = 1e9 / period.period_ns.max(1.0) * hit_share;
@@ -143,7 +145,7 @@ fn interrupt(run: &Run, series: &Series, period: &Period) -> Option<String> {
     distances.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, line)| line.clone())
 }
 
-/// The mean rate between two moments, and how many seconds of readings it covers.
+/// The mean rate of a line between two times, in Hz, and the seconds of readings that it covers.
 fn rate(line: &EnvSeries, from_ns: u64, to_ns: u64) -> Option<(f64, f64)> {
     let (mut events, mut seconds) = (0.0, 0.0);
     for (index, (at_ns, value)) in line.at_ns.iter().zip(&line.values).enumerate() {

@@ -10,9 +10,9 @@ use crate::stops;
 
 /// Two periods that differ by less than this share have the same source.
 const SAME_PERIOD: f64 = 2e-3;
-/// So many windows after the beginning are searched for further sources.
+/// The number of windows after the beginning that are searched for further sources.
 const WINDOWS_SEARCHED: usize = 3;
-/// A stop by the kernel is as long as its rule states, up to this share.
+/// A gap counts as a stop by the kernel if its length differs from that of the rule by less than this share.
 const STOP_TOLERANCE: f64 = 0.5;
 
 /// A periodic source of noise.
@@ -21,7 +21,7 @@ pub struct Source {
     /// Its period.
     #[serde(flatten)]
     pub period: Period,
-    /// Where it was found.
+    /// The set of gaps in which it was found.
     pub found_in: FoundIn,
     /// Its share of the noise, from 0 to 1.
     pub share_of_noise: f64,
@@ -31,19 +31,19 @@ pub struct Source {
     pub cause: Cause,
 }
 
-/// Which of the kept gaps a source was found in.
+/// The set of kept gaps in which a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundIn {
-    /// In the beginning of the run.
+    /// All gaps at the beginning of the run.
     Beginning,
-    /// Only later in it.
+    /// A later window.
     Later,
-    /// Among its longest gaps.
+    /// The longest gaps of the run.
     Longest,
 }
 
-/// Gaps over a stretch of time.
+/// A set of gaps over an interval of time.
 struct Stretch {
     events: Vec<Event>,
     span_ns: f64,
@@ -59,7 +59,7 @@ impl Stretch {
         Self { span_ns: end_ns.saturating_sub(train.start_ns) as f64, noise_ns, events }
     }
 
-    /// The longest gaps of a whole series, which are not all of its noise.
+    /// The longest gaps of a series. The noise is that of all its gaps.
     fn of_longest(series: &Series, gaps: &GapSeries) -> Self {
         let (span_ns, noise_ns) = (series.counted_ns as f64, series.sum_ns.get().unwrap_or(0) as f64);
         Self { events: events(&gaps.longest), span_ns, noise_ns }
@@ -90,7 +90,7 @@ pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries) -> Vec<Source> {
     let longest = Stretch::of_longest(series, gaps);
     let stops = kernels_own_stops(run, gaps, &longest.events);
     add(&mut sources, &longest, FoundIn::Longest, stops.into_iter().collect());
-    // Only the longer gaps of known sources are in it, which would form a separate pattern.
+    // Gaps of known sources are left out: only their longer gaps are included, which would form a separate pattern.
     let others: Vec<Event> = longest
         .events
         .iter()
@@ -110,7 +110,7 @@ fn has_length(source: &Source, event: &Event) -> bool {
     (0.5..1.5).contains(&ratio)
 }
 
-/// Whether both have the same source; one may be a multiple of the other.
+/// Whether both periods have the same source; one may be a multiple of the other.
 fn is_same(a: &Period, b: &Period) -> bool {
     let ratio = (a.period_ns / b.period_ns).max(b.period_ns / a.period_ns);
     let whole = ratio.round();
@@ -138,8 +138,8 @@ fn source(
     }
 }
 
-/// The gaps in which the kernel stopped a real-time loop: about as long as its rule states, and a whole number of its periods
-/// apart.
+/// The gaps in which the kernel stopped a real-time loop: their length is about that of the rule, and they are a whole
+/// number of its periods apart. `None` if there are none.
 fn kernels_own_stops(run: &Run, gaps: &GapSeries, longest: &[Event]) -> Option<Period> {
     let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
     let (stop_ns, period_ns) = (rule.stop_ns as f64, rule.period_ns as f64);

@@ -83,7 +83,7 @@ fn the_articles_trace_is_a_usb_micro_frame_of_125_us_and_4_5_us() {
     assert!((4_500..4_540).contains(&source.period.length_ns), "{}", source.period.length_ns);
     assert!(source.share_of_noise > 0.999);
     assert!((source.share_of_time - 0.036).abs() < 0.001, "{}", source.share_of_time);
-    assert_eq!(source.cause.certainty, Certainty::Guess, "its period alone proves nothing");
+    assert_eq!(source.cause.certainty, Certainty::Guess, "a period alone is not evidence of a cause");
     assert!(source.cause.name.unwrap().contains("dwc_otg"));
 }
 
@@ -143,7 +143,7 @@ fn the_noise_is_divided_among_its_sources_and_the_rest() {
     assert!((cpu.share - 0.042).abs() < 0.001, "{}", cpu.share);
 }
 
-/// Stops of 50 ms once per second are attributed to the kernel if its rule states so and the loop was real-time.
+/// Stops of 50 ms once per second are attributed to throttling if its settings match and the loop was real-time.
 #[test]
 fn real_time_throttling_is_named() {
     let span_ns = 10_000_000_000;
@@ -155,7 +155,7 @@ fn real_time_throttling_is_named() {
         let sources = found[0].cpus[0].sources.clone();
         sources.into_iter().find(|source| source.period.length_ns > 1_000_000)
     };
-    assert_eq!(throttled(&run), None, "too few to be seen without the rule");
+    assert_eq!(throttled(&run), None, "too few stops to find a period without the rule");
     run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "test");
     run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "test");
     let source = throttled(&run).unwrap();
@@ -165,7 +165,7 @@ fn real_time_throttling_is_named() {
 }
 
 #[test]
-fn no_gaps_are_a_result() {
+fn a_run_without_gaps_has_a_share_of_0() {
     let found = of(&run(Vec::new(), ARTICLE_NS, Policy::Other));
     let cpu = &found[0].cpus[0];
     assert_eq!((cpu.share, cpu.gaps, cpu.longest_ns, cpu.rest_share), (0.0, 0, None, None));

@@ -1,25 +1,25 @@
-//! A comb: moments at equal distances, and the events that lie on its teeth.
+//! A comb: teeth at equal distances in time, and the events at them.
 
-/// An event lies on a tooth if it is within this share of the period from it …
+/// An event is at a tooth if its distance from it is at most this share of the period …
 const REACH: f64 = 0.08;
-/// … and no farther than this, in ns.
+/// … and at most this, in ns.
 const REACH_MAX_NS: f64 = 60_000.0;
-/// Of the events within reach, only those count that are within this many times the median distance, so that events
-/// of other sources do not pull the teeth along …
+/// Of the events within reach, only those within this many times the median distance count, so that events of other
+/// sources do not shift the teeth …
 const TRIM: f64 = 6.0;
-/// … but at least this share of the reach.
+/// … but that distance is at least this share of the reach.
 const TRIM_MIN: f64 = 0.125;
-/// A period is divided into so many sectors to find where most events are.
+/// The number of sectors into which a period is divided to find the phase of most events.
 const SECTORS: usize = 64;
-/// The phase is determined from so many events: with a drifting period, more of them would smear it.
+/// The number of events that determine the phase: with a drifting period, more events would blur it.
 const PHASE_EVENTS: usize = 256;
-/// A drift is reported if its estimate is so many standard errors from 0.
+/// A drift is reported if its estimate differs from 0 by this many standard errors.
 const DRIFT_SIGMA: f64 = 5.0;
-/// With fewer events a curvature is not distinguishable from jitter.
+/// The least number of events for which a curvature is distinguishable from jitter.
 const BENT_MIN: usize = 32;
-/// So many events decide whether a comb is fitted further …
+/// The number of events that decide whether a comb is fitted to all events …
 const TRIED_EVENTS: usize = 512;
-/// … which it is if this share of its teeth has an event.
+/// … if at least this share of its teeth has an event.
 const TRIED_HIT_MIN: f64 = 0.3;
 /// Rounds of assigning events to teeth and fitting the teeth to them.
 const ROUNDS: usize = 4;
@@ -33,17 +33,17 @@ pub(super) struct Comb {
     curvature_error_ns: f64,
     period_error_ns: f64,
     jitter_ns: f64,
-    /// An event lies on a tooth if it is within this distance of it.
+    /// An event is at a tooth if it is within this distance of it, in ns.
     reach_ns: f64,
-    /// Teeth from the first with an event to the last.
+    /// The number of teeth from the first to the last with an event.
     teeth: u64,
-    /// Of these, those with an event.
+    /// The number of these teeth with an event.
     hit: u64,
     events: usize,
 }
 
 impl Comb {
-    /// The comb of about that period that most of `times` lie on; `None` if there is none.
+    /// The comb with a period near `period_ns` that has most of `times` at its teeth; `None` if there is none.
     pub(super) fn fit(times: &[u64], period_ns: f64) -> Option<Self> {
         let first = *times.first()? as f64;
         let origin_ns = first + densest_phase(&times[..times.len().min(PHASE_EVENTS)], first, period_ns);
@@ -59,8 +59,9 @@ impl Comb {
             hit: 0,
             events: 0,
         };
-        // The frequency of a spectral line is exact to a fraction of a period over the window. The beginning is fitted first,
-        // so that the error at the end stays within a tooth's reach. Most candidates already have too few hits there.
+        // Over the window, the error of a spectral line's frequency adds up to a fraction of a period. The beginning is
+        // fitted first, so that the error at the end is within the reach of a tooth. Most candidates have too few hits
+        // even there.
         let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
         if begun.hit_share() < TRIED_HIT_MIN {
             return None;
@@ -87,7 +88,7 @@ impl Comb {
         (self.events >= 3 && self.teeth >= 3).then_some(self)
     }
 
-    /// Whether an event at `at_ns` lies on a tooth.
+    /// Whether an event at `at_ns` is at a tooth.
     pub(super) fn takes(&self, at_ns: u64) -> bool {
         let (_, away_ns) = self.nearest(at_ns as f64);
         away_ns.abs() <= self.reach_ns
@@ -114,24 +115,24 @@ impl Comb {
         if self.teeth == 0 { 0.0 } else { self.hit as f64 / self.teeth as f64 }
     }
 
-    /// The share of events that would lie on it by chance.
+    /// The share of random events that would be at teeth by chance.
     pub(super) fn covered(&self) -> f64 {
         2.0 * self.reach_ns / self.period_ns
     }
 
-    /// The quality of a comb: many events lie on it, and few teeth are empty.
+    /// The quality of a comb: high if many events are at teeth and few teeth are empty.
     pub(super) fn merit(&self) -> f64 {
         self.events as f64 * self.hit_share()
     }
 
-    /// How much the period grows, in parts per million per second, if that exceeds chance.
+    /// The drift of the period in parts per million per second; `None` if it does not exceed chance.
     pub(super) fn drift_ppm_per_s(&self) -> Option<f64> {
         // The k-th distance is period + curvature · (2k + 1); there are 1e9 / period of them per second.
         let exceeds_chance = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
         exceeds_chance.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
     }
 
-    /// The tooth nearest to a moment, and how far that is behind it.
+    /// The index of the tooth nearest to a time, and the time since that tooth in ns.
     fn nearest(&self, at_ns: f64) -> (f64, f64) {
         let since = at_ns - self.origin_ns;
         let straight = since / self.period_ns;
@@ -141,7 +142,7 @@ impl Comb {
         (tooth, since - self.period_ns * tooth - self.curvature_ns * tooth * tooth)
     }
 
-    /// The comb fitted again to those of `times` on its teeth; `None` if there are too few.
+    /// The comb refitted to those of `times` that are at its teeth; `None` if there are too few.
     fn refitted(&self, times: &[u64]) -> Option<Self> {
         let full_ns = full_reach_ns(self.period_ns);
         let near = times.iter().map(|at| (*at as f64, self.nearest(*at as f64)));
@@ -202,7 +203,7 @@ struct Line {
     deviation: f64,
 }
 
-/// Least squares in coordinates around the middle, which keeps precision.
+/// A least-squares fit, in coordinates around the mean for precision.
 fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
     let n = points.len() as f64;
     let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
@@ -214,7 +215,7 @@ fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
         return None;
     }
     let straight = xy / xx;
-    // The part of x² that neither a constant nor x explains.
+    // The part of x² that is orthogonal to a constant and to x.
     let (xxx, square_mean) = (sum(&|x, _| x * x * x), xx / n);
     let rest = |x: f64| x * x - square_mean - xxx / xx * x;
     let rest_squares = sum(&|x, _| rest(x) * rest(x));
@@ -228,9 +229,9 @@ fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
     let deviation = (residual_squares / freedom).sqrt();
     let curvature_error =
         if bent && rest_squares > 0.0 { deviation / rest_squares.sqrt() } else { f64::INFINITY };
-    // A curvature below chance would only distort the period.
+    // A curvature that does not exceed chance would only distort the period.
     let curvature = if curvature.abs() > DRIFT_SIGMA * curvature_error { curvature } else { 0.0 };
-    // Back from the middle to the first tooth.
+    // Converted from the mean back to the first tooth.
     let slope_at_middle = straight - curvature * xxx / xx;
     let slope = slope_at_middle - 2.0 * curvature * middle;
     let offset = mean - slope_at_middle * middle + curvature * (middle * middle - square_mean);

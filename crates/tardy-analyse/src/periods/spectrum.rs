@@ -5,26 +5,26 @@ use rustfft::num_complex::Complex;
 
 /// Width of a bin of time, in ns; periods are at least twice as long.
 pub(super) const BIN_NS: u64 = 2_000;
-/// At most so many bins are transformed: four seconds.
+/// The largest number of bins that are transformed: four seconds at [`BIN_NS`].
 const BIN_MAX: usize = 1 << 21;
-/// 2 to this power bins are enough for slow sources.
+/// The binary logarithm of the number of bins for slow sources.
 const SLOW_BITS: u32 = 18;
-/// So many lines are examined, the strongest first.
+/// The number of lines that are examined, the strongest first.
 const LINE_MAX: usize = 12;
 /// A line counts as strong if it has at least this share of the strongest line's power.
 const STRONG: f64 = 0.5;
-/// The probability that any line is as strong by chance.
+/// The accepted probability that chance causes any line above the threshold.
 const FALSE_ALARM_RATE: f64 = 0.01;
-/// So many frequencies determine the median power of chance around a line.
+/// The number of neighbouring frequencies whose median determines the power of noise around a line.
 const NEIGHBOURS: usize = 512;
-/// Fewer cycles than this within the window do not count as a period.
+/// The least number of cycles within the window that counts as a period.
 const TURNS_MIN: usize = 8;
 
 /// A line of the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) frequency_hz: f64,
-    /// Its power relative to its neighbours; noise has 2 on average.
+    /// Its power relative to its neighbours; the mean for noise is 2.
     pub(super) power: f64,
 }
 
@@ -40,8 +40,9 @@ pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
     &times[..times.partition_point(|at| *at < end)]
 }
 
-/// Lines above chance. Narrow pulses make hundreds of harmonics about as strong as the fundamental, and chance decides which
-/// of them is the strongest, so the lowest of the strong lines come first, then the strongest.
+/// Lines above the threshold: first the strong ones in ascending order of frequency, then the strongest. The order
+/// matters because narrow pulses have hundreds of harmonics about as strong as the fundamental, and chance decides
+/// which is strongest.
 pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let bins = ((last - first) / bin_ns + 1).max(2) as usize;
@@ -76,8 +77,8 @@ fn powers(times: &[u64], first: u64, bins: usize, bin_ns: u64) -> Vec<f64> {
     series[..bins / 2 + 1].iter().map(|x| x.norm_sqr() * scale).collect()
 }
 
-/// The power of chance in each range of frequencies, relative to its mean of 2: slow changes of the rate make low
-/// frequencies strong. At least 1, so that noise in an empty range does not become a line.
+/// The power of noise in each range of frequencies, relative to its expected mean of 2: slow changes of the rate make
+/// low frequencies strong. At least 1, so that noise in an empty range does not become a line.
 fn floor(powers: &[f64]) -> Vec<f64> {
     let of = |stretch: &[f64]| {
         let mut sorted = stretch.to_vec();

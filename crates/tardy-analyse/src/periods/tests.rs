@@ -78,7 +78,7 @@ fn a_period_is_found_among_noise_at_every_length() {
     }
 }
 
-/// Next to a tick of 1 ms, 32 kHz outranks 8 kHz in the spectrum.
+/// With an additional tick of 1 ms, the line at 32 kHz is stronger than the one at 8 kHz.
 #[test]
 fn two_sources_are_both_found_by_their_fundamentals() {
     for span_ns in [100e6, 1e9] {
@@ -112,7 +112,7 @@ fn too_few_events_have_no_period() {
     assert!(find(&[]).is_empty());
 }
 
-/// A clock that drifts by 50 ppm in each of 10 s.
+/// The period drifts by 50 ppm per second for 10 s.
 #[test]
 fn a_drift_is_reported() {
     let mut random = Random(11);
@@ -130,7 +130,7 @@ fn a_drift_is_reported() {
     assert!((drift - 50.0).abs() < 2.0, "{drift}");
 }
 
-/// There are no pulses in the middle third: the device was switched off.
+/// There are no pulses in about a third of the time, as if the device were switched off.
 #[test]
 fn missing_pulses_are_counted() {
     let mut events = pulses(Source { missing: 0.0, ..USB }, 300e6, &mut Random(5));
@@ -140,7 +140,8 @@ fn missing_pulses_are_counted() {
     assert!((found[0].missing as i64 - 640).abs() <= 1, "{}", found[0].missing);
 }
 
-/// A stop of 50 ms begins with a tick and covers the following ones: it lies on the tick's comb but is not a tick.
+/// A stop of 50 ms begins at a tick and covers the following ones: it is at a tooth of the tick's comb but is not a
+/// tick.
 #[test]
 fn a_long_gap_that_covers_a_pulse_is_not_one() {
     let tick = Source { period_ns: 4e6, jitter_ns: 300.0, missing: 0.0, length_ns: 3_000 };

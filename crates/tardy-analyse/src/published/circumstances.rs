@@ -1,5 +1,5 @@
-//! What two measurements have in common, one circumstance per row. What is not stated is unknown, and unknown is not the
-//! same.
+//! Compares the circumstances of a run and of a published result. A circumstance that is not stated is unknown, which
+//! does not count as the same.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -12,7 +12,7 @@ use super::duration::{self, Stated};
 use crate::comparability::DURATION_TOLERANCE;
 use crate::outcome::{self, Outcome};
 
-/// "About" a duration is the same up to this share.
+/// A duration that is stated as "about" counts as the same if it differs by at most this share.
 const ABOUT: f64 = 0.1;
 
 /// One circumstance of both.
@@ -52,9 +52,9 @@ impl Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sameness {
-    /// They are.
+    /// Both are the same.
     Same,
-    /// They are not.
+    /// They differ.
     Different,
     /// One of them is not stated, or not precisely enough.
     Unknown,
@@ -83,7 +83,7 @@ impl Sameness {
         if same { Self::Same } else { Self::Different }
     }
 
-    /// For several outcomes: the same if all are the same, unknown if any is.
+    /// The sameness for several outcomes: the same if all are the same, unknown if any is unknown.
     fn of_all(all: impl Iterator<Item = Self>) -> Self {
         let all: Vec<Self> = all.collect();
         let any = |one| all.contains(&one);
@@ -94,7 +94,7 @@ impl Sameness {
     }
 }
 
-/// Every circumstance of `published` and of what was measured here.
+/// All circumstances of `published` and of the outcomes `ours` of `run`.
 pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
     if published.cycle_us.is_some() {
         return of_switch(run, published, ours);
@@ -113,7 +113,7 @@ pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> V
     ]
 }
 
-/// For the test of a time-aware switch: its schedule takes the place of load, interval and wake method.
+/// The circumstances of a test of a time-aware switch: the schedule replaces load, interval and wake method.
 fn of_switch(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
     let port = run.switch.iter().flat_map(|switch| &switch.ports).next();
     let ns = |us: f64| (us * 1000.0).round() as u64;
@@ -157,7 +157,7 @@ fn circumstance(
     }
 }
 
-/// The same for what depends on the outcome.
+/// A circumstance that depends on the outcome.
 fn of_each(
     name: &'static str,
     published: Vec<Value>,
@@ -187,7 +187,7 @@ fn board(run: &Run, published: &PublishedResult) -> Circumstance {
         }),
         None => known.or(model).cloned(),
     };
-    // An emulated board has the name of the real one but is not it.
+    // An emulated board is not the real one, although its name is the same.
     let same = |name: &str| run.lab.is_none() && is_board(name, published.board.as_deref().unwrap_or(""));
     let sameness = || match (&run.lab, known) {
         (None, None) => Sameness::Unknown,
@@ -196,8 +196,8 @@ fn board(run: &Run, published: &PublishedResult) -> Circumstance {
     circumstance("CPU and board", published.board.clone().map(Value::Text), ours.map(Value::Text), sameness)
 }
 
-/// Whether the board `name` is the one that an article calls `published`. A revision, the maker's name in front and
-/// additions after a comma are ignored.
+/// Whether the board `name` is the one that an article names `published`. A revision, the manufacturer's name at the
+/// beginning and additions after a comma are ignored.
 fn is_board(name: &str, published: &str) -> bool {
     let plain = |text: &str| {
         text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
@@ -239,7 +239,7 @@ fn preemption(run: &Run, published: &PublishedResult) -> Circumstance {
     };
     let co_kernel = kernel.co_kernel.get().map(|core| core.to_lowercase().contains("xenomai"));
     let sameness = || match (&published.xenomai, published.preempt_rt, kernel.real_time.get()) {
-        // The version of Xenomai is in the row of the kernel.
+        // Only the presence of Xenomai is compared.
         (Some(_), _, _) => co_kernel.map_or(Sameness::Unknown, Sameness::of),
         (None, Some(true), Some(ours)) => Sameness::of(*ours),
         (None, Some(false), Some(true)) => Sameness::Different,
@@ -262,8 +262,8 @@ fn loads(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     )
 }
 
-/// Whether `ours` is the published load. An article describes its load in a sentence: only its own script and no load are
-/// recognised.
+/// Whether `ours` is the published load. Articles describe their load in a sentence, of which only "none" and the
+/// script doload are recognised.
 pub(super) fn load(published: &PublishedResult, ours: &[LoadSpec]) -> Sameness {
     let Some(theirs) = published.load.as_deref() else { return Sameness::Unknown };
     let is_none = theirs == "none";
@@ -271,13 +271,14 @@ pub(super) fn load(published: &PublishedResult, ours: &[LoadSpec]) -> Sameness {
         [] => Sameness::of(is_none),
         _ if is_none => Sameness::Different,
         [one] if *one == "doload" && theirs.starts_with("doload") => Sameness::Same,
-        // A part of it is the same; whether the rest ran, such as another host's ping, is unknown to the run.
+        // A part of the load is the same. The run does not record whether the rest ran, such as a ping from another
+        // host.
         loads if loads.iter().any(|one| theirs.contains(command_or_name(one))) => Sameness::Unknown,
         _ => Sameness::Different,
     }
 }
 
-/// A load as an article would name it: a command without tardy's prefix.
+/// The name of a load in an article: a command without tardy's prefix.
 fn command_or_name(load: &LoadSpec) -> &str {
     match load.tasks() {
         [LoadTask::Command { line }] => line,
@@ -311,7 +312,7 @@ fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     let sameness = |one: &Outcome| {
         let ns = one.measured_ns as f64;
         match stated {
-            // Another tool's file may not state its duration.
+            // Files of other tools may not state the duration.
             _ if one.measured_ns == 0 => Sameness::Unknown,
             None => Sameness::Unknown,
             Some(Stated::Exactly(stated)) => Sameness::of(is_near(ns, stated, DURATION_TOLERANCE)),
@@ -341,7 +342,7 @@ fn samples(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     )
 }
 
-/// Samples of one thread; all samples of a board with one CPU.
+/// The samples of one thread; all samples if the board has one CPU.
 fn samples_per_thread(published: &PublishedResult) -> Option<u64> {
     published.samples_per_thread.or(published.samples.filter(|_| published.cpus == Some(1)))
 }
@@ -364,7 +365,7 @@ fn wake(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
 }
 
 fn at_level(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
-    // A result without a level but with a wake method is a reading of the program itself, like cyclictest's.
+    // A result with a wake method but without a level is from the program's own thread, as in cyclictest.
     let program = published.wake.as_ref().map(|_| "user task".to_owned());
     let theirs = published.level.clone().or(program);
     let wanted = theirs.as_deref().and_then(super::level);

@@ -1,4 +1,4 @@
-//! Durations as an article states them: `44 h 30 min`, `about 2.5 h`, `more than 5 h`.
+//! Durations in the form that articles state them: `44 h 30 min`, `about 2.5 h`, `more than 5 h`.
 
 /// A duration as stated.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! A run among all published results of its kind, whether its recipe repeats them or not.
+//! The rank of a run among all published results of its kind, whether or not its recipe repeats them.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -6,18 +6,18 @@ use tardy_record::Run;
 use super::{Figures, Kind, Match, PublishedResult, Sameness, match_of, withheld_because};
 use crate::outcome;
 
-/// A run among published results.
+/// The rank of a run among published results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placed {
-    /// The highest value of the run that is placed, in ns.
+    /// The highest value of the run, in ns.
     pub max_ns: i64,
     /// The label of the outcome.
     pub label: String,
-    /// The result whose circumstances have the most in common with the run's.
+    /// The result that has the most circumstances in common with the run.
     pub nearest: Match,
     /// That result's board and kernel.
     pub nearest_what: String,
-    /// All of the kind, the run among them, the lowest maximum first.
+    /// All results of the kind and the run itself, in ascending order of their maxima.
     pub rows: Vec<PlacedRow>,
 }
 
@@ -32,20 +32,20 @@ pub struct PlacedRow {
     pub figures: Figures,
 }
 
-/// The place of `run` among those of `published` that measured what it did: by its wake method, at its level. `None` if
-/// there are none, or if the run's numbers may not be used.
+/// The rank of `run` among the results in `published` with the same wake method and level. `None` if there are none, or
+/// if the run's numbers may not be used.
 pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
     if withheld_because(run).is_some() {
         return None;
     }
     let outcomes = outcome::of(run);
-    // The thread of the program itself counts.
+    // The highest level counts: that of the program's own thread.
     let worst = outcomes
         .iter()
         .filter(|one| one.row.max_ns.is_some())
         .max_by_key(|one| (one.key.level, one.row.max_ns))?;
     let max_ns = worst.row.max_ns?;
-    // An unknown wake method has no place among results of one wake method.
+    // If the wake method is unknown, it is unknown which results are of the same kind.
     if worst.key.wake_unknown {
         return None;
     }
@@ -59,7 +59,7 @@ pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
     let in_common =
         |one: &Match| one.circumstances.iter().filter(|row| row.sameness == Sameness::Same).count();
     let matches = of_the_kind.iter().map(|one| (match_of(run, one), *one));
-    // Of equally similar results the first.
+    // Of equally similar results, the first is chosen.
     let (nearest, of) =
         matches.reduce(|best, next| if in_common(&next.0) > in_common(&best.0) { next } else { best })?;
     let mut rows: Vec<PlacedRow> = (of_the_kind.iter())

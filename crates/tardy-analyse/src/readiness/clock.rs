@@ -4,7 +4,7 @@ use tardy_record::facts::Facts;
 
 use super::{Finding, Remedy, RemedyKind, Severity};
 
-/// Clock sources that take a microsecond and more to read, or tick no finer than the timer interrupt.
+/// Clock sources that take a microsecond or more to read, or whose resolution is that of the timer interrupt.
 const SLOW: [&str; 6] = ["acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "tick"];
 
 pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
@@ -35,7 +35,7 @@ fn no_high_resolution(facts: &Facts) -> Option<Finding> {
 
 fn slow_source(facts: &Facts) -> Option<Finding> {
     let source = facts.clock.source.get().filter(|source| SLOW.contains(&source.as_str()))?;
-    // If the tick is the clock, the missing high-resolution timers are already reported.
+    // If the clock source is the tick, the missing high-resolution timers are already reported.
     if source.ends_with("jiffies") && facts.clock.high_resolution.get() == Some(&false) {
         return None;
     }

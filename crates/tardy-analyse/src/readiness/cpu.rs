@@ -1,11 +1,11 @@
-//! Processors: frequency, idle states, and what else uses them.
+//! Processors: frequency, idle states, isolation, and other users of a core.
 
 use tardy_record::cpu_list;
 use tardy_record::facts::Facts;
 
 use super::{Finding, Remedy, RemedyKind, Severity};
 
-/// Idle states with a longer exit latency than this are reported, in us.
+/// Idle states with a longer exit latency than this, in us, are reported.
 const DEEP_US: u64 = 10;
 
 pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
@@ -37,7 +37,7 @@ fn hypervisor(facts: &Facts) -> Option<Finding> {
 fn governor(facts: &Facts) -> Option<Finding> {
     let governors = facts.cpu.governor.get()?;
     let limits = facts.cpu.frequency_khz.get();
-    // If both limits are equal there is one frequency, whatever the governor.
+    // If both limits are equal, the frequency is constant with every governor.
     let moves = |cpu: &u32| limits.and_then(|limits| limits.0.get(cpu)).is_none_or(|(low, high)| low != high);
     let (cpus, names): (Vec<u32>, Vec<&str>) = governors
         .0
@@ -63,7 +63,7 @@ fn deep_sleep(facts: &Facts) -> Option<Finding> {
     }
     let mut finding = Finding::new(
         Severity::Hurts,
-        format!("CPUs sleep as deeply as {}, which takes {} us to leave", deepest.name, deepest.latency_us),
+        format!("CPUs enter idle state {}, which takes {} us to leave", deepest.name, deepest.latency_us),
         "The first instruction after an interrupt waits that long, unless the program holds /dev/cpu_dma_latency at 0 \
          as `tardy run` does.",
         facts.cpu.idle_states.how.clone(),
@@ -125,7 +125,8 @@ fn mitigations(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Note,
         format!("{what} worked around"),
-        "Each entry into the kernel costs a little more; without them any program may read the memory of any other.",
+        "Each entry into the kernel takes slightly longer; without the mitigations, a program may read the \
+         memory of any other.",
         facts.cpu.mitigations.how.clone(),
         Remedy::boot_parameter("mitigations=off"),
     ))

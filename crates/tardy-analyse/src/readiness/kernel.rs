@@ -37,10 +37,14 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
 fn not_real_time(facts: &Facts) -> Option<Finding> {
     let kernel = &facts.kernel;
     let why = match kernel.co_kernel.get().filter(|core| *core != "none") {
-        Some(core) => format!("Tasks of {core} do not wait for Linux; tasks of Linux, which tardy measures, do."),
-        None => "Whatever runs in the kernel with preemption or interrupts off makes every task wait, for as long as \
-                 it takes."
-            .to_owned(),
+        Some(core) => {
+            format!("{core} tasks do not wait for Linux, but Linux tasks, which tardy measures, do.")
+        }
+        None => {
+            "Kernel code that runs with preemption or interrupts disabled delays every task, however long it \
+                 takes."
+                .to_owned()
+        }
     };
     match kernel.real_time.get() {
         Some(true) => None,
@@ -61,7 +65,7 @@ fn not_real_time(facts: &Facts) -> Option<Finding> {
     }
 }
 
-/// The RT kernel of the distribution, if it has one that boots here, else the kernel option.
+/// The command that installs the distribution's RT kernel, if one boots on this machine, else the kernel option.
 fn real_time_kernel(facts: &Facts) -> Remedy {
     let built = Remedy::kernel_option("CONFIG_PREEMPT_RT=y");
     // A distribution's kernel would not boot on a board with a vendor's kernel.

@@ -4,7 +4,7 @@ use tardy_record::facts::Facts;
 
 use super::{Finding, Remedy, Severity, version};
 
-/// The probe and its histograms need to lock at least so much memory, in kB.
+/// The memory that the probe and its histograms need to lock, in kB.
 const LOCKABLE_KB: u64 = 64 * 1024;
 /// The default priority of threaded interrupts (kernel/irq/manage.c).
 const INTERRUPT_PRIORITY: u32 = 50;
@@ -30,7 +30,7 @@ fn no_priority(facts: &Facts) -> Option<Finding> {
         0 => (
             Severity::Blocks,
             "This user may not use any real-time priority".to_owned(),
-            "Without one a task waits for all others, and only SCHED_OTHER can be measured.",
+            "A task without a real-time priority waits for all others, and only SCHED_OTHER can be measured.",
         ),
         allowed => (
             Severity::Hurts,
@@ -62,7 +62,7 @@ fn no_group_runtime(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-/// Not reported in addition to a missing priority, which has the same remedy.
+/// Too little lockable memory; not reported in addition to a missing priority, which has the same remedy.
 fn little_memory(facts: &Facts) -> Option<Finding> {
     if facts.scheduling.allowed_priority.get() == Some(&0) {
         return None;
@@ -82,9 +82,9 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
     Some(finding)
 }
 
-/// How long real-time tasks may run, and out of which time, in us, before the kernel stops them; `None` if it does not.
+/// The runtime of real-time tasks and the period, both in us, after which the kernel stops them; `None` if it does not.
 ///
-/// Since 6.12 only real-time groups read the limit; the fair server has replaced it.
+/// Since 6.12 the limit applies only to real-time groups; the fair server has replaced it.
 pub(crate) fn throttle(facts: &Facts) -> Option<(i64, i64)> {
     let runtime = *facts.scheduling.rt_runtime_us.get().filter(|us| **us >= 0)?;
     let groups = facts.kernel.config.get().is_none_or(|config| config.contains_key("RT_GROUP_SCHED"));
@@ -99,13 +99,13 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("Real-time tasks are throttled to {runtime} us in {period}"),
-        "If together they run longer than that on a CPU, all of them stop for the rest of the period.",
+        "If they run longer than that on a CPU, the kernel stops all of them for the rest of the period.",
         facts.scheduling.rt_runtime_us.how.clone(),
         Remedy::command("echo -1 > /proc/sys/kernel/sched_rt_runtime_us"),
     ))
 }
 
-/// How long the fair server may run, and out of which time, in ns; `None` if there is none, or if it is unknown.
+/// The runtime and the period of the fair server, in ns; `None` if it is disabled, absent or unknown.
 pub(crate) fn fair_share(facts: &Facts) -> Option<(u64, u64)> {
     let servers = facts.scheduling.fair_server.get()?;
     let server = servers.0.values().find(|server| server.runtime_ns > 0)?;

@@ -1,8 +1,8 @@
 //! Jitter and holes of a signal that toggles regularly. The reference is the median of a block of edges, which removes a
 //! slow drift of either clock.
 //!
-//! The road not taken: a grid fitted to the edges. A program that waits for deadlines stays on a grid, a busy loop does
-//! not: each hole shifts all later edges, and their distance from the grid would be meaningless.
+//! Rejected alternative: the distances from a grid fitted to the edges. A program that waits for deadlines stays on a
+//! grid. A busy loop does not: each hole shifts all later edges, so that their distances from the grid are meaningless.
 
 use tardy_record::capture::Edge;
 use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
@@ -14,9 +14,9 @@ use super::TimeBase;
 const BLOCK: usize = 2048;
 /// The fewest edges for a median.
 const BLOCK_MIN: usize = 32;
-/// A width is usual if it differs from the median of its kind by at most one in this many.
+/// A width is usual if it differs from its median by at most the median divided by this number.
 const USUAL_PART: u64 = 4;
-/// An edge is overdue if a width exceeds the median by more than one in this many.
+/// An edge is overdue if a width exceeds its median by more than the median divided by this number.
 const OVERDUE_PART: u64 = 2;
 /// A block is regular if at least this share of its widths is usual, in tenths.
 const REGULAR_TENTHS: usize = 9;
@@ -26,9 +26,9 @@ const STRETCHES_NS: u64 = 16 * 60 * 1_000_000_000;
 /// The medians of a block, in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
-    /// Of the widths that begin with an odd edge (first, third, …), and of the others.
+    /// The median of the widths that begin with an odd edge (first, third, …), and of the others.
     widths: [u64; 2],
-    /// From one edge of the counted direction to the next.
+    /// The median of the distances from one edge of the counted direction to the next.
     period: u64,
 }
 
@@ -84,14 +84,14 @@ impl Blocks {
         }
     }
 
-    /// The level is unknown from here on.
+    /// Ends the block, since the level is unknown from here on.
     pub(super) fn interrupt(&mut self, time: &TimeBase) {
         self.judge(time);
         self.edges.clear();
         (self.goes_on, self.usual) = (false, None);
     }
 
-    /// Judges the collected edges.
+    /// Computes the medians of the collected edges, and their jitter and holes.
     fn judge(&mut self, time: &TimeBase) {
         let known = if self.goes_on { 2 } else { 0 };
         if self.edges.len() <= known {

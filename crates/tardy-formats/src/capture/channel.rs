@@ -21,7 +21,7 @@ pub(super) struct Channel {
     blocks: Blocks,
     /// How often its level became unknown.
     unknown: u64,
-    /// Pulses that begin and end at one time stamp.
+    /// The number of pulses that begin and end at one time stamp.
     pulses: u64,
 }
 
@@ -66,7 +66,7 @@ impl Channel {
         self.blocks.edge(at, edge, time);
     }
 
-    /// Records that the next two edges have one time stamp.
+    /// Records a pulse: the next two edges have the same time stamp.
     pub(super) fn pulse(&mut self) {
         self.pulses += 1;
     }
@@ -85,8 +85,8 @@ impl Channel {
         self.blocks.interrupt(time);
     }
 
-    /// Its intervals. A channel shown `beside` reactions may have none. A single channel always has periods, even empty
-    /// ones, so that the run shows that nothing was measured.
+    /// The channel's series. If the channel is secondary to reactions (`beside`), it may have none. A single channel
+    /// always has a series of periods, even an empty one, so that the run shows that nothing was measured.
     pub(super) fn intervals(&self, beside: bool) -> Vec<(Interval, &SeriesBuilder, Option<KeptGaps>)> {
         let mut all = Vec::new();
         for (interval, builder) in [(Interval::High, &self.high), (Interval::Low, &self.low)] {

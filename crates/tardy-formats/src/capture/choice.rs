@@ -18,7 +18,7 @@ pub(crate) struct Choice {
     pub(crate) names: Vec<String>,
     /// Which edges count.
     pub(crate) edge: Edge,
-    /// A remark on a choice that the user did not make.
+    /// A remark if two channels were chosen without an option.
     pub(crate) remark: Option<String>,
     /// Which options had an effect.
     pub(crate) used: Used,
@@ -53,7 +53,7 @@ impl Choice {
     /// Chooses among `channels` by `options`: by name, or by number from 0 in the order of the file.
     ///
     /// # Errors
-    /// If a name matches no channel or several, or the choice is unclear without a name.
+    /// If a name matches no channel or several, or the file has more than two channels and none is named.
     pub(crate) fn among<N: Named + ?Sized>(channels: &N, options: &ImportOptions) -> Result<Self> {
         let mut used = Used { edge: options.edge.is_some(), ..Used::default() };
         let named = |option: &str, name: &Option<String>| match name {
@@ -86,7 +86,7 @@ impl Choice {
             (None, None, _) => {
                 let reason = format!(
                     "choose with --in CHANNEL (stimulus) and --out CHANNEL (answer), or with --out \
-                     alone; there are {}",
+                     alone; the channels are {}",
                     listed(channels)
                 );
                 return Err(ImportError::field("channels", reason));

@@ -1,10 +1,11 @@
-//! Logic analyser captures: from the levels of one or two channels to reactions, widths, periods, jitter and holes.
+//! Logic analyser captures: computes reactions, widths, periods, jitter and holes from the levels of one or two
+//! channels.
 //!
-//! Every format supplies the same: times of changes and the levels from then on. Everything is counted here, in memory that
-//! does not grow with the capture. Times are whole ticks of the file's scale until an interval is known, so that nothing is
-//! rounded twice.
+//! Every importer supplies the times of changes and the levels from then on. This module counts the intervals in memory
+//! that does not grow with the capture. Times are whole ticks of the file's scale until an interval is known, so that
+//! nothing is rounded twice.
 //!
-//! The road not taken: a table of all edges, as in pandas scripts. A capture of an hour has billions.
+//! Rejected alternative: a table of all edges, as in pandas scripts. A capture of an hour can have billions of edges.
 
 mod blocks;
 mod channel;
@@ -40,7 +41,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Of a bit.
+    /// The level of a bit.
     pub(crate) fn of(bit: bool) -> Self {
         if bit { Self::High } else { Self::Low }
     }
@@ -63,18 +64,18 @@ pub(crate) struct Capture {
     choice: Choice,
     time: TimeBase,
     levels: Levels,
-    /// How often each channel left its level and returned, at the time of the next [`Self::state`].
+    /// For each channel, the number of pulses that begin and end at the time of the next [`Self::state`].
     pulses: [u64; 2],
     channels: Vec<Channel>,
     reactions: Option<Reactions>,
-    /// Whether the channels' intervals accompany reactions.
+    /// Whether the intervals of the channels are secondary to reactions.
     channels_beside: bool,
-    /// In ticks from the beginning.
+    /// The end of the capture, in ticks from the beginning.
     end: u64,
 }
 
 impl Capture {
-    /// Counts the channels of `choice`, in a file with this time scale.
+    /// Begins to count the channels of `choice` in a file with the time scale `time`.
     pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
         let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
         let reactions = (channels.len() > 1).then(Reactions::new);
@@ -95,8 +96,8 @@ impl Capture {
         self.time.ticks_max()
     }
 
-    /// Records that channel `index` changes its level at the time of the next [`Self::state`]. If it returns to its level
-    /// of before, that is a pulse, which [`Self::state`] counts with a width of 0.
+    /// Records that channel `index` changes its level at the time of the next [`Self::state`]. If the channel returns
+    /// to its previous level, [`Self::state`] counts a pulse with a width of 0.
     #[inline]
     pub(crate) fn change(&mut self, index: usize, from: Level, to: Level) {
         if to == self.levels[index] && from != to && from != Level::Unknown && to != Level::Unknown {
@@ -118,8 +119,8 @@ impl Capture {
         self.step(at, levels);
     }
 
-    /// Counts the pulses of width 0 at `at`. A channel without one already has its new level: a stimulus precedes an answer
-    /// that is a pulse at the same time.
+    /// Counts the pulses of width 0 at `at`. Channels without a pulse change to their new level first, so that a
+    /// stimulus precedes an answer that is a pulse at the same time.
     #[cold]
     fn pulse(&mut self, at: u64, levels: Levels) {
         let settled = self.levels;
@@ -145,7 +146,7 @@ impl Capture {
             }
         }
         let Some(reactions) = &mut self.reactions else { return };
-        // Changes at the same time count as cause and effect, in whatever order the file has them.
+        // Edges at the same time count as stimulus and answer, in either order in the file.
         let is_edge = |index: usize| {
             let (from, to) = match self.choice.edge {
                 Edge::Rising => (Level::Low, Level::High),
@@ -169,13 +170,13 @@ impl Capture {
         self.end = self.end.max(at);
     }
 
-    /// Lowers the resolution of the times to what the file has.
+    /// Sets the resolution of the times and the source of that resolution.
     pub(crate) fn resolve(&mut self, resolution_ps: u64, by: ResolvedBy) {
         self.time.resolution_ps = resolution_ps;
         self.time.resolved_by = by;
     }
 
-    /// The result; `version` is the writer of the file.
+    /// The imported content. `version` names the program that wrote the file.
     pub(crate) fn imported(mut self, version: Option<String>) -> Imported {
         let mut imported = Imported {
             tool: TOOL.to_owned(),
@@ -232,7 +233,7 @@ impl Capture {
             answer,
             beside: self.channels_beside && interval != Interval::Reaction,
             edge: self.choice.edge,
-            // Readings are whole ns, however fine the file's times are.
+            // Readings are whole ns, even if the file's times are finer.
             resolution_ps: self.time.resolution_ps.max(NANOSECOND_PS),
             resolved_by: self.time.resolved_by,
             holes,

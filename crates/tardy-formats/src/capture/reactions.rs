@@ -5,7 +5,7 @@ use tardy_record::series_builder::{Reading, SeriesBuilder};
 
 use super::TimeBase;
 
-/// Matches answers with stimuli like the reaction probe: an answer belongs to the latest stimulus before it.
+/// Matches answers with stimuli as the reaction probe does: an answer belongs to the latest stimulus before it.
 #[derive(Debug)]
 pub(super) struct Reactions {
     builder: SeriesBuilder,
@@ -13,7 +13,8 @@ pub(super) struct Reactions {
     waiting: Option<u64>,
     stimuli: u64,
     /// Answers without an unanswered stimulus before them.
-    unasked: u64,
+    unmatched: u64,
+    /// Stimuli without an answer when a channel became unknown.
     unknown: u64,
 }
 
@@ -23,7 +24,7 @@ impl Reactions {
             builder: SeriesBuilder::new(0, None, 0, &[]),
             waiting: None,
             stimuli: 0,
-            unasked: 0,
+            unmatched: 0,
             unknown: 0,
         }
     }
@@ -39,14 +40,14 @@ impl Reactions {
     #[inline]
     pub(super) fn answer(&mut self, at: u64, time: &TimeBase) {
         let Some(since) = self.waiting.take() else {
-            self.unasked += 1;
+            self.unmatched += 1;
             return;
         };
         let value_ns = time.ns(at - since) as i64;
         self.builder.record(Reading { value_ns, at_ns: time.ns(at), cycle: self.stimuli - 1, missed: 0 });
     }
 
-    /// One of the channels becomes unknown: a later answer may belong to a stimulus that was not captured.
+    /// Drops the unanswered stimulus, since a channel becomes unknown: the next answer may belong to another stimulus.
     pub(super) fn lose(&mut self) {
         if self.waiting.take().is_some() {
             self.unknown += 1;
@@ -58,7 +59,7 @@ impl Reactions {
         &self.builder
     }
 
-    /// Why there is no reaction. `None` if there is one.
+    /// The reason why there is no reaction, as a sentence. `None` if there is one.
     pub(super) fn nothing(&self, stimulus: &str, answer: &str, edge: Edge) -> Option<String> {
         let edge = edge.name();
         match (self.builder.recorded(), self.stimuli) {
@@ -79,15 +80,15 @@ impl Reactions {
                 "the last edge of {stimulus} was not answered before the capture ended; it is not counted"
             ));
         }
-        if self.unasked > 0 {
+        if self.unmatched > 0 {
             remarks.push(format!(
-                "{} of {answer} came without an unanswered edge of {stimulus}; not counted",
-                edges(self.unasked)
+                "{} of {answer} came without an unanswered edge of {stimulus}; such edges are not counted",
+                edges(self.unmatched)
             ));
         }
         if self.unknown > 0 {
             remarks.push(format!(
-                "{} of {stimulus} had no answer when one of the channels became unknown; dropped",
+                "{} of {stimulus} had no answer when one of the channels became unknown; such edges are dropped",
                 edges(self.unknown)
             ));
         }

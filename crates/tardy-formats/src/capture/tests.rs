@@ -46,7 +46,7 @@ fn worst(run: &Run, label: &str) -> (Vec<i64>, Option<u64>, Option<u64>) {
 
 #[test]
 fn an_answer_belongs_to_the_latest_stimulus() {
-    // Answered; overtaken by the next; answered late, by the answer of the later one; an answer to nothing.
+    // The stimulus at 100 is answered at 117, 200 is not answered, and 300 at 305. The answer at 330 has no stimulus.
     let states = [
         (0, "00"),
         (100, "10"),
@@ -86,7 +86,7 @@ fn a_pulse_of_one_time_stamp_has_two_edges_and_no_width() {
     // The answer is shorter than a tick.
     to(&mut capture, 13, &[(1, Level::High), (1, Level::Low)]);
     to(&mut capture, 20, &[(0, Level::Low)]);
-    // The same, at the time of the stimulus, and twice.
+    // Two such answers at the time of the stimulus.
     let twice = [(1, Level::High), (1, Level::Low), (1, Level::High), (1, Level::Low), (0, Level::High)];
     to(&mut capture, 30, &twice);
     // A channel that only becomes unknown in between has no pulse.
@@ -116,8 +116,9 @@ fn an_empty_series_beside_reactions_is_left_out() {
 
 #[test]
 fn unanswered_stimuli_are_reported() {
-    let spoilt =
-        |states: &[(u64, &str)]| fed(&["in", "out"], Edge::Rising, states).validity.spoilt_by.join("; ");
+    let spoilt = |states: &[(u64, &str)]| {
+        tardy_record::reason::joined(&fed(&["in", "out"], Edge::Rising, states).validity.spoilt_by)
+    };
     let never = spoilt(&[(0, "00"), (10, "10"), (20, "00"), (30, "10"), (40, "00")]);
     assert!(never.contains("none of 2 rising edges of in was answered by out"), "{never}");
     let once = spoilt(&[(0, "00"), (10, "10")]);
@@ -157,7 +158,7 @@ fn a_change_from_or_to_unknown_is_not_an_edge() {
 }
 
 #[test]
-fn widths_and_periods_are_those_of_the_edges() {
+fn widths_and_periods_are_the_distances_of_edges() {
     let run = fed(&["d"], Edge::Rising, &[(0, "0"), (5, "1"), (8, "0"), (15, "1"), (19, "0"), (28, "1")]);
     assert_eq!(worst(&run, "d high").0, [3, 4]);
     assert_eq!(worst(&run, "d low").0, [7, 9]);
@@ -166,7 +167,7 @@ fn widths_and_periods_are_those_of_the_edges() {
     assert!(run.validity.limits.iter().any(told), "{:?}", run.validity);
 }
 
-/// Toggles of 20 us over several blocks, every 125th of them 9 us late.
+/// The signal toggles every 20 us over several blocks; every 125th toggle is 11 us late.
 #[test]
 fn holes_are_found_and_jitter_is_relative_to_the_median() {
     let mut capture = capture(&["d"], Edge::Rising);
@@ -199,7 +200,7 @@ fn an_irregular_signal_has_neither_jitter_nor_holes() {
     let mut capture = capture(&["d"], Edge::Rising);
     let mut at = 0;
     for toggle in 0..4000u64 {
-        // Like a serial line: one to five bits.
+        // One to five bits without a change, as on a serial line.
         at += 10 * (1 + toggle * 7919 % 5);
         capture.state(at, levels(if toggle % 2 == 0 { "1" } else { "0" }));
     }

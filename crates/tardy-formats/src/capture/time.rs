@@ -57,13 +57,13 @@ impl TimeBase {
         }
     }
 
-    /// A remark if the file's times are finer than readings.
+    /// A remark if the file's times are finer than 1 ns, the unit of readings.
     pub(crate) fn remark(&self) -> Option<String> {
         (self.resolution_ps < NANOSECOND_PS && self.resolved_by != ResolvedBy::Unstated)
             .then(|| "the file's times are finer than 1 ns; readings are truncated to whole ns".to_owned())
     }
 
-    /// The latest time that can be represented.
+    /// The latest time that can be represented, in ticks.
     pub(crate) fn ticks_max(&self) -> u64 {
         let ticks = NS_MAX * u128::from(self.divide) / u128::from(self.multiply);
         u64::try_from(ticks).unwrap_or(u64::MAX)

@@ -10,24 +10,24 @@ use crate::cyclictest::rows_to_plot;
 use crate::error::ExportError;
 use crate::imported::{Counts, Unit};
 
-/// The beginning of a comment in which tardy keeps what columns cannot hold.
+/// The beginning of a comment in which tardy's exports describe a series.
 pub(crate) const SERIES_MARK: &str = "# tardy series: ";
 
-/// What columns cannot hold.
+/// The properties of a series that columns cannot hold. tardy's exports have them in a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct SeriesComment {
     pub(crate) label: String,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
     pub(crate) beyond: u64,
 }
 
-impl Own {
+impl SeriesComment {
     pub(crate) fn of(run: &Run, series: &Series, beyond: u64) -> Self {
         Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond }
     }
 
-    /// The comment, as a line.
+    /// The comment with its line end.
     pub(crate) fn line(&self) -> String {
         let Self { label, min_ns, max_ns, beyond } = self;
         format!(
@@ -36,10 +36,10 @@ impl Own {
         )
     }
 
-    /// Puts the exact extremes into `counts`. Another part of the file has them as whole multiples of `unit`.
+    /// Replaces the extremes in `counts`, which are whole multiples of `unit`, by the exact ones.
     ///
     /// # Errors
-    /// The contradiction, as a sentence.
+    /// The contradiction between them, as a sentence.
     pub(crate) fn refine(&self, counts: &mut Counts, unit: Unit) -> Result<(), String> {
         for (name, exact, value) in
             [("minimum", self.min_ns, &mut counts.min_ns), ("maximum", self.max_ns, &mut counts.max_ns)]
@@ -56,7 +56,7 @@ impl Own {
         Ok(())
     }
 
-    /// Reads the text after [`SERIES_MARK`].
+    /// Reads the text after [`SERIES_MARK`]. `None` if it is malformed.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
         let extreme = |key: &str| match value.get(key)? {
@@ -73,7 +73,7 @@ impl Own {
     }
 }
 
-/// Counts in rows, with a column for each of `all`.
+/// The data as text: a row for each value, with a column of counts for each of `all`.
 fn table(all: &[Rows]) -> String {
     let counts: Vec<&BTreeMap<u64, u64>> = all.iter().map(|rows| &rows.counts).collect();
     let values = rows_to_plot(&counts, all.iter().any(|rows| rows.beyond > 0));
@@ -85,20 +85,17 @@ fn table(all: &[Rows]) -> String {
     text
 }
 
-/// Data and script.
+/// The data file and the gnuplot script of `run`.
 pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
     if no_distribution(run) {
-        return Err(without_distribution(
-            "osadl",
-            "there would be nothing to plot; cyclictest, csv, json and openmetrics",
-        ));
+        return Err(without_distribution("osadl", "cyclictest, csv, json or openmetrics"));
     }
     let mut data = "# latency in us, then a column of counts for each series\n".to_owned();
     let mut all = Vec::new();
     let mut titles = Vec::new();
     for series in shown(run) {
         let rows = Rows::of(series, Unit::Us, "osadl")?;
-        let own = Own::of(run, series, rows.beyond);
+        let own = SeriesComment::of(run, series, rows.beyond);
         data.push_str(&own.line());
         let max = own.max_ns.map_or_else(String::new, |ns| format!(", max {} us", ns / 1000));
         titles.push(format!("{}{max}", own.label));

@@ -29,7 +29,7 @@ pub(super) fn text(run: &Run) -> String {
     text
 }
 
-/// A cell as in RFC 4180. A cell that a spreadsheet would execute as a formula gets another first character.
+/// A cell as in RFC 4180. An apostrophe precedes a cell that a spreadsheet would execute as a formula.
 fn quoted(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

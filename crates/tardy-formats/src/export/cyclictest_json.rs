@@ -1,4 +1,4 @@
-//! cyclictest's JSON, with the colons in its keys that its parsers know.
+//! cyclictest's JSON, with the colons in its keys that parsers of the format expect.
 
 use tardy_record::Run;
 use tardy_record::facts::Fact;

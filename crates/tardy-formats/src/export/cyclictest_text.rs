@@ -3,7 +3,7 @@
 
 use tardy_record::Run;
 
-use super::columns::Own;
+use super::columns::SeriesComment;
 use super::{ExportOptions, cyclictest_threads, no_distribution, shown};
 use crate::cyclictest;
 use crate::error::ExportError;
@@ -14,12 +14,12 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> Result<String, ExportE
     let threads = cyclictest_threads::of(run, options.unit, "cyclictest")?;
     let mut text = String::new();
     for (series, thread) in shown(run).zip(&threads) {
-        text.push_str(&Own::of(run, series, thread.overflows).line());
+        text.push_str(&SeriesComment::of(run, series, thread.overflows).line());
     }
     if !no_distribution(run) {
         return Ok(text + &cyclictest::histogram(&threads, None, false));
     }
-    text.push_str("# tardy: 0 means unknown: thread ids, Act, and P and I where they are 0\n");
+    text.push_str("# tardy: a thread id, P, I or Act of 0 is unknown\n");
     for (number, thread) in threads.iter().enumerate() {
         if thread.mean.is_none() {
             return Err(ExportError::NoPlace {

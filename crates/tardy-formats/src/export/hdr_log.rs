@@ -8,7 +8,7 @@ use crate::error::ExportError;
 use crate::hdr;
 use crate::imported::Unit;
 
-/// The beginning of the comment in which tardy keeps the exact values that the encoding rounds.
+/// The beginning of a comment with the exact extremes of a series, which the encoding rounds.
 pub(crate) const SERIES_MARK: &str = "[tardy series ";
 
 /// The text of `run`.
@@ -18,8 +18,7 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
         return Err(ExportError::NoPlace {
             format: "hdr-log",
             what: format!("readings with only a count and extremes ({label})"),
-            instead: "their quantiles would be invented; export to cyclictest, csv, json or openmetrics"
-                .to_owned(),
+            instead: "export to cyclictest, csv, json or openmetrics".to_owned(),
         });
     }
     let mut text = "#[Logged with tardy: values are in ns]\n#[Histogram log format version 1.3]\n".to_owned();
@@ -61,7 +60,7 @@ fn counts(series: &Series) -> Result<Vec<(u64, u64)>, ExportError> {
     Ok(counts)
 }
 
-/// A name as a tag: characters that would end the tag become `%` and two hex digits.
+/// A name as a tag. Bytes other than letters, digits, `-`, `.` and `_` become `%` and two hex digits.
 fn escaped(name: &str) -> String {
     name.bytes()
         .map(|byte| match byte {
@@ -71,7 +70,7 @@ fn escaped(name: &str) -> String {
         .collect()
 }
 
-/// The name of a tag.
+/// The name from which [`escaped`] made `tag`.
 pub(crate) fn unescaped(tag: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = tag.as_bytes();

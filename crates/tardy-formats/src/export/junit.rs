@@ -1,5 +1,6 @@
 //! JUnit XML, as continuous integration shows it: a test suite for the run, a test case for each series.
 
+use tardy_record::reason;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
@@ -18,7 +19,7 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> String {
         let worst = worst(series);
         if !run.validity.valid {
             errors += 1;
-            let why = run.validity.spoilt_by.join("; ");
+            let why = reason::joined(&run.validity.spoilt_by);
             cases.push_str(&format!("      <error message=\"the run is invalid: {}\"/>\n", escaped(&why)));
         } else {
             match (limit, series.max_ns) {

@@ -1,7 +1,7 @@
-//! Exporters: one file for each format, from a run to a text.
+//! Exporters, one module for each format. They convert a run to text.
 //!
-//! Other tools read measured counts. Corrected histograms are tardy's own and go only into formats that can tell the two
-//! apart (CSV, JSON, OpenMetrics).
+//! Other tools expect measured counts. Only CSV and JSON also have tardy's corrected histograms, since they can label
+//! both.
 
 pub(crate) mod columns;
 mod csv;
@@ -32,19 +32,20 @@ pub struct ExportOptions {
 pub type Part = (&'static str, String);
 
 /// A format that can be written.
+#[derive(Debug)]
 pub struct ExportFormat {
-    /// Its name for `--to`.
+    /// The name for `--to`.
     pub name: &'static str,
     /// A description for the user.
     pub about: &'static str,
-    /// Whether it consists of several files and so needs a name.
+    /// Whether an export consists of several files and therefore needs a file name.
     pub several_files: bool,
-    /// Whether it holds every series with its quantity. If not, it holds only the main series, as latencies.
+    /// Whether the format holds all series with their quantities. If not, it holds only the main series, as latencies.
     pub holds_all: bool,
     pub(crate) write: fn(&Run, &ExportOptions) -> Result<Vec<Part>, ExportError>,
 }
 
-/// All of them.
+/// All formats that can be written.
 pub const EXPORTS: &[ExportFormat] = &[
     ExportFormat {
         name: "cyclictest",
@@ -116,7 +117,7 @@ pub fn export(run: &Run, format: &ExportFormat, options: &ExportOptions) -> Resu
     (format.write)(run, options)
 }
 
-/// What `format` leaves out of `run` or changes, as sentences.
+/// The parts of `run` that `format` omits or changes, as sentences for the user.
 pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
     let mut lost = Vec::new();
     if format.holds_all {
@@ -127,18 +128,18 @@ pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
     if !beside.is_empty() {
         let (count, labels) = (beside.len(), beside.join(", "));
         lost.push(format!(
-            "{count} secondary series are not in it ({labels}); csv, json and openmetrics have them"
+            "{count} secondary series are left out ({labels}); csv, json and openmetrics have them"
         ));
     }
     if shown(run).any(|one| one.quantity != Quantity::Latency) {
         lost.push(
-            "it does not name the quantity: noise and widths read back from it are latencies".to_owned(),
+            "the format does not name the quantity: tardy imports noise and widths as latencies".to_owned(),
         );
     }
     lost
 }
 
-/// Counts of a series by whole units, and the count of values beyond them.
+/// Counts of a series by whole units, and the number of readings in its open bin.
 ///
 /// A bin wider than a unit counts at its upper end, so that no reading becomes shorter, except for one reading at the exact
 /// minimum and one at the exact maximum.

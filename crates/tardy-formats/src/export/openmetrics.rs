@@ -3,7 +3,7 @@
 use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::{Run, Series};
 
-/// Buckets at 1, 2 and 5 of each decade from 1 us to 10 s: enough for a quantile, few enough for one time series each.
+/// The upper limits of buckets: 1, 2 and 5 of each decade from 1 us to 10 s. Prometheus stores a time series for each.
 fn limits_ns() -> impl Iterator<Item = i64> {
     (3..10).flat_map(|decade| [1, 2, 5].map(|step| step * 10i64.pow(decade))).chain([10_000_000_000])
 }
@@ -56,7 +56,7 @@ pub(super) fn text(run: &Run) -> String {
         "Periods that passed during a late wake-up, if known.",
     );
     for one in series() {
-        // Without a schedule, the run file's zero only means that none could be counted.
+        // Without a schedule, missed periods cannot be counted, and the run file has 0.
         let known = |missed: &u64| *missed > 0 || one.corrected.is_some();
         if let Some(missed) = one.tally.missed.get().filter(known) {
             text.push_str(&format!("tardy_missed_periods_total{{{}}} {missed}\n", labels(run, one)));
@@ -67,8 +67,8 @@ pub(super) fn text(run: &Run) -> String {
     text
 }
 
-/// The buckets of a series with known counts: for a histogram with an end, those up to the end and those from the maximum
-/// on. Empty if only a count and extremes are known.
+/// The buckets whose counts are known. If the histogram ends below the maximum, those in between are left out. Empty if
+/// only a count and extremes are known.
 fn histogram(run: &Run, series: &Series) -> String {
     let mut text = String::new();
     if series.measured.has_no_distribution() {
@@ -87,7 +87,7 @@ fn histogram(run: &Run, series: &Series) -> String {
         if end_ns.is_some_and(|end| limit >= end) {
             continue;
         }
-        // A bin across the limit counts as above it: a share must not look better than it is.
+        // A bin across the limit counts as above it, so that no share looks better than it is.
         let below = bins.iter().filter(|bin| !bin.is_open() && bin.upper_ns - 1 <= limit);
         let below = below.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
         text.push_str(&bucket(&labels, &seconds(limit), below));
@@ -123,7 +123,7 @@ fn labels(run: &Run, series: &Series) -> String {
     pairs.map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).join(",")
 }
 
-/// ns in seconds, exactly.
+/// Converts ns to seconds, exactly.
 fn seconds(ns: i64) -> String {
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     let text = format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);

@@ -1,8 +1,8 @@
 //! Bare columns: a latency and a count for each core, as plot scripts extract them from cyclictest's histogram.
 //!
-//! The OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep and tr. Without
-//! the comments, the unit, threads, readings beyond the histogram and the maximum are lost. A file from tardy keeps them in
-//! comments.
+//! Examples are the OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep
+//! and tr. They lack cyclictest's comments, and with them the unit, the threads, the readings beyond the histogram and
+//! the maximum. tardy's exports have these in comments of their own.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use tardy_record::Bin;
 use super::rows::{self, Row};
 use super::{ImportOptions, cyclictest_text, number};
 use crate::error::{ImportError, Result};
-use crate::export::columns::{Own, SERIES_MARK};
+use crate::export::columns::{SERIES_MARK, SeriesComment};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
 use crate::lines::Lines;
 
@@ -25,13 +25,13 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Imports columns.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = cyclictest_text::without_readings();
-    let mut own: Vec<Own> = Vec::new();
+    let mut own: Vec<SeriesComment> = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim();
         if let Some(comment) = text.strip_prefix(SERIES_MARK) {
-            let read = Own::read(comment).ok_or_else(|| {
+            let read = SeriesComment::read(comment).ok_or_else(|| {
                 ImportError::line(
                     line.number,
                     "comment",
@@ -99,7 +99,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&Own>) -> Result<Stream> {
+fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&SeriesComment>) -> Result<Stream> {
     let mut bins = Vec::new();
     for (value, line, counts) in rows.iter().filter(|(_, _, counts)| counts[column] > 0) {
         let place = format!("line {line}, latency");
@@ -147,7 +147,7 @@ mod tests {
         let threads = |text: &str| imported(text).unwrap().phases[0].streams.len();
         assert_eq!(threads("1 3 4 7\n2 1 4 5\n3 0 1 1\n"), 2);
         assert_eq!(threads("1 3 4 7\n2 1 4 6\n3 0 1 1\n"), 3, "one row is not a sum");
-        assert_eq!(threads("1 3 4 7\n"), 3, "one row may be so by chance");
+        assert_eq!(threads("1 3 4 7\n"), 3, "one row may be a sum by chance");
         assert_eq!(threads("1 3 3\n2 1 1\n"), 2, "two threads with the same counts");
     }
 

@@ -1,7 +1,7 @@
 //! The line that cyclictest and its siblings print for a thread, live or at the end.
 //!
 //! `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks after the
-//! colons. cyclicdeadline's lines have no P, signaltest's no I, and with `--smi` there is a count of SMIs at the end.
+//! colons. cyclicdeadline's lines have no P, and signaltest's have no I. With `--smi`, a count of SMIs is at the end.
 
 use super::number;
 use crate::error::{ImportError, Result};
@@ -36,8 +36,8 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Splits `text`. It may contain only names with a colon and one value each, and after the value of T the thread id in
-    /// brackets.
+    /// Splits `text` into fields. It may contain only names with a colon and one value each, and the thread id in
+    /// brackets after the value of T.
     fn read(line: u64, text: &'a str) -> Result<Self> {
         let mut fields = Self { line, all: Vec::new(), tid: "0" };
         let mut rest = text.trim();
@@ -100,7 +100,7 @@ impl ThreadLine {
     /// If it is cut off, a field is missing or appears twice, or its value is not a number.
     pub(crate) fn read(line: Line<'_>, text: &str) -> Result<Self> {
         line.whole()?;
-        // Missing digits at its end would go unnoticed.
+        // Digits may be missing at the end.
         if line.unended {
             return Err(ImportError::line(line.number, "whole line", "it is cut off"));
         }
@@ -125,11 +125,11 @@ impl ThreadLine {
         })
     }
 
-    /// Checks it against the line `before` of the same thread: within a measurement the count and the maximum never fall
-    /// and the minimum never rises.
+    /// Checks the line against an earlier line, `before`, of the same thread: within a measurement the count and the
+    /// maximum never fall and the minimum never rises.
     ///
     /// # Errors
-    /// If it belongs to another measurement; `line` is its number.
+    /// If the line, which has the number `line`, belongs to another measurement.
     pub(crate) fn check_follows(&self, before: &Self, line: u64) -> Result<()> {
         let text = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let (field, what, from, to) = match () {
@@ -155,7 +155,7 @@ impl ThreadLine {
             () => return Ok(()),
         };
         let reason = format!(
-            "thread {} {what} from {from} to {to}: that is another measurement; split the file and import each part",
+            "thread {} {what} from {from} to {to}; a second measurement begins here; split the file and import each part",
             self.thread
         );
         Err(ImportError::line(line, field, reason))
@@ -175,7 +175,7 @@ impl ThreadLine {
         Some(format!("line {line}, {field}, thread {thread}: {said}"))
     }
 
-    /// A contradiction with the histogram below, if any. The line may be from any time before the end.
+    /// A contradiction with the histogram after the line, if any. The line may be from any time during the measurement.
     pub(crate) fn contradiction(&self, line: u64, unit: Unit, counts: &Counts) -> Option<String> {
         let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
         let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));

@@ -1,6 +1,6 @@
 //! cyclictest's individual samples (-v), one per line: `thread:cycle:value`.
 //!
-//! The fast path of the importer: lines are parsed byte by byte in blocks and never copied. The cycle number counts
+//! For speed, lines are parsed byte by byte in blocks and never copied. The cycle number counts
 //! recorded wake-ups only, and their times are unknown: the series has no time axis. At the end, each thread has a line
 //! with its count and extremes, which include cycles that were not printed.
 
@@ -92,8 +92,9 @@ fn contradiction(samples: &Series, closing: &ThreadLine, line: u64, unit: Unit, 
     Some(format!("line {line}, {name}, thread {thread}: it is {said}, but the file has {known}"))
 }
 
-/// Adds the extremes of a thread's closing line as readings if they belong to the `lost` ones, which have no line. Returns
-/// a remark. The longest comes first: one lost reading can only be one of them.
+/// Adds the extremes of a thread's closing line as readings if they are beyond those of the samples: they belong to the
+/// `lost` cycles, which have no line. The longest comes first, since one lost cycle can be only one of them. Returns a
+/// remark.
 fn add_extremes(
     samples: &mut SeriesBuilder,
     listed: &Series,
@@ -112,9 +113,9 @@ fn add_extremes(
         added.push(format!("the {name}, {} us", value_ns as f64 / 1000.0));
     }
     let thread = closing.thread;
-    let which = added.join(", and ");
+    let which = added.join(" and ");
     (!added.is_empty()).then(|| {
-        format!("thread {thread}: its closing line adds {which} of the cycles without a line, counted once")
+        format!("thread {thread}: extremes of cycles without a line come from the closing line, counted once: {which}")
     })
 }
 
@@ -144,7 +145,7 @@ impl Samples {
         let rest = samples::read_blocks(reader, BLOCK + LINE_MAX, |block| {
             let used = self.take_lines(block)?;
             if block.len() - used >= LINE_MAX {
-                let reason = format!("it is longer than {LINE_MAX} bytes; no sample is");
+                let reason = format!("it is longer than {LINE_MAX} bytes, the limit for a line");
                 return Err(ImportError::line(self.line + 1, "whole line", reason));
             }
             Ok(used)
@@ -233,7 +234,7 @@ impl Samples {
 #[cold]
 fn goes_back(line: u64, sample: &Sample, expected: u64) -> ImportError {
     let reason = format!(
-        "thread {} goes back to {}, expected at least {expected}; this is another measurement: split \
+        "thread {} goes back to {}, expected at least {expected}; a second measurement begins here; split \
          the file and import each part",
         sample.thread, sample.cycle
     );

@@ -1,8 +1,8 @@
 //! cyclictest's text: thread lines, quiet or live, and the histogram with its summary.
 //!
 //! One reader for both, since a run without -q prints both. Up to 2.6 every row is printed, then `# Total:`; from 2.7 on,
-//! rows of zeros and the total are omitted. A total column (-H) shows as one column more than threads. Readings beyond the
-//! histogram appear only in `# Histogram Overflows:`.
+//! rows of zeros and the total are omitted. With -H, the last column is the total of all threads. Readings beyond
+//! the histogram appear only in `# Histogram Overflows:`.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,7 +16,7 @@ use super::rt_tests::{self, MEASURES_OF_CYCLICTEST};
 use super::{ImportOptions, number};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
-use crate::export::columns::{Own, SERIES_MARK};
+use crate::export::columns::{SERIES_MARK, SeriesComment};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
 use crate::lines::{Line, Lines};
 
@@ -26,7 +26,7 @@ const ROW_MAX: u64 = 1_000_000_000;
 /// The content of the text.
 #[derive(Debug, Default)]
 struct Text {
-    /// The tool, if it is another one that prints like cyclictest.
+    /// The tool, if it is not cyclictest but prints the same lines.
     other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
@@ -35,15 +35,15 @@ struct Text {
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
     /// For each thread, the list below `# Histogram Overflow at cycle number:`.
     listed: BTreeMap<usize, Listed>,
-    /// tardy's descriptions of the series, in a file from tardy.
-    own: Vec<Own>,
+    /// tardy's descriptions of the series, if tardy exported the file.
+    own: Vec<SeriesComment>,
     dma_latency: Option<String>,
     break_value: Option<String>,
     cut_short: bool,
     last_line: u64,
 }
 
-/// The listed cycles of a thread that were beyond the histogram.
+/// The list of a thread's cycles beyond the histogram.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     line: u64,
@@ -85,7 +85,7 @@ const TRAILERS: [(&str, &str); 6] = [
     ("# SMIs:", "smis"),
 ];
 
-/// A file from cyclictest, still without readings.
+/// The content of a file from cyclictest, still without readings.
 pub(super) fn without_readings() -> Imported {
     Imported {
         tool: "cyclictest".to_owned(),
@@ -225,7 +225,7 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
         }
-        // A missing end of a comment would go unnoticed.
+        // A comment that was cut off may still be valid, so only its missing line end shows it.
         text.cut_short |= line.unended && start.starts_with('#');
         if text.threads.len() > THREAD_MAX {
             return Err(ImportError::TooMuch(format!("more than {THREAD_MAX} threads")));
@@ -242,10 +242,10 @@ impl Text {
             (_, None) => self.other_tool = Some("signaltest"),
             _ => {}
         }
-        // cyclictest prints its histogram last.
+        // cyclictest prints its histogram after all thread lines.
         if self.is_histogram {
             let reason =
-                "follows a histogram, so it is of another measurement: split the file and import each part";
+                "follows a histogram and belongs to another measurement; split the file and import each part";
             return Err(ImportError::line(line, "T", reason));
         }
         match self.threads.insert(read.thread, (line, read)) {
@@ -256,9 +256,10 @@ impl Text {
 
     fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
         if let Some(words) = plain.strip_prefix(SERIES_MARK) {
-            let own = Own::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
-                ImportError::line(line.number, "comment", "expected tardy's description of a series")
-            })?;
+            let own =
+                SeriesComment::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
+                    ImportError::line(line.number, "comment", "expected tardy's description of a series")
+                })?;
             self.own.push(own);
         } else if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
             if self.is_histogram {
@@ -321,7 +322,7 @@ impl Text {
             .collect::<Result<Vec<u64>>>()?;
         rows::may_follow(&self.rows, value, &counts, line.number, THREAD_MAX + 1)?;
         if counts.iter().all(|count| *count == 0) {
-            // Only the last of them matters: it marks how far the histogram reaches.
+            // Of rows without counts only the last one matters: it marks the end of the histogram.
             self.rows.pop_if(|(_, _, counts)| counts.iter().all(|count| *count == 0));
         }
         self.rows.push((value, line.number, counts));
@@ -395,8 +396,8 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         check_total_column(&text.rows, threads)?;
     }
     check_trailers(text, threads)?;
-    tell_missing_trailers(text, imported);
-    // In versions that print every row, the last row marks how far the histogram reaches.
+    remark_missing_trailers(text, imported);
+    // In versions that print every row, the last row marks the end of the histogram.
     let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
     let mut streams = Vec::new();
     for thread in 0..threads {
@@ -436,14 +437,14 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
         counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
-        // If the file ends before the count of readings beyond the rows, the maximum itself was one.
+        // If the number of readings beyond the rows is missing, a maximum beyond them is one such reading.
         if let (None, Some(max)) = (of("overflows"), counts.max_ns)
             && counts.bins.last().is_some_and(|bin| max >= bin.upper_ns)
         {
             let lower_ns = in_ns(reach as i64, unit, &place)?;
             counts.bins.push(Bin { lower_ns, upper_ns: i64::MAX, count: 1 });
             imported.remarks.push(format!(
-                "{place}: the number of readings beyond the rows is missing; the maximum counts as the only one"
+                "{place}: the number of readings beyond the rows is missing; only the maximum is imported"
             ));
         }
         if counts.bins.is_empty() {
@@ -474,8 +475,8 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     Ok(streams)
 }
 
-/// Reports what is missing below the rows of a file that was cut off.
-fn tell_missing_trailers(text: &Text, imported: &mut Imported) {
+/// Adds remarks on summary lines that are missing below the rows.
+fn remark_missing_trailers(text: &Text, imported: &mut Imported) {
     let trailers = [
         ("min", "Min Latencies"),
         ("avg", "Avg Latencies"),
@@ -500,7 +501,7 @@ fn tell_missing_trailers(text: &Text, imported: &mut Imported) {
     }
 }
 
-/// Checks the summary below the rows: one value for each thread, and the value of all threads (`-H`) against those of each.
+/// Checks the summary below the rows: the number of values, and the value of all threads (`-H`) against each thread's.
 fn check_trailers(text: &Text, threads: usize) -> Result<()> {
     for (label, key) in TRAILERS.iter().filter(|(_, key)| *key != "smis") {
         let Some((line, values)) = text.trailers.get(key) else { continue };
@@ -514,7 +515,7 @@ fn check_trailers(text: &Text, threads: usize) -> Result<()> {
             ([], _) if of_each.len() == threads => continue,
             ([said], Some(expected)) if *said == expected => continue,
             ([said], Some(expected)) => {
-                format!("the value of all threads is {said}, but those of each thread give {expected}")
+                format!("the value of all threads is {said}, but the values of the threads give {expected}")
             }
             _ => format!("{} values for {threads} threads", values.len()),
         };

@@ -19,7 +19,7 @@ use crate::lines::{Line, Lines};
 
 const TAG_MAX: usize = 4096;
 const HISTOGRAM: &str = "Interval_Compressed_Histogram";
-/// Times have three decimals and are rounded.
+/// The tolerance for times, which are rounded to three decimals of a second.
 const TIME_ROUNDED_NS: i64 = 2_000_000;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Tagged {
     line: u64,
     bins: BTreeMap<(i64, i64), u64>,
     exact: Option<(i64, i64)>,
-    /// Begin and end of the last interval.
+    /// Beginning and end of the last interval.
     last_ns: Option<(i64, i64)>,
 }
 
@@ -36,7 +36,7 @@ struct Interval<'a> {
     tag: String,
     start_ns: i64,
     length_ns: i64,
-    /// `Interval_Max`, in its own unit.
+    /// `Interval_Max`. Its unit may differ from that of the histogram.
     max: &'a str,
     bins: Vec<((i64, i64), u64)>,
 }
@@ -45,7 +45,7 @@ struct Interval<'a> {
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = Imported {
         tool: "HdrHistogram".to_owned(),
-        measures: "what the program that wrote the log recorded",
+        measures: "the values recorded by the program that wrote the log",
         late_periods: LatePeriods::Unknown,
         ..Imported::default()
     };
@@ -109,7 +109,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     if streams.is_empty() {
         if imported.cut_short {
-            let reason = "the file ends in the middle of it, and no interval before it is complete";
+            let reason = "the file ends in this line, and no interval before it is complete";
             return Err(ImportError::line(lines.read_lines(), "whole line", reason));
         }
         return Err(ImportError::field("the log", "it contains no interval"));
@@ -174,7 +174,7 @@ impl Tagged {
     /// A contradiction if `interval` begins before the previous one ends.
     ///
     /// # Errors
-    /// If it does not begin after the previous one: the same time appears twice.
+    /// If the interval does not begin after the previous one.
     fn overlap(&mut self, interval: &Interval<'_>, line: u64) -> Result<Option<String>> {
         let end_ns = interval.start_ns.saturating_add(interval.length_ns);
         let Some((start_ns, over_ns)) = self.last_ns.replace((interval.start_ns, end_ns)) else {
@@ -184,8 +184,8 @@ impl Tagged {
         let tag = &interval.tag;
         if interval.start_ns <= start_ns {
             let reason = format!(
-                "tag {tag} begins at {}, its previous interval at {}; it appears twice, or this is another \
-                 measurement; split the file",
+                "tag {tag} begins at {}, its previous interval at {}; an interval appears twice, or a second \
+                 measurement begins here; split the file",
                 seconds(interval.start_ns),
                 seconds(start_ns)
             );
@@ -202,7 +202,7 @@ impl Tagged {
     }
 }
 
-/// tardy's description of a series: its tag and its exact extremes.
+/// Reads tardy's description of a series: its tag and exact extremes.
 fn own_series(
     line: u64,
     words: &str,

@@ -69,7 +69,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             if let Some(time) = fields.get("ts") {
                 let time_ns = decimal_ns(time, 1_000_000_000, line.number, "ts")?;
                 if last_ns.insert(cpu, time_ns).is_some_and(|before_ns| time_ns <= before_ns) {
-                    let reason = "a CPU's time does not ascend; a sample appears twice, or this is another measurement: split the file";
+                    let reason = "a CPU's time does not ascend; a sample appears twice, or a second measurement begins \
+                                  here; split the file";
                     return Err(ImportError::line(line.number, "ts", reason));
                 }
             }
@@ -133,7 +134,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     Ok(imported)
 }
 
-/// A contradiction between the number of recorded samples, given in a line, and the list, if any.
+/// Compares the number of recorded samples (with its line) with the number of listed ones. Adds a contradiction or a
+/// remark.
 fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Imported) {
     match recorded {
         Some((line, recorded)) if recorded < listed => imported
@@ -146,7 +148,7 @@ fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Impo
     }
 }
 
-/// The stream for samples that are in a separate file.
+/// The phase for samples that are in a separate file.
 fn only_extremes(
     count: u64,
     threshold_us: u64,

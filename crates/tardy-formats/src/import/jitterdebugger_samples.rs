@@ -1,8 +1,8 @@
 //! jitterdebugger's samples.raw: packed records of 28 bytes, little-endian.
 //!
-//! u32 thread, i64 seconds, i64 nanoseconds (CLOCK_MONOTONIC of the wake-up), u64 latency in us or ns, which only
-//! results.json tells. Old 32-bit machines wrote shorter records, which are not read. The content of the last ring when
-//! jitterdebugger ended is not in the file.
+//! u32 thread, i64 seconds, i64 nanoseconds (CLOCK_MONOTONIC of the wake-up), u64 latency in us or ns. Only
+//! results.json states the unit. Old 32-bit machines wrote shorter records, which are not supported. jitterdebugger
+//! does not write the content of its last ring buffer when it ends.
 
 use std::io::Read;
 
@@ -17,7 +17,7 @@ use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
 /// Bytes of a record.
 pub(crate) const RECORD: usize = 28;
 const THREAD_MAX: usize = 4096;
-/// Ten years, the longest uptime.
+/// The longest uptime, ten years.
 const SPAN_NS_MAX: i64 = 10 * 366 * 86_400 * 1_000_000_000;
 
 struct Record {
@@ -34,13 +34,13 @@ fn record(bytes: &[u8; RECORD]) -> Record {
         (0..1_000_000_000).contains(&nanoseconds) && (0..SPAN_NS_MAX / 1_000_000_000).contains(&seconds);
     Record {
         thread: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-        // The monotonic clock is never 0 while a program runs: this is a hole in the file.
+        // The monotonic clock is never 0 while a program runs, so a time of 0 is a hole in the file.
         at_ns: sound.then(|| seconds * 1_000_000_000 + nanoseconds).filter(|at_ns| *at_ns > 0),
         value: word(20) as u64,
     }
 }
 
-/// Whether bytes look like records: valid times that do not go back within a thread, and few threads.
+/// Whether bytes look like records: their times are valid and do not go back within a thread, and threads are few.
 pub(crate) fn recognises(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();
     let mut last = std::collections::BTreeMap::new();
@@ -67,9 +67,9 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         ..Imported::default()
     };
     imported.used.unit = true;
-    imported
-        .remarks
-        .push("a few samples are missing at the end: jitterdebugger does not write its last ring".to_owned());
+    imported.remarks.push(
+        "a few samples are missing at the end: jitterdebugger does not write its last ring buffer".to_owned(),
+    );
     if left > 0 {
         imported.remarks.push(format!("the last {left} bytes are not a whole record"));
     }
@@ -129,7 +129,7 @@ impl Samples {
         let Some(Some((builder, last_ns))) = self.threads.get_mut(thread) else { return Ok(()) };
         if at_ns < *last_ns {
             let reason = format!(
-                "thread {thread} goes back by {} ns; this is another measurement: split the file and import each part",
+                "thread {thread} goes back by {} ns; a second measurement begins here; split the file and import each part",
                 *last_ns - at_ns
             );
             return Err(ImportError::field(format!("record {}, time", self.count), reason));

@@ -42,7 +42,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut imported = table.imported(head.version)?;
     imported.cut_short = cut_short;
     if cut_short {
-        imported.remarks.push("the file ends in the middle of a row, which is left out".to_owned());
+        imported.remarks.push("the last row of the file is incomplete and left out".to_owned());
     }
     Ok(imported)
 }
@@ -111,9 +111,9 @@ struct Table {
     now: u64,
     /// The most decimals of a time.
     digits: i32,
-    /// Where the file states the unit of its times and which unit it is.
+    /// If the file states the unit of its times: the place and the unit, as a sentence.
     unit_stated: Option<String>,
-    /// Whether the unit is stated nowhere.
+    /// Whether the times are read as seconds because no unit is stated.
     seconds_assumed: bool,
 }
 
@@ -244,7 +244,7 @@ impl Table {
         let now = u64::try_from(now).ok().filter(|now| *now <= self.ticks_max).ok_or_else(|| {
             ImportError::line(number, "time", "it is further from the first time than a capture can last")
         })?;
-        // Of several rows with one time, the last one holds; those before may be pulses.
+        // Of several rows with the same time, the last one has the level; the others may be pulses.
         if now > self.now {
             self.take_levels();
             self.now = now;
@@ -292,7 +292,7 @@ fn shown(cell: &str) -> String {
 enum UnitStated {
     /// `Time [s]`, `time_us`, `t (ms)`, `microseconds`.
     Known(TimeUnit),
-    /// `Time [min]`, `ticks`: neither a known unit nor a bare time.
+    /// `Time [min]`, `ticks`: neither a known unit nor only a word for time.
     Unknown,
     /// `Time`, `t`.
     Nowhere,
@@ -327,8 +327,8 @@ fn unit(word: &str) -> Option<TimeUnit> {
     }
 }
 
-/// `-1.25e-3` times ten to the power of `exponent`, truncated to a whole number, and the number of its decimals. `None` if
-/// it is not a number, or not one that a time can have.
+/// Parses a number such as `-1.25e-3` and multiplies it by ten to the power of `exponent`. Returns the result,
+/// truncated to a whole number, and the number of decimals. `None` if it is not a number or is beyond [`PS_MAX`].
 fn decimal(text: &str, exponent: i32) -> Option<(i128, i32)> {
     let negative = text.starts_with('-');
     let number = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -391,12 +391,12 @@ pub(crate) fn recognises(text: &str) -> bool {
         return next().is_some_and(|second| is_row(&second));
     }
     let has_point = |row: &[String]| row[0].contains(['.', '-']);
-    // The end of the head may cut off the second line, but not in a file worth reading.
+    // The head ends in the second line only if a line is longer than any plausible row.
     is_row(&first)
         && next().is_some_and(|second| is_row(&second) && (has_point(&first) || has_point(&second)))
 }
 
-/// Whether these are the cells of a time and levels.
+/// Whether `cells` are a time and levels.
 fn is_row(cells: &[String]) -> bool {
     let is_level = |cell: &String| matches!(cell.as_str(), "0" | "1" | "x" | "X" | "z" | "Z");
     cells.len() > 1 && decimal(&cells[0], 12).is_some() && cells[1..].iter().all(is_level)

@@ -1,4 +1,4 @@
-//! Importers: one file for each foreign format, from the bytes of a file to its content.
+//! Importers, one module for each foreign format. They convert the bytes of a file to its content.
 
 pub(crate) mod columns;
 mod cyclictest_line;
@@ -33,10 +33,10 @@ use tardy_record::capture::Edge;
 use crate::error::{ImportError, Result};
 use crate::imported::{TimeUnit, Unit};
 
-/// The user's options for an import: what files do not state themselves.
+/// The user's options for an import: values that files do not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportOptions {
-    /// The unit of numbers without a unit.
+    /// The unit of a file that does not state one.
     pub unit: Option<Unit>,
     /// The command line of the measurement.
     pub command: Option<String>,
@@ -46,13 +46,13 @@ pub struct ImportOptions {
     pub output: Option<String>,
     /// Which edges of a capture's channels count; rising by default.
     pub edge: Option<Edge>,
-    /// The unit of a capture's times without a unit.
+    /// The unit of the times of a capture that does not state one.
     pub time_unit: Option<TimeUnit>,
     /// The file's path, for formats that spread a capture over several files.
     pub path: Option<PathBuf>,
 }
 
-/// A count in a line.
+/// Parses a count. `line` and `field` are the place for an error.
 pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     word.parse().ok().filter(|_| digits).ok_or_else(|| {
@@ -61,7 +61,7 @@ pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
     })
 }
 
-/// `12.345` times `factor`, truncated to a whole number. `factor` is a power of ten, so nothing else is rounded.
+/// Parses a decimal such as `12.345` and multiplies it by `factor`, a power of ten. Truncates to a whole number.
 pub(crate) fn decimal_ns(word: &str, factor: i64, line: u64, field: &str) -> Result<i64> {
     let wrong = || {
         let shown: String = word.chars().take(40).collect();

@@ -1,7 +1,7 @@
 //! oslat's text: a row for each bin, a column for each core.
 //!
-//! The last bin holds everything above it. A row is named for the bin's upper end, which is in the bin up to 2.4 and
-//! outside it from 2.5 on, where bins may be finer (-W) and have fractions.
+//! The last bin also holds all higher values. A row is named after the upper end of its bin. Up to 2.4, the bin
+//! includes this end; from 2.5 on, it does not, and bins may be finer than 1 us (-W), with fractions in their names.
 
 use std::io::Read;
 
@@ -93,9 +93,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     })
 }
 
-/// Moves bins that include their upper ends. Up to rt-tests 2.4, oslat rounds up to a us and names the bin of 0 to 1 us 1;
-/// 2.5 also rounds up, but puts a result of 1 into the bin named 2, and later versions truncate (insert_bucket and
-/// bucket_to_lat in oslat.c). So a minimum equal to the name of the lowest bin was rounded up into it.
+/// Moves bins that include their upper ends. Up to rt-tests 2.4, oslat rounds up to a us and names the bin from 0 to 1
+/// us `1`; 2.5 also rounds up, but puts a result of 1 into the bin named `2`; later versions truncate (insert_bucket
+/// and bucket_to_lat in oslat.c). A minimum equal to the name of the lowest bin was therefore rounded up.
 pub(super) fn shift_rounded_up(bins: &mut [Bin], min_ns: i64) {
     if bins.first().is_some_and(|bin| bin.upper_ns == min_ns) {
         for bin in bins {
@@ -128,7 +128,7 @@ impl Text {
     fn field(&mut self, line: Line<'_>, name: &str, rest: &str) -> Result<()> {
         match name {
             "Core" if !self.cores.is_empty() || !self.rows.is_empty() => {
-                let reason = "cores are named a second time; split the file and import each part";
+                let reason = "a second line names cores; split the file and import each part";
                 return Err(ImportError::line(line.number, "Core", reason));
             }
             "Core" => {
@@ -164,7 +164,7 @@ impl Text {
     }
 }
 
-/// The words before the first one in brackets.
+/// Parses the words before the first one in brackets.
 fn values<T>(line: Line<'_>, rest: &str, value: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let words = rest.split_whitespace().take_while(|word| !word.starts_with('('));
     let values = words.map(value).collect::<Result<Vec<T>>>()?;

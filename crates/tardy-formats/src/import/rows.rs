@@ -1,4 +1,4 @@
-//! Rows of counts with a column for each thread: the rules that hold in every format.
+//! Rows of counts with a column for each thread: checks that all formats share.
 
 use crate::error::{ImportError, Result};
 
@@ -9,7 +9,7 @@ pub(crate) type Row = (u64, u64, Vec<u64>);
 /// columns, at most `most`.
 ///
 /// # Errors
-/// If it may not; the error names the line and the reason.
+/// If the row may not follow. The error names the line and the reason.
 pub(crate) fn may_follow(rows: &[Row], value: u64, counts: &[u64], line: u64, most: usize) -> Result<()> {
     if counts.is_empty() || counts.len() > most {
         return Err(ImportError::line(line, "whole line", format!("{} columns of counts", counts.len())));
@@ -29,7 +29,7 @@ pub(crate) fn may_follow(rows: &[Row], value: u64, counts: &[u64], line: u64, mo
 /// The remark if [`drop_sums`] dropped a column.
 pub(crate) const SUMS_DROPPED: &str = "the last column is left out: in every row it is the sum of the others";
 
-/// Drops the last column if it is the sum of the others, as cyclictest's `-H` writes it.
+/// Drops the last column if it is the sum of the others, as cyclictest's `-H` writes it. Returns whether it did.
 pub(crate) fn drop_sums(rows: &mut [Row]) -> bool {
     let is_sum = |(_, _, counts): &Row| match counts.split_last() {
         Some((last, rest)) if rest.len() >= 2 => {

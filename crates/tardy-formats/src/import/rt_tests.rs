@@ -1,4 +1,4 @@
-//! The tools of rt-tests: what each measures, and what it does with late periods.
+//! The tools of rt-tests: what each measures, and how it treats late periods.
 
 use tardy_record::Knowable;
 use tardy_record::foreign::LatePeriods;
@@ -16,7 +16,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// How its threads wait for a timer, as far as the tool decides it. `None` if they do not wait for one.
+    /// How the tool's threads wait for a timer: unknown if options decide it. `None` if they do not wait for one.
     pub(super) fn wake(&self) -> Option<Knowable<Wake>> {
         match self.name {
             "cyclictest" => Some(Knowable::Unknown),
@@ -35,8 +35,8 @@ pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
 pub(super) const MINIMA_OF_0: &str = "cyclicdeadline treats a minimum of 0 as none and uses the next reading instead; \
     without a histogram, the true minimum may be lower";
 
-/// Takes the minimum from bins below the stated one: cyclicdeadline treats a minimum of 0 as none and uses the next reading
-/// instead (do_runtime in cyclicdeadline.c).
+/// Corrects a minimum above 0 if there is a bin at 0: cyclicdeadline treats a minimum of 0 as none and uses the next
+/// reading instead (do_runtime in cyclicdeadline.c).
 pub(super) fn remember_minima_of_0(counts: &mut Counts) {
     if let (Some(first), Some(min_ns)) = (counts.bins.first(), counts.min_ns)
         && first.lower_ns == 0
@@ -54,10 +54,10 @@ static TOOLS: [Tool; 12] = [
     tool("cyclictest", MEASURES_OF_CYCLICTEST, LatePeriods::Skipped),
     tool("oslat", "how long a busy loop was stopped", LatePeriods::NoSchedule),
     tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
-    tool("ptsematest", "from releasing a mutex to the other thread having it", LatePeriods::NoSchedule),
+    tool("ptsematest", "from releasing a mutex to the other thread acquiring it", LatePeriods::NoSchedule),
     tool(
         "svsematest",
-        "from releasing a System V semaphore to the other thread having it",
+        "from releasing a System V semaphore to the other thread acquiring it",
         LatePeriods::NoSchedule,
     ),
     tool(
@@ -66,12 +66,16 @@ static TOOLS: [Tool; 12] = [
         LatePeriods::NoSchedule,
     ),
     tool("sigwaittest", "from sending a signal to the other thread receiving it", LatePeriods::NoSchedule),
-    tool("cyclicdeadline", "from a deadline task's period to its thread running", LatePeriods::Skipped),
+    tool(
+        "cyclicdeadline",
+        "from the start of a deadline task's period to its thread running",
+        LatePeriods::Skipped,
+    ),
     tool("ssdd", "nothing: single-stepping with ptrace passes or fails", LatePeriods::NoSchedule),
     tool("queuelat", "how long a burst of memory copies took", LatePeriods::NoSchedule),
     tool(
         "rt-migrate-test",
-        "from releasing threads to the one of this priority running",
+        "from releasing all threads to the thread of this priority running",
         LatePeriods::NoSchedule,
     ),
     tool("pi_stress", "nothing: priority inheritance passes or fails", LatePeriods::NoSchedule),

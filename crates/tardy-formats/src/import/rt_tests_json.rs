@@ -1,7 +1,7 @@
 //! The JSON of the rt-tests (`--json`, file_version 1): cyclictest, oslat and the message-passing tests.
 //!
-//! Its traps: keys that end in a colon, a command line without escaping that may break the JSON, no count of readings
-//! beyond the histogram, and units that change without a mark.
+//! Its traps: keys end in a colon, an unescaped command line may make the JSON invalid, readings beyond the histogram
+//! are not counted, and the unit of a value may change without being stated.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use super::{ImportOptions, cyclictest_text, oslat_text};
 use crate::command_line;
 use crate::dates;
 use crate::error::{ImportError, Result};
-use crate::export::columns::Own;
+use crate::export::columns::SeriesComment;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
 use crate::json::{self, Object};
 
@@ -39,7 +39,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-/// The document with the quotation marks of its command line escaped.
+/// The document with the quotation marks of its command line escaped. `None` if it has no command line.
 fn with_command_line_escaped(text: &[u8]) -> Option<Vec<u8>> {
     const KEY: &[u8] = b"\"cmdline:\": \"";
     let start = text.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
@@ -65,7 +65,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let words = command.clone().unwrap_or_default();
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool = program.into_iter().find(|word| tool_named(word).is_some()).unwrap_or("rt-tests");
-    // tardy's exports name tardy in place of a version and have cyclictest's form.
+    // tardy's exports have cyclictest's format and the version of tardy.
     let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
     let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
     let mut imported = Imported {
@@ -199,7 +199,7 @@ fn cyclictest(
         Some(0) => Unit::Us,
         Some(1) => Unit::Ns,
         Some(other) => {
-            let reason = format!("{other}: it is 0 for us and 1 for ns");
+            let reason = format!("{other} is not a unit; expected 0 for us or 1 for ns");
             return Err(ImportError::field("resolution_in_ns", reason));
         }
         None => cyclictest_text::unit(options, known.as_ref(), imported, "this cyclictest's JSON")?,
@@ -240,8 +240,7 @@ fn cyclictest(
         && counts.bins[0].upper_ns == i64::MAX
         && counts.overflows.is_none()
     {
-        let reason =
-            "there is no distribution: all wake-ups were beyond the histogram, or there was none (-h)";
+        let reason = "there is no distribution: all wake-ups were beyond the histogram, or -h was not given";
         imported.remarks.push(format!("thread {number}: {reason}"));
     }
     if imported.tool == "cyclicdeadline" {
@@ -250,7 +249,7 @@ fn cyclictest(
     let factor = unit.ns() as f64;
     counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
     // Only tardy's exports have exact extremes.
-    let own = Own {
+    let own = SeriesComment {
         label: number.to_string(),
         min_ns: thread.whole("min_ns")?,
         max_ns: thread.whole("max_ns")?,
@@ -271,7 +270,7 @@ fn cyclictest(
     Ok(stream)
 }
 
-/// oslat: bins of 1 us, or of -W ns. The last bin holds everything above.
+/// Reads a thread of oslat. Its bins have 1 us, or -W ns. The last bin holds everything above.
 fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<Stream> {
     let histogram = thread.required("histogram", thread.object("histogram")?)?;
     let fine = histogram.keys().any(|key| key.contains('.'));
@@ -327,7 +326,7 @@ fn thousandths(word: &str, place: &str) -> Result<i64> {
     Ok((number * 1000.0).round() as i64)
 }
 
-/// A program with only a count and extremes for each thread or pair.
+/// Reads a thread or pair of a program that writes only a count and extremes.
 fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut Imported) -> Result<Stream> {
     let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
     let of = receiver.as_ref().unwrap_or(thread);
@@ -338,7 +337,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
         Some(sender) => sender.required("samples", sender.count("samples")?)?,
         None => match thread.count("cycles")? {
             Some(cycles) => cycles,
-            // rt-migrate-test has the sum and the mean, truncated to us, of -l runs (50 by default).
+            // rt-migrate-test writes the sum and the mean of -l runs (50 by default), truncated to us.
             None => loops(imported).unwrap_or(50),
         },
     };
@@ -375,7 +374,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     Ok(stream)
 }
 
-/// The value of -l.
+/// The value of -l in the command line.
 fn loops(imported: &Imported) -> Option<u64> {
     let command = imported.command.as_deref()?;
     let mut words = command.split_whitespace();

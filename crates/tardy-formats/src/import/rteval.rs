@@ -1,8 +1,8 @@
 //! rteval's summary.xml: the machine, and cyclictest's or timerlat's histogram for each core.
 //!
-//! `system` adds up the cores; if there are cores, it is only checked against them. rteval 3.8 omits statistics if a
-//! reading is beyond its buckets, and its timerlat module adds up interrupt, thread and return in one histogram. Both are
-//! reported.
+//! The element `system` adds up the cores. If there are cores, it is only compared with them. rteval 3.8 omits
+//! statistics if a reading is beyond its buckets, and its timerlat module adds up interrupt, thread and return in one
+//! histogram. Remarks report both.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -28,7 +28,7 @@ struct Core {
 
 const STATISTICS: [&str; 5] = ["samples", "minimum", "maximum", "mean", "standard_deviation"];
 
-/// What is being read.
+/// The state of reading a summary.
 #[derive(Default)]
 struct Summary {
     path: Vec<String>,
@@ -224,8 +224,8 @@ impl Summary {
     }
 }
 
-/// Contradictions between the system's statistics and the cores (RunData in cyclictest.py: every bucket counts for its core
-/// and for the system, and so does every maximum).
+/// Contradictions between the system's statistics and the cores. RunData in cyclictest.py adds every bucket and every
+/// maximum both to the core and to the system.
 fn contradictions_with_cores(system: &Core, cores: &[Core]) -> Vec<String> {
     let mut contradictions = Vec::new();
     let mut differs = |key: &str, found: Option<i64>, unit_ns: i64, unit: &str| {
@@ -249,7 +249,7 @@ fn contradictions_with_cores(system: &Core, cores: &[Core]) -> Vec<String> {
         let sum = samples.iter().fold(0i64, |sum, samples| sum.saturating_add(*samples));
         differs("samples", Some(sum), 1, "");
     }
-    // A core without samples has no extremes and does not change any.
+    // A core without samples has no extremes.
     differs("minimum", all("minimum").into_iter().min(), 1000, " us");
     differs("maximum", all("maximum").into_iter().max(), 1000, " us");
     contradictions
@@ -276,18 +276,18 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     }
     counts.min_ns = of("minimum").or(counts.bins.first().map(|bin| bin.lower_ns));
     counts.max_ns = of("maximum").or(counts.bins.last().map(|bin| bin.lower_ns));
-    // For a single sample rteval computes neither and writes 0 for both (RunData.reduce in cyclictest.py).
+    // For a single sample rteval computes no mean and deviation and writes 0 (RunData.reduce in cyclictest.py).
     if total > 1 {
         counts.mean_ns = of("mean").map(|ns| ns as f64);
         counts.deviation_ns = of("standard_deviation").map(|ns| ns as f64);
     }
-    // A maximum equal to the number of buckets is in none of them, yet rteval does not omit its statistics then.
+    // If the maximum equals the number of buckets, it is in no bucket, but rteval does not omit the statistics.
     if let (Some(max_ns), Some(last)) = (counts.max_ns, counts.bins.last().copied())
         && max_ns >= last.upper_ns
     {
         counts.bins.push(Bin { lower_ns: last.upper_ns, upper_ns: i64::MAX, count: 1 });
         imported.remarks.push(format!(
-            "{name}: the maximum is in no bucket, and such readings were not counted; it counts as the only one"
+            "{name}: the maximum is beyond the buckets; rteval does not count such readings, so only the maximum is imported"
         ));
     }
     if counts.bins.is_empty() {

@@ -1,8 +1,8 @@
 //! rtla's histograms: timerlat and osnoise, `hist`.
 //!
-//! The names of columns are read: any set of CPUs, with two or three columns each (IRQ, thread, and the return to user
-//! space if rtla measures its own threads). Each of timerlat's three levels is a phase, all with the same cycles. The
-//! `ALL:` block of newer versions is a sum, against which the columns are checked.
+//! Columns are identified by their names. Each CPU has two or three: IRQ, thread, and the return to user space if rtla
+//! measures its own threads. Each of timerlat's levels is a phase; all phases have the same cycles. The columns are
+//! checked against the sums in the `ALL:` block of newer versions.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,7 +21,7 @@ const COLUMN_MAX: usize = 3 * 4096;
 const TIMERLAT: &str = "from timerlat's timer to its interrupt, its thread and the return to user space";
 const OSNOISE: &str = "how long each noise took the CPU from a busy thread";
 
-/// The block `ALL:`, a column for each level.
+/// The block `ALL:`, with a column for each level.
 struct Totals {
     line: u64,
     levels: Vec<Level>,
@@ -40,7 +40,7 @@ struct Histogram {
     unended: bool,
 }
 
-/// A file from one of rtla's tools, still without readings.
+/// The content of a file from one of rtla's tools, still without readings.
 pub(super) fn without_readings(is_osnoise: bool, duration_ns: Option<u64>, last_line: u64) -> Imported {
     Imported {
         tool: if is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     if file.columns.is_empty() && !file.summary.contains_key("count") {
         return Err(ImportError::field(
             "the file",
-            "no line names the columns, so CPUs are unknown; it was made with --no-header or --no-index",
+            "no line names the columns, so CPUs are unknown; run rtla without --no-header and --no-index",
         ));
     }
     imported.cut_short = file.unended || !file.summary.contains_key("max");
@@ -132,7 +132,8 @@ impl Histogram {
                 self.columns = columns(line, words)?
             }
             "Index" => {
-                let reason = "columns are named a second time or after their rows; split the file and import each part";
+                let reason =
+                    "a second line names columns, or it follows rows; split the file and import each part";
                 return Err(ImportError::line(line.number, "Index", reason));
             }
             "over:" | "count:" | "min:" | "avg:" | "max:" => {
@@ -225,7 +226,7 @@ impl Histogram {
             let stated = totals.values.get("avg").and_then(|values| *values.get(at)?);
             let means = of_level("avg");
             if let (Some(stated), Some(least), Some(most)) = (stated, means.iter().min(), means.iter().max())
-                // It is truncated to whole units or rounded to hundredths.
+                // The mean is truncated to whole units or rounded to hundredths.
                 && !(least - 1000..=most + 1000).contains(&stated)
             {
                 contradictions.push(format!(
@@ -259,7 +260,7 @@ impl Histogram {
                 let upper_ns = in_ns(value.saturating_add(width as i64), unit, &place)?;
                 bins.push(Bin { lower_ns, upper_ns, count: counts[column] });
             }
-            // All values in osnoise's table are truncated to the bin, not only to the unit.
+            // osnoise's values are truncated to bins, not only to units.
             let cut_off_to = if self.is_osnoise { width } else { 1 };
             let resolution_ns = (unit.ns() as u64).saturating_mul(cut_off_to);
             let mut counts = Counts { bins, resolution_ns, ..Counts::default() };
@@ -285,7 +286,7 @@ impl Histogram {
             counts.min_ns = extreme("min", first.map(|bin| bin.lower_ns))?;
             counts.max_ns = extreme("max", last.map(|bin| bin.lower_ns))?;
             if self.is_osnoise {
-                // Its extremes are truncated to their bins (the kernel's hist trigger).
+                // osnoise's extremes are truncated to their bins (the kernel's hist trigger).
                 counts.open_last_for_maximum();
             }
             counts.mean_ns = of("avg").map(|thousandths| thousandths as f64 / 1000.0 * unit.ns() as f64);
@@ -305,7 +306,7 @@ fn summary_key(word: &str) -> &'static str {
     known.map_or("", |known| known.trim_end_matches(':'))
 }
 
-/// A value of the summary; an average in thousandths.
+/// Parses a value of the summary; an average in thousandths. `None` for `-`.
 fn summary_value(word: &str, key: &str, line: Line<'_>) -> Result<Option<i64>> {
     match (word, key) {
         ("-", _) => Ok(None),

@@ -22,8 +22,9 @@ struct Top {
     /// The number of screens so far.
     screen: u64,
     cpus: BTreeMap<u32, Cpu>,
-    /// The line `ALL` of the last screen.
+    /// Whether the last screen has the line of dashes that precedes `ALL`.
     ruled: bool,
+    /// The line `ALL` of the last screen.
     total: Option<Total>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     );
     if top.is_osnoise {
         imported.remarks.push(
-            "the table has only the longest noise of each period: readings are periods, and the minimum is unknown"
+            "the table has only the longest noise of each period: each reading is a period, and the minimum is unknown"
                 .to_owned(),
         );
     }
@@ -117,7 +118,7 @@ impl Top {
         (self.ruled, self.total) = (false, None);
     }
 
-    /// The duration at the beginning of a screen.
+    /// Reads the duration at the beginning of a screen.
     fn lasts(&mut self, line: Line<'_>, text: &str) -> Result<()> {
         let lasted_ns = text.split('|').next().and_then(duration_ns);
         if let (Some(before), Some(now)) = (self.duration_ns, lasted_ns)
@@ -156,7 +157,7 @@ impl Top {
         Ok(())
     }
 
-    /// `cur min avg max` of each level, the last three of `ALL`.
+    /// Reads `cur min avg max` of each level; the line `ALL` has no `cur`.
     fn levels(&self, line: Line<'_>, text: &str) -> Result<BTreeMap<Level, Cell>> {
         let mut levels = BTreeMap::new();
         for (part, level) in text.split('|').zip([Level::Irq, Level::KernelThread, Level::UserThread]) {
@@ -290,7 +291,7 @@ impl Cpu {
 
 fn went_back(line: Line<'_>, field: &str, from: &str, to: &str) -> ImportError {
     let reason = format!(
-        "it goes back from {from} to {to}; this is another measurement: split the file and import each part"
+        "it goes back from {from} to {to}; a second measurement begins here; split the file and import each part"
     );
     ImportError::line(line.number, field, reason)
 }

@@ -1,9 +1,9 @@
 //! Saleae's binary export of digital channels, versions 0 and 1: a file for each channel with the times of its edges in
 //! seconds, as f64.
 //!
-//! A capture of two channels is two files in one directory, `digital_0.bin` and `digital_1.bin`: channels have these
-//! numbers. Times become whole picoseconds: an f64 is exact to that for the first two hours, and finer than any sample for
-//! weeks.
+//! A capture of two channels is two files in one directory, `digital_0.bin` and `digital_1.bin`; the number is that of
+//! the channel. Times become whole picoseconds: an f64 is exact to that for the first two hours, and finer than any
+//! sample for weeks.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -28,10 +28,10 @@ const CHANNEL_MAX: u32 = 1024;
 /// Imports a channel, and a second one from the same directory if it was named.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let own = options.path.as_deref().and_then(number_of);
-    let beside: Vec<u32> = options.path.as_deref().map(numbers_beside).unwrap_or_default();
+    let present: Vec<u32> = options.path.as_deref().map(channels_in_directory).unwrap_or_default();
     let names: Vec<String> = match own {
         Some(own) if options.input.is_none() && options.output.is_none() => vec![own.to_string()],
-        Some(_) => beside.iter().map(u32::to_string).collect(),
+        Some(_) => present.iter().map(u32::to_string).collect(),
         None => vec!["digital".to_owned()],
     };
     // Channels are named by their number, not by their position in the directory.
@@ -63,12 +63,12 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             },
         };
         let name = channel.map_or_else(|| "the file".to_owned(), |number| format!("digital_{number}.bin"));
-        files.push(Moments::open(stream, name)?);
+        files.push(ChannelFile::open(stream, name)?);
     }
     merged(files, choice)
 }
 
-/// The names of channel 3: `3`, `digital_3`, `digital_3.bin`, `Channel 3`.
+/// The number of a channel, by any of its names: `3`, `digital_3`, `digital_3.bin`, `Channel 3`.
 fn plain(name: &str, names: &[String]) -> String {
     let number = name.trim().trim_start_matches("digital_").trim_start_matches("Channel ");
     let number = number.trim_end_matches(".bin");
@@ -92,12 +92,12 @@ fn sibling(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(format!("digital_{number}.bin"))
 }
 
-fn numbers_beside(path: &Path) -> Vec<u32> {
+fn channels_in_directory(path: &Path) -> Vec<u32> {
     (0..CHANNEL_MAX).filter(|number| sibling(path, *number).is_file()).collect()
 }
 
 /// Merges the edges of all files in time order.
-fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
+fn merged(mut files: Vec<ChannelFile<'_>>, choice: Choice) -> Result<Imported> {
     let rate = files.iter().map(|file| file.rate.unwrap_or(0)).min().unwrap_or(0);
     let mut capture = Capture::new(choice, TimeBase::of_femtoseconds(PICOSECOND_FS, ResolvedBy::Unstated));
     if rate > 0 {
@@ -127,7 +127,7 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     imported.cut_short = files.iter().any(|file| file.cut_short);
     for file in files.iter().filter(|file| file.cut_short) {
         imported.remarks.push(format!(
-            "{} was cut off: its header has {} edges, but {} are there",
+            "{} was cut off: its header states {} edges, but it has {}",
             file.name, file.stated, file.given
         ));
     }
@@ -144,8 +144,8 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     Ok(imported)
 }
 
-/// The edges of one file.
-struct Moments<'a> {
+/// Reads the edges of one file.
+struct ChannelFile<'a> {
     reader: Box<dyn Read + 'a>,
     name: String,
     rate: Option<u64>,
@@ -164,7 +164,7 @@ struct Moments<'a> {
     cut_short: bool,
 }
 
-impl<'a> Moments<'a> {
+impl<'a> ChannelFile<'a> {
     fn open(reader: Box<dyn Read + 'a>, name: String) -> Result<Self> {
         let mut file = Self {
             reader,
@@ -212,7 +212,7 @@ impl<'a> Moments<'a> {
         Ok(file)
     }
 
-    /// Begins a chunk, which is captured without a break. False if there is none.
+    /// Begins a chunk, which is a part of the capture without a break. False if there is none.
     fn chunk(&mut self) -> Result<bool> {
         if self.chunks_left == 0 {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Individual samples: the reading in blocks and the series for each thread that both of their importers use.
+//! Code for both importers of individual samples: reading in blocks, and a series for each thread.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::imported::Unit;
 use crate::read_more::read_more;
 
-/// Reads to the end in blocks of at most `size` bytes. `take` returns how many bytes of the block it has used; the others
+/// Reads to the end in blocks of at most `size` bytes. `take` returns the number of bytes that it has used; the others
 /// begin the next block. Returns the unused bytes at the end.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! sigrok's session files (`.sr`, srzip): a zip with `version`, `metadata` and the samples in `logic-1-1`, `logic-1-2` …
 //!
 //! A sample is a few bytes with a bit for each channel. Members are read in the order of the file. Samples before the
-//! metadata or out of order, as in an archive that was packed again, are kept compressed until their turn.
+//! metadata or out of order, as in an archive that was packed again, are kept in memory until their turn.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -111,7 +111,7 @@ impl Metadata {
     fn check(&mut self) -> Result<()> {
         let wrong = |key: &str, reason: String| Err(ImportError::field(format!("metadata, {key}"), reason));
         if self.rate.is_none() {
-            return wrong("samplerate", "it is missing, so the distance of samples is unknown".to_owned());
+            return wrong("samplerate", "it is missing, so the time between samples is unknown".to_owned());
         }
         let highest = self.probes.keys().next_back().copied().unwrap_or(0);
         let count = self.probe_count.unwrap_or(highest);
@@ -141,7 +141,7 @@ struct Session {
     options: ImportOptions,
     version: Option<String>,
     samples: Option<Samples>,
-    /// Members that came before their turn, by number, still compressed.
+    /// The bytes of members that came before their turn, by number.
     waiting: BTreeMap<u64, Vec<u8>>,
     waiting_bytes: usize,
     /// The number of the member with the next samples.
@@ -155,7 +155,7 @@ struct Session {
 }
 
 impl Session {
-    /// Reads a member. Returns whether the file ends within it.
+    /// Reads a member. Returns whether the file ends within the member.
     fn member(&mut self, zip: &mut Zip<&mut dyn Read>, member: &Member) -> Result<bool> {
         let end = match member.name.as_str() {
             "metadata" if self.capture_file.is_none() => {
@@ -302,7 +302,7 @@ impl Session {
     }
 }
 
-/// A small member, whole.
+/// Reads a small member. An error if it is longer than [`METADATA_MAX`].
 fn small(zip: &mut Zip<&mut dyn Read>, member: &Member) -> Result<(Vec<u8>, End)> {
     let mut text = Vec::new();
     let end = zip.content(member, |bytes| {
@@ -316,7 +316,7 @@ fn small(zip: &mut Zip<&mut dyn Read>, member: &Member) -> Result<(Vec<u8>, End)
     Ok((text, end))
 }
 
-/// Samples from a stream of bytes.
+/// Splits a stream of bytes into samples.
 struct Samples {
     capture: Capture,
     unit_size: usize,
@@ -399,7 +399,7 @@ impl Samples {
         self.capture.state(at, levels);
     }
 
-    /// A member must not end within a sample.
+    /// Checks that a member does not end within a sample.
     fn end_member(&mut self, name: &str) -> Result<()> {
         let left = self.part.len();
         self.part.clear();

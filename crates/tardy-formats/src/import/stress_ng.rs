@@ -1,4 +1,4 @@
-//! stress-ng's cyclic stressor: its log has the figures; its YAML has the machine and no latency.
+//! stress-ng's cyclic stressor: its log has the latencies; its YAML describes the machine and has no latency.
 //!
 //! The log's figures cover the first samples only (10,000, or --cyclic-samples): a long run reports its first seconds.
 //! Sleeps are relative, so there is no schedule.
@@ -70,10 +70,10 @@ struct Instance {
 
 /// Imports the log.
 pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    // The log does not have the method (--cyclic-method).
+    // The log does not state the method (--cyclic-method).
     let mut imported = Imported { wake: Some(Knowable::Unknown), ..empty() };
     let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
-    // The line where another run begins or this one ends; no instance can begin after it.
+    // The line at which the first run ends or another one begins. No instance can begin after it.
     let mut over: Option<u64> = None;
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
@@ -93,7 +93,8 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         }
         if let Some(over) = over.filter(|_| !instances.contains_key(&process)) {
             let reason = format!(
-                "line {over} ends a run of stress-ng, and {process} belongs to another; split the file and import each part"
+                "line {over} ends a run of stress-ng, and process {process} belongs to another; split the file and import \
+                 each part"
             );
             return Err(ImportError::line(line.number, "process", reason));
         }

@@ -1,6 +1,6 @@
 //! VCD, a value change dump (IEEE 1364-2005, clause 18), exported by logic analysers and simulators.
 //!
-//! The fast path: values are read from blocks byte by byte, and other channels are skipped without being parsed. Values are
+//! For speed, values are read from blocks byte by byte, and other channels are skipped without being parsed. Values are
 //! words, not lines: some writers put all values of a time stamp into one line.
 
 use std::io::Read;
@@ -62,7 +62,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     imported.remarks.extend(undeclared);
     imported.cut_short = cut_short;
     if cut_short {
-        imported.remarks.push("the file ends in the middle of a word, which is left out".to_owned());
+        imported.remarks.push("the last word of the file is incomplete and left out".to_owned());
     }
     Ok(imported)
 }
@@ -142,7 +142,7 @@ struct Scan {
     /// The number of changes of undeclared codes, and the first such code.
     undeclared: (u64, String),
     capture: Capture,
-    /// The levels after what was read so far at this time.
+    /// The levels after the changes that were read so far.
     levels: Levels,
     changed: bool,
     /// The first time in the file, in its ticks.
@@ -150,7 +150,7 @@ struct Scan {
     /// The current time, relative to the first.
     now: u64,
     ticks_max: u64,
-    /// Whether the position is within a comment.
+    /// Whether the next word is in a comment.
     comment: bool,
 }
 
@@ -173,7 +173,7 @@ impl Scan {
         }
     }
 
-    /// Passes on the levels of the current time.
+    /// Passes the levels of the current time to the capture.
     #[inline]
     fn take_levels(&mut self) {
         if self.changed && self.start.is_some() {
@@ -351,7 +351,7 @@ fn level(value: u8) -> Level {
     }
 }
 
-/// Whether the keyword begins a comment. `None` if it is not a keyword.
+/// Whether the keyword begins a comment. `None` if it is not a keyword of the value section.
 fn keyword(word: &[u8]) -> Option<bool> {
     match word {
         b"$comment" => Some(true),
@@ -392,7 +392,7 @@ fn eight_digits(bytes: &[u8]) -> Option<u64> {
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
-/// A code as a number, and where it ends; of a longer one the number is of its last bytes.
+/// A code as a number, and where it ends. For a code of more than 8 bytes, the number has the last 8.
 #[inline]
 fn key(block: &[u8], from: usize) -> (u64, usize) {
     let mut key = 0u64;

@@ -1,4 +1,4 @@
-//! The header of a VCD file (IEEE 1364-2005, clause 18): its time scale and its variables; and the file itself, in blocks.
+//! Reads the header of a VCD file (IEEE 1364-2005, clause 18), its time scale and variables, and the file in blocks.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ const WORD_MAX: usize = 64 * 1024;
 const VARIABLE_MAX: usize = 200_000;
 const NAMES_MAX: usize = 64 << 20;
 
-/// A text in blocks. Used parts are dropped.
+/// Reads a text in blocks and drops the parts that were consumed.
 pub(crate) struct Source<'a> {
     reader: &'a mut dyn Read,
     buffer: Vec<u8>,
@@ -42,7 +42,7 @@ impl<'a> Source<'a> {
         self.start += count;
     }
 
-    /// The number of the line that is `at` bytes into the block.
+    /// The number of the line at offset `at` of the block, from 1.
     pub(crate) fn line(&self, at: usize) -> u64 {
         let before = &self.block()[..at.min(self.block().len())];
         self.lines + 1 + line_ends(before)
@@ -54,7 +54,7 @@ impl<'a> Source<'a> {
     /// If it cannot be read or a word is too long.
     pub(crate) fn fill(&mut self) -> Result<bool> {
         if self.end - self.start >= WORD_MAX && self.start == 0 {
-            let reason = format!("it is longer than {WORD_MAX} bytes; no value is");
+            let reason = format!("it is longer than {WORD_MAX} bytes, the limit for a word");
             return Err(ImportError::line(self.line(0), "word", reason));
         }
         self.buffer.copy_within(self.start..self.end, 0);
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         Ok(!self.ended)
     }
 
-    /// The next word; `None` at the end. A word at the end of the file counts.
+    /// The next word; `None` at the end. The last word may end with the file.
     fn word(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             let block = self.block();
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The number of lines that end in `bytes`. In pieces whose sum fits a byte, the compiler counts sixteen bytes per step.
+/// The number of line ends in `bytes`. The count of a piece fits a byte, so that the compiler can vectorise the loop.
 fn line_ends(bytes: &[u8]) -> u64 {
     let in_piece = |piece: &[u8]| u64::from(piece.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>());
     bytes.chunks(255).map(in_piece).sum()
@@ -117,9 +117,9 @@ fn line_ends(bytes: &[u8]) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) id: Vec<u8>,
-    /// Its number of bits; 0 if it has none, like a real.
+    /// The number of bits; 0 for a kind without bits, such as real.
     pub(crate) width: u32,
-    /// The number of its last bit, and whether bits count down to it.
+    /// The numbers of the first and the last bit, from `[7:0]`. `None` if they are not declared.
     range: Option<(u32, u32)>,
     name: String,
     scope: String,
@@ -148,7 +148,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// The variable of an index, and which of its bits, from the right.
+    /// The variable of `index` and, if the index is that of a bit, the position of the bit from the right.
     pub(crate) fn of_index(&self, index: usize) -> (&Variable, Option<u32>) {
         let count = self.all.len().max(1);
         (&self.all[index % count], (index / count).checked_sub(1).map(|bit| bit as u32))
@@ -173,7 +173,7 @@ impl Named for Variables {
                 })
                 .collect();
         }
-        // A signal with the same name in several scopes is one signal.
+        // One signal may be declared under the same name in several scopes.
         let (id, place) = match found.first() {
             Some(first) => (self.of_index(*first).0.id.clone(), self.of_index(*first).1),
             None => return found,
@@ -211,7 +211,7 @@ impl Named for Variables {
 pub(crate) struct Header {
     /// A tick in femtoseconds. `None` if the file has no time scale.
     pub(crate) tick_fs: Option<u64>,
-    /// Where the header states it, as a sentence.
+    /// The place where the header states the time scale, as a sentence.
     pub(crate) scale_stated: Option<String>,
     /// The program that wrote the file.
     pub(crate) version: Option<String>,
@@ -243,7 +243,7 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
                 if header.tick_fs.replace(tick_fs).is_some_and(|before| before != tick_fs) {
                     let said = header.scale_stated.unwrap_or_default();
                     let reason =
-                        format!("{said}, but this line has {scale}; the meaning of every time depends on it");
+                        format!("{said}, but this line has {scale}; a file can have only one time scale");
                     return Err(ImportError::line(line, "$timescale", reason));
                 }
                 let shown: String = scale.chars().take(40).collect();

@@ -1,8 +1,8 @@
 //! The output of Xenomai's `latency` and EVL's `latmus`: lines RTT, RTH, RTD, RTS, and histograms HSH, HSD, HSS.
 //!
-//! A line RTD covers one second. The histogram `avg` has all samples; those named `min` and `max` have the seconds'
-//! extremes and are not distributions. Overruns are counted and have no sample. xeno-test writes several levels into one
-//! file: each is a phase.
+//! A line RTD covers one second. The histogram `avg` has all samples; `min` and `max` have the extremes of each second
+//! and are not distributions. Overruns are counted and have no sample. xeno-test writes several levels into one file;
+//! each becomes a phase.
 
 use std::io::Read;
 
@@ -34,7 +34,7 @@ struct Part {
     worst_ns: Option<i64>,
     bins: Vec<Bin>,
     listed_samples: Option<(u64, u64)>,
-    /// Line, min, mean, max.
+    /// The line number, minimum, mean and maximum of RTS, in ns.
     result: Option<(u64, i64, i64, i64)>,
     overruns: Option<u64>,
     duration_ns: Option<u64>,
@@ -113,7 +113,7 @@ fn head(line: Line<'_>, rest: &str) -> Result<Part> {
     Ok(part)
 }
 
-/// The level of a mode of latency or a context of latmus.
+/// The level for a mode of `latency` or a context of `latmus`.
 pub(crate) fn level(mode: &str) -> Option<Level> {
     match mode {
         mode if mode.contains("user") => Some(Level::UserThread),
@@ -248,7 +248,8 @@ impl Part {
         {
             first.lower_ns = first.lower_ns.min(min_ns);
             imported.remarks.push(
-                "early wake-ups count as late ones in the histogram: latency drops their sign".to_owned(),
+                "early wake-ups count as late ones in the histogram, since latency drops their sign"
+                    .to_owned(),
             );
         }
         counts.open_last_for_maximum();
@@ -270,7 +271,7 @@ impl Part {
     }
 }
 
-/// A number. latmus appends `+` if the histogram did not reach.
+/// Parses a value in us. latmus appends `+` to a value beyond its histogram.
 fn marked(cell: &str, line: Line<'_>, name: &str) -> Result<i64> {
     decimal_ns(cell.trim_end_matches('+'), 1000, line.number, name)
 }

@@ -1,4 +1,4 @@
-//! The plot file of Xenomai's `latency` (-g): a point for each cell, whose height is its count plus one.
+//! The plot file of Xenomai's `latency` (-g): a point for each cell, at the height of its count plus one.
 
 use std::io::Read;
 

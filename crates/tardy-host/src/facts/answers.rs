@@ -6,12 +6,12 @@ use tardy_sys::clock_properties::{CLOCKS, least_read_cost_ns, resolution_ns};
 use tardy_sys::kernel_log;
 use tardy_sys::uname::uname;
 
-/// What system calls report; `None` where they were not made.
+/// Results of system calls; `None` for calls that were not made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemAnswers {
-    /// `uname -r`, for when /proc/sys/kernel/osrelease is missing.
+    /// `uname -r`; used if /proc/sys/kernel/osrelease is missing.
     pub release: Option<String>,
-    /// `uname -v`, for when /proc/sys/kernel/version is missing.
+    /// `uname -v`; used if /proc/sys/kernel/version is missing.
     pub version: Option<String>,
     /// `uname -m`.
     pub machine: Option<String>,
@@ -19,7 +19,7 @@ pub struct SystemAnswers {
     pub resolution_ns: BTreeMap<String, u64>,
     /// Cost of one reading of the monotonic clock, in ns.
     pub read_cost_ns: Option<u64>,
-    /// The content of the kernel log, or why it is not readable.
+    /// The content of the kernel log, or the reason why it is not readable.
     pub log: Option<Result<String, String>>,
 }
 
@@ -29,7 +29,7 @@ impl SystemAnswers {
         Self::default()
     }
 
-    /// Asks the running kernel. Takes well under a millisecond, and about as long again to read the log.
+    /// Makes the system calls, which take well under 1 ms, and about as long again to read the log.
     pub fn ask() -> Self {
         let name = uname().ok();
         let resolution = CLOCKS

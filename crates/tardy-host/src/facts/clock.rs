@@ -62,7 +62,7 @@ fn high_resolution(timers: Result<&str, &str>, resolution: &Fact<BTreeMap<String
         return Fact::known(active.iter().all(|active| *active), format!("hres_active in {TIMER_LIST}"));
     }
     match resolution.get().and_then(|clocks| clocks.get("monotonic")) {
-        // The kernel reports 1 ns once it has switched to high resolution, and the tick's length before (hrtimer_resolution).
+        // hrtimer_resolution is 1 ns once the kernel has switched to high resolution, and the tick's length before.
         Some(ns) => Fact::known(*ns == 1, format!("clock_getres: {ns} ns")),
         None => Fact::unknown(timers.err().unwrap_or("neither hres_active nor a resolution").to_owned()),
     }

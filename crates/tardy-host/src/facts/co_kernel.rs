@@ -1,4 +1,4 @@
-//! Whether a co-kernel runs beside Linux: Xenomai, EVL or RTAI.
+//! Detects a co-kernel: Xenomai, EVL or RTAI.
 
 use tardy_record::facts::Fact;
 use tardy_sys::kernel_files::KernelFiles;

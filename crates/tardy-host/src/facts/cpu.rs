@@ -62,7 +62,8 @@ fn field_fact(cpuinfo: &str, name: &str) -> Fact<String> {
     }
 }
 
-/// x86 and old ARM kernels give a name; newer ARM kernels give numbers (MIDR_EL1), of which the common ones are named here.
+/// The CPU model. x86 and old ARM kernels report a name; newer ARM kernels report numbers (MIDR_EL1), and [`arm_parts`]
+/// has the names of common ones.
 fn model(cpuinfo: &str) -> Fact<String> {
     const NAMES: [&str; 6] = ["model name", "cpu model", "Processor", "uarch", "cpu", "isa"];
     let parts = arm_parts(cpuinfo);

@@ -6,7 +6,7 @@ use tardy_sys::kernel_files::KernelFiles;
 const CPUINFO: &str = "/proc/cpuinfo";
 const TREE: &str = "/proc/device-tree";
 
-/// The name in DMI, the device tree or the clock sources, in lower case, and the hypervisor.
+/// Texts in DMI, the device tree or the clock sources, in lower case, and the hypervisor that each identifies.
 const NAMES: [(&str, &str); 14] = [
     ("vmware", "VMware"),
     ("virtualbox", "VirtualBox"),
@@ -40,7 +40,7 @@ pub(super) fn find(files: &KernelFiles, clock: &Clock) -> Fact<String> {
     }
 }
 
-/// The x86 CPUID flag, which every hypervisor sets that does not hide.
+/// The x86 CPUID flag that every hypervisor sets unless it hides itself.
 fn cpu_flag(files: &KernelFiles) -> Option<bool> {
     let text = files.text(CPUINFO).ok()?;
     let flags =

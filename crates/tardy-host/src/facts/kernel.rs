@@ -27,7 +27,8 @@ pub(super) fn collect(files: &KernelFiles, answers: &SystemAnswers, config: Kern
     kernel
 }
 
-/// The uname(2) answer if the file, which has the same content, is missing. The source is then called by its well-known name `uname`.
+/// The content of a file, or the uname(2) result, which is the same, if the file is missing. `command` names the source
+/// of both.
 fn or_answer(from_file: Fact<String>, answer: &Option<String>, command: &str) -> Fact<String> {
     match (from_file.value, answer) {
         (Knowable::Known(text), _) => Fact::known(text, command),

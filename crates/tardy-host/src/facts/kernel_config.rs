@@ -12,7 +12,7 @@ use super::look::not_from;
 
 /// The running kernel's configuration, if CONFIG_IKCONFIG_PROC is set.
 const OWN: &str = "/proc/config.gz";
-/// Size limit in bytes: no configuration is longer, and a compressed file that expands to more is hostile.
+/// Size limit in bytes. No configuration is longer; a compressed file that expands to more is malicious.
 const SIZE_LIMIT: u64 = 4 << 20;
 
 /// The options and their source.

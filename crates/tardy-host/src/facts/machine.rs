@@ -78,7 +78,7 @@ fn distribution(files: &KernelFiles) -> Fact<String> {
             return Fact::known(name, path);
         }
     }
-    // Before os-release (2012), each distribution had a file of its own.
+    // Before os-release (2012), each distribution had its own file.
     match files.text("/etc/debian_version") {
         Ok(version) => Fact::known(format!("Debian {version}"), "/etc/debian_version"),
         Err(error) => {

@@ -1,11 +1,11 @@
-//! What this machine is, and how each fact is known.
+//! Facts about this machine, each with its source.
 //!
-//! Every fact comes from kernel files under one root and from a few system calls whose answers are passed in, so a directory can
-//! stand in for any machine. Nothing here needs privileges: what this user may not read is unknown, with the reason. File
-//! contents are untrusted; no content causes a panic.
+//! Every fact comes from kernel files under one root and from a few system calls whose results are passed in, so a
+//! directory can represent any machine. Nothing here needs privileges: a fact that this user may not read is unknown,
+//! with the reason. File contents are untrusted; no content causes a panic.
 //!
-//! Road not taken: running `dmidecode`, `lscpu` or `cpupower`. They are missing on small boards, and their output changes with
-//! the version.
+//! Alternative not chosen: running `dmidecode`, `lscpu` or `cpupower`. They are missing on small boards, and their
+//! output changes with the version.
 
 mod answers;
 mod clock;
@@ -34,7 +34,7 @@ use tardy_sys::kernel_files::KernelFiles;
 /// Collects all facts about a machine.
 ///
 /// `answers` must belong to the same machine as `files`: [`SystemAnswers::ask`] with [`KernelFiles::real`], and
-/// [`SystemAnswers::none`] with a directory that stands in for another machine.
+/// [`SystemAnswers::none`] with a directory that represents another machine.
 pub fn collect(files: &KernelFiles, answers: &SystemAnswers) -> Facts {
     let config = kernel_config::find(files, answers);
     let kernel = kernel::collect(files, answers, config);

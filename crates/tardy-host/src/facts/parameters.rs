@@ -1,15 +1,15 @@
 //! Boot parameters that no part of the kernel uses.
 //!
-//! An article set `dwg_otg.speed=1` for years; the module is called dwc_otg, and the kernel does not report a parameter for a
-//! module that is never loaded. Three kinds are found:
+//! Example: `dwg_otg.speed=1`, in use for years; the module is called dwc_otg, and the kernel does not report a
+//! parameter for a module that is never loaded. Three kinds are found:
 //!
 //! - `module.parameter` whose module is neither loaded nor built in (/sys/module, modules.builtin,
 //!   modules.builtin.modinfo) nor loadable (modules.dep, modules.order). Prefixes that belong to programs or to the
 //!   kernel's core ([`NOT_MODULES`]) are skipped. Without a module tree the answer is unknown.
-//! - a parameter one typing error away from one that matters to latency ([`LATENCY`]), such as `isolcpu=3`.
+//! - a parameter that differs by one typing error from one that affects latency ([`LATENCY`]), such as `isolcpu=3`.
 //! - a parameter that this kernel was built without, such as `nohz_full=` without CONFIG_NO_HZ_FULL.
 //!
-//! Other parameters without a dot are skipped: what the kernel does not know is passed to init, perhaps on purpose.
+//! Other parameters without a dot are skipped: the kernel passes unknown ones to init, perhaps on purpose.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ const LATENCY: [&str; 26] = [
     "softlockup_panic",
 ];
 
-/// Parameters that need a build option, and the option.
+/// Parameters that need a configuration option, and the option.
 const BUILT_FOR: [(&str, &str); 6] = [
     ("isolcpus", "CPU_ISOLATION"),
     ("nohz_full", "NO_HZ_FULL"),

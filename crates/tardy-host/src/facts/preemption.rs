@@ -9,12 +9,12 @@ use super::look::not_from;
 use super::parameters::split;
 use super::release::major_minor;
 
-/// Where a PREEMPT_DYNAMIC kernel reports its mode, the current one in parentheses.
+/// The file in which a PREEMPT_DYNAMIC kernel lists its modes, the current one in parentheses.
 const MODE_FILE: &str = "/sys/kernel/debug/sched/preempt";
 /// The kernel's log message when the mode is set.
 const MODE_LOGGED: &str = "Dynamic Preempt: ";
 
-/// Finds the model and whether it is dynamic; `kernel.real_time` is decided before.
+/// Finds the model and whether it is dynamic. `kernel.real_time` must be set before.
 pub(super) fn find(files: &KernelFiles, answers: &SystemAnswers, config: &KernelConfig, kernel: &mut Kernel) {
     kernel.preempt_dynamic = dynamic(files, answers, config, kernel);
     kernel.preemption = if kernel.real_time.get() == Some(&true) {
@@ -44,7 +44,7 @@ fn dynamic(
     }
     match config.is_set("PREEMPT_DYNAMIC") {
         Some(set) => Fact::known(set, config.options.how.clone()),
-        // Before 5.18 the version string said PREEMPT for dynamic kernels too; those begin at 5.12.
+        // Before 5.18 the version string of dynamic kernels contains only PREEMPT; dynamic kernels exist since 5.12.
         None => match kernel.release.get().and_then(|release| major_minor(release)) {
             Some(version) if version < (5, 12) => Fact::known(false, "uname -r: before 5.12 there was none"),
             _ => Fact::unknown("not in uname -v, the kernel's log or its configuration"),
@@ -136,10 +136,10 @@ fn built_in(config: &KernelConfig, kernel: &mut Kernel) -> Fact<Preemption> {
             Fact::known(Preemption::Full, "uname -v")
         }
         (None, Some(true)) => {
-            Fact::unknown("full or lazy: uname -v says PREEMPT, and no configuration is readable")
+            Fact::unknown("full or lazy: uname -v has PREEMPT, and no configuration is readable")
         }
         (None, Some(false)) => {
-            Fact::unknown("voluntary or none: uname -v says no PREEMPT, and no configuration is readable")
+            Fact::unknown("voluntary or none: uname -v has no PREEMPT, and no configuration is readable")
         }
         (None, None) => Fact::unknown("not in uname -v nor in a configuration"),
     }

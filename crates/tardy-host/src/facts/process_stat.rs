@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_may_hold_anything() {
+    fn a_name_may_contain_any_character() {
         let line = "39 (irq/39-dwc) (otg) S 2 0 0 0 -1 2129984 0 0 0 0 7 350 0 0 -51 0 1 0 88 0 0 \
             4294967295 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 50 1 0 0 0";
         let stat = ProcessStat::parse(line).unwrap();

@@ -1,4 +1,4 @@
-//! What the scheduler grants to real-time tasks and to this user.
+//! The scheduler's limits for real-time tasks and for this user.
 
 use tardy_record::facts::{Fact, FairServer, Kernel, Scheduling};
 use tardy_record::per_cpu::PerCpu;

@@ -6,12 +6,12 @@ use tardy_sys::kernel_files::KernelFiles;
 use super::look::not_from;
 use super::process_stat::ProcessStat;
 
-/// Name prefixes of such threads: threaded interrupts (`irq/…`, before 3.0 `IRQ-…`), timers and softirqs of RT
+/// Name prefixes of these threads: threaded interrupts (`irq/…`, before 3.0 `IRQ-…`), timers and softirqs of RT
 /// kernels (`ktimers/`, `ktimersoftd/`, `sirq-…`), deferred softirqs, RCU callbacks and boosting.
 const BEGINNINGS: [&str; 8] =
     ["irq/", "IRQ-", "ktimers/", "ktimersoftd/", "sirq-", "ksoftirqd/", "rcuc/", "rcub/"];
 
-/// Finds them in one pass over /proc.
+/// Finds these threads in one pass over /proc.
 pub fn find(files: &KernelFiles) -> Fact<Vec<KernelThread>> {
     let names = match files.names("/proc") {
         Ok(names) => names,

@@ -11,7 +11,7 @@ use tardy_sys::gpio::device_path;
 
 /// The directory of devices.
 const DEVICES: &str = "/dev";
-/// The prefix of their names.
+/// The prefix of the names of GPIO devices.
 const PREFIX: &str = "gpiochip";
 
 /// A chip.
@@ -23,7 +23,7 @@ pub struct ChipState {
     pub label: String,
     /// Its lines by number; empty if the chip cannot be opened.
     pub lines: Vec<LineState>,
-    /// Why it cannot be opened; `None` if it can.
+    /// The reason why the chip cannot be opened; `None` if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -35,7 +35,7 @@ pub struct LineState {
     pub offset: u32,
     /// Its name; may be empty.
     pub name: String,
-    /// Who uses it; empty if unused, or if the user left no name.
+    /// The consumer's name; empty if the line is unused or its consumer has no name.
     pub consumer: String,
     /// Whether a program or the kernel uses it.
     pub used: bool,
@@ -72,7 +72,7 @@ fn chip(name: String) -> ChipState {
     }
 }
 
-/// The chip of a machine that does not exist (`--fake`): a Raspberry Pi's, with an LED on line 2.
+/// The chip of the synthetic machine (`--fake`): a Raspberry Pi's, with an LED on line 2.
 pub fn fake() -> Vec<ChipState> {
     let line = |offset: u32| {
         let lamp = offset == 2;
@@ -93,8 +93,8 @@ pub fn fake() -> Vec<ChipState> {
     }]
 }
 
-/// The line of a machine that has not booted: a guest of the lab. A line that is named and not numbered is taken to be on
-/// the first chip; the guest looks it up.
+/// The line of a lab guest that has not booted. A line given by its name is assumed to be on the first chip; the guest
+/// looks it up.
 pub fn elsewhere(name: &LineName) -> Line {
     match name {
         LineName::Numbered { chip, offset } => {
@@ -110,7 +110,7 @@ pub fn elsewhere(name: &LineName) -> Line {
 }
 
 fn look_at(path: &Path) -> Result<(String, Vec<LineState>), String> {
-    // The crate's own error says only that this is not a GPIO chip.
+    // The crate's error would report only that this is not a GPIO chip.
     std::fs::File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => format!(
             "{} cannot be opened ({error}); run as root, or as a member of the group that owns it (often gpio)",

@@ -1,8 +1,8 @@
-//! Which pin of a board's header a line is connected to: the user looks at the board, not at the chip.
+//! The header pin to which a line is connected: the user sees the board, not the chip.
 
-/// The 40-pin header of Raspberry Pis since the 1 B+: the GPIO number at each pin, from pin 1; `None` for power, ground and
-/// pins 27 and 28, which are reserved for an add-on board's EEPROM (GPIOs 0 and 1).
-/// Source: the board's documentation, "GPIO and the 40-pin header".
+/// The 40-pin header of Raspberry Pis since the 1 B+: the GPIO number at each pin, from pin 1; `None` for power, ground
+/// and pins 27 and 28, which are reserved for an add-on board's EEPROM (GPIOs 0 and 1). Source: the board's
+/// documentation, "GPIO and the 40-pin header".
 const RASPBERRY_PI_40: [Option<u32>; 40] = [
     None,
     None,
@@ -59,10 +59,10 @@ pub fn pin(board: Option<&str>, label: &str, offset: u32) -> Option<String> {
     Some(format!("pin {} of the 40-pin header", index + 1))
 }
 
-/// Whether the device tree's name of a line shows that it belongs to a part on the board, such as an LED or a regulator, and
-/// not to a header pin. A line without a name may be either.
+/// Whether the line's name in the device tree shows that it belongs to a part on the board, such as an LED or a
+/// regulator, and not to a header pin. A line without a name may be either, so the result is false.
 pub fn is_something_else(name: Option<&str>) -> bool {
-    /// How header pins are named: by number or by the bus that may be on them.
+    /// Prefixes of header pins' names, which are numbers or the bus that may use the pin.
     const OF_HEADERS: [&str; 12] =
         ["GPIO", "ID_SD", "ID_SC", "SDA", "SCL", "SPI", "TXD", "RXD", "PIN", "P8_", "P9_", "CON"];
     name.is_some_and(|name| {

@@ -1,4 +1,4 @@
-//! GPIO chips, their lines and who uses them; header pins; PWM controllers.
+//! GPIO chips, their lines and the lines' consumers; header pins; PWM controllers.
 
 pub mod chips;
 pub mod header;

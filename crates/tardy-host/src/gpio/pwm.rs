@@ -1,7 +1,7 @@
-//! PWM outputs in sysfs (Documentation/driver-api/pwm.rst, "Using PWMs with the sysfs interface"): a stimulus that needs no
-//! Linux thread.
+//! PWM outputs in sysfs (Documentation/driver-api/pwm.rst, "Using PWMs with the sysfs interface"): a stimulus that
+//! needs no Linux thread.
 //!
-//! A PWM output stays set up when the process that set it up has died; the pin guard stops it.
+//! A PWM output stays enabled after the process that enabled it has died; the pin guard stops it.
 
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -18,7 +18,7 @@ pub fn parse(text: &str) -> Option<(String, u32)> {
 /// Checks that `channel` of `chip` exists and is unused.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// A message for the user: the reason why it cannot be used.
 pub fn find(files: &KernelFiles, chip: &str, channel: u32) -> Result<(), String> {
     let count: u32 = files.number(&format!("{CLASS}/{chip}/npwm")).map_err(|_| {
         let known = files.names(CLASS).unwrap_or_default();

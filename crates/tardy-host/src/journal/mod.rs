@@ -1,8 +1,8 @@
 //! The journal of settings that tardy has changed, so that `tardy restore` can undo what a crash left.
 //!
-//! One small file per setting, written before the setting is changed and removed once it is restored. The journal lies in
-//! memory (`/run`) because the settings do too: neither survives a reboot. Every change is held by a guard that restores
-//! it; the journal covers a guard that was killed.
+//! One small file per setting, written before the setting is changed and removed once it is restored. The journal is in
+//! memory (`/run`), like the settings: neither survives a reboot. Every change has a guard that restores it; the
+//! journal covers the case that the guard was killed.
 
 mod restore;
 mod undo;
@@ -23,7 +23,7 @@ pub use undo::{Kind, Undo, Undone, read, tagged};
 /// The system-wide journal.
 const DIRECTORY: &str = "/run/tardy/journal";
 
-/// Where a journal lies.
+/// The location of a journal.
 #[derive(Clone, Debug)]
 pub struct Place {
     directory: PathBuf,
@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// This process's journal: `/run/tardy/journal`, or below `$XDG_RUNTIME_DIR` without permission to write there.
+    /// This process's journal: `/run/tardy/journal`, or a directory below `$XDG_RUNTIME_DIR` if that is not writable.
     pub fn own() -> Self {
         Self::choose(Path::new(DIRECTORY), std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
     }
@@ -47,13 +47,13 @@ impl Place {
         Self { directory, files: KernelFiles::real() }
     }
 
-    /// The journal of the machine whose kernel files are given: this process's, or one inside a tree that stands in for a
+    /// The journal for `files`: this process's for real kernel files, otherwise one inside the tree that represents a
     /// machine.
     pub fn of(files: &KernelFiles) -> Self {
         if files.is_real() { Self::own() } else { Self::at(&files.resolve(DIRECTORY)) }
     }
 
-    /// Its directory.
+    /// The journal's directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -63,10 +63,10 @@ impl Place {
         Self { directory: directory.to_owned(), files: KernelFiles::real() }
     }
 
-    /// Notes that `setting` is about to be changed.
+    /// Records that `setting` is about to be changed.
     ///
     /// # Errors
-    /// If it cannot be written: the setting must not be changed then.
+    /// If the entry cannot be written. The setting must not be changed then.
     pub fn note(&self, setting: &dyn Undo) -> Result<Entry, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = std::process::id();
@@ -83,7 +83,8 @@ impl Place {
         };
         write().map_err(|error| {
             format!(
-                "{} cannot be written ({error}), so a crash could not be undone; nothing was changed",
+                "{} cannot be written ({error}), so a change could not be undone after a crash; nothing was \
+                 changed",
                 path.display()
             )
         })?;
@@ -93,7 +94,7 @@ impl Place {
     /// When a process started, in clock ticks since boot; `None` if it does not exist.
     fn started_ticks(&self, pid: u32) -> Option<u64> {
         let stat = self.files.text(&format!("/proc/{pid}/stat")).ok()?;
-        // The command name may contain spaces and parentheses; the last parenthesis ends it. Start time is field 22.
+        // The command name ends at the last parenthesis, since it may contain others. The start time is field 22.
         stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
     }
 }
@@ -107,7 +108,7 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
-/// An entry's file.
+/// The content of an entry's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Line {
     owner: Owner,

@@ -1,4 +1,4 @@
-//! Undoing what a crash left.
+//! Undoes changes that a crash left.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Restored {
     pub fate: Fate,
 }
 
-/// What was done with an entry.
+/// The result of restoring an entry's setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The setting is restored.
@@ -26,20 +26,20 @@ pub enum Fate {
         /// The old value, tardy's value and the current value.
         what: String,
     },
-    /// The process that changed it is alive and will restore it.
+    /// The process that changed the setting is alive and will restore it.
     InUse {
         /// Its process id.
         pid: u32,
     },
-    /// It could not be restored; the entry stays.
+    /// The setting could not be restored; the entry stays.
     Failed {
         /// The reason.
         reason: String,
     },
 }
 
-/// Undoes every entry in `place` whose process is dead, the latest first, with settings under `files`. An entry of a kind
-/// that is not among `kinds` fails and stays.
+/// Undoes the change of every entry in `place` whose process is dead, the latest first; the settings are under `files`.
+/// An entry of a kind that is not among `kinds` fails and stays.
 ///
 /// # Errors
 /// If the journal exists and cannot be read.
@@ -147,7 +147,7 @@ mod tests {
     const KINDS: [Kind; 3] = [settings::REPLACED_FILE, settings::THREAD_RANK, instance::UNDO];
 
     /// A process id that cannot exist: the highest is 2^22.
-    const NOBODY: u32 = u32::MAX;
+    const NO_PROCESS: u32 = u32::MAX;
 
     struct Scene {
         root: tempfile::TempDir,
@@ -166,9 +166,9 @@ mod tests {
         }
 
         fn dead_entry(&self, number: u32, setting: &dyn Undo) {
-            let owner = Owner { pid: NOBODY, started_ticks: Some(1) };
+            let owner = Owner { pid: NO_PROCESS, started_ticks: Some(1) };
             let text = serde_json::to_string(&Line { owner, setting: setting.to_json() }).unwrap();
-            fs::write(self.root.path().join(format!("journal/{NOBODY}-{number}.json")), text).unwrap();
+            fs::write(self.root.path().join(format!("journal/{NO_PROCESS}-{number}.json")), text).unwrap();
         }
 
         fn entries(&self) -> usize {
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn an_incomplete_entry_is_removed() {
         let scene = Scene::new();
-        fs::write(scene.root.path().join(format!("journal/{NOBODY}-0.json")), "{\"own").unwrap();
+        fs::write(scene.root.path().join(format!("journal/{NO_PROCESS}-0.json")), "{\"own").unwrap();
         assert_eq!(restore(&scene.place, &scene.files, &KINDS).unwrap()[0].fate, Fate::Undone);
         assert_eq!(scene.entries(), 0);
     }

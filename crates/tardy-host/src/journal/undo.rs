@@ -1,8 +1,8 @@
-//! What the journal needs to know about a change: how to describe, store, read and undo it.
+//! The journal's interface to a change: describing, storing, reading and undoing it.
 //!
-//! The journal does not know who changes settings. Each owner of a change implements [`Undo`] and provides a [`Kind`], which
-//! maps an entry that a crashed process left to the owner's code. Road not taken: one enum of all changes, which made the
-//! journal depend on every part that changes a setting.
+//! The journal does not depend on the code that changes settings. Each module with a change implements [`Undo`] and
+//! provides a [`Kind`], which maps an entry that a crashed process left to the module's code. Alternative not chosen:
+//! one enum of all changes, which would make the journal depend on every module that changes a setting.
 
 use std::fmt::Debug;
 
@@ -24,8 +24,8 @@ pub trait Undo: Debug + Send {
 
     /// Restores the setting. Undoing a change that is already undone is not an error.
     ///
-    /// An entry may come from a file that another user wrote: implementations must refuse to write or remove anything that tardy
-    /// does not change.
+    /// An entry may come from a file that another user wrote, so implementations must refuse to write or remove
+    /// anything that tardy does not change.
     ///
     /// # Errors
     /// A message for the user.
@@ -37,20 +37,20 @@ pub trait Undo: Debug + Send {
 pub enum Undone {
     /// The setting has its old value.
     Done,
-    /// The setting had its old value already: it was never changed, or another process restored it.
+    /// The setting already had its old value: it was never changed, or another process restored it.
     WasSo,
-    /// Another process has changed the setting since, so it was left alone; a description.
+    /// Another process has changed the setting since, so it was left alone. Contains a description for the user.
     LeftAlone(String),
 }
 
-/// A kind of change, as entries name it.
+/// A kind of change.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The value of `kind` in an entry.
     pub name: &'static str,
     /// Reads an entry's change.
     pub read: fn(&Value) -> Result<Box<dyn Undo>, String>,
-    /// Whether it is undone before all others: a running tracer overrides settings that are restored.
+    /// Whether changes of this kind are undone before all others: a running tracer overrides restored settings.
     pub first: bool,
 }
 

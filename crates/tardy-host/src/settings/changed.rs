@@ -5,7 +5,7 @@ use tardy_sys::kernel_files::KernelFiles;
 use super::{ReplacedFile, ThreadRank};
 use crate::journal::{Entry, Place, Undo, Undone};
 
-/// What was changed.
+/// The kinds of setting.
 #[derive(Debug)]
 enum Setting {
     File(ReplacedFile),
@@ -20,7 +20,7 @@ impl Setting {
         }
     }
 
-    /// Restores it. Unlike an entry of the journal, it is known to be tardy's own.
+    /// Restores the setting. Unlike a journal entry, which another user may have written, it needs no checks.
     fn restore(&self, files: &KernelFiles) -> Result<Undone, String> {
         match self {
             Self::File(file) => file.restore(files),
@@ -38,20 +38,21 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Writes `new` into the file at `path`, after noting the old text in the journal of `place`. Returns `None`, and notes and
-    /// writes nothing, if the file holds `new` already.
+    /// Records the old text in the journal of `place` and writes `new` into the file at `path`. Returns `None`, and
+    /// changes nothing, if the file already contains `new`.
     ///
     /// # Errors
-    /// If it cannot be read, noted or written.
+    /// If the file cannot be read or written, or the change cannot be recorded.
     pub fn make(place: &Place, files: &KernelFiles, path: &str, new: &str) -> Result<Option<Self>, String> {
         let old = files.text(path).map_err(|error| error.to_string())?;
         if old == new { Ok(None) } else { Self::make_undone_by(place, files, path, new, &old).map(Some) }
     }
 
-    /// Writes `new` into a file that takes commands and does not read back what was written; writing `undo` undoes it.
+    /// Writes `new` into a file that accepts commands, whose content is not the text that was written. Writing `undo`
+    /// undoes it.
     ///
     /// # Errors
-    /// If it cannot be noted or written.
+    /// If the file cannot be written, or the change cannot be recorded.
     pub fn make_undone_by(
         place: &Place,
         files: &KernelFiles,
@@ -65,8 +66,8 @@ impl Changed {
         })
     }
 
-    /// As [`Self::make`], for a file that reads back what was written: a value that another process writes later is not
-    /// overwritten.
+    /// As [`Self::make`], for a file whose content is the text that was written. A value that another process writes
+    /// later is not overwritten.
     ///
     /// # Errors
     /// As for [`Self::make`], and if the kernel changes `new` into something else.
@@ -100,7 +101,7 @@ impl Changed {
     /// Gives a kernel thread another policy or priority.
     ///
     /// # Errors
-    /// If it cannot be noted, or the kernel refuses.
+    /// If the change cannot be recorded, or the kernel refuses it.
     pub fn make_thread(place: &Place, files: &KernelFiles, thread: &ThreadRank) -> Result<Self, String> {
         Self::noted(place, files, Setting::Thread(thread.clone()), |files| thread.make(files))
     }
@@ -112,10 +113,10 @@ impl Changed {
         make: impl FnOnce(&KernelFiles) -> Result<(), String>,
     ) -> Result<Self, String> {
         let entry = place.note(setting.as_undo())?;
-        // The kernel refused, so there is nothing to restore.
         match make(files) {
             Ok(()) => Ok(Self { files: files.clone(), setting, entry: Some(entry) }),
             Err(reason) => {
+                // The kernel refused the change, so there is nothing to restore.
                 entry.strike();
                 Err(reason)
             }
@@ -185,7 +186,7 @@ mod tests {
         fs::write(root.path().join("x"), "1\n").unwrap();
         let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
         fs::write(root.path().join("x"), "1\n").unwrap();
-        assert_eq!(changed.put_back(), Ok(Undone::WasSo), "the caller learns of it");
+        assert_eq!(changed.put_back(), Ok(Undone::WasSo), "it is reported to the caller");
         assert_eq!(fs::read_dir(root.path().join("journal")).unwrap().count(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Kernel settings that tardy changes temporarily, each held by a guard that restores it.
+//! Kernel settings that tardy changes temporarily, each with a guard that restores it.
 
 mod changed;
 mod replaced_file;
@@ -14,5 +14,5 @@ pub use thread_rank::{Rank, ThreadRank};
 pub const REPLACED_FILE: Kind = Kind { name: "file", read: read::<ReplacedFile>, first: false };
 /// How to undo a [`ThreadRank`].
 pub const THREAD_RANK: Kind = Kind { name: "thread", read: read::<ThreadRank>, first: false };
-/// All settings of the kernel: what a crash leaves of them makes the next measurement another one.
+/// All kernel settings. If a crash leaves one changed, the next measurement is not comparable.
 pub const KINDS: [Kind; 2] = [REPLACED_FILE, THREAD_RANK];

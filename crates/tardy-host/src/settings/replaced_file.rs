@@ -6,7 +6,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use crate::journal::{Undo, Undone, tagged};
 
-/// Where tardy changes files.
+/// Directories in which tardy changes files.
 const PLACES: [&str; 3] = ["/proc/sys/", "/proc/irq/", "/sys/"];
 
 /// A file of /proc/sys, /proc/irq, /sys or tracefs whose text was replaced.
@@ -16,8 +16,8 @@ pub struct ReplacedFile {
     pub path: String,
     /// Its old text.
     pub old: String,
-    /// The text that tardy wrote, if the file reads back as it is written. If the file holds another text by then, another
-    /// process has changed it, and it is left alone.
+    /// The text that tardy wrote, if the file's content is the text that was written. A file that contains another text
+    /// when it is to be restored was changed by another process, and is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
 }
@@ -64,7 +64,7 @@ impl ReplacedFile {
     }
 }
 
-/// Whether `path` is one that tardy may have changed: the journal may come from another user.
+/// Whether tardy may have changed the file at `path`; the journal may come from another user.
 fn is_changed_by_tardy(path: &str) -> bool {
     PLACES.iter().any(|place| path.starts_with(place)) && !path.split('/').any(|part| part == "..")
 }

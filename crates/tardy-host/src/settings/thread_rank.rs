@@ -1,8 +1,8 @@
 //! The policy and priority of a kernel thread, changed temporarily.
 //!
-//! A process id may belong to another thread by the time a crash is undone, so the thread's start time is kept with it. In a tree
-//! that stands in for a machine no system call is made: there the thread is its /proc/PID/stat file, and policy and priority are
-//! written into that file.
+//! When a change is undone after a crash, the process id may belong to another thread, so the thread's start time is
+//! kept with it. In a tree that represents a machine, policy and priority are written into the thread's /proc/PID/stat
+//! file instead of set by a system call.
 
 use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
@@ -28,7 +28,7 @@ impl Rank {
         Self { policy: 1, priority }
     }
 
-    /// For messages, such as `fifo 50`.
+    /// The rank for messages, such as `fifo 50`.
     pub fn describe(self) -> String {
         match self.policy {
             0 => "other".to_owned(),
@@ -53,13 +53,13 @@ impl Rank {
 pub struct ThreadRank {
     /// Its process id.
     pub pid: u32,
-    /// When it began, in clock ticks after boot.
+    /// Start time in clock ticks after boot.
     pub start_ticks: u64,
     /// Its name, such as `irq/39-dwc_otg`.
     pub name: String,
-    /// What it had before.
+    /// The rank before the change.
     pub old: Rank,
-    /// What tardy gave it.
+    /// The rank that tardy sets.
     pub new: Rank,
 }
 

@@ -1,13 +1,14 @@
-//! Matches kernel events to cycles: which timer woke which thread, and when.
+//! Matches kernel events to cycles: the timer that woke a thread, and the times of its wake-up.
 //!
-//! A thread that sleeps until a deadline starts a timer (on its kernel stack, whose address may differ each time); the timer's
-//! interrupt expires it; the thread is made runnable; the scheduler switches to it. The next start begins the next cycle.
+//! A thread that sleeps until a deadline starts a timer (on its kernel stack, whose address may differ each time); the
+//! timer's interrupt expires it; the thread is made runnable; the scheduler switches to it. The next start begins the
+//! next cycle.
 
 use std::collections::BTreeMap;
 
 use super::events::{TraceEvent, What};
 
-/// How many other unexpired timers of a thread are kept; older ones are forgotten.
+/// Limit on timers that have started and not expired. When it is reached, all of them are forgotten.
 const ARMED_MAX: usize = 256;
 
 /// One wake-up of one thread. Times on the monotonic clock.
@@ -17,11 +18,11 @@ pub struct Cycle {
     pub thread: usize,
     /// The deadline.
     pub expires_ns: i64,
-    /// When the interrupt handler reached the timer.
+    /// Time at which the interrupt handler reached the timer.
     pub irq_ns: u64,
-    /// When the thread was made runnable.
+    /// Time at which the thread was made runnable.
     pub wakeup_ns: u64,
-    /// When the scheduler switched to it; if it was still on the CPU, when it was made runnable.
+    /// Time at which the scheduler switched to the thread; the same as `wakeup_ns` if the thread was still on the CPU.
     pub switch_ns: u64,
     /// Whether events were lost since the thread's previous cycle.
     pub after_loss: bool,
@@ -184,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_order_of_events_breaks_it(events in prop::collection::vec((0u8..5, 6u32..9, 0u64..4), 0..400)) {
+        fn levels_are_always_in_order(events in prop::collection::vec((0u8..5, 6u32..9, 0u64..4), 0..400)) {
             let mut matcher = Matcher::new(&[7, 8]);
             for (at_ns, (kind, tid, timer)) in events.into_iter().enumerate() {
                 let what = match kind {

@@ -9,9 +9,9 @@ pub const EVENTS: [&str; 4] =
 /// A decoded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When, on CLOCK_MONOTONIC (the trace's clock).
+    /// Time of the event on CLOCK_MONOTONIC, the trace's clock.
     pub at_ns: u64,
-    /// What.
+    /// The kind of event.
     pub what: What,
 }
 
@@ -61,7 +61,7 @@ impl EventLayouts {
     /// The layouts from the `format` files of [`EVENTS`], in that order.
     ///
     /// # Errors
-    /// Names the event and the field that this kernel lacks; every kernel so far has had it.
+    /// A message with the event and the field that this kernel lacks. No known kernel lacks any.
     pub fn of(formats: &[Format; 4]) -> Result<Self, String> {
         let field = |event: usize, name: &str| {
             let lacks = || format!("this kernel's event {} has no field {name}", EVENTS[event]);

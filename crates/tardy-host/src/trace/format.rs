@@ -10,8 +10,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// The unsigned number in the field; `None` if it lies outside `bytes` or its size is not 1, 2, 4 or 8. Byte order is this
-    /// machine's, whose kernel wrote the trace.
+    /// The unsigned number in the field; `None` if it lies outside `bytes` or its size is not 1, 2, 4 or 8. Byte order
+    /// is this machine's, whose kernel wrote the trace.
     pub fn number(self, bytes: &[u8]) -> Option<u64> {
         let field = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
         Some(match field.len() {
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "(field:|offset:|size:|ID:|[a-z0-9;:\\[\\]\\* \\t\\n]){0,40}") {
+        fn no_text_causes_a_panic(text in "(field:|offset:|size:|ID:|[a-z0-9;:\\[\\]\\* \\t\\n]){0,40}") {
             let format = Format::parse(&text);
             for (_, field) in &format.fields {
                 let _ = field.signed(&[0; 64]);

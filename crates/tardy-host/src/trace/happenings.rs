@@ -1,4 +1,4 @@
-//! Decodes kernel events into happenings: what a CPU did over time.
+//! Decodes kernel events into happenings: the activity of a CPU over time.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ struct TaskFields {
 }
 
 impl HappeningLayouts {
-    /// The known events that this kernel has, and their layout. The scheduler's must exist; the others depend on the processor and
-    /// the configuration.
+    /// The known events that this kernel has, and their layout. The scheduler's events must exist; the others depend on
+    /// the processor and the configuration.
     ///
     /// # Errors
     /// If the scheduler's events are missing.

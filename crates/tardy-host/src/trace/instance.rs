@@ -15,14 +15,14 @@ use crate::journal::{self, Entry, Kind, Place, Undo, Undone, tagged};
 /// Buffer of each unmeasured CPU, in KiB: a measured thread's timer expires there only if the kernel migrates timers.
 const OTHER_CPUS_KIB: u32 = 64;
 
-/// How to undo a [`TraceInstance`]: before every other change, because a running tracer overrides settings that are restored.
+/// How to undo a [`TraceInstance`]: before every other change, because a running tracer overrides restored settings.
 pub const UNDO: Kind = Kind { name: "trace_instance", read: journal::read::<TraceInstance>, first: true };
 
 /// Prefixes of the instances that a journal entry may remove.
 const PLACES: [&str; 2] =
     ["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"];
 
-/// An instance that was made, as the journal stores it. Removing it removes all its settings.
+/// An instance, as the journal stores it. Removing the instance removes all its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceInstance {
     /// Its directory in tracefs.
@@ -211,8 +211,8 @@ fn cpu_mask(cpus: &[u32]) -> String {
     (0..words).rev().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// The filter of each of [`EVENTS`]. A range covers any number of threads in one expression; other threads inside the range are
-/// skipped when the events are read.
+/// The filter of each of [`EVENTS`]. A range covers any number of threads in one expression; other threads inside the
+/// range are skipped when the events are read.
 fn filters(tids: &[u32]) -> [String; 4] {
     let (first, last) = (tids.iter().min().copied().unwrap_or(0), tids.iter().max().copied().unwrap_or(0));
     let among = |field: &str| match first == last {

@@ -1,8 +1,8 @@
-//! From cycles to series: the latency at each level, relative to the same deadline.
+//! Series from cycles: the latency at each level, relative to the same deadline.
 //!
-//! Each level is accounted for like the thread itself: recorded cycles, deadlines that passed while the level was waited for, and
-//! lost cycles add up to the attempted ones. A deadline that passed while the thread was late at a higher level was never attempted
-//! at a lower one, because no timer was started for it.
+//! Each level has counts like the thread itself: recorded cycles, deadlines missed while waiting for the level, and
+//! lost cycles add up to the attempted ones. A deadline that passed while the thread was late at a higher level was
+//! never attempted at a lower one, because no timer was started for it.
 
 use tardy_record::missed_periods::missed_behind;
 use tardy_record::series::{Change, Level, Quantity, Series, SeriesKind, TraceSeries, TraceSource};
@@ -27,7 +27,7 @@ pub struct Grid {
     pub first_ns: u64,
     /// The interval between deadlines.
     pub interval_ns: u64,
-    /// The most cycles that it counts.
+    /// The maximum number of counted cycles.
     pub cycles: u64,
     /// Start of the run.
     pub run_start_ns: u64,
@@ -86,7 +86,8 @@ impl ThreadLevels {
         }
     }
 
-    /// Accounts for the end: of the thread's `attempted` cycles, those after the last one seen were lost if events were lost.
+    /// Completes the counts: if events were `lost`, the thread's `attempted` cycles after the last one seen are
+    /// dropped.
     pub fn finish(&mut self, attempted: u64, lost: bool) {
         for level in self.levels.iter_mut().filter(|_| lost) {
             level.builder.drop_readings(attempted.saturating_sub(level.next_cycle));
@@ -94,7 +95,7 @@ impl ThreadLevels {
         }
     }
 
-    /// Attaches what the watchers saw to those of the worst samples that came at or after `since_ns` of the run.
+    /// Attaches the watchers' changes to the worst samples that came at or after `since_ns` of the run.
     pub fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
         self.levels.iter_mut().for_each(|level| level.builder.annotate_worst(since_ns, changes));
     }
@@ -166,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cycle_breaks_the_account(cycles in prop::collection::vec((any::<i64>(), 0i64..3000, any::<bool>()), 0..50)) {
+        fn counts_always_add_up(cycles in prop::collection::vec((any::<i64>(), 0i64..3000, any::<bool>()), 0..50)) {
             let mut levels = ThreadLevels::new(GRID, 1600, 0, &[50]);
             for (wild, near, after_loss) in cycles {
                 levels.add(Cycle { expires_ns: wild, ..cycle(near, [1, 2, 3], after_loss) });

@@ -1,5 +1,5 @@
-//! The trace kept for the causes of late wake-ups: an overwriting ring buffer that the late thread stops; it is then read and
-//! restarted.
+//! The trace for the causes of late wake-ups: an overwriting ring buffer that the late thread stops. The supervisor
+//! then reads and restarts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,24 +17,25 @@ use super::tracefs::Tracefs;
 
 /// A moment begins this long before the deadline, so that it shows what ran when the timer should have fired.
 const BEFORE_NS: u64 = 100_000;
-/// How far back to look for activities that had begun earlier and were still going on; at least as far as the wake-up was late.
+/// Time before the deadline in which to search for activities that were still going on; at least the wake-up's
+/// lateness.
 const LOOK_BACK_NS: u64 = 5_000_000;
 
 /// Nesting limit: an interrupt inside a soft interrupt inside an interrupt, with room to spare.
 const OPEN_MAX: usize = 8;
 
-/// The trace.
+/// The trace instance with its reader.
 pub struct MomentTrace {
     /// Dropped before the instance, which cannot be removed while its pipes are open.
     reader: TraceReader,
     instance: Instance,
     layouts: HappeningLayouts,
     files: KernelFiles,
-    /// When it was last started, on the monotonic clock.
+    /// Time of the last start, on the monotonic clock.
     on_since_ns: u64,
 }
 
-/// What happened on one CPU, and when.
+/// An event on one CPU.
 #[derive(Clone, Debug)]
 struct Happened {
     at_ns: u64,
@@ -65,7 +66,7 @@ pub struct Late {
     pub cpu: u32,
     /// Its deadline.
     pub deadline_ns: u64,
-    /// When it woke.
+    /// Time of the wake-up.
     pub at_ns: u64,
 }
 
@@ -95,7 +96,7 @@ impl MomentTrace {
         self.instance.file("tracing_on")
     }
 
-    /// Starts or stops it.
+    /// Starts or stops the trace.
     ///
     /// # Errors
     /// The kernel's error.
@@ -107,13 +108,13 @@ impl MomentTrace {
         Ok(())
     }
 
-    /// Reads everything from a stopped trace and keeps what the `late` wake-ups need.
+    /// Reads everything from a stopped trace and keeps the events that the `late` wake-ups need.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn take(&mut self, late: &[Late]) -> Result<Stopped, String> {
         let mut stopped = Stopped::default();
-        // All of the thousands of events are read, but only some dozens are decoded.
+        // Thousands of events are read, but only dozens are decoded.
         let from_ns = late.iter().map(Late::wanted_from_ns).min().unwrap_or(u64::MAX);
         let Self { reader, layouts, on_since_ns, .. } = self;
         reader.read(u64::MAX, |cpu, piece| {
@@ -158,15 +159,15 @@ impl MomentTrace {
 }
 
 impl Late {
-    /// From when on its CPU's events are decoded.
+    /// The time from which events of its CPU are decoded.
     fn wanted_from_ns(&self) -> u64 {
         self.deadline_ns.saturating_sub(LOOK_BACK_NS.max(self.at_ns.saturating_sub(self.deadline_ns)))
     }
 }
 
 impl Stopped {
-    /// The moment of a late wake-up, with timer functions as addresses; `None` if the trace was stopped before it, or started so
-    /// late that most of the delay is missing.
+    /// The moment of a late wake-up, with timer functions as addresses; `None` if the trace was stopped before the
+    /// wake-up, or started so late that most of the delay is missing.
     pub fn moment(&self, late: &Late) -> Option<Moment> {
         let one = self.cpus.get(&late.cpu)?;
         // A trace that another thread stopped lacks the end of this wake-up.
@@ -176,7 +177,7 @@ impl Stopped {
         let from_ns = late.deadline_ns.saturating_sub(BEFORE_NS);
         let begin = one.events.partition_point(|event| event.at_ns < from_ns);
         let end = one.events.partition_point(|event| event.at_ns <= late.at_ns);
-        // If there are too many, the last ones are kept: the end of the wait is what needs an explanation.
+        // If there are too many events, the last ones are kept, because they explain the end of the delay.
         let first = begin.max(end.saturating_sub(MOMENT_EVENTS_MAX - OPEN_MAX));
         let whole_from_ns = match first > begin {
             true => one.events[first].at_ns,

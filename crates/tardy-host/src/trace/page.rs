@@ -1,9 +1,9 @@
 //! Parses pages of the kernel's ring buffer as `trace_pipe_raw` returns them (kernel/trace/ring_buffer.c,
 //! include/linux/ring_buffer.h).
 //!
-//! A page begins with a time stamp and its used length. Events follow, each with a header of 32 bits: 5 bits of type or length and
-//! 27 bits of time since the previous event. The pages come from this machine's kernel but are parsed as untrusted: malformed data
-//! ends the page.
+//! A page begins with a time stamp and its used length. Events follow, each with a header of 32 bits: 5 bits of type or
+//! length and 27 bits of time since the previous event. The pages come from this machine's kernel but are parsed as
+//! untrusted: malformed data ends the page.
 
 use super::format::{Field, Format};
 
@@ -68,14 +68,14 @@ impl PageLayout {
 pub enum Piece<'a> {
     /// Events before this time were lost.
     Lost {
-        /// When the page begins.
+        /// Time of the page's beginning.
         before_ns: u64,
-        /// How many, if the page reports it.
+        /// Number of lost events, if the page reports it.
         count: Option<u64>,
     },
     /// An event.
     Event {
-        /// When.
+        /// Time of the event.
         at_ns: u64,
         /// Its data, from `common_type` on.
         bytes: &'a [u8],
@@ -132,8 +132,8 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Type and time of an event's header: a C bit-field, which begins at the lowest bit of a little-endian word and at the highest
-/// of a big-endian one.
+/// Type and time of an event's header: a C bit-field, which begins at the lowest bit of a little-endian word and at the
+/// highest of a big-endian one.
 fn head(word: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (word & 31, u64::from(word >> 5))
@@ -238,13 +238,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_page_is_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn no_page_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             let (events, _) = read(&bytes);
             prop_assert!(events.iter().map(|(_, event)| event.len()).sum::<usize>() <= bytes.len());
         }
 
         #[test]
-        fn a_page_cut_short_gives_what_is_whole(cut in 16usize..64) {
+        fn a_truncated_page_yields_its_complete_events(cut in 16usize..64) {
             let n = u32::to_ne_bytes;
             let whole = page(0, &[word(1, 1), n(1), word(1, 1), n(2), word(1, 1), n(3)]);
             let (events, _) = read(&whole[..cut]);

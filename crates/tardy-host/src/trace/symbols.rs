@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tardy_sys::kernel_files::KernelFiles;
 
-/// The names of the functions at `addresses`, if the kernel shows them. Reads /proc/kallsyms once, which takes the kernel a tenth of
-/// a second or more: not to be called during a measurement.
+/// The names of the functions at `addresses`, if the kernel shows them. Reads /proc/kallsyms once, which takes the
+/// kernel 100 ms or more: not to be called during a measurement.
 pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
     let all = files.bytes("/proc/kallsyms").unwrap_or_default();
     let lines = all.split(|byte| *byte == b'\n');

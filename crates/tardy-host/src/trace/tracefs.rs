@@ -1,4 +1,4 @@
-//! Finds tracefs and what this kernel offers in it, or what to do if it is not available.
+//! Finds tracefs and the events and tracers that this kernel offers, or the remedy if they are not available.
 
 use tardy_record::plan::Tracer;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
@@ -20,10 +20,10 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it.
+    /// Finds the mounted tracefs.
     ///
     /// # Errors
-    /// Which configuration option, mount or privilege is missing.
+    /// A message with the configuration option, mount or privilege that is missing.
     pub fn find(files: &KernelFiles) -> Result<Self, String> {
         let mut refused = None;
         for path in PLACES {
@@ -51,7 +51,7 @@ impl Tracefs {
     /// The layouts of the four events and of pages.
     ///
     /// # Errors
-    /// Which event or file is missing, and the option that provides it.
+    /// A message with the missing event or file, and the option that provides it.
     pub fn layouts(&self) -> Result<(PageLayout, EventLayouts), String> {
         let mut formats = [const { None }; 4];
         for (format, event) in formats.iter_mut().zip(EVENTS) {
@@ -100,7 +100,7 @@ impl Tracefs {
     }
 }
 
-/// What this kernel offers for `--probe`: each item, or why it is not available.
+/// The events and tracers that this kernel offers for `--probe`, or the reasons why they are not available.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The events of timers and the scheduler.
@@ -108,7 +108,7 @@ pub struct Offer {
     tracers: Tracers,
 }
 
-/// Where to look for tracers.
+/// The tracers that are available: those in tracefs, all, or none with the reason.
 #[derive(Clone, Debug)]
 enum Tracers {
     Of(Tracefs),
@@ -131,7 +131,7 @@ impl Offer {
 
     /// Nothing, for a kernel that is not running yet.
     pub fn none() -> Self {
-        let why = || "this kernel's trace was not looked at".to_owned();
+        let why = || "this kernel's tracefs was not checked".to_owned();
         Self { events: Err(why()), tracers: Tracers::None(why()) }
     }
 
@@ -168,8 +168,8 @@ fn absence(files: &KernelFiles) -> String {
 
 fn no_event(event: &str, error: &KernelFileError) -> String {
     format!(
-        "this kernel does not offer the event {event} ({}); CONFIG_EVENT_TRACING, which any tracer under CONFIG_FTRACE \
-         selects, brings it",
+        "this kernel does not offer the event {event} ({}); it needs CONFIG_EVENT_TRACING, which any tracer under \
+         CONFIG_FTRACE selects",
         error.reason()
     )
 }

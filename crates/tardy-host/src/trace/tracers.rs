@@ -30,7 +30,7 @@ pub enum Sample {
         /// The latency, in ns.
         late_ns: i64,
     },
-    /// osnoise, hwlat: how long the CPU was taken away in one period.
+    /// osnoise, hwlat: the interruptions of the CPU in one period.
     Noise {
         /// Total, in ns.
         noise_ns: i64,
@@ -53,7 +53,7 @@ impl TracerLayout {
     /// The layout that `events/ftrace/TRACER/format` describes.
     ///
     /// # Errors
-    /// If a field is missing that every kernel has had.
+    /// If a needed field is missing. No known kernel lacks any.
     pub fn of(tracer: Tracer, format: Format) -> Result<Self, String> {
         let needed: &[&str] = match tracer {
             Tracer::Timerlat => &["seqnum", "context", "timer_latency"],
@@ -144,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_entry_is_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn no_entry_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let layout = TracerLayout::of(Tracer::Timerlat, Format::parse(TIMERLAT)).unwrap();
             let _ = layout.sample(&bytes);
         }

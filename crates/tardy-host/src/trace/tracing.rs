@@ -1,4 +1,4 @@
-//! A running kernel tracer: its settings, its instance, and what restores them.
+//! A kernel tracer with its instance and its settings, which are restored at the end.
 
 use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::{cpu_list, plan};
@@ -14,11 +14,12 @@ use crate::settings::Changed;
 /// Buffer of each CPU, in KiB: a timerlat period takes three entries of 32 bytes.
 const BUFFER_KIB: u32 = 4096;
 
-/// A tracer that is set up and, once started, runs. Dropping it stops it and then restores the settings. A thread that reads
-/// `timerlat_fd` must have ended before: the kernel would kill it.
+/// A tracer that is set up and, once started, runs. Dropping it stops it and then restores the settings. A thread that
+/// reads `timerlat_fd` must have ended before: the kernel would kill it.
 #[derive(Debug)]
 pub struct Tracing {
-    /// Dropped first: the kernel does not change an instance's tracer, and does not remove it, while its pipes are open.
+    /// Dropped first: the kernel does not change an instance's tracer, and does not remove it, while its pipes are
+    /// open.
     reader: Option<TraceReader>,
     layout: TracerLayout,
     instance: Instance,
@@ -45,8 +46,8 @@ impl Tracing {
         let name = plan.tracer.name();
         this.instance.write("current_tracer", name).map_err(|error| {
             format!(
-                "{error}; another {name} may be running, and before Linux 5.17 osnoise and timerlat did not run in an \
-                 instance of one's own"
+                "{error}; another {name} may be running, and before Linux 5.17 osnoise and timerlat did not run in a \
+                 separate instance"
             )
         })?;
         this.reader = Some(this.instance.reader(page)?);
@@ -109,7 +110,7 @@ impl Tracing {
         match plan.tracer {
             Tracer::Timerlat => {
                 self.set(tracefs, "osnoise/timerlat_period_us", &us(plan.period_ns))?;
-                self.leave_the_work_to_us(tracefs, plan)
+                self.use_user_thread(tracefs, plan)
             }
             Tracer::Osnoise => self.set_window(tracefs, ["osnoise/period_us", "osnoise/runtime_us"], plan),
             Tracer::Hwlat => {
@@ -123,7 +124,7 @@ impl Tracing {
     }
 
     /// Makes timerlat wait for a user thread, if the kernel supports it.
-    fn leave_the_work_to_us(&mut self, tracefs: &Tracefs, plan: &TracerPlan) -> Result<(), String> {
+    fn use_user_thread(&mut self, tracefs: &Tracefs, plan: &TracerPlan) -> Result<(), String> {
         let option = "OSNOISE_WORKLOAD";
         let file = plan.cpus.first().map(|cpu| Self::user_thread_file(tracefs, *cpu)).unwrap_or_default();
         let options = tracefs.files.text(&tracefs.path("osnoise/options")).unwrap_or_default();
@@ -175,15 +176,15 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         let _ = self.instance.write("tracing_on", "0");
         self.reader = None;
-        // Settings are restored after the tracer has ended: with the workload on, it would start threads of its own.
+        // Settings are restored after the tracer has ended: with the workload on, it would start its own threads.
         let _ = self.instance.write("current_tracer", "nop");
     }
 }
 
-/// A remark on a phase of `plan` without a user thread; `None` if there is nothing to remark.
+/// A remark on a phase of `plan` without a user thread; `None` for tracers that never have one.
 pub fn no_user_thread(plan: &plan::TracerPlan) -> Option<&'static str> {
     (plan.tracer == Tracer::Timerlat).then_some(
-        "this kernel's timerlat has no user thread (Linux 6.6 brings it), so its own kernel thread is the highest \
+        "this kernel's timerlat has no user thread (this needs Linux 6.6), so its kernel thread is the highest \
          level",
     )
 }

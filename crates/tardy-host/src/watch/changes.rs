@@ -2,7 +2,7 @@
 
 /// How many earlier changes are remembered.
 const REMEMBERED: usize = 31;
-/// Fewer earlier changes than this do not show what is usual.
+/// Minimum number of earlier changes to determine the usual change.
 const FEWEST: usize = 5;
 /// A change is notable if it deviates from the usual by this many times the usual spread.
 const NOTABLE: f64 = 4.0;
@@ -21,7 +21,7 @@ pub(super) struct Track {
     count: usize,
 }
 
-/// A change, and what is usual.
+/// A change, and the usual change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unusual<'track> {
     pub(super) what: &'track str,
@@ -33,8 +33,8 @@ pub(super) struct Unusual<'track> {
 }
 
 impl Track {
-    /// A track that begins in round `born`. A series is created when its first event occurs, so each earlier round counts as
-    /// a change of 0, except the first, which only reads initial values.
+    /// A track that begins in round `born`. A series is created when its first event occurs, so each earlier round
+    /// counts as a change of 0, except the first, which only reads initial values.
     pub(super) fn new(what: String, unit: &'static str, grain: f64, born: u64) -> Self {
         let count = usize::try_from(born.saturating_sub(1)).unwrap_or(REMEMBERED);
         Self { what, unit, grain, last: 0.0, last_round: None, before: [0.0; REMEMBERED], count }

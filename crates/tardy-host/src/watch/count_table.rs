@@ -9,12 +9,12 @@ use super::polled::Polled;
 use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
-/// Limit on sources; no machine has more, and a file with more is hostile.
+/// Limit on sources. No machine has more; a file with more is malicious.
 const SOURCE_LIMIT: usize = 8192;
-/// Fewer events than this are not worth naming next to an outlier.
+/// Changes by fewer events than this are not reported with an outlier.
 const GRAIN: f64 = 5.0;
 
-/// Which of the two tables it is, and the names of its parts.
+/// The properties of one of the two tables.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// Prefix of a source's name next to an outlier.
@@ -40,7 +40,7 @@ struct Counts {
     header: Vec<u8>,
     sources: Vec<Source>,
     quota: Quota,
-    /// The share of the quota open to CPUs that are not measured; on machines with many CPUs the measured ones take precedence.
+    /// The part of the quota for unmeasured CPUs, so that measured CPUs have precedence on machines with many CPUs.
     others_quota: Quota,
     measured: Vec<u32>,
 }
@@ -62,7 +62,7 @@ struct Cell {
     series: Slot,
 }
 
-/// The cells that have a series: only those in which an event occurred.
+/// Whether a cell has a series. It gets one when its first event occurs, if the quota allows.
 #[derive(Clone, Copy, Default)]
 enum Slot {
     #[default]
@@ -92,7 +92,7 @@ impl Watcher for CountTable {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
+        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
         let mut lines = lines(content);
         self.counts.take_header(lines.next().unwrap_or_default());
         for (index, line) in lines.enumerate() {
@@ -157,7 +157,7 @@ impl Counts {
         }
     }
 
-    /// The index of the source, most often the same as its line.
+    /// The index of the source, which usually equals that of its line.
     fn place(&mut self, index: usize, name: &[u8], is_new: bool) -> Option<usize> {
         if self.sources.get(index).is_some_and(|source| source.name == name) {
             return Some(index);

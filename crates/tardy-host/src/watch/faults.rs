@@ -19,7 +19,7 @@ struct Counter {
     /// Its line in the file.
     key: &'static [u8],
     name: &'static str,
-    /// Fewer than this are not worth naming next to an outlier.
+    /// Changes by fewer faults than this are not reported with an outlier.
     grain: f64,
     last: Option<u64>,
     series: Option<SeriesId>,
@@ -44,7 +44,7 @@ impl Watcher for Faults {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
+        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
         // Each counter occurs once; the rest of the two hundred lines is skipped.
         let mut missing = self.counters.len();
         for line in lines(content) {

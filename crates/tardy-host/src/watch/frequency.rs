@@ -1,7 +1,7 @@
 //! CPU frequencies, from cpufreq.
 //!
-//! On x86 before Linux 6.0, reading a frequency interrupts the CPU to read its cycle counters (APERF and MPERF); measured CPUs are
-//! skipped there. Since 6.0 the tick maintains the numbers.
+//! On x86 before Linux 6.0, reading a frequency interrupts the CPU to read its cycle counters (APERF and MPERF);
+//! measured CPUs are skipped there. Since 6.0 the tick maintains the numbers.
 
 use tardy_record::cpu_list;
 use tardy_record::environment::Merge;
@@ -84,10 +84,6 @@ impl Watcher for Frequency {
         }
     }
 
-    fn is_light(&self) -> bool {
-        true
-    }
-
     fn left_out(&self) -> Option<String> {
         if !self.skipped.is_empty() {
             let cpus = cpu_list::format(&self.skipped);
@@ -101,7 +97,7 @@ impl Watcher for Frequency {
 
 impl Domain {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(khz) = self.file.read().and_then(signed) else { return };
+        let Some(khz) = self.file.read(round.room).and_then(signed) else { return };
         let mhz = khz as f64 / 1000.0;
         let by = self.last_mhz.replace(mhz).map_or(0.0, |before| mhz - before);
         if self.series.is_none() && !self.refused {

@@ -1,8 +1,8 @@
-//! CPU time of kernel threads, so that an `irq/39-dwc_otg` that uses a third of a CPU is named.
+//! CPU time of kernel threads, to show for example an `irq/39-dwc_otg` that uses a third of a CPU.
 //!
-//! At most [`POLLED`] files stay open and are read every second. Machines with many CPUs have thousands of threads: every
-//! [`LIST_EVERY`]th round all are listed and read, and those that ran most since the last listing are polled until the next. A
-//! thread's total is therefore accurate to ten seconds, whatever the number of threads.
+//! At most [`POLLED`] files stay open and are read every second. Machines with many CPUs have thousands of threads:
+//! every [`LIST_EVERY`]th round all are listed and read, and those that ran most since the last listing are polled
+//! until the next. A thread's total is therefore accurate to ten seconds for any number of threads.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +14,7 @@ use crate::facts::process_stat::ProcessStat;
 use super::number::{whole, words};
 use super::polled::Polled;
 use super::readings::{Head, Quota, Readings, SeriesId};
+use super::room::Room;
 use super::{Round, Watcher};
 
 /// Threads that are read each round.
@@ -40,7 +41,7 @@ pub(super) struct KernelThreads {
     quota: Quota,
     buffer: Vec<u8>,
     none_seen: bool,
-    /// When all were last listed.
+    /// Time of the last listing.
     listed_at_ns: u64,
 }
 
@@ -55,7 +56,7 @@ struct Thread {
     last_at_ns: u64,
     /// CPU time since the first reading.
     total_ns: u64,
-    /// The same since the last listing.
+    /// CPU time since the last listing.
     recent_ns: u64,
     series: Option<SeriesId>,
     refused: bool,
@@ -90,7 +91,7 @@ impl KernelThreads {
         let ended: Vec<usize> =
             (0..self.threads.len()).rev().filter(|index| !pids.contains(&self.threads[*index].pid)).collect();
         for index in ended {
-            self.bury(index);
+            self.drop_ended(index);
         }
         let known: BTreeSet<u32> = self.threads.iter().map(|thread| thread.pid).collect();
         for pid in pids.difference(&known).take(KNOWN.saturating_sub(known.len())) {
@@ -122,18 +123,18 @@ impl KernelThreads {
                 index += 1;
                 continue;
             }
-            match thread.time_ns(&self.files, &mut self.buffer) {
+            match thread.time_ns(&self.files, &mut self.buffer, round.room) {
                 Some(now_ns) => {
                     thread.take(now_ns, round, readings, &mut self.quota);
                     index += 1;
                 }
-                None => self.bury(index),
+                None => self.drop_ended(index),
             }
         }
     }
 
     /// Drops a thread that ended and keeps its CPU time.
-    fn bury(&mut self, index: usize) {
+    fn drop_ended(&mut self, index: usize) {
         let thread = self.threads.swap_remove(index);
         if thread.total_ns > 0 {
             self.gone.push(thread.time(0));
@@ -184,7 +185,7 @@ impl Watcher for KernelThreads {
         }
         (self.threads.len() > POLLED).then(|| {
             format!(
-                "of {} threads the {POLLED} that run most are read every second, all of them every {LIST_EVERY} s",
+                "of {} threads the {POLLED} that run most are read each time, all of them every {LIST_EVERY}th time",
                 self.threads.len()
             )
         })
@@ -225,7 +226,7 @@ impl Thread {
             refused: false,
         };
         if born_at_ns.is_none() {
-            thread.last_ns = thread.time_ns(files, &mut Vec::new())?;
+            thread.last_ns = source.time_ns(files.open(&thread.path()).ok()?.read(&mut Vec::new()).ok()?)?;
         }
         Some(thread)
     }
@@ -241,11 +242,11 @@ impl Thread {
         Polled::open(files, &self.path()).ok()
     }
 
-    /// CPU time since it began; `None` once it has ended.
-    fn time_ns(&mut self, files: &KernelFiles, buffer: &mut Vec<u8>) -> Option<u64> {
+    /// CPU time since the thread began; `None` once it has ended.
+    fn time_ns(&mut self, files: &KernelFiles, buffer: &mut Vec<u8>, room: &Room) -> Option<u64> {
         let source = self.source;
         match &mut self.file {
-            Some(file) => source.time_ns(file.read()?),
+            Some(file) => source.time_ns(file.read(room)?),
             None => source.time_ns(files.open(&self.path()).ok()?.read(buffer).ok()?),
         }
     }

@@ -1,11 +1,11 @@
-//! What happens on the machine during a measurement.
+//! Watches the machine during a measurement.
 //!
-//! About once per second the supervisor reads the kernel's counters. Files stay open and buffers are reused; the cost of each watcher
-//! is measured and recorded. What is not readable, or is skipped because reading it would interrupt a measured CPU, is named with
-//! the reason.
+//! About once per second the supervisor reads the kernel's counters. Files stay open and buffers are reused; the cost
+//! of each watcher is measured and recorded. Counters that are not readable, or are skipped because reading them would
+//! interrupt a measured CPU, are recorded with the reason.
 //!
-//! Road not taken: tracepoints or BPF. They need privileges and a kernel built for them, and they run on the measured CPUs. The
-//! counters exist on every kernel since 3.2, and reading them costs only the CPU that reads.
+//! Alternative not chosen: tracepoints or BPF. They need privileges and a kernel built for them, and they run on the
+//! measured CPUs. The counters exist on every kernel since 3.2, and reading them costs time only on the reading CPU.
 
 mod changes;
 mod count_table;
@@ -17,6 +17,7 @@ mod number;
 mod polled;
 mod pressure;
 mod readings;
+mod room;
 mod softirqs;
 mod system;
 mod temperature;
@@ -24,11 +25,14 @@ mod throttling;
 
 use tardy_record::environment::{Environment, WatcherCost};
 use tardy_record::series::Change;
+use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 
 use readings::Readings;
+use room::Room;
+pub use room::{Overlap, WakeTimes};
 
-/// What the watchers need to know about the measurement.
+/// The properties of the measurement that the watchers need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchOptions {
     /// The measured CPUs, which must not be interrupted.
@@ -46,33 +50,30 @@ pub enum Occasion {
     Boundary,
 }
 
-/// One reading of all watchers.
-struct Round<'clock> {
+/// On a measured CPU, a watcher whose reading takes longer than this on average is read every [`SELDOM`] s, in ns.
+const CHEAP_NS: u64 = 200_000;
+/// How often an expensive watcher is read on a measured CPU: every so many rounds, which are a second apart.
+const SELDOM: u64 = 10;
+
+/// One reading of a watcher.
+struct Round<'r> {
     /// Time in ns since the start of the run.
     now_ns: u64,
     /// Seconds since the previous reading; `None` at the first, which only reads initial values.
     seconds: Option<f64>,
-    /// Number of the reading, from 0.
+    /// Number of the watcher's reading, from 0.
     number: u64,
-    /// A clock in ns, to time readings.
-    clock: &'clock dyn Fn() -> u64,
+    /// Runs the system calls that read.
+    room: &'r Room,
 }
 
-/// Something that is read once per second.
+/// Reads one group of counters once per second.
 trait Watcher {
     /// Its name in the record.
     fn name(&self) -> &'static str;
     /// Takes a reading.
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings);
-    /// Whether a reading is short (a few lines from a driver) and worth its cost every second on any CPU.
-    ///
-    /// The other watchers make the kernel write long tables without a pause. If the supervisor shares its CPU with a probe and the kernel
-    /// does not preempt itself, such a table delays the probe: on Debian's standard kernel with one emulated CPU, by 195 us for
-    /// /proc/interrupts, where the latest wake-up was 15 us late otherwise. In that case they are read between the phases only.
-    fn is_light(&self) -> bool {
-        false
-    }
-    /// What it does not read, and why; `None` if it reads everything.
+    /// The parts that it does not read, with the reasons; `None` if it reads everything.
     fn left_out(&self) -> Option<String>;
     /// Adds its totals over the whole run.
     fn add_totals(&self, _watched_ns: u64, _environment: &mut Environment) {}
@@ -91,21 +92,37 @@ impl Held {
         Self { watcher, cost, last_ns: None }
     }
 
-    fn read(&mut self, now_ns: u64, number: u64, clock: &dyn Fn() -> u64, readings: &mut Readings) {
+    fn read(&mut self, now_ns: u64, room: &mut Room, readings: &mut Readings) {
         let seconds = self.last_ns.map(|last_ns| (now_ns - last_ns) as f64 / 1e9);
-        let start = clock();
-        self.watcher.read(&Round { now_ns, seconds, number, clock }, readings);
-        let took = clock().saturating_sub(start);
+        readings.set_interval(seconds);
+        room.begin(self.watcher.name());
+        let start_ns = room.now_ns();
+        let number = self.cost.readings;
+        self.watcher.read(&Round { now_ns, seconds, number, room }, readings);
+        let took_ns = room.now_ns().saturating_sub(start_ns).saturating_sub(room.waited_ns());
         self.cost.readings += 1;
-        self.cost.total_ns += took;
-        self.cost.longest_ns = self.cost.longest_ns.max(took);
+        self.cost.total_ns += took_ns;
+        self.cost.longest_ns = self.cost.longest_ns.max(took_ns);
         self.last_ns = Some(now_ns);
     }
 
-    fn left_out(&self, between_phases: bool) -> Option<String> {
-        let seldom = between_phases && !self.watcher.is_light();
-        let why = "read between the phases only: a reading would delay the measured CPU that it is taken on";
-        let reasons = [self.watcher.left_out(), seldom.then(|| why.to_owned())];
+    /// What a reading takes on average, in ns.
+    fn mean_ns(&self) -> u64 {
+        self.cost.total_ns / self.cost.readings.max(1)
+    }
+
+    /// Whether a reading is short enough to be taken every second on a measured CPU.
+    fn is_cheap(&self) -> bool {
+        self.mean_ns() <= CHEAP_NS
+    }
+
+    fn left_out(&self, on_a_measured_cpu: bool) -> Option<String> {
+        let seldom = on_a_measured_cpu && !self.is_cheap();
+        let why = || {
+            let took_ms = self.mean_ns() as f64 / 1e6;
+            format!("read every {SELDOM} s only: a reading takes {took_ms:.2} ms of a measured CPU")
+        };
+        let reasons = [self.watcher.left_out(), seldom.then(why)];
         let said: Vec<String> = reasons.into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join("; "))
     }
@@ -114,17 +131,15 @@ impl Held {
 /// All the watchers.
 pub struct Watchers {
     watchers: Vec<Held>,
-    /// Whether only the light watchers are read during a phase.
-    between_phases: bool,
     readings: Readings,
-    clock: Box<dyn Fn() -> u64>,
+    room: Room,
     rounds: u64,
     first_ns: u64,
     last_ns: u64,
 }
 
 impl Watchers {
-    /// Finds out what can be watched and opens it. `clock` counts ns from any start; it only serves to time readings.
+    /// Opens the files of all counters that this machine has. `clock` times readings: the monotonic clock, in ns.
     pub fn new(files: &KernelFiles, options: &WatchOptions, clock: impl Fn() -> u64 + 'static) -> Self {
         let measured = &options.measured_cpus;
         let watchers: Vec<Box<dyn Watcher>> = vec![
@@ -140,33 +155,47 @@ impl Watchers {
         ];
         Self {
             watchers: watchers.into_iter().map(Held::of).collect(),
-            between_phases: options.on_a_measured_cpu,
             readings: Readings::default(),
-            clock: Box::new(clock),
+            room: Room::new(options.on_a_measured_cpu, clock, sleep_until),
             rounds: 0,
             first_ns: 0,
             last_ns: 0,
         }
     }
 
-    /// Takes a reading before a phase if none can be taken during it.
+    /// Takes a reading before a phase if fewer are taken during it.
     pub fn read_before(&mut self, now_ns: u64) {
-        if self.between_phases {
+        self.room.set_wakes(None);
+        if self.room.is_shared() {
             self.read(now_ns, Occasion::Boundary);
         }
+        self.room.take_overlaps();
     }
 
-    /// Reads everything that may be read on that occasion. `now_ns` counts from the start of the run; to be called about once per second.
+    /// Sets when the thread that is measured on this process's CPU wakes up, so that readings are taken between its wake-ups.
+    /// `None` if no thread is measured here, or if its wake-ups are not regular.
+    pub fn avoid(&mut self, wakes: Option<WakeTimes>) {
+        self.room.set_wakes(wakes);
+    }
+
+    /// Takes a reading. `now_ns` counts from the start of the run. To be called about once per second. During a phase whose
+    /// measured CPU the watchers share, expensive ones are read every [`SELDOM`]th time, in turn.
     ///
     /// A reading that is not later than the previous one is ignored: there is no rate over an empty span.
     pub fn read(&mut self, now_ns: u64, occasion: Occasion) {
         if self.rounds > 0 && now_ns <= self.last_ns {
             return;
         }
+        if occasion == Occasion::Boundary {
+            self.room.set_wakes(None);
+        }
         self.readings.begin(self.rounds);
-        let all = occasion == Occasion::Boundary || !self.between_phases;
-        for held in self.watchers.iter_mut().filter(|held| all || held.watcher.is_light()) {
-            held.read(now_ns, self.rounds, &*self.clock, &mut self.readings);
+        let all = occasion == Occasion::Boundary || !self.room.is_shared();
+        let turn = self.rounds % SELDOM;
+        for (index, held) in self.watchers.iter_mut().enumerate() {
+            if all || held.is_cheap() || index as u64 % SELDOM == turn {
+                held.read(now_ns, &mut self.room, &mut self.readings);
+            }
         }
         if self.rounds == 0 {
             self.first_ns = now_ns;
@@ -175,12 +204,17 @@ impl Watchers {
         self.rounds += 1;
     }
 
+    /// Removes and returns the reads since the last call during which the measuring thread on this CPU was due to wake up.
+    pub fn take_overlaps(&mut self) -> Vec<Overlap> {
+        self.room.take_overlaps()
+    }
+
     /// The notable changes between the last two readings, the most unusual first, at most eight.
     pub fn recent_changes(&self) -> Vec<Change> {
         self.readings.recent_changes()
     }
 
-    /// Everything seen so far, for a checkpoint.
+    /// The record so far, for a checkpoint.
     pub fn snapshot(&self) -> Environment {
         let mut environment = Environment {
             series: self.readings.series().to_vec(),
@@ -191,7 +225,7 @@ impl Watchers {
         environment
     }
 
-    /// Everything seen.
+    /// The complete record.
     pub fn finish(mut self) -> Environment {
         let (series, series_left_out) = self.readings.take();
         let mut environment = Environment { series, series_left_out, ..Environment::default() };
@@ -202,10 +236,15 @@ impl Watchers {
     fn add_totals(&self, environment: &mut Environment) {
         for held in &self.watchers {
             held.watcher.add_totals(self.last_ns - self.first_ns, environment);
-            let left_out = held.left_out(self.between_phases);
+            let left_out = held.left_out(self.room.is_shared());
             environment.watchers.push(WatcherCost { left_out, ..held.cost.clone() });
         }
     }
+}
+
+fn sleep_until(monotonic_ns: u64) {
+    // An error leaves the reading where it is; the overlap is recorded.
+    let _ = tardy_sys::waiting::sleep_until(Clock::Monotonic, monotonic_ns.cast_signed());
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub(super) fn signed(content: &[u8]) -> Option<i64> {
     }
 }
 
-/// The increase of a counter. Interrupt counters have 32 bits and wrap; a counter that decreases otherwise, for example because its
-/// CPU went offline, has not increased.
+/// The increase of a counter. Interrupt counters have 32 bits and wrap. If a counter decreases for another reason, for
+/// example because its CPU went offline, the result is 0.
 pub(super) fn advance(before: u64, now: u64) -> u64 {
     if now >= before {
         return now - before;

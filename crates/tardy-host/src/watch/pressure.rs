@@ -53,7 +53,7 @@ impl Watcher for Pressure {
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         for resource in &mut self.resources {
-            let Some(content) = resource.file.read() else { continue };
+            let Some(content) = resource.file.read(round.room) else { continue };
             for line in lines(content) {
                 let Some(total) = words(line).find_map(|word| whole(word.strip_prefix(b"total=")?)) else {
                     continue;

@@ -5,8 +5,11 @@ use tardy_record::series::Change;
 
 use super::changes::Track;
 
-/// How many changes are named next to an outlier.
+/// Maximum number of changes that are reported with an outlier.
 const CHANGE_COUNT: usize = 8;
+
+/// A change over a longer time than this, in s, does not explain a wake-up at its end.
+const RECENT_S: f64 = 2.5;
 
 /// All series of a run.
 #[derive(Debug, Default)]
@@ -15,9 +18,11 @@ pub(super) struct Readings {
     tracks: Vec<Track>,
     left_out: u64,
     round: u64,
+    /// Whether the watcher's previous reading was so recent that a change since then can explain a late wake-up.
+    is_recent: bool,
 }
 
-/// One series.
+/// The index of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SeriesId(usize);
 
@@ -47,6 +52,11 @@ impl Readings {
         self.round = round;
     }
 
+    /// Sets the time since the watcher's previous reading, in s; `None` at the first one.
+    pub(super) fn set_interval(&mut self, seconds: Option<f64>) {
+        self.is_recent = seconds.is_some_and(|seconds| seconds <= RECENT_S);
+    }
+
     /// Begins a series if the limit allows; otherwise counts it as omitted. To be called once per series.
     pub(super) fn create(&mut self, quota: &mut Quota, head: Head) -> Option<SeriesId> {
         if quota.0 == 0 || self.series.len() >= SERIES_COUNT {
@@ -71,7 +81,9 @@ impl Readings {
     pub(super) fn put(&mut self, id: SeriesId, at_ns: u64, value: f64, by: f64) {
         let limit = points_each(self.series.len());
         self.series[id.0].push_within(limit, at_ns, shortened(value));
-        self.tracks[id.0].note(self.round, by);
+        if self.is_recent {
+            self.tracks[id.0].note(self.round, by);
+        }
     }
 
     /// The series so far.

@@ -50,7 +50,7 @@ impl Watcher for System {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
+        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
         for line in lines(content) {
             let mut words = words(line);
             match words.next() {

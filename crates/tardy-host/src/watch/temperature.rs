@@ -1,9 +1,9 @@
 //! Temperatures: thermal zones and hwmon sensors, including graphics processors.
 //!
-//! Reading some sensors disturbs the machine. Intel's are registers of the CPU (coretemp, x86_pkg_temp), which the kernel reads by
-//! interrupting that CPU; ACPI's run firmware, which may stop every CPU; a disk's send a command to the disk. The first two are
-//! skipped if they would disturb a measured CPU, the last always, and a sensor that once took longer than [`SLOW_NS`] is not
-//! read again.
+//! Reading some sensors disturbs the machine. Intel's are registers of the CPU (coretemp, x86_pkg_temp), which the
+//! kernel reads by interrupting that CPU; ACPI's run firmware, which may stop every CPU; a disk's send a command to the
+//! disk. The first two are skipped if they would disturb a measured CPU, the last are always skipped. A sensor that
+//! once took longer than [`SLOW_NS`] is not read again.
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
@@ -106,7 +106,8 @@ impl Temperature {
     }
 }
 
-/// Whether a coretemp sensor is read on a measured CPU: on a CPU of its core, or for `Package id N` on any CPU of the package.
+/// Whether a coretemp sensor is read on a measured CPU: on a CPU of its core, or for `Package id N` on any CPU of the
+/// package.
 fn interrupts(files: &KernelFiles, measured: &[u32], package: u32, label: &str) -> bool {
     let core: Option<u32> = label.strip_prefix("Core ").and_then(|core| core.parse().ok());
     measured.iter().any(|cpu| {
@@ -125,9 +126,9 @@ impl Watcher for Temperature {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let mut index = 0;
         while index < self.sensors.len() {
-            let start = (round.clock)();
+            let start = round.room.now_ns();
             self.sensors[index].read(round, readings, &mut self.quota);
-            let took = (round.clock)().saturating_sub(start);
+            let took = round.room.now_ns().saturating_sub(start);
             if took > SLOW_NS {
                 let slow = self.sensors.remove(index);
                 let reason =
@@ -137,10 +138,6 @@ impl Watcher for Temperature {
                 index += 1;
             }
         }
-    }
-
-    fn is_light(&self) -> bool {
-        true
     }
 
     fn left_out(&self) -> Option<String> {
@@ -153,7 +150,7 @@ impl Watcher for Temperature {
 
 impl Sensor {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(thousandths) = self.file.read().and_then(signed) else { return };
+        let Some(thousandths) = self.file.read(round.room).and_then(signed) else { return };
         let celsius = thousandths as f64 / 1000.0;
         let by = self.last_c.replace(celsius).map_or(0.0, |before| celsius - before);
         if self.series.is_none() && !self.refused {

@@ -1,4 +1,4 @@
-//! The watchers on a directory that stands in for a machine.
+//! The watchers on a directory that represents a machine.
 
 use std::cell::Cell;
 use std::fs;
@@ -12,7 +12,7 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A machine of files, and its watchers with a clock that advances by 1 us at each look.
+/// A directory that represents a machine. The clock of its watchers advances by 1 us at each reading.
 struct Fake {
     root: tempfile::TempDir,
 }
@@ -82,21 +82,43 @@ fn interrupts_are_counted_by_source_and_cpu() {
     assert_eq!(environment.interrupts[0].description, "ARMCTRL-level  9 Edge  dwc_otg, dwc_otg_hcd:usb1");
 }
 
-#[test]
-fn long_tables_are_read_between_phases_if_a_reading_would_delay_a_measured_cpu() {
-    let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
+/// Watchers that share a measured CPU, on which each reading takes `takes_ns`.
+fn sharing(fake: &Fake, takes_ns: u64) -> Watchers {
+    let time = Cell::new(0);
+    let clock = move || time.replace(time.get() + takes_ns);
     let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true };
-    let mut watchers = Watchers::new(&KernelFiles::under(fake.root.path()), &options, || 0);
-    watchers.read_before(SECOND);
-    fake.write("proc/interrupts", &interrupts(1000, 0));
-    watchers.read(2 * SECOND, Occasion::Tick);
-    watchers.read(3 * SECOND, Occasion::Boundary);
-    let environment = watchers.snapshot();
-    let readings = |name: &str| environment.watchers.iter().find(|cost| cost.name == name).unwrap().readings;
-    assert_eq!((readings("interrupts"), readings("temperature")), (2, 3));
-    assert!(left_out(&environment, "interrupts").contains("between the phases only"));
-    let series = find(&environment, "interrupts", "39 dwc_otg, dwc_otg_hcd:usb1");
-    assert_eq!(series.values, [500.0], "the rate is over the whole phase");
+    Watchers::new(&KernelFiles::under(fake.root.path()), &options, clock)
+}
+
+#[test]
+fn on_a_measured_cpu_cheap_watchers_are_read_every_second_and_the_others_every_ten() {
+    let files = [("proc/interrupts", interrupts(0, 0)), ("proc/stat", "ctxt 0\n".to_owned())];
+    let fake = Fake::new(&files.each_ref().map(|(path, content)| (*path, content.as_str())));
+    for (takes_ns, expected) in [(1000, 22), (CHEAP_NS, 4)] {
+        let mut watchers = sharing(&fake, takes_ns);
+        watchers.read_before(SECOND);
+        for second in 2..=21 {
+            watchers.read(second * SECOND, Occasion::Tick);
+        }
+        watchers.read(22 * SECOND, Occasion::Boundary);
+        let environment = watchers.snapshot();
+        let cost = environment.watchers.iter().find(|cost| cost.name == "interrupts").unwrap();
+        assert_eq!(cost.readings, expected, "{takes_ns} ns");
+        assert_eq!(left_out(&environment, "interrupts").contains("read every 10 s only"), expected == 4);
+    }
+}
+
+#[test]
+fn a_change_over_a_long_time_does_not_explain_a_wake_up_at_its_end() {
+    let fake = Fake::new(&[("proc/stat", "ctxt 0\n")]);
+    let mut watchers = fake.watch(&[0]);
+    for second in 0..10 {
+        fake.write("proc/stat", &format!("ctxt {}\n", 500 * second));
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    fake.write("proc/stat", "ctxt 2000000\n");
+    watchers.read(70 * SECOND, Occasion::Boundary);
+    assert_eq!(watchers.recent_changes(), []);
 }
 
 #[test]
@@ -323,7 +345,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_content_is_too_strange(
+    fn no_content_causes_a_panic(
         contents in proptest::collection::vec(
             prop_oneof![
                 "\\PC{0,40}",

@@ -1,4 +1,4 @@
-//! Whether the platform throttles itself: x86 thermal throttle counters, and the Raspberry Pi's firmware.
+//! Throttling by the platform: x86 thermal throttle counters, and the flags of the Raspberry Pi's firmware.
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
@@ -14,7 +14,8 @@ const FIRMWARE: [&str; 2] = [
     "/sys/devices/platform/soc/soc:firmware/get_throttled",
     "/sys/devices/platform/soc/soc:firmware/raspberrypi-hwmon/get_throttled",
 ];
-/// The meaning of the firmware's lowest bits for the present; the same bits, 16 higher, stand for the time since boot.
+/// The meaning of the firmware's lowest bits, which show the present state; the same bits shifted left by 16 show
+/// whether it has occurred since boot.
 const FLAGS: [&str; 4] = ["under-voltage", "frequency capped", "throttled", "soft temperature limit"];
 
 /// Watches throttling.
@@ -68,15 +69,11 @@ impl Watcher for Throttling {
             counter.read(round, readings, &mut self.quota);
         }
         if let Some((file, flags)) = &mut self.firmware {
-            let bits = file.read().and_then(hexadecimal).unwrap_or(0);
+            let bits = file.read(round.room).and_then(hexadecimal).unwrap_or(0);
             for (bit, flag) in flags.iter_mut().enumerate() {
                 flag.take(FLAGS[bit], bits >> bit & 1 == 1, round, readings, &mut self.quota);
             }
         }
-    }
-
-    fn is_light(&self) -> bool {
-        true
     }
 
     fn left_out(&self) -> Option<String> {
@@ -89,7 +86,9 @@ impl Watcher for Throttling {
 
 impl Counter {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(now) = self.file.read().and_then(|content| whole(content.trim_ascii())) else { return };
+        let Some(now) = self.file.read(round.room).and_then(|content| whole(content.trim_ascii())) else {
+            return;
+        };
         let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
         let by = advance(before, now) as f64;
         if self.series.is_none() && by > 0.0 && !self.refused {

@@ -6,14 +6,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The directory. Dropping it removes the directory and its files.
+/// A guest's directory. Dropping it removes the directory and its files.
 #[derive(Debug)]
 pub(super) struct GuestDirectory {
     path: PathBuf,
 }
 
 impl GuestDirectory {
-    /// Creates a directory among the temporary files that no other user can enter.
+    /// Creates a directory below the system's temporary directory. Only this user can access it.
     pub(super) fn create() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         remove_leftovers();

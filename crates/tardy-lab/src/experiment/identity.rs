@@ -1,4 +1,4 @@
-//! A run's identity: one number for everything that its results depend on.
+//! A run's identity: a hash of everything that its results depend on.
 
 use tardy_record::lab::{Lab, Settled};
 

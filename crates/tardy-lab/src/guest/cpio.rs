@@ -1,8 +1,8 @@
 //! The archive that the kernel unpacks as its first file system, in cpio's newc format
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! Entries are sorted, belong to root and have time 0, so the same entries give the same bytes on any machine. Device nodes
-//! need no privileges, because the archive is written and not copied from files.
+//! Entries are sorted, belong to root and have time 0, so the same entries give the same bytes on any machine. Device
+//! nodes need no privileges, because the archive is generated and not copied from files.
 
 use std::collections::BTreeMap;
 

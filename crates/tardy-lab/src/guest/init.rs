@@ -1,5 +1,5 @@
-//! tardy as the first program of a guest: it prepares the machine, carries out its orders, sends the results to the host,
-//! and ends the machine.
+//! tardy as the init process of a guest: it prepares the machine, carries out its orders, sends the results to the
+//! host, and shuts the machine down.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, BufReader, Write};
@@ -27,7 +27,7 @@ const MOUNTS: [(&str, &str); 7] = [
 /// A small kernel may lack these. The run then states what could not be measured.
 const OPTIONAL: [&str; 1] = ["tracefs"];
 
-/// Carries out the guest's orders and ends the machine. Returns only if this is not a guest.
+/// Carries out the guest's orders and shuts the machine down. Returns only if this is not a guest.
 ///
 /// # Errors
 /// If this process is not the first program of a machine that the lab emulates.
@@ -78,7 +78,7 @@ fn read_orders() -> Result<Orders, String> {
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", orders::PATH))
 }
 
-/// Loads the modules for the start, or with `at_rest` those that wait until the CPUs are idle.
+/// Loads the modules that are needed at the start or, with `at_rest`, those that are loaded once the CPUs are idle.
 fn load_modules(orders: &Orders, at_rest: bool) -> Result<(), String> {
     for LoadedModule { path, parameters, .. } in
         orders.modules.iter().filter(|module| module.at_rest == at_rest)
@@ -109,7 +109,7 @@ fn run(port: &mut EmulatorPort, command: &[String]) -> Result<u8, String> {
     command.args(arguments).current_dir(orders::RESULTS).stdin(Stdio::null());
     command.stdout(into.try_clone().map_err(failed)?).stderr(into);
     let mut child = command.spawn().map_err(failed)?;
-    // `command` holds the pipe's writing end, and the output would never end while it is open.
+    // `command` holds the write end of the pipe. The output would never end while it is open.
     drop(command);
     for line in BufReader::new(out).split(b'\n') {
         let text = String::from_utf8_lossy(&line.map_err(failed)?).into_owned();

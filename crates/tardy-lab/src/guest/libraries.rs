@@ -36,7 +36,7 @@ pub enum ToolError {
     },
 }
 
-/// The program at `path` below `root` and everything that it needs from there, as archive entries with their paths.
+/// The program at `path` below `root`, its interpreter and its libraries, as archive entries with their paths.
 ///
 /// # Errors
 /// If a file is missing or is not a program.

@@ -1,7 +1,8 @@
-//! The messages from a guest to its host: lines of JSON through the emulator's port, and the bytes of files between them.
+//! The messages from a guest to its host: lines of JSON through the emulator's port, and the bytes of files between
+//! them.
 //!
-//! The supervisor and its probe use the same form, because a person can read it. A guest's output is hostile until
-//! parsed: [`Decoder`] accepts any bytes and buffers at most one line or one file.
+//! The supervisor and its probe use the same human-readable format. A guest's output is not trusted: [`Decoder`]
+//! accepts any bytes and buffers at most one line or one file.
 
 use serde::{Deserialize, Serialize};
 use tardy_record::lab::Settled;
@@ -26,7 +27,7 @@ pub enum Message {
         /// The line, without its end.
         text: String,
     },
-    /// The CPUs are idle after the boot, or the guest has waited for the limit.
+    /// The CPUs are idle after the boot, or the time limit has passed.
     Idle(Settled),
     /// A file's content follows the line.
     File {
@@ -79,12 +80,12 @@ pub enum DecodeError {
     /// A file name that is empty, hidden, or contains a directory.
     #[error("the guest sent a file named '{0}', which is not a plain file name")]
     FileName(String),
-    /// A file longer than any that a guest sends.
+    /// A file that exceeds the maximum length.
     #[error("the guest announced a file of {0} bytes; the most is {FILE_BYTES_MAX}")]
     FileTooLong(u64),
 }
 
-/// Decodes a guest's output, however it is cut into pieces.
+/// Decodes a guest's output, which arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub struct Decoder {
     pending: Vec<u8>,

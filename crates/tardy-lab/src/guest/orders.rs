@@ -1,4 +1,4 @@
-//! What a guest is to do: a file in its initramfs.
+//! A guest's orders: a file in its initramfs that lists the modules to load and the commands to run.
 
 use serde::{Deserialize, Serialize};
 

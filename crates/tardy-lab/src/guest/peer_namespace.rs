@@ -1,5 +1,5 @@
-//! The guest's network: loopback, and a peer host. The peer is a network namespace of the same guest behind a veth pair,
-//! so no packet leaves the emulated machine and none arrives by the host's clock.
+//! The guest's network: loopback, and a peer host. The peer is a network namespace of the same guest behind a veth
+//! pair, so no packet leaves the emulated machine, and no arrival time depends on the host's clock.
 
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};

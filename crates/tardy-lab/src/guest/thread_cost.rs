@@ -1,7 +1,7 @@
-//! The cost of one cycle of a measuring thread, by the kernel's accounting of its run time.
+//! The CPU time of one cycle of a measuring thread, from the kernel's accounting.
 //!
-//! With a clock that counts instructions this is exact. It resolves the difference between tardy's probe and cyclictest,
-//! each started in the same guest with a thread at a priority that no other thread has.
+//! With a clock that counts instructions this is exact. It resolves the difference between tardy's probe and
+//! cyclictest, each started in the same guest with a thread at a priority that no other thread has.
 
 use std::fs;
 use std::io;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 /// The time between two readings of the thread's accounting.
 const READING_INTERVAL: Duration = Duration::from_millis(50);
-/// The most readings until the thread has reached a number of cycles.
+/// The maximum number of readings until the thread has reached a number of cycles.
 const READINGS_MAX: u32 = 1200;
-/// The cycles that are left out at the start.
+/// The number of cycles at the start that are not measured.
 const WARM_UP_CYCLES: u64 = 100;
 
-/// The cost of a number of cycles.
+/// The CPU time of a number of cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCost {
     /// How many times the thread ran.
@@ -33,7 +33,8 @@ impl ThreadCost {
     }
 }
 
-/// Starts `command` and measures `cycles` cycles of the one real-time thread with `priority`. The command runs to its end.
+/// Starts `command` and measures `cycles` cycles of the only real-time thread with `priority`. Waits until the command
+/// ends.
 ///
 /// # Errors
 /// If the command cannot be started, or no thread with that priority reaches that many cycles.
@@ -61,8 +62,8 @@ fn reading_after(child: &mut Child, priority: u32, cycles: u64) -> io::Result<Th
     Err(io::Error::other(format!("no thread with priority {priority} reached {cycles} cycles")))
 }
 
-/// The accounting of the one thread with that real-time priority: /proc/PID/task/TID/schedstat has its run time in ns, its
-/// waiting time, and how many times it ran (Documentation/scheduler/sched-stats.rst).
+/// The accounting of the one thread with that real-time priority: /proc/PID/task/TID/schedstat has its run time in ns,
+/// its waiting time, and how many times it ran (Documentation/scheduler/sched-stats.rst).
 fn thread_of(priority: u32) -> Option<ThreadCost> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let tasks = process.path().join("task");

@@ -1,8 +1,9 @@
 //! Waits until the work of the boot is done.
 //!
-//! A kernel goes on working after its first program has started: it tests its ciphers, frees memory, and releases CPUs
-//! and clocks. Measured at once, Debian's standard kernel is 293 us late without any load; a second later it is 15 us late.
-//! The guest therefore reads the CPUs' times window by window, and goes on after several quiet windows in a row.
+//! A kernel continues to work after its first program has started: it tests its ciphers, frees memory, and releases
+//! CPUs and clocks. Without load, the latency of Debian's standard kernel is 293 us immediately after the boot and 15
+//! us one second later. The guest therefore reads the CPU times window by window, and continues after several quiet
+//! windows.
 
 use std::io;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) fn wait_until_idle(criterion: &IdleCriterion, booted_at_ns: u64) -> i
     };
     let mut before = cpu_time(&files)?;
     while settled.settled_at_ns - booted_at_ns < criterion.limit_ns {
-        // The window is the period that is measured, not a delay in place of a condition.
+        // This sleep is the measured window; it does not wait for a condition.
         std::thread::sleep(Duration::from_nanos(criterion.window_ns));
         let now = cpu_time(&files)?;
         settled.busy_percent.push(now.busy_percent_since(before));

@@ -8,7 +8,7 @@ use super::spec::KernelByPath;
 use super::{Kernel, KernelError, KernelSpec, image};
 use crate::arch::Arch;
 
-/// The longest image in bytes. A longer file is a disk or a mistake, and is not read into memory.
+/// The longest image in bytes. A longer file is not a kernel (perhaps a disk image) and is not read into memory.
 const SIZE_LIMIT: u64 = 2 << 30;
 
 /// Finds the files that `spec` names.

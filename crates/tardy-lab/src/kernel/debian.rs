@@ -1,7 +1,7 @@
-//! Debian's kernels: the packages that contain them, the choice among these, and their way into the cache.
+//! Debian's kernels: finds their packages, chooses among them, and fetches them into the cache.
 //!
 //! A series is found by the names and versions of all image packages, not through a metapackage: the name of 6.1's
-//! (`linux-image-amd64`) contains no series, and it means another series in every release of Debian.
+//! (`linux-image-amd64`) contains no series, and refers to a different series in every release of Debian.
 
 use std::fs;
 use std::path::Path;
@@ -115,8 +115,8 @@ fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
     kernels
 }
 
-/// The offer of a package that the lab can use; `None` for metapackages and for the flavours for clouds, other page sizes and
-/// debuggers.
+/// The offer of a package that the lab can use; `None` for metapackages and for the flavours for clouds, other page
+/// sizes and debugging.
 fn offer(available: Available, arch: Arch) -> Option<Offer> {
     let Available { package, suite } = available;
     let (abi, rt) = flavour(&package.name, arch)?;
@@ -170,7 +170,7 @@ fn choose<'a>(offers: &'a Offers, wanted: &DebianKernel, arch: Arch) -> Result<&
     Err(KernelError::NotOffered { spec: wanted.to_string(), arch, suites, available: available.join(", ") })
 }
 
-/// Brings an offered kernel into the cache. The cache must be locked.
+/// Fetches an offered kernel into the cache. The cache must be locked.
 fn fetch(
     store: &PackageStore,
     apt: &Apt<'_>,
@@ -210,8 +210,8 @@ fn fetch(
     Ok(CachedKernel { directory: place, manifest })
 }
 
-/// The file name and the bytes of the image in `boot` that guests boot: the kernel unpacked from the package's image, which
-/// it replaces, or that image if it cannot be unpacked.
+/// The file name and the bytes of the image in `boot` that guests boot: the kernel unpacked from the package's image,
+/// which it replaces, or that image if it cannot be unpacked.
 fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<u8>), KernelError> {
     let name = format!("vmlinuz-{release}");
     let path = boot.join(&name);

@@ -17,7 +17,7 @@ const BANNER: &[u8] = b"Linux version ";
 /// The longest release (uname(2) has 65 bytes including the final zero).
 const RELEASE_LIMIT: usize = 64;
 
-/// What an image contains about itself.
+/// The metadata of a kernel image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFacts {
     /// Its processor.

@@ -20,7 +20,7 @@ pub struct Listing {
     pub cached: Vec<Cached>,
     /// The newest of each series and flavour in the archive.
     pub offered: Vec<Offered>,
-    /// When the archive was read, for each processor for which it was.
+    /// When the archive was last read, per processor.
     pub asked: Vec<Asked>,
 }
 
@@ -85,8 +85,8 @@ pub struct Asked {
     pub suites: Vec<String>,
 }
 
-/// Lists the kernels for `arches`. The archive is read with `refresh`, or if it never was. If it cannot be read without
-/// `refresh`, `notice` receives the error and the list lacks its offers.
+/// Lists the kernels for `arches`. Reads the archive if `refresh` is set or if it has never been read. If reading fails
+/// without `refresh`, `notice` receives the error and the list lacks the archive's offers.
 ///
 /// # Errors
 /// If the archive cannot be read with `refresh`.

@@ -1,8 +1,8 @@
 //! The modules that a guest loads, in the order in which they must be loaded.
 //!
-//! A module's dependencies are in the module itself, in its `.modinfo` section. Alternative not taken: `modules.dep`, which
-//! Debian's packages do not contain, because depmod(8) generates it when a package is installed. A guest has no modprobe(8),
-//! so modules that the kernel would request at run time (`softdep=pre:`) are loaded beforehand too.
+//! A module's dependencies are in the module itself, in its `.modinfo` section. Alternative not taken: `modules.dep`,
+//! which Debian's packages do not contain, because depmod(8) generates it when a package is installed. A guest has no
+//! modprobe(8), so modules that the kernel would request at run time (`softdep=pre:`) are loaded beforehand too.
 
 mod compression;
 mod modinfo;
@@ -31,8 +31,8 @@ pub struct Module {
     pub image: Vec<u8>,
     /// Its parameters, such as `ports=4`; empty for none.
     pub parameters: String,
-    /// Whether it is loaded only once the CPUs are idle after the boot. With a module that disturbs on purpose they would not
-    /// become idle.
+    /// Whether it is loaded only once the CPUs are idle after the boot. A module that disturbs the CPUs on purpose
+    /// would keep them busy.
     pub at_rest: bool,
 }
 
@@ -100,7 +100,8 @@ pub enum ModuleError {
 }
 
 /// The modules to load: `wanted`, and then `at_rest`, which are loaded once the CPUs are idle. Each module follows its
-/// dependencies, and none occurs twice. Modules that are built into the kernel are left out. `-` and `_` in names are the same.
+/// dependencies, and none occurs twice. Modules that are built into the kernel are left out. `-` and `_` in names are
+/// the same.
 ///
 /// # Errors
 /// If the kernel does not have a module, or a file is missing, damaged or for another kernel.
@@ -204,9 +205,9 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The module of a soft dependency: the one of that name, or else the first whose name begins with it and that has it as
-    /// an alias, generic ones first. (`crc32c` means `crc32c_generic`.) To find other aliases, thousands of modules would have
-    /// to be read; a soft dependency may be missing.
+    /// The module that provides a soft dependency: the module with the name `wanted`, or else a module with that alias
+    /// whose name begins with `wanted_`, preferably the generic one. (`crc32c` means `crc32c_generic`.) Other aliases
+    /// are not searched, because thousands of modules would have to be read and a soft dependency may be missing.
     fn provider(&self, wanted: &str) -> Option<String> {
         if self.files.contains_key(wanted) {
             return Some(wanted.to_owned());
@@ -263,7 +264,8 @@ fn read(path: &Path) -> Result<(Vec<u8>, Modinfo), ModuleError> {
     Ok((image, info))
 }
 
-/// The module files below a directory, by module name. Links are not followed: `build` and `source` lead to whole trees.
+/// The module files below a directory, by module name. Links are not followed: `build` and `source` lead to whole
+/// trees.
 fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, ModuleError> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut directories = vec![directory.to_owned()];
@@ -278,7 +280,7 @@ fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, ModuleError> {
             }
         }
     }
-    // Of two files with one name the later is used: the one in updates/, as with depmod(8).
+    // If two files contain a module of the same name, the one in updates/ is used, as with depmod(8).
     let is_update = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "updates");
     files.sort_by_key(|path| (is_update(path), path.clone()));
     Ok(files.into_iter().filter_map(|path| Some((module_name(&path)?, path))).collect())

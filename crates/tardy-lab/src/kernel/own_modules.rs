@@ -156,8 +156,8 @@ fn place(store: &PackageStore, kernel: &Kernel) -> PathBuf {
     store.cache.own_modules(kernel.arch).join(name.replace('/', "%"))
 }
 
-/// The packages with a kernel's headers: its own, the common one of all flavours, and the build's programs. The last is named
-/// by series for kernels that are not named by version (6.1.0-56 as opposed to 6.12.117+deb12).
+/// The packages with a kernel's headers: its own, the common one of all flavours, and the build's programs. The last is
+/// named by series for kernels that are not named by version (6.1.0-56 as opposed to 6.12.117+deb12).
 fn headers(kernel: &Kernel, version: &str) -> Vec<PackageVersion> {
     let release = kernel.release.as_str();
     let flavoured = release.strip_suffix(&format!("-{}", kernel.arch.debian_name())).unwrap_or(release);
@@ -173,7 +173,8 @@ fn headers(kernel: &Kernel, version: &str) -> Vec<PackageVersion> {
     names.map(|name| PackageVersion { name, version: version.to_owned() }).into()
 }
 
-/// Changes the paths in the packages' makefiles, and the links between packages, from installed places to places below `root`.
+/// Changes the paths in the packages' makefiles, and the links between packages, from installed places to places below
+/// `root`.
 fn relocate(root: &Path) -> Result<(), PackageError> {
     let sources = root.join(SOURCES.trim_start_matches('/'));
     let trees = fs::read_dir(&sources).map_err(PackageError::file("reading", &sources))?;

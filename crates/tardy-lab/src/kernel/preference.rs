@@ -1,4 +1,4 @@
-//! Which of several Debian packages of one kernel is taken.
+//! The choice among several Debian packages of the same kernel.
 
 use std::cmp::Ordering;
 
@@ -6,9 +6,10 @@ use crate::packages::{PackageVersion, version};
 
 /// The order of preference: the greater package is taken.
 ///
-/// A higher version is preferred. Of one version that was built for two releases of Debian (`6.12.117-1` and
-/// `6.12.117-1~deb12u1`), the build for the older release is preferred: the programs in its headers run on both, so modules
-/// can be built against it anywhere. Of one build, the signed package is preferred.
+/// A higher version is preferred. If a version was built for two releases of Debian (`6.12.117-1` and
+/// `6.12.117-1~deb12u1`), the build for the older release is preferred: the programs in its headers run on both
+/// releases, so modules can be built against it on both. A signed package is preferred to the unsigned package of the
+/// same build.
 pub(super) fn preference(a: &PackageVersion, b: &PackageVersion) -> Ordering {
     let ((source_a, release_a), (source_b, release_b)) = (rebuild(&a.version), rebuild(&b.version));
     version::compare(source_a, source_b)

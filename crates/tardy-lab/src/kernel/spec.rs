@@ -142,8 +142,8 @@ impl KernelSpec {
         }
     }
 
-    /// A name for files, of letters, digits and `.+_=-`. Different kernels have different names: if the characters cannot
-    /// show a difference, eight digits of a hash follow.
+    /// A name for files, of letters, digits and `.+_=-`. Different kernels have different names: if the characters
+    /// cannot show a difference, eight digits of a hash follow.
     pub fn slug(&self) -> String {
         let (plain, is_whole) = match &self.source {
             Source::Debian(kernel) => {

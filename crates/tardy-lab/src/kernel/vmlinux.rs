@@ -1,9 +1,9 @@
 //! The kernel inside an x86 bzImage, which the emulator can boot directly.
 //!
-//! A bzImage is a small program that unpacks the kernel and starts it. In the emulator that takes about a second of every
-//! boot; on the host it takes a fraction of that, once. QEMU enters the unpacked kernel by the PVH protocol, at the address in
-//! one of its notes. An image that cannot be unpacked here, such as one packed with xz and its filter for x86 code, is booted
-//! unchanged.
+//! A bzImage is a small program that unpacks the kernel and starts it. In the emulator that takes about a second of
+//! every boot; on the host it takes a fraction of that, once. QEMU enters the unpacked kernel by the PVH protocol, at
+//! the address in one of its ELF notes. An image that cannot be unpacked here, such as one packed with xz and its
+//! filter for x86 code, is booted unchanged.
 //!
 //! Formats: `Documentation/arch/x86/boot.rst` (setup_sects, payload_offset), elf(5), and `XEN_ELFNOTE_PHYS32_ENTRY` in
 //! `include/xen/interface/elfnote.h` for the note.
@@ -23,8 +23,8 @@ const PT_NOTE: u32 = 4;
 const NAME_LENGTH: [u8; 4] = 4_u32.to_le_bytes();
 const PHYS32_ENTRY: [u8; 8] = *b"\x12\0\0\0Xen\0";
 
-/// Unpacks the kernel in a bzImage; `None` if it cannot be unpacked or cannot be entered directly. Does not panic on any
-/// bytes.
+/// Unpacks the kernel in a bzImage; `None` if it cannot be unpacked or cannot be entered directly. Does not panic on
+/// any bytes.
 pub fn unpack(bzimage: &[u8]) -> Option<Vec<u8>> {
     let kernel = decompress(payload(bzimage)?)?;
     has_direct_entry(&kernel).then_some(kernel)
@@ -35,7 +35,7 @@ fn payload(bzimage: &[u8]) -> Option<&[u8]> {
     if bzimage.get(0x202..0x206)? != b"HdrS" {
         return None;
     }
-    // The protocol defines 0 as 4.
+    // In the boot protocol, 0 means 4.
     let sectors = match *bzimage.get(0x1f1)? {
         0 => 4,
         sectors => usize::from(sectors),

@@ -15,10 +15,10 @@ pub fn command_line(machine: Machine, pace: Pace, append: &str) -> String {
         "quiet",
         // A panic reboots the machine at once, which ends the emulator (-no-reboot).
         "panic=-1",
-        // These would depend on entropy.
+        // These two randomisations would depend on entropy.
         "nokaslr",
         "randomize_kstack_offset=off",
-        // The self-tests of ciphers go on for seconds after the boot.
+        // The self-tests of ciphers take seconds after the boot.
         "cryptomgr.notests",
     ];
     if machine == Machine::Raspi3b && pace.cpus() == 1 {

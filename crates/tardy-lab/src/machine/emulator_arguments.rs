@@ -47,8 +47,8 @@ fn machine(arguments: &mut Arguments, setup: &Setup) {
     }
 }
 
-/// Puts the unused CPUs to sleep. They would spin in the firmware, and with counted instructions each of their turns delays
-/// the CPU that works: one second of the guest takes 19 s instead of 0.15 s.
+/// Puts the unused CPUs to sleep. They would spin in the firmware, and with counted instructions each of their turns
+/// delays the CPU that works: one second of the guest takes 19 s instead of 0.15 s.
 fn park(arguments: &mut Arguments, cpus: u32) {
     arguments.add(&format!("-device loader,addr={PARKING_ADDRESS:#x},data={SLEEP_FOREVER:#x},data-len=8"));
     for cpu in 1..cpus {
@@ -58,9 +58,10 @@ fn park(arguments: &mut Arguments, cpus: u32) {
 
 fn pace(arguments: &mut Arguments, machine: Machine, pace: Pace) {
     match pace {
-        // While the guest sleeps, its clock advances to the next timer at once (sleep=off). The recording is discarded; its
-        // purpose is that the emulator's main loop and its CPU take turns (docs/adr/0009-turns-for-the-emulator.md). QEMU
-        // cannot record a board with several CPUs, even if all but one of them sleep.
+        // While the guest sleeps, its clock advances to the next timer at once (sleep=off). The recording is discarded;
+        // its purpose is that the emulator's main loop and its CPU take turns
+        // (docs/adr/0009-turns-for-the-emulator.md). QEMU cannot record a board with several CPUs, even if all but one
+        // of them sleep.
         Pace::Instructions { shift } => {
             let turns = if machine.cpus().is_none() { ",rr=record,rrfile=/dev/null" } else { "" };
             arguments.add(&format!("-accel tcg -icount shift={shift},sleep=off{turns}"));

@@ -70,7 +70,7 @@ impl<'a> Apt<'a> {
     /// If the archive's keys or apt are missing, or the cache cannot be written.
     pub fn prepare(store: &'a PackageStore, arch: Arch) -> Result<Self, PackageError> {
         let state = store.cache.apt(arch);
-        // If the machine has no apt, that is the more useful error.
+        // First, because a missing apt is a more useful error than a missing keyring.
         let inherited = store.programs.host_configuration()?;
         if !store.mirrors.keyring.exists() {
             return Err(PackageError::MissingKeyring(store.mirrors.keyring.clone()));
@@ -189,7 +189,8 @@ impl<'a> Apt<'a> {
             })
     }
 
-    /// Downloads a package and verifies it. The file is in a directory below `directory`, which [`remove_downloads`] removes.
+    /// Downloads a package and verifies it. The file is in a directory below `directory`, which [`remove_downloads`]
+    /// removes.
     pub(crate) fn download(
         &self,
         package: &PackageVersion,

@@ -11,8 +11,8 @@
 //! tardy/scratch/                         a directory that is being filled
 //! ```
 //!
-//! Each directory is filled elsewhere and renamed to its place: a reader needs no lock, and a crash leaves no incomplete
-//! directory.
+//! Each directory is filled elsewhere and renamed to its place: a reader needs no lock, and a crash leaves no
+//! incomplete directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::{Notice, PackageError};
 use crate::arch::Arch;
 
-/// The directory of everything that tardy keeps and can fetch again.
+/// The directory of files that tardy can fetch or build again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDirectory {
     root: PathBuf,
@@ -118,7 +118,7 @@ impl CacheDirectory {
     }
 }
 
-/// The name of a package's directory. Debian's names and versions contain no slash; one from elsewhere is replaced.
+/// The name of a package's directory. Slashes, which Debian's names and versions do not contain, are replaced too.
 pub(crate) fn file_name(name: &str, version: &str) -> String {
     format!("{name}_{version}").replace(['/', ':'], "%")
 }

@@ -7,8 +7,8 @@ use super::{Notice, PackageError, PackageStore, ROOT, Unpacked, unpack};
 use crate::arch::Arch;
 
 impl PackageStore {
-    /// Packages and their dependencies (Depends and Pre-Depends, not Recommends) in one directory. Cached packages are not
-    /// updated, because their versions are part of a guest's identity.
+    /// Packages and their dependencies (Depends and Pre-Depends, not Recommends) in one directory. Cached packages are
+    /// not updated, because their versions are part of a guest's identity.
     ///
     /// # Errors
     /// If the archive lacks one of them, or fetching or unpacking fails.

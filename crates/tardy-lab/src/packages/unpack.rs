@@ -32,7 +32,7 @@ impl Scratch {
         &self.path
     }
 
-    /// Moves the directory to `place`. A directory that is there already is incomplete, or it would have been used.
+    /// Moves the directory to `place`. An existing directory is replaced: it is incomplete, or it would have been used.
     pub(crate) fn move_to(self, place: &Path) -> Result<(), PackageError> {
         if let Some(parent) = place.parent() {
             create_directory(parent)?;
@@ -52,7 +52,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Unpacks a package archive into a directory of its own.
+/// Unpacks a package archive into a separate directory.
 pub(crate) fn extract(programs: &Programs, archive: &Path, directory: &Path) -> Result<(), PackageError> {
     create_directory(directory)?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
@@ -62,8 +62,8 @@ pub(crate) fn extract(programs: &Programs, archive: &Path, directory: &Path) -> 
 
 /// Unpacks a package archive into a directory with other packages' files.
 ///
-/// Releases before and after the merge of `/lib` into `/usr/lib` have libraries in different directories. All files go below
-/// `usr`, with links as on an installed system.
+/// Releases before and after the merge of `/lib` into `/usr/lib` have libraries in different directories. All files go
+/// below `usr`, with links as on an installed system.
 pub(super) fn extract_over(programs: &Programs, archive: &Path, root: &Path) -> Result<(), PackageError> {
     for name in ["bin", "lib", "lib64", "sbin"] {
         create_directory(&root.join("usr").join(name))?;

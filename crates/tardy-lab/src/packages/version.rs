@@ -1,11 +1,11 @@
 //! The order of Debian's version numbers (Debian Policy 5.6.12).
 //!
-//! Alternative not taken: `dpkg --compare-versions`, which would start a process for each comparison of hundreds.
+//! Alternative not taken: `dpkg --compare-versions`, which would start a process for each of hundreds of comparisons.
 
 use std::cmp::Ordering;
 
-/// Compares two versions, `[EPOCH:]UPSTREAM[-REVISION]`. Any text has a place in the order. An epoch that is not a number is
-/// part of the upstream version.
+/// Compares two versions, `[EPOCH:]UPSTREAM[-REVISION]`. Any two texts can be compared. An epoch that is not a number
+/// is part of the upstream version.
 pub fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (Parts::of(a), Parts::of(b));
     a.epoch
@@ -29,7 +29,7 @@ impl<'a> Parts<'a> {
     fn of(version: &'a str) -> Self {
         let (epoch, rest) = match version.split_once(':') {
             Some((epoch, rest)) if epoch.bytes().all(|byte| byte.is_ascii_digit()) => {
-                // An epoch that does not fit into the type is the greatest.
+                // An epoch too large for the type counts as the largest.
                 (if epoch.is_empty() { 0 } else { epoch.parse().unwrap_or(u64::MAX) }, rest)
             }
             _ => (0, version),
@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_place(a in "\\PC{0,12}", b in "[0-9a-c~+.:-]{0,8}", c in "[0-9a-c~+.:-]{0,8}") {
+        fn any_texts_are_ordered(a in "\\PC{0,12}", b in "[0-9a-c~+.:-]{0,8}", c in "[0-9a-c~+.:-]{0,8}") {
             prop_assert_eq!(compare(&a, &a), Ordering::Equal);
             prop_assert_eq!(compare(&b, &c), compare(&c, &b).reverse());
             if compare(&a, &b).is_le() && compare(&b, &c).is_le() {

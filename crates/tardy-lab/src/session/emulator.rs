@@ -51,8 +51,8 @@ pub(super) struct Emulator {
 }
 
 impl Emulator {
-    /// Starts the emulator. The calling thread is pinned first and stays pinned, because a child inherits the affinity from
-    /// its first instruction. The emulator dies with this thread.
+    /// Starts the emulator. The calling thread is pinned first and stays pinned, because a child inherits the affinity
+    /// from its first instruction. The emulator dies with this thread.
     pub(super) fn start(session: &Session<'_>) -> Result<Self, EmulatorError> {
         let program = session.machine.emulator();
         if let Some(core) = session.core {

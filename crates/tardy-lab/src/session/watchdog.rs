@@ -1,8 +1,8 @@
 //! Detects a guest that hangs.
 //!
-//! The guest's own time cannot be read without disturbing it. The watchdog uses the emulator's CPU time since the guest's
-//! last message, which does not depend on how busy the host is. If the emulator uses no CPU time, because all of the guest's
-//! timers have expired, real time counts.
+//! The guest's own time cannot be read without disturbing it. The watchdog uses the emulator's CPU time since the
+//! guest's last message, which does not depend on how busy the host is. If the emulator uses no CPU time, because all
+//! of the guest's timers have expired, real time counts.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Watchdog {
         Self { patience, at_last_message: None, last_work: (Duration::ZERO, Instant::now()) }
     }
 
-    /// The guest has sent a message.
+    /// Restarts the count, because the guest has sent a message.
     pub(super) fn message_received(&mut self) {
         self.at_last_message = None;
         self.last_work.1 = Instant::now();

@@ -1,5 +1,5 @@
-//! Every load that needs no other machine. It counts its work; if its worker or one task ends, that is its death, which
-//! makes the run invalid.
+//! Tests of every load that needs no other machine: it counts its work, and the end of its worker or of a task is a
+//! death, which makes the run invalid.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -21,13 +21,13 @@ pub(crate) const TESTS: &[Test] = &[
     ("kill_9_of_tardy_ends_every_load", kill_9_of_tardy_ends_every_load),
     ("the_end_of_one_task_is_the_loads_death", the_end_of_one_task_is_the_loads_death),
     ("groups_and_sizes_are_as_requested", groups_and_sizes_are_as_requested),
-    ("a_tool_that_fails_says_why_before_anything_is_measured", a_tool_that_fails_says_why),
+    ("a_failing_tool_is_reported_before_the_measurement", a_failing_tool_is_reported_before_the_measurement),
     ("a_directory_that_cannot_be_used_is_named", a_directory_that_cannot_be_used_is_named),
     ("pings_from_outside_are_counted", pings_from_outside_are_counted),
     ("iperf3_is_counted", iperf3_is_counted),
 ];
 
-/// The table of loads: how each is tested, and its parts.
+/// The text with which each load is tested, and its parts.
 pub(crate) const TRIED: [(&str, &[&str]); 16] = [
     ("scheduler:2,3,64", &["scheduler"]),
     ("network", &["network"]),
@@ -104,7 +104,11 @@ fn dies_with_its_worker(text: &str, parts: &[&str], victim: &str) {
     let validity = judge_loads(&results, &[Phase::default()]);
     assert!(!validity.valid, "{text}");
     let reason = format!("load {text} ({victim}) died");
-    assert!(validity.spoilt_by.iter().any(|one| one.starts_with(&reason)), "{:?}", validity.spoilt_by);
+    assert!(
+        validity.spoilt_by.iter().any(|one| one.to_string().starts_with(&reason)),
+        "{:?}",
+        validity.spoilt_by
+    );
     for part in &results[0].parts {
         assert_eq!(part.deaths.len(), usize::from(part.name == victim), "{text}: {part:?}");
         assert!(part.deaths.iter().all(|death| death.how.contains("SIGKILL")), "{text}: {part:?}");
@@ -170,9 +174,9 @@ fn groups_and_sizes_are_as_requested() {
     assert!(too_many.contains("receivers"), "{too_many}");
 }
 
-fn a_tool_that_fails_says_why() {
+fn a_failing_tool_is_reported_before_the_measurement() {
     for (text, why) in
-        [("hackbench:--no-such-option", "its last words"), ("stress-ng:--no-such-option", "option")]
+        [("hackbench:--no-such-option", "its last output"), ("stress-ng:--no-such-option", "option")]
     {
         match Loads::start(&specs(&[text]), &context()) {
             Err(LoadError::DidNotStart { how, .. }) => assert!(how.contains(why), "{text}: {how}"),
@@ -203,7 +207,7 @@ fn pings_from_outside_are_counted() {
     if !can_run("ping-flood") {
         return;
     }
-    // Over loopback what one sends the other receives.
+    // Over loopback, ping-flood-in counts the requests of ping-flood.
     let begin = Instant::now();
     let mut loads = Loads::start(&specs(&["ping-flood", "ping-flood-in"]), &context()).unwrap();
     eventually("both count", || {

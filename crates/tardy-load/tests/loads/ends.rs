@@ -1,4 +1,4 @@
-//! Nothing of any load outlives tardy, whichever process is killed and how.
+//! No load process outlives tardy, whichever process is killed and by whatever signal.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -21,14 +21,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("dropping_loads_ends_them", dropping_loads_ends_them),
 ];
 
-/// Commands that try to escape.
+/// Commands whose processes try to outlive tardy.
 const DAEMONS: [&str; 3] = [
     "cmd:sleep 1001",
     "cmd:setsid sleep 1002 & disown 2>/dev/null; exit 0",
     "cmd:(trap '' TERM HUP INT; setsid sh -c 'sleep 1003 & exec >/dev/null; exit 0' &) ; env -i sleep 1004",
 ];
 
-/// `tardy load` as a process of its own, with doload and all the daemons, once they all run.
+/// `tardy load` in a separate process, with doload and all the daemons running.
 struct Victim {
     process: Child,
     progress: BufReader<ChildStderr>,
@@ -81,7 +81,7 @@ fn assert_no_sleep_is_left() {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let is_ours = (1001..=1004).any(|seconds| command == format!("sleep\0{seconds}\0").into_bytes());
-        assert!(!is_ours, "{} sleeps on", entry.path().display());
+        assert!(!is_ours, "{} is still running", entry.path().display());
     }
 }
 

@@ -12,11 +12,11 @@ pub(crate) const TESTS: &[Test] = &[(
     the_scheduler_part_is_within_a_fifth_of_hackbench,
 )];
 
-/// One round is enough, unless a noisy machine leaves the answer open. At most this many.
+/// The maximum number of rounds. One is enough unless the machine is noisy.
 const ROUNDS_MOST: usize = 15;
 /// Each of 20 senders sends this many messages to each of 20 receivers, which takes seconds.
 const LOOPS: u64 = 6000;
-/// Long enough for a kill and a new group.
+/// How long the scheduler part runs: long enough for a kill and a new group.
 const SECONDS: f64 = 6.0;
 
 fn the_scheduler_part_is_within_a_fifth_of_hackbench() {
@@ -37,7 +37,8 @@ fn the_scheduler_part_is_within_a_fifth_of_hackbench() {
     assert!(is_close(&ratios), "{ratio:.3} of hackbench's rate");
 }
 
-/// Messages per second, from the time that it prints: from its start signal, after its forks, to its last task's end.
+/// hackbench's messages per second, from the time that it prints. The time begins after the forks, with the start
+/// signal, and ends with the last task.
 fn hackbench_rate() -> f64 {
     let output = Command::new("hackbench").args(["-g", "1", "-l", &LOOPS.to_string()]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -46,12 +47,12 @@ fn hackbench_rate() -> f64 {
     (LOOPS * 20 * 20) as f64 / seconds.trim().parse::<f64>().unwrap()
 }
 
-/// Messages per second, with the forks and kills of a group.
+/// The scheduler part's messages per second, including the forks and kills of a group.
 fn our_rate() -> f64 {
     let mut loads = Loads::start(&specs(&["scheduler"]), &context()).unwrap();
     let begin = Instant::now();
     loads.read(0);
-    // A rate is over a time; nothing is waited for.
+    // The sleep is the measured time; it does not wait for a condition.
     std::thread::sleep(std::time::Duration::from_secs_f64(SECONDS));
     let seconds = begin.elapsed();
     loads.read(seconds.as_nanos() as u64);

@@ -1,4 +1,4 @@
-//! What loads do, judged by the rule that makes a run invalid.
+//! Applies the rule that makes a run invalid to real loads.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// Tests that look for what only time shows.
+/// Tests that take long.
 pub(crate) const SOAKS: &[Test] =
     &[("soak_ten_minutes_of_doload_are_valid", soak_ten_minutes_of_doload_are_valid)];
 
@@ -29,10 +29,10 @@ fn three_seconds_of_doload_are_valid() {
     assert_eq!(validity.limits, ["load doload: no network-card interrupts: the data went over loopback"]);
 }
 
-/// Every process lives and does nothing, as if a disk did not answer or a probe took every CPU.
+/// All processes are stopped: they are alive but do nothing, as if a disk did not respond or a probe used every CPU.
 fn every_load_that_is_stopped_makes_its_phase_invalid() {
     const SECOND: u64 = 1_000_000_000;
-    // The loads are given these times, so ten seconds need not pass.
+    // The times are arguments, so the test does not take ten seconds.
     for (text, parts) in built_in::TRIED {
         if !built_in::can_run(text) {
             continue;
@@ -58,7 +58,7 @@ fn every_load_that_is_stopped_makes_its_phase_invalid() {
     }
 }
 
-/// On an idle machine: another load is a stall to this one.
+/// Needs an idle machine, because another load can stall this one.
 fn soak_ten_minutes_of_doload_are_valid() {
     let validity = run(Duration::from_secs(600));
     assert!(validity.valid, "{:?}", validity.spoilt_by);

@@ -1,4 +1,4 @@
-//! What each load does while it runs.
+//! Tests of each kind of load while it runs.
 
 use std::fs;
 use std::net::TcpListener;
@@ -17,23 +17,23 @@ pub(crate) const TESTS: &[Test] = &[
         "every_part_makes_progress_and_stopping_leaves_nothing",
         every_part_makes_progress_and_stopping_leaves_nothing,
     ),
-    ("load_processes_are_ordinary_whatever_tardy_is", load_processes_are_ordinary_whatever_tardy_is),
+    ("load_processes_do_not_inherit_scheduling", load_processes_do_not_inherit_scheduling),
     (
         "a_port_in_use_is_an_error_before_anything_is_measured",
         a_port_in_use_is_an_error_before_anything_is_measured,
     ),
-    ("a_command_that_fails_dies_with_its_words", a_command_that_fails_dies_with_its_words),
+    ("a_failed_command_reports_its_last_output", a_failed_command_reports_its_last_output),
     ("a_command_lives_as_long_as_anything_it_started", a_command_lives_as_long_as_anything_it_started),
     ("a_command_may_write_without_end", a_command_may_write_without_end),
-    ("none_is_nothing", none_is_nothing),
-    ("an_executable_that_is_not_there_is_named", an_executable_that_is_not_there_is_named),
+    ("none_starts_no_process", none_starts_no_process),
+    ("a_missing_executable_is_named", a_missing_executable_is_named),
 ];
 
 fn start(texts: &[&str]) -> Loads {
     Loads::start(&specs(texts), &context()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Reads until it is so of what was achieved; returns when, in ns since `begin`.
+/// Reads the loads until `is_so` is true of their results. Times are in ns since `begin`.
 fn read_until(loads: &mut Loads, begin: Instant, what: &str, is_so: impl Fn(&[LoadResult]) -> bool) {
     eventually(what, || {
         loads.read(begin.elapsed().as_nanos() as u64);
@@ -77,14 +77,14 @@ fn every_part_makes_progress_and_stopping_leaves_nothing() {
     assert_eq!(results[1].spec, "cmd:sleep 1000");
 }
 
-/// Fields of a line of /proc/PID/status, without its name.
+/// The value of the line `name` of /proc/PID/status.
 fn field(process: &Process, name: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     line.split_once(':').map_or(String::new(), |(_, value)| value.trim().to_owned())
 }
 
-fn load_processes_are_ordinary_whatever_tardy_is() {
+fn load_processes_do_not_inherit_scheduling() {
     let all_cpus = tardy_sys::scheduling::affinity().unwrap();
     let loads = std::thread::spawn(move || {
         tardy_sys::scheduling::set_affinity(&all_cpus[..1]).unwrap();
@@ -93,7 +93,7 @@ fn load_processes_are_ordinary_whatever_tardy_is() {
             println!("  not tried under SCHED_FIFO: {error}");
         }
         start(&["scheduler", "copy", "cmd:sleep 1000"])
-        // Here the thread that started them ends, which the kernel takes for the death of their parent.
+        // The thread that started the loads ends here, which the kernel treats as the death of their parent.
     });
     let mut loads = loads.join().unwrap();
     let all_cpus = tardy_sys::scheduling::affinity().unwrap().len();
@@ -130,10 +130,10 @@ fn a_port_in_use_is_an_error_before_anything_is_measured() {
     assert_eq!(own_descendants(), [], "left after the error");
 }
 
-fn a_command_that_fails_dies_with_its_words() {
+fn a_failed_command_reports_its_last_output() {
     for (command, how) in [
-        ("cmd:no-such-command-of-tardys", "exit status 127; its last words: "),
-        ("cmd:echo one; echo two >&2; exit 3", "exit status 3; its last words: one / two"),
+        ("cmd:no-such-command-of-tardys", "exit status 127; its last output: "),
+        ("cmd:echo one; echo two >&2; exit 3", "exit status 3; its last output: one / two"),
         ("cmd:true", "exit status 0"),
         ("cmd:kill -SEGV $$", "killed by signal 11 (SIGSEGV)"),
         ("cmd:sleep 1000 & exit 4", "exit status 4"),
@@ -145,7 +145,7 @@ fn a_command_that_fails_dies_with_its_words() {
         let part = &results[0].parts[0];
         assert!(part.deaths[0].how.starts_with(how), "{command}: {part:?}");
         assert_eq!(part.alive.last(), Some(&false));
-        assert!(results[1].parts[0].deaths.is_empty(), "the other load lives on");
+        assert!(results[1].parts[0].deaths.is_empty(), "the other load is still alive");
         assert!(part.deaths[0].at_ns < 5_000_000_000, "{command}: {part:?}");
         assert_eq!(own_descendants(), []);
     }
@@ -177,7 +177,7 @@ fn a_command_may_write_without_end() {
     assert!(how.starts_with("exit status 9") && how.len() < 1000, "{how}");
 }
 
-fn none_is_nothing() {
+fn none_starts_no_process() {
     let mut loads = start(&["none"]);
     loads.begin_phase(0, 0);
     assert_eq!(own_descendants(), []);
@@ -186,14 +186,14 @@ fn none_is_nothing() {
     assert!(matches!(error, LoadError::NoneAmongOthers { .. }), "{error}");
 }
 
-fn an_executable_that_is_not_there_is_named() {
+fn a_missing_executable_is_named() {
     let mut context = context();
     context.exe = "/nonexistent/tardy".into();
     let told = Loads::start(&specs(&["copy"]), &context).unwrap_err().to_string();
     assert!(told.contains("/nonexistent/tardy") && told.contains("No such file"), "{told}");
 }
 
-/// Whether a program is on the path and this user may do with it what the tests do.
+/// Whether the programs are installed and this user is root.
 pub(crate) fn can_use(programs: &[&str]) -> bool {
     let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
     let there = programs.iter().all(is_there);

@@ -1,9 +1,9 @@
 //! Loads on this machine: every part makes progress, and nothing of any load outlives tardy.
 //!
-//! Without the usual harness: load processes are this executable, and the tests run one after the other, because loads
-//! disturb each other's rates.
+//! The tests have their own harness: load processes are this executable, and the tests run one after the other, because
+//! loads disturb each other's rates.
 //!
-//! Rejected: a separate binary for the processes, which would be built and installed with tardy.
+//! Alternative not taken: a separate binary for the processes, which would be built and installed with tardy.
 
 mod built_in;
 mod ends;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `tardy load` does: `alone PORT PEER-OR-DASH LOAD...`.
+/// Runs loads as `tardy load` does: `alone PORT PEER-OR-DASH LOAD...`.
 fn alone(arguments: &[String]) -> ExitCode {
     let mut context = context();
     context.port = arguments[0].parse().expect("a port");
@@ -47,7 +47,7 @@ fn alone(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// This executable, and any free port.
+/// The context of the tests: this executable, and any free port.
 fn context() -> LoadContext {
     let exe = std::env::current_exe().expect("this executable has a path");
     LoadContext { port: 0, ..LoadContext::new(exe) }
@@ -57,8 +57,8 @@ fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
     texts.iter().map(|text| text.as_ref().parse().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs the tests whose names contain one of the arguments without a dash. `--ignored` runs those that take long, `--list`
-/// only lists them.
+/// Runs the tests whose names contain one of the arguments without a dash. `--ignored` runs those that take long,
+/// `--list` only lists them.
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);

@@ -1,4 +1,4 @@
-//! The network part with a sink elsewhere.
+//! Network loads with a sink in another process or on another host.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ fn a_sink_takes_what_the_network_part_sends() {
     let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut context = context();
     context.port = free;
-    // The sink comes first and must keep trying.
+    // The sink starts first and must keep trying.
     let mut sink = Loads::start(&specs(&["sink:127.0.0.1"]), &context).unwrap();
     context.peer = Some("localhost".to_owned());
     let mut sender = Loads::start(&specs(&["network"]), &context).unwrap();
@@ -67,7 +67,7 @@ fn a_peer_without_an_address_is_named() {
     assert!(told.contains("no-such-host.invalid") && told.contains("--peer"), "{told}");
 }
 
-/// Two hosts in one machine: network namespaces of their own with a cable between them.
+/// Two hosts on one machine: two network namespaces connected by a veth pair.
 fn a_sink_on_another_host_takes_it_too() {
     if !can_use(&["ip", "unshare", "nsenter"]) {
         return;
@@ -87,7 +87,7 @@ fn a_sink_on_another_host_takes_it_too() {
     words.read_line(&mut rates).unwrap();
     assert!(rates.contains("network "), "{rates}");
     let processes = own_descendants();
-    // nsenter has executed the load in its own place.
+    // nsenter has replaced itself with the load (execve(2)).
     tardy_sys::child::send(sender.id(), tardy_sys::child::signal::TERMINATE).unwrap();
     let mut rest = String::new();
     words.read_to_string(&mut rest).unwrap();

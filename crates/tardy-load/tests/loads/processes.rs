@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long something that is about to happen may take on a busy machine.
+/// How long an expected event may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process, distinct from a later one with the same pid.
@@ -16,7 +16,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// When it was started, in the order of starts.
+    /// A key that orders processes by their start.
     pub(crate) fn started(&self) -> (u64, u32) {
         (self.start_time, self.pid)
     }

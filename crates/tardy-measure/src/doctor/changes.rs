@@ -1,6 +1,6 @@
-//! The changes that can be tried, and whether they can be tried here.
+//! The changes that the doctor knows, and whether each can be tried on this machine.
 //!
-//! Looking changes nothing: permissions are checked by opening a file, which has no effect on kernel files.
+//! The check changes nothing: it tests permissions by opening a file, which has no effect on kernel files.
 
 use serde::Serialize;
 use tardy_record::cpu_list;
@@ -16,11 +16,11 @@ use tardy_host::settings::{Rank, ThreadRank};
 pub enum Change {
     /// The frequency governor of the measured CPUs is `performance`.
     Governor,
-    /// CPUs are kept out of idle states that take time to leave, by /dev/cpu_dma_latency.
+    /// /dev/cpu_dma_latency keeps CPUs out of idle states that have an exit latency.
     Idle,
     /// Real-time tasks are not throttled (before Linux 6.12).
     Throttling,
-    /// The measured CPUs keep nothing for ordinary tasks (Linux 6.12 and later).
+    /// The fair server reserves no time for ordinary tasks on the measured CPUs (Linux 6.12 and later).
     FairServer,
     /// Interrupts go to the CPUs that are not measured.
     Interrupts,
@@ -33,7 +33,7 @@ pub enum Change {
     /// The threads that expire timers on RT kernels have higher priority than the probe.
     #[serde(rename = "ktimers-up")]
     TimerThreadsRaised,
-    /// They have lower priority than the probe.
+    /// The threads that expire timers on RT kernels have lower priority than the probe.
     #[serde(rename = "ktimers-down")]
     TimerThreadsLowered,
     /// Timers stay on the CPU on which they were set.
@@ -41,7 +41,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// All of them.
+    /// Every change.
     pub const ALL: [Self; 10] = [
         Self::Governor,
         Self::Idle,
@@ -55,7 +55,7 @@ impl Change {
         Self::TimerMigration,
     ];
 
-    /// Its name on the command line and in files.
+    /// The change's name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Governor => "governor",
@@ -71,18 +71,18 @@ impl Change {
         }
     }
 
-    /// The change of that name.
+    /// The change called `name`.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|change| change.name() == name)
     }
 }
 
-/// What the changes depend on.
+/// The properties of the measurement on which the changes depend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The measured CPUs, in ascending order.
     pub cpus: Vec<u32>,
-    /// The probe's real-time priority; 0 without one.
+    /// The probe's real-time priority; 0 if it has none.
     pub priority: u32,
 }
 
@@ -91,7 +91,7 @@ pub struct Subject {
 pub struct Offer {
     /// The change.
     pub change: Change,
-    /// Whether it can.
+    /// Whether the change can be tried here.
     #[serde(flatten)]
     pub standing: Standing,
 }
@@ -100,7 +100,7 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "standing", rename_all = "kebab-case")]
 pub enum Standing {
-    /// It can.
+    /// The change can be tried.
     CanBeTried(Steps),
     /// There is nothing to change.
     AlreadySo {
@@ -112,14 +112,14 @@ pub enum Standing {
         /// What is not permitted.
         what: String,
     },
-    /// This machine does not have what it takes.
+    /// This machine lacks something that the change needs.
     NotHere {
         /// What is missing.
         what: String,
     },
 }
 
-/// A change on this machine.
+/// The steps of a change on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Steps {
     /// The present setting, for the user.
@@ -129,7 +129,7 @@ pub struct Steps {
     /// The steps, in the order in which they are made.
     #[serde(skip)]
     pub(super) steps: Vec<Step>,
-    /// Whether some of the steps may be refused: there are interrupts that cannot be moved.
+    /// Whether some of the steps may be refused; some interrupts cannot be moved, for example.
     #[serde(skip)]
     pub(super) may_be_partial: bool,
 }
@@ -152,7 +152,7 @@ pub(super) enum Step {
     KeepOutOfIdle,
 }
 
-/// Which changes can be tried on this machine.
+/// All changes, each with the result whether it can be tried on this machine.
 pub fn offers(files: &KernelFiles, subject: &Subject) -> Vec<Offer> {
     Change::ALL
         .into_iter()
@@ -189,7 +189,7 @@ fn cannot(error: &KernelFileError) -> Standing {
     if error.is_refused() { Standing::NotPermitted { what } } else { Standing::NotHere { what } }
 }
 
-/// The steps that write the same text into files that do not hold it, and what those hold.
+/// The steps that write `new` into those of `paths` that have another content, and the present contents of these.
 fn files_of(files: &KernelFiles, paths: &[String], new: &str) -> Result<(Vec<Step>, String), Standing> {
     let mut steps = Vec::new();
     let mut olds: Vec<String> = Vec::new();
@@ -216,13 +216,13 @@ fn number(files: &KernelFiles, path: &str, new: &str) -> Looked {
     Ok(Steps { now: format!("{name} {now}"), becomes: new.to_owned(), steps, may_be_partial: false })
 }
 
-/// Since Linux 6.12 the fair server replaces it, and the change could not be undone completely: after
-/// sched_rt_runtime_us has been −1, the kernel has lost count of the fair servers' share, and refuses (EBUSY) every
-/// other setting of theirs until the next boot. Seen with 6.12.117-rt in the lab.
+/// Not offered since Linux 6.12, in which the fair server replaces throttling: the change could not be undone
+/// completely. Once sched_rt_runtime_us has been −1, the kernel no longer accounts for the fair servers' bandwidth, and
+/// refuses (EBUSY) to change their settings until the next boot. Seen with 6.12.117-rt in the lab.
 fn throttling(files: &KernelFiles) -> Looked {
     let release = files.text("/proc/sys/kernel/osrelease").ok();
     if release.and_then(|release| major_minor(&release)).is_some_and(|version| version >= (6, 12)) {
-        return Err(missing("since Linux 6.12 the fair server replaces it"));
+        return Err(missing("since Linux 6.12 the fair server replaces throttling"));
     }
     number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
@@ -241,7 +241,7 @@ fn governor(files: &KernelFiles, subject: &Subject) -> Looked {
         files.text(path).is_ok_and(|list| !list.split_whitespace().any(|governor| governor == WANTED))
     };
     if of("scaling_available_governors").iter().any(lacks) {
-        return Err(missing("the kernel has no governor performance"));
+        return Err(missing("the kernel does not have the performance governor"));
     }
     let (steps, now) = files_of(files, &known, WANTED)?;
     if steps.is_empty() {
@@ -265,21 +265,19 @@ fn idle(files: &KernelFiles, subject: &Subject) -> Looked {
         .filter(|state| number(state, "latency").is_some_and(|us| us > 0))
         .collect();
     if slow.is_empty() {
-        return Err(missing(
-            "the kernel has no idle state of these CPUs that takes time to leave (no cpuidle)",
-        ));
+        return Err(missing("these CPUs have no idle state with an exit latency (no cpuidle)"));
     }
     let deepest = slow
         .iter()
         .filter(|state| number(state, "disable") != Some(1))
         .filter_map(|state| number(state, "latency"))
         .max()
-        .ok_or_else(|| already("every idle state that takes time to leave is switched off"))?;
+        .ok_or_else(|| already("every idle state with an exit latency is disabled"))?;
     files.check_writable(PATH).map_err(|error| cannot(&error))?;
-    // The kernel answers with the limit in force, in us, as the machine keeps a number (kernel/power/qos.c).
+    // The kernel returns the limit in force, in us, as a 32-bit integer in native byte order (kernel/power/qos.c).
     let held = files.bytes(PATH).ok().and_then(|bytes| Some(i32::from_ne_bytes(bytes.try_into().ok()?)));
     if held == Some(0) {
-        return Err(already("some program holds /dev/cpu_dma_latency at 0"));
+        return Err(already("another process holds /dev/cpu_dma_latency at 0"));
     }
     Ok(Steps {
         now: format!("idle states of up to {deepest} us"),
@@ -294,7 +292,7 @@ fn fair_server(files: &KernelFiles, subject: &Subject) -> Looked {
     match files.names(PLACE) {
         Ok(_) => {}
         Err(error) if error.is_absent() => {
-            return Err(missing(format!("no {PLACE}: it takes Linux 6.12, and debugfs mounted there")));
+            return Err(missing(format!("no {PLACE}: Linux 6.12 and a mounted debugfs are required")));
         }
         Err(error) => return Err(cannot(&error)),
     }
@@ -303,7 +301,7 @@ fn fair_server(files: &KernelFiles, subject: &Subject) -> Looked {
     if steps.is_empty() {
         return Err(already("the fair server is off"));
     }
-    let now = format!("fair server {now} ns a period");
+    let now = format!("fair server {now} ns per period");
     Ok(Steps { now, becomes: "off".to_owned(), steps, may_be_partial: false })
 }
 
@@ -349,7 +347,7 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     let probe = subject.priority;
     let wanted = if up { probe + 1 } else { probe.saturating_sub(1) };
     if probe == 0 || !(1..=99).contains(&wanted) {
-        return Err(missing(format!("a probe of priority {probe} leaves no room for that; see --priority")));
+        return Err(missing(format!("not possible with a probe of priority {probe}; see --priority")));
     }
     let all = threads::find(files, names);
     if all.is_empty() {
@@ -364,10 +362,10 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     };
     let (so, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|thread| is_so(thread.old));
     if others.is_empty() {
-        return Err(already(format!("they have {}, and the probe {probe}", numbers(&so))));
+        return Err(already(format!("their priority is {}, the probe's {probe}", numbers(&so))));
     }
     if !may_set_priorities(files) {
-        let what = "giving priorities to the kernel's threads takes root (CAP_SYS_NICE)".to_owned();
+        let what = "changing priorities of kernel threads requires root (CAP_SYS_NICE)".to_owned();
         return Err(Standing::NotPermitted { what });
     }
     let count = others.len();

@@ -10,7 +10,7 @@ use tardy_host::settings::Changed;
 #[derive(Debug, Default)]
 pub struct Held {
     changed: Vec<Changed>,
-    /// What the kernel refused. The rest of the change is in force.
+    /// The kernel's reasons for the steps that it refused. The other steps are in force.
     refused: Vec<String>,
 }
 
@@ -18,13 +18,13 @@ impl Held {
     /// Makes every step of a change. Each is recorded in the journal of `place` first.
     ///
     /// # Errors
-    /// A message for the user, with everything undone: if a step is refused of a change that must be complete, or all steps of one
-    /// that may be partial.
+    /// A message for the user, if a step was refused, or every step of a change that may be partial. All steps are then
+    /// undone.
     pub fn hold(place: &Place, files: &KernelFiles, steps: &Steps) -> Result<Self, String> {
         let mut held = Self::default();
         for step in &steps.steps {
             let made = match step {
-                // The probe does that.
+                // The probe makes this step.
                 Step::KeepOutOfIdle => continue,
                 Step::File { path, new } => Changed::make_exactly(place, files, path, new),
                 Step::Thread(thread) => Changed::make_thread(place, files, thread).map(Some),
@@ -39,7 +39,7 @@ impl Held {
         match held.refused.first() {
             _ if is_by_probe || !held.changed.is_empty() => Ok(held),
             Some(reason) => Err(reason.clone()),
-            None => Err("it is already so by now".to_owned()),
+            None => Err("the settings have changed, and already have the new values".to_owned()),
         }
     }
 
@@ -48,8 +48,8 @@ impl Held {
         self.refused.first().map(|first| (self.refused.len(), first.as_str()))
     }
 
-    /// Undoes everything. Returns a message for each setting that could not be undone, or was left alone because another process has
-    /// changed it.
+    /// Undoes everything. Returns a message for each setting that could not be undone, or was left alone because
+    /// another process has changed it.
     pub fn put_back(mut self) -> Vec<String> {
         let mut remarks = Vec::new();
         while let Some(changed) = self.changed.pop() {
@@ -61,7 +61,7 @@ impl Held {
                     remarks.push(format!("left alone: {what}; another process has changed it since"));
                 }
                 Err(reason) => remarks.push(format!(
-                    "{what}, could not be undone: {reason}; 'tardy restore' tries again, since it is in the journal"
+                    "{what}, could not be undone: {reason}; it is in the journal, and 'tardy restore' tries again"
                 )),
             }
         }

@@ -1,12 +1,12 @@
 //! The doctor: tries changes that can be made and undone while the machine runs, one at a time, and measures each.
 //!
-//! Every round tries each change once, and the machine as it is, in its own order that follows from the seed. Drift during the
-//! trials — temperature, other users — is then not mistaken for the effect of a change. A trial is an ordinary
-//! [`Run`](tardy_record::Run) of one phase, whose change is held by a guard and recorded in the journal, so that neither
-//! Ctrl-C nor `kill -9` leaves it behind. tardy-analyse judges the trials.
+//! Every round measures each change once, and the unchanged machine, in an order that the seed and the round's number
+//! determine. Drift during the trials (temperature, other users) is then not mistaken for the effect of a change. A
+//! trial is an ordinary [`Run`](tardy_record::Run) of one phase. A guard holds its change, and the journal records it,
+//! so that neither Ctrl-C nor `kill -9` leaves it in force. tardy-analyse evaluates the trials.
 //!
-//! The road not taken: phases of one run, with settings changed between them. The facts of a run hold for all of it, and
-//! a change in the middle would make them wrong.
+//! Alternative not chosen: one run, with settings changed between its phases. The facts of a run describe the whole
+//! run, and would be wrong after the first change.
 
 mod changes;
 mod held;

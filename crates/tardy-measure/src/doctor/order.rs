@@ -4,7 +4,7 @@
 pub fn order_of_round(seed: u64, round: u32, count: usize) -> Vec<usize> {
     let mut state = seed ^ u64::from(round).wrapping_mul(0xd134_2543_de82_ef95);
     let mut order: Vec<usize> = (0..count).collect();
-    // Fisher and Yates: every order is as likely as another.
+    // Fisher-Yates shuffle: every order is equally likely.
     for last in (1..count).rev() {
         order.swap(last, (next(&mut state) % (last as u64 + 1)) as usize);
     }
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_tried_once_per_round_and_at_every_place_in_it() {
+    fn each_index_occurs_once_per_round_and_at_every_position_equally_often() {
         let mut at = [[0u32; 5]; 5];
         for round in 1..=1000 {
             let order = order_of_round(1, round, 5);

@@ -1,4 +1,4 @@
-//! The kernel threads whose priorities are tried.
+//! The kernel threads whose priorities the doctor changes.
 
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -7,10 +7,10 @@ use tardy_host::settings::{Rank, ThreadRank};
 
 /// Name prefixes of threads that serve interrupts (kernel/irq/manage.c).
 pub(super) const INTERRUPTS: &[&str] = &["irq/", "IRQ-"];
-/// Name prefixes of threads that expire timers on RT kernels: since 6.2, and in the patches of 4.x before.
+/// Name prefixes of threads that expire timers on RT kernels: since Linux 6.2, and in the RT patches for 4.x.
 pub(super) const TIMERS: &[&str] = &["ktimers/", "ktimersoftd/"];
 
-/// The real-time kernel threads with these name prefixes and their ranks; `new` is the present rank too.
+/// The real-time kernel threads with these name prefixes. Both `old` and `new` are the present rank.
 pub(super) fn find(files: &KernelFiles, prefixes: &[&str]) -> Vec<ThreadRank> {
     let found = threads::find(files);
     let all = found.get().map(Vec::as_slice).unwrap_or_default();

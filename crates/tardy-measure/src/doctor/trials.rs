@@ -17,10 +17,10 @@ use tardy_host::facts::{self, SystemAnswers};
 use tardy_host::journal::{self, Place};
 use tardy_host::settings;
 
-/// Name of a trial in which nothing is changed.
+/// Name of a trial of the unchanged machine.
 const BASELINE: &str = "baseline";
 
-/// What the doctor is to do.
+/// The doctor's task.
 pub struct Request<'a> {
     /// One trial: a plan of one phase, with the machine as it is.
     pub plan: Plan,
@@ -34,7 +34,7 @@ pub struct Request<'a> {
     pub origin: &'a dyn Fn() -> Origin,
     /// What system calls report about the machine.
     pub answers: SystemAnswers,
-    /// The program that serves as the probe: tardy itself.
+    /// Path of the tardy executable, which is also the probe's.
     pub exe: PathBuf,
     /// Where kernel files are read and changed: `/`, or a directory with synthetic ones.
     pub kernel_root: PathBuf,
@@ -45,7 +45,7 @@ pub struct Request<'a> {
 /// One trial and its outcome.
 #[derive(Debug)]
 pub struct Trial {
-    /// Its round, from 1.
+    /// Number of the round, from 1.
     pub round: u32,
     /// The change; `None` in a baseline.
     pub change: Option<Change>,
@@ -56,16 +56,17 @@ pub struct Trial {
 /// How the trials ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As planned.
+    /// All trials were made.
     Complete,
-    /// By the user.
+    /// The user interrupted them.
     Interrupted,
 }
 
 /// Tries the changes, and passes each trial to `take` as it ends. All changes are undone before this returns.
 ///
 /// # Errors
-/// A message for the user: if another doctor is running, a crash has left settings changed, or a measurement cannot start.
+/// A message for the user, if another doctor is running, a crash has left settings changed, or a measurement cannot
+/// start.
 pub fn run(
     request: &Request<'_>,
     listener: &mut dyn Listener,
@@ -100,7 +101,7 @@ pub fn check_nothing_is_left(files: &KernelFiles) -> Result<(), String> {
     match journal::left_behind(&Place::of(files), &settings::KINDS).first() {
         None => Ok(()),
         Some(what) => {
-            Err(format!("a killed tardy has left this changed: {what}; undo it with 'tardy restore' first"))
+            Err(format!("a killed tardy left a setting changed: {what}; undo it with 'tardy restore' first"))
         }
     }
 }
@@ -129,7 +130,7 @@ impl Doctor<'_> {
         };
         if let Some((count, reason)) = held.as_ref().and_then(Held::refused).filter(|_| round == 1) {
             let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
-            self.listener.message(&format!("{name}: only a part can be changed: {reason}{more}"));
+            self.listener.message(&format!("{name}: changed only in part: {reason}{more}"));
         }
         let output = self.workplace.run_file(round, name);
         let measured = self.measure(round, name, change.map(|(_, steps)| steps), &output);
@@ -161,7 +162,7 @@ impl Doctor<'_> {
         output: &Path,
     ) -> Result<Outcome, String> {
         let mut plan = self.request.plan.clone();
-        // Another dither in each round, and the same for all that is compared within it.
+        // The dither differs between rounds, and is the same for all trials of a round.
         plan.seed = plan.seed.wrapping_add(u64::from(round));
         for phase in &mut plan.phases {
             phase.label = format!("{name}, round {round}");

@@ -1,4 +1,4 @@
-//! The directory of the trials: for one doctor at a time, without remains of a killed one.
+//! The directory of the trials. One doctor at a time uses it; files of a killed doctor are removed first.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(super) struct Workplace {
 }
 
 impl Workplace {
-    /// Next to the journal of `place`. Runs are kept in `keep`, if given.
+    /// Locks and creates the directory, next to the journal of `place`. Runs are kept in `keep`, if given.
     pub(super) fn take(place: &Place, keep: Option<&Path>) -> Result<Self, String> {
         let beside = place.directory().parent().unwrap_or(Path::new("/")).to_owned();
         let fail = |what: &Path| {
@@ -63,7 +63,7 @@ impl Drop for Workplace {
     }
 }
 
-/// Removes the runs of a killed doctor, and the maps that they counted in.
+/// Removes the runs of a killed doctor and their shared maps.
 fn clear(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     entries.flatten().for_each(|entry| recovery::discard(&entry.path()));

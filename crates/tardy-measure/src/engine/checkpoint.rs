@@ -1,4 +1,4 @@
-//! The run file while the run goes on: at every moment the disk holds a complete, valid run.
+//! The run file of a run in progress: the disk holds a complete, valid run at every moment.
 
 use tardy_record::{Run, file};
 
@@ -7,7 +7,7 @@ use super::result_file::{ResultFile, ResultFileError};
 const FIRST_INTERVAL_NS: u64 = 5_000_000_000;
 const LONGEST_INTERVAL_NS: u64 = 60_000_000_000;
 
-/// A run file that is written again and again.
+/// A run file that is rewritten at each checkpoint.
 #[derive(Debug)]
 pub(crate) struct RunFile {
     file: ResultFile,
@@ -21,8 +21,8 @@ impl RunFile {
         Self { file, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_INTERVAL_NS }
     }
 
-    /// Whether the next checkpoint is due, `now_ns` after the start of the run. The interval grows from 5 s to a minute,
-    /// since writing is load too.
+    /// Whether the next checkpoint is due, `now_ns` after the start of the run. The interval doubles from 5 s up to 60
+    /// s, since writing loads the machine.
     pub(crate) fn is_due(&mut self, now_ns: u64) -> bool {
         if now_ns < self.due_ns {
             return false;
@@ -37,7 +37,7 @@ impl RunFile {
         self.file.write(file::to_text(run).as_bytes())
     }
 
-    /// Removes what was written.
+    /// Removes the run file.
     pub(crate) fn remove(&self) {
         self.file.remove();
     }

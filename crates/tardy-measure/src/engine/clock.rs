@@ -9,16 +9,16 @@ use tardy_sys::signals::wait_readable;
 
 /// The time of a run, and waiting in it.
 pub(crate) trait Clock {
-    /// Time since the start of the run.
+    /// Time since the start of the run, in ns.
     fn now_ns(&self) -> u64;
 
-    /// Start of the run on the monotonic clock; 0 for a clock that is synthetic.
+    /// Start of the run on the monotonic clock, in ns; 0 for a synthetic clock.
     fn start_ns(&self) -> u64;
 
-    /// Sets a synthetic clock to `then_ns`, unless it is later already. Real time passes by itself.
+    /// Advances a synthetic clock to `then_ns`, unless it is later already. No effect on a real clock.
     fn advance_to(&self, then_ns: u64);
 
-    /// Waits until one of `descriptors` can be read, for at most `at_most_ns`. Returns which of them can be read.
+    /// Waits until one of `descriptors` is readable, for at most `at_most_ns`. Returns which of them are readable.
     fn wait(&self, descriptors: &[RawFd], at_most_ns: u64) -> io::Result<Vec<bool>> {
         wait_readable(descriptors, at_most_ns)
     }

@@ -6,17 +6,17 @@ pub(super) struct Interruption {
     since_ns: Option<u64>,
 }
 
-/// What a request to end means.
+/// The action that a request to end requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demand {
     /// The source is to end by itself.
     End,
-    /// It was asked before and is to be killed.
+    /// The source was asked before, and is to be killed.
     Kill,
 }
 
 impl Interruption {
-    /// A request to end came at `now_ns`.
+    /// Records a request to end that came at `now_ns`.
     pub(super) fn request(&mut self, now_ns: u64) -> Demand {
         if self.since_ns.is_some() {
             return Demand::Kill;
@@ -25,7 +25,7 @@ impl Interruption {
         Demand::End
     }
 
-    /// Whether there was a request.
+    /// Whether a request has come.
     pub(super) fn is_requested(self) -> bool {
         self.since_ns.is_some()
     }

@@ -1,4 +1,4 @@
-//! The loads of a run: those that run now, and the record of those that have ended.
+//! The loads of a run: the running ones, and the results of those that have ended.
 
 use std::path::PathBuf;
 
@@ -9,23 +9,23 @@ use tardy_record::plan::PhasePlan;
 
 use super::request::Request;
 
-/// Loads that run. Dropping them ends them.
+/// Running loads. Dropping them ends them.
 pub(crate) trait RunningLoads {
     /// The counted part of phase `phase` has begun.
     fn begin_phase(&mut self, phase: usize, now_ns: u64);
-    /// It has ended.
+    /// The counted part of the phase has ended.
     fn end_phase(&mut self, now_ns: u64);
-    /// Reads what they have done.
+    /// Reads the loads' counters.
     fn read(&mut self, now_ns: u64);
-    /// What they have done so far.
+    /// The results so far.
     fn snapshot(&self) -> Vec<LoadResult>;
-    /// Ends them, and returns what they have done.
+    /// Ends the loads, and returns their results.
     fn stop(self: Box<Self>) -> Vec<LoadResult>;
 }
 
 /// Starts loads.
 pub(crate) trait LoadStarter {
-    /// Starts the loads of `plan`, and returns once all of them work. `message` receives what the user should know meanwhile.
+    /// Starts the loads of `plan`, and returns once all of them run. `message` receives messages for the user.
     ///
     /// # Errors
     /// A message for the user.
@@ -89,7 +89,7 @@ impl RunningLoads for Loads {
 /// The loads of a run.
 pub(super) struct LoadSet {
     starter: Box<dyn LoadStarter>,
-    /// With the specifications that they were started by.
+    /// The running loads, with the specifications from which they were started.
     running: Option<(Vec<LoadSpec>, Box<dyn RunningLoads>)>,
     ended: Vec<LoadResult>,
 }
@@ -100,7 +100,8 @@ impl LoadSet {
         Self { starter, running: None, ended: Vec::new() }
     }
 
-    /// Starts the loads of a phase, unless the phase before has left just these running. Returns once all of them work.
+    /// Starts the loads of a phase, unless the same loads still run from the previous phase. Returns once all of them
+    /// run.
     pub(super) fn start(&mut self, plan: &PhasePlan, message: &mut dyn FnMut(&str)) -> Result<(), String> {
         if self.running.as_ref().is_some_and(|(specs, _)| *specs == plan.loads) {
             return Ok(());
@@ -126,7 +127,7 @@ impl LoadSet {
         }
     }
 
-    /// Reads what the loads have done.
+    /// Reads the loads' counters.
     pub(super) fn read(&mut self, now_ns: u64) {
         if let Some((_, loads)) = &mut self.running {
             loads.read(now_ns);
@@ -140,7 +141,7 @@ impl LoadSet {
         }
     }
 
-    /// What all loads have done so far.
+    /// The results of all loads so far.
     pub(super) fn results(&self) -> Vec<LoadResult> {
         let running = self.running.iter().flat_map(|(_, loads)| loads.snapshot());
         self.ended.iter().cloned().chain(running).collect()

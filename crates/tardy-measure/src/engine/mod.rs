@@ -1,8 +1,9 @@
 //! The phase engine: runs a plan phase by phase, from its first checkpoint to its sealed file.
 //!
-//! The engine does not know what is measured. A source (`source.rs`) yields the readings of a phase, observers (`observer.rs`) watch the machine
-//! next to it, and `Sources` makes both from a phase's plan. This process is the supervisor: it wakes once per second
-//! and for the descriptors of the source, reads, reports and writes checkpoints.
+//! The engine does not know what is measured. A source (`source.rs`) yields the readings of a phase, observers
+//! (`observer.rs`) watch the machine at the same time, and `Sources` creates both from a phase's plan. This process is
+//! the supervisor: it wakes once per second and for the descriptors of the source, reads, reports and writes
+//! checkpoints.
 
 mod checkpoint;
 mod clock;

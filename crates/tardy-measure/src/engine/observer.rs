@@ -1,53 +1,53 @@
-//! What watches the machine next to a source: traces, a second pin, the rings with samples.
+//! Observers of the machine during a phase: traces, a second pin, the rings with samples.
 
 use tardy_record::series::Series;
 
 use super::reading::{Counted, Reading};
 use super::supervisor::Supervisor;
 
-/// Watches one phase. Dropping it ends whatever it has started and restores what it has changed. An error in setting up (the first three
-/// methods) ends the phase; a later one invalidates it. Errors are messages for the user.
+/// Observes one phase. Dropping it ends everything that it has started and restores everything that it has changed. An
+/// error of the first three methods ends the phase; a later error invalidates it. Errors are messages for the user.
 pub(crate) trait Observer {
-    /// Before the source is set up.
+    /// Called before the source is set up.
     fn prepare(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The source is set up and waits for the common start.
+    /// Called once the source is set up and waits for the common start.
     fn attach(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The source will start at the time in `counted`.
+    /// Called before the source starts, at the time in `counted`.
     fn begin(&mut self, _counted: Counted) -> Result<(), String> {
         Ok(())
     }
 
-    /// For how long the supervisor may wait, in ns.
+    /// The longest time that the supervisor may wait before it calls [`Self::on_wake`], in ns.
     fn wait_ns(&self) -> u64 {
         u64::MAX
     }
 
-    /// The supervisor woke.
+    /// Called whenever the supervisor wakes.
     fn on_wake(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Takes what must be taken before the source is read.
+    /// Called once per second before the source is read, for data that must be read first.
     fn collect(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The source has been read: once per second.
+    /// Called once per second, after the source has been read.
     fn read(&mut self, _supervisor: &mut Supervisor<'_>, _reading: &Reading<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The source has ended and its last reading was taken.
+    /// Called once the source has ended and its last reading has been taken.
     fn finish(&mut self, _supervisor: &mut Supervisor<'_>, _reading: &Reading<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Adds its own series to the phase's, or what it knows of them.
+    /// Adds series to those of the phase, or adds details to these.
     fn add_to(&self, _series: &mut Vec<Series>) {}
 }

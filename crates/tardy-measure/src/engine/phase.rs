@@ -1,10 +1,11 @@
-//! One phase: loads and a source are started, watched until the source ends, and their numbers are put into the run.
+//! One phase: starts loads and a source, watches them until the source ends, and adds their numbers to the run.
 
 use std::rc::Rc;
 
 use tardy_host::watch::Occasion;
 use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
+use tardy_record::reason::{self, Reason};
 
 use super::interruption::{Demand, Interruption};
 use super::observer::Observer;
@@ -13,7 +14,7 @@ use super::reading::{Counted, Reading};
 use super::source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};
 use super::supervisor::Supervisor;
 
-/// The supervisor reads everything this often.
+/// Time between two readings of the source, the loads and the watchers.
 const TICK_NS: u64 = 1_000_000_000;
 
 /// How a phase ended.
@@ -21,14 +22,14 @@ const TICK_NS: u64 = 1_000_000_000;
 pub(super) enum End {
     /// As planned.
     Complete,
-    /// By the user, a signal, or what invalidated it.
+    /// The user, a signal or an error that invalidates the phase ended it early.
     Interrupted,
 }
 
 /// Runs phase `index` of the plan.
 ///
 /// # Errors
-/// A message for the user, if it could not be set up, or ended without a series.
+/// A message for the user, if the phase could not be set up, or ended without a series.
 pub(super) fn run<'r>(
     supervisor: &mut Supervisor<'r>,
     sources: &dyn Sources<'r>,
@@ -45,8 +46,8 @@ pub(super) fn run<'r>(
     Ok(end)
 }
 
-/// A phase that goes on. Dropping it cleans up, in the order of the fields: the source lets go of its pins before the observers restore
-/// them, and both let go of the map.
+/// A phase in progress. Dropping it cleans up, in the order of the fields: the source releases its pins before the
+/// observers restore them, and both release the map.
 struct Phase<'r> {
     source: Box<dyn Source + 'r>,
     observers: Vec<Box<dyn Observer + 'r>>,
@@ -55,12 +56,12 @@ struct Phase<'r> {
     index: usize,
     interruption: Interruption,
     is_killed: bool,
-    /// When the counted part begins, until it has: in ns from the start of the run.
+    /// When the counted part begins, in ns from the start of the run; `None` once it has begun.
     counts_from_ns: Option<u64>,
 }
 
 impl<'r> Phase<'r> {
-    /// Makes the map, the source and the observers.
+    /// Creates the map, the source and the observers.
     fn make(supervisor: &Supervisor<'r>, sources: &dyn Sources<'r>, index: usize) -> Result<Self, String> {
         let request = supervisor.request;
         let plan = &request.plan.phases[index];
@@ -81,7 +82,7 @@ impl<'r> Phase<'r> {
         })
     }
 
-    /// Starts everything up to the common start.
+    /// Prepares the observers and sets up the source, which then waits for the common start.
     fn set_up(&mut self, supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
         supervisor.watchers.read_before(supervisor.clock.now_ns());
         for observer in &mut self.observers {
@@ -111,14 +112,16 @@ impl<'r> Phase<'r> {
         for observer in &mut self.observers {
             observer.begin(counted)?;
         }
-        // A phase may be over before the supervisor, on a CPU that it shares, takes its next reading.
+        // If the supervisor shares a measured CPU, the phase may be over before its next reading.
         supervisor.loads.read(supervisor.clock.now_ns());
+        let housekeeping_cpu = supervisor.request.plan.housekeeping_cpu;
+        supervisor.watchers.avoid(self.source.wakes_on(housekeeping_cpu, start_ns));
         self.source.start(counted)?;
         self.counts_from_ns = Some(counted.counted_from_ns());
         Ok(())
     }
 
-    /// Wakes once per second, and for what the source and the observers wait for, until the source has ended.
+    /// Wakes once per second, and when the source or an observer needs it, until the source has ended.
     fn wait_for_end(&mut self, supervisor: &mut Supervisor<'_>) {
         let mut next_tick_ns = supervisor.clock.now_ns() + TICK_NS;
         while !self.is_over() {
@@ -142,8 +145,8 @@ impl<'r> Phase<'r> {
         self.is_killed || self.source.has_ended()
     }
 
-    /// Waits for a signal, a descriptor of the source, or the next time at which there is something to do. `None` if
-    /// the kernel does not let it wait, which invalidates the phase.
+    /// Waits for a signal, a descriptor of the source, or the next time at which something is due. `None` if waiting
+    /// failed, which invalidates the phase.
     fn wait(&self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<(bool, Vec<bool>)> {
         let mut descriptors = vec![supervisor.signals.descriptor()];
         descriptors.extend(self.source.descriptors());
@@ -157,7 +160,8 @@ impl<'r> Phase<'r> {
                 Some((readable[0] && supervisor.signals.take(), sources))
             }
             Err(error) => {
-                supervisor.invalidate(self.index, format!("the supervisor cannot wait: {error}"));
+                let reason = Reason::SupervisorCannotWait { error: error.to_string() };
+                supervisor.invalidate(self.index, reason);
                 None
             }
         }
@@ -171,7 +175,7 @@ impl<'r> Phase<'r> {
         }
     }
 
-    /// The user interrupts: the first time the source is asked to end, the second time it is killed.
+    /// The user has interrupted: asks the source to end the first time, and kills it the second time.
     fn interrupt(&mut self, supervisor: &mut Supervisor<'_>) {
         if !self.interruption.is_requested() {
             supervisor.listener.interrupted();
@@ -207,8 +211,8 @@ impl<'r> Phase<'r> {
         let now_ns = supervisor.clock.now_ns();
         supervisor.watchers.read(now_ns, Occasion::Tick);
         supervisor.loads.read(now_ns);
-        let changes = supervisor.watchers.recent_changes();
-        let reading = Reading { now_ns, changes: &changes, is_last: false };
+        let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
+        let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: false };
         self.each_observer(supervisor, |observer, _| observer.collect());
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
@@ -223,7 +227,7 @@ impl<'r> Phase<'r> {
         }
     }
 
-    /// Brings the run up to date with the last readings.
+    /// Updates the run from the last readings.
     fn refresh(&self, supervisor: &mut Supervisor<'_>) {
         let run = &mut supervisor.run;
         let mut series = self.source.series();
@@ -245,7 +249,7 @@ impl<'r> Phase<'r> {
         if is_cut_off { End::Interrupted } else { End::Complete }
     }
 
-    /// Takes the final numbers, writes them, and only then removes the map.
+    /// Takes the final numbers and writes them. Removes the map only after that.
     fn finish(mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         let Finished { remarks, reasons } = self.source.finish();
         supervisor.remark(self.index, remarks);
@@ -256,8 +260,8 @@ impl<'r> Phase<'r> {
         supervisor.loads.end_phase(supervisor.clock.now_ns());
         let now_ns = supervisor.clock.now_ns();
         supervisor.watchers.read(now_ns, Occasion::Boundary);
-        let changes = supervisor.watchers.recent_changes();
-        let reading = Reading { now_ns, changes: &changes, is_last: true };
+        let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
+        let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: true };
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
         self.each_observer(supervisor, |observer, supervisor| observer.finish(supervisor, &reading));
@@ -277,20 +281,20 @@ impl<'r> Phase<'r> {
         }
     }
 
-    /// An invalid phase without a series has nothing to show but its reasons.
+    /// Returns the reasons as an error if the phase is invalid and has no series, unless its source may lack series.
     fn require_series(&self, supervisor: &Supervisor<'_>) -> Result<(), String> {
         let has_series = supervisor.run.series.iter().any(|series| series.phase == self.index);
         if has_series || self.source.may_lack_series() || supervisor.is_valid(self.index) {
             return Ok(());
         }
-        Err(supervisor.run.phases[self.index].spoilt_by.join("; "))
+        Err(reason::joined(&supervisor.run.phases[self.index].spoilt_by))
     }
 
-    fn invalidate(&self, supervisor: &mut Supervisor<'_>, reasons: Vec<String>) {
+    fn invalidate(&self, supervisor: &mut Supervisor<'_>, reasons: Vec<Reason>) {
         reasons.into_iter().for_each(|reason| supervisor.invalidate(self.index, reason));
     }
 
-    /// Calls every observer. An error invalidates the phase, and the others are called all the same.
+    /// Calls every observer. An error invalidates the phase; the remaining observers are called nevertheless.
     fn each_observer(
         &mut self,
         supervisor: &mut Supervisor<'_>,
@@ -298,7 +302,7 @@ impl<'r> Phase<'r> {
     ) {
         for observer in &mut self.observers {
             if let Err(reason) = call(observer.as_mut(), supervisor) {
-                supervisor.invalidate(self.index, reason);
+                supervisor.invalidate(self.index, Reason::from(reason));
             }
         }
     }

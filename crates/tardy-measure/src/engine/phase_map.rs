@@ -1,6 +1,8 @@
-//! The map of a phase: a file on tmpfs, named for the run. A source counts in it; for a source that counts elsewhere it is empty.
+//! The map of a phase: a file on tmpfs, named after the run, with the source's counters. It is empty if the source
+//! counts elsewhere.
 //!
-//! While a process has it open, a command that opens the run file knows that the run goes on (see `recovery`).
+//! While a process has the map open, the run is in progress; commands that open the run file check this (see
+//! `recovery`).
 
 use std::cell::Cell;
 use std::io;
@@ -12,19 +14,20 @@ use tardy_sys::shared_map::{MapError, SharedMap};
 /// The tmpfs that every Linux distribution mounts (shm_overview(7)).
 const DIRECTORY: &str = "/dev/shm";
 
-/// The path of the map of one phase of a run. `None` for an id that could lead out of the directory: a run file may be hostile.
+/// The path of the map of one phase of a run. `None` for an id that could lead out of the directory: a run file may be
+/// malicious.
 pub(crate) fn map_of_phase(run_id: &str, phase: usize) -> Option<PathBuf> {
     let harmless = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let harmless = !run_id.is_empty() && run_id.len() <= 64 && run_id.chars().all(harmless);
     harmless.then(|| Path::new(DIRECTORY).join(format!("tardy-{run_id}-{phase}.map")))
 }
 
-/// How large a map is.
+/// The size of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MapLayout {
     /// Number of blocks.
     pub(crate) blocks: usize,
-    /// Cells of each block.
+    /// Number of 64-bit cells in each block.
     pub(crate) cells: usize,
     /// Slots of each block's ring: a power of two, or 0 for no rings.
     pub(crate) ring_slots: usize,
@@ -33,11 +36,11 @@ pub(crate) struct MapLayout {
 }
 
 impl MapLayout {
-    /// A map in which nothing is counted.
+    /// The layout of a map without counters.
     pub(crate) const EMPTY: Self = Self { blocks: 1, cells: 1, ring_slots: 0, carries_samples: false };
 }
 
-/// A map while its phase goes on. Dropping it removes the file.
+/// The map of a phase in progress. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct PhaseMap {
     map: Rc<SharedMap>,
@@ -54,11 +57,11 @@ impl PhaseMap {
         let MapLayout { blocks, cells, ring_slots, carries_samples } = layout;
         let map = SharedMap::create_with_rings(&path, blocks, cells, ring_slots).map_err(|error| match error {
             MapError::Io { .. } if carries_samples => format!(
-                "{error}; tardy counts in /dev/shm and hands samples over there, at least 4 s of them for each CPU: \
-                 make room, or leave --samples out"
+                "{error}; tardy keeps counters in /dev/shm, and at least 4 s of samples for each CPU: make room, or \
+                 leave --samples out"
             ),
             MapError::Io { .. } => {
-                format!("{error}; tardy counts in /dev/shm, which must be mounted and writable")
+                format!("{error}; tardy keeps counters in /dev/shm, which must be mounted and writable")
             }
             MapError::Foreign { .. } => error.to_string(),
         })?;
@@ -70,7 +73,7 @@ impl PhaseMap {
         &self.map
     }
 
-    /// Removes the file. The mapping stays until it is dropped.
+    /// Removes the file. The memory stays mapped until `self` is dropped.
     pub(crate) fn remove(&self) -> io::Result<()> {
         if self.is_removed.replace(true) { Ok(()) } else { self.map.remove() }
     }

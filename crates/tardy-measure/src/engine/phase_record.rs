@@ -1,7 +1,8 @@
-//! The record of a phase: its beginning, its progress, what invalidates it, its end.
+//! The record of a phase: its beginning, its progress, the reasons that invalidate it, its end.
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
+use tardy_record::reason::Reason;
 use tardy_record::run::Phase;
 
 use super::listener::RunProgress;
@@ -9,7 +10,7 @@ use super::reading::SourceProgress;
 use super::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Phase `plan` has begun: notes it and writes the run, since recovery needs the phase in the file.
+    /// Records that phase `plan` has begun. The caller then writes the run, since recovery needs the phase in the file.
     pub(super) fn begin_phase(&mut self, plan: &PhasePlan, remarks: Vec<String>) {
         for remark in &remarks {
             if !self.run.phases.iter().any(|phase| phase.remarks.contains(remark)) {
@@ -36,10 +37,10 @@ impl Supervisor<'_> {
     }
 
     /// Records that `reason` invalidates phase `index`, and reports it once.
-    pub(super) fn invalidate(&mut self, index: usize, reason: String) {
+    pub(super) fn invalidate(&mut self, index: usize, reason: Reason) {
         let reasons = &mut self.run.phases[index].spoilt_by;
         if !reasons.contains(&reason) {
-            self.listener.message(&reason);
+            self.listener.message(&reason.to_string());
             reasons.push(reason);
         }
     }
@@ -49,12 +50,12 @@ impl Supervisor<'_> {
         self.run.phases[index].remarks.extend(remarks);
     }
 
-    /// Whether nothing has invalidated phase `index`, which may not have begun.
+    /// Whether phase `index` is valid. A phase that has not begun is.
     pub(crate) fn is_valid(&self, index: usize) -> bool {
         self.run.phases.get(index).is_none_or(|phase| phase.spoilt_by.is_empty())
     }
 
-    /// Phase `index` has ended, and its series are in the run: notes it and writes the run.
+    /// Records that phase `index` has ended, and writes the run, which contains its series.
     pub(super) fn end_phase(&mut self, index: usize) {
         let text = format!("phase '{}' ends", self.run.phases[index].label);
         self.note(EventKind::Phase, &text, 0);

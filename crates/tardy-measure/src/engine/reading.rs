@@ -1,8 +1,9 @@
-//! What the engine, a source and its observers say to each other about time and progress.
+//! Times and progress that the engine, a source and its observers exchange.
 
-use tardy_record::series::Change;
+use tardy_host::watch::Overlap;
+use tardy_record::series::{Change, Outlier};
 
-/// When a phase starts and what part of it counts, in ns on the monotonic clock.
+/// Start of a phase and bounds of its counted part, in ns on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// Start of the run.
@@ -11,7 +12,7 @@ pub(crate) struct Counted {
     pub(crate) start_ns: u64,
     /// Beginning of the counted part.
     pub(crate) from_ns: u64,
-    /// Its planned end.
+    /// Planned end of the counted part.
     pub(crate) to_ns: u64,
 }
 
@@ -27,23 +28,25 @@ impl Counted {
     }
 }
 
-/// One reading of everything.
+/// Context of one reading of the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
-    /// When, in ns from the start of the run.
+    /// Time of the reading, in ns from the start of the run.
     pub(crate) now_ns: u64,
-    /// What the watchers saw change since the previous reading.
+    /// Changes that the watchers saw since the previous reading.
     pub(crate) changes: &'a [Change],
+    /// Reads of the watchers since then during which a thread on the supervisor's CPU may have been due to wake up.
+    pub(crate) overlaps: &'a OwnReads,
     /// Whether the source has ended.
     pub(crate) is_last: bool,
 }
 
-/// How far a source is.
+/// The progress of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SourceProgress {
     /// When the counted part began, in ns from the start of the run, once it is known.
     pub(crate) counted_from_ns: Option<u64>,
-    /// Until when it has counted, in ns from the start of the run; `None` if until now.
+    /// When the counted part ended, in ns from the start of the run; `None` if it is still in progress.
     pub(crate) counted_to_ns: Option<u64>,
     /// Counted time, in ns.
     pub(crate) counted_ns: u64,
@@ -51,4 +54,50 @@ pub(crate) struct SourceProgress {
     pub(crate) worst: Option<(i64, u32)>,
     /// Missed deadlines.
     pub(crate) missed: u64,
+}
+
+/// Reads of kernel files that the watchers took on the CPU that they share with a measuring thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnReads {
+    cpu: u32,
+    run_start_ns: u64,
+    reads: Vec<Overlap>,
+}
+
+impl OwnReads {
+    /// `reads` on `cpu`, in a run that started at `run_start_ns` on the monotonic clock.
+    pub(crate) fn new(cpu: u32, run_start_ns: u64, reads: Vec<Overlap>) -> Self {
+        Self { cpu, run_start_ns, reads }
+    }
+
+    /// The watcher that was reading on `cpu` between the time when the thread was due and the time when it ran.
+    pub(crate) fn during(&self, cpu: u32, outlier: &Outlier) -> Option<&'static str> {
+        let ran_ns = self.run_start_ns + outlier.at_ns;
+        let due_ns = ran_ns.saturating_sub(outlier.latency_ns.max(0).unsigned_abs());
+        let overlaps = |read: &&Overlap| read.from_ns <= ran_ns && due_ns <= read.to_ns;
+        (cpu == self.cpu).then(|| self.reads.iter().find(overlaps))?.map(|read| read.watcher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_that_overlaps_a_read_on_its_cpu_is_found() {
+        let reads = vec![Overlap { watcher: "interrupts", from_ns: 1_000_500, to_ns: 1_000_700 }];
+        let own = OwnReads::new(1, 1_000_000, reads);
+        let outlier = |due_ns: u64, at_ns: u64| Outlier {
+            latency_ns: (at_ns - due_ns).cast_signed(),
+            at_ns,
+            cycle: 0,
+            around: Vec::new(),
+            overlaps: None,
+            moment: None,
+        };
+        assert_eq!(own.during(1, &outlier(600, 720)), Some("interrupts"));
+        assert_eq!(own.during(0, &outlier(600, 720)), None, "another CPU");
+        assert_eq!(own.during(1, &outlier(701, 720)), None, "it was due after the read");
+        assert_eq!(own.during(1, &outlier(300, 499)), None, "it ran before the read");
+    }
 }

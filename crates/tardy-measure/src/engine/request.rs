@@ -1,4 +1,4 @@
-//! What a run is to do, and its outcome.
+//! The request for a run, and the run's outcome.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use thiserror::Error;
 use super::result_file::ResultFileError;
 use super::sample_file::SampleFileError;
 
-/// All that a run needs to know.
+/// Everything that a run needs.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The plan.
     pub plan: Plan,
-    /// What is known of the machine.
+    /// Facts about the machine.
     pub facts: Facts,
-    /// Which run it is.
+    /// The run's origin: its id, time and command.
     pub origin: Origin,
     /// Path of the run file.
     pub output: PathBuf,
@@ -28,13 +28,13 @@ pub struct Request {
     pub reports_samples: bool,
     /// Whether existing files of these names may be replaced.
     pub force: bool,
-    /// The program that serves as the probe: tardy itself.
+    /// Path of the tardy executable, which is also the probe's.
     pub exe: PathBuf,
     /// Where kernel files are read: `/`, or a directory with synthetic ones.
     pub kernel_root: PathBuf,
     /// Seed of a synthetic measurement; `None` for a real one.
     pub fake: Option<u64>,
-    /// Whether threads of this process measure, so that it must not be confined to the plan's housekeeping CPU.
+    /// Whether threads of this process measure. The process is then not confined to the plan's housekeeping CPU.
     pub measures_in_process: bool,
 }
 
@@ -50,17 +50,18 @@ impl Request {
 pub struct Outcome {
     /// The run, sealed unless its file could not be written.
     pub run: Run,
-    /// The error that ended the run early or kept its file from being written. The run holds what was measured until then.
+    /// The error that ended the run early, or because of which its file could not be written. The run contains the
+    /// measurements up to then.
     pub trouble: Option<String>,
 }
 
 /// Why there is no run.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The run file.
+    /// The run file cannot be written.
     #[error(transparent)]
     File(#[from] ResultFileError),
-    /// The samples file.
+    /// The samples file cannot be written.
     #[error(transparent)]
     Samples(#[from] SampleFileError),
     /// The measurement could not start.

@@ -1,7 +1,7 @@
 //! A file that is written completely or not at all, at a path that was claimed beforehand.
 //!
-//! An existing file is replaced only on request; a device, a pipe or a directory never. A symbolic link is
-//! followed, so that its target is replaced and not the link.
+//! An existing file is replaced only on request; a device, a pipe or a directory is never replaced. A symbolic link is
+//! followed: its target is replaced, not the link.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ pub enum ResultFileError {
     /// A file of that name exists.
     #[error("{0} exists; use --force to overwrite it, or choose another name")]
     Exists(PathBuf),
-    /// What exists there is not a regular file.
+    /// The path exists, and is not a regular file.
     #[error("{0} is not a regular file and cannot be replaced; choose another name")]
     NotAFile(PathBuf),
-    /// The disk or its permissions.
+    /// The file system does not permit it or failed.
     #[error("{path} cannot be written: {source}; choose another path")]
     Io {
         /// The file.
@@ -40,7 +40,7 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// Checks that `path` can be written, without touching what exists there.
+    /// Checks that `path` can be written. An existing file stays unchanged.
     pub fn claim(path: &Path, force: bool) -> Result<Self, ResultFileError> {
         let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
         let target = match path.symlink_metadata() {
@@ -61,13 +61,13 @@ impl ResultFile {
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));
         let temporary = target.with_file_name(hidden);
-        // A killed process of the same id may have left it, as another name of its result.
+        // A killed process of the same pid may have left the temporary file, as a hard link to its result.
         let _ = fs::remove_file(&temporary);
         OpenOptions::new().write(true).create(true).truncate(true).open(&temporary).map_err(fail)?;
         Ok(Self { path: path.to_owned(), target, temporary, may_replace: AtomicBool::new(force) })
     }
 
-    /// The path as it was given.
+    /// The path that was passed to [`Self::claim`].
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -89,8 +89,8 @@ impl ResultFile {
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
     }
 
-    /// Another run may have written a file of this name since the path was claimed. The first time, a hard link therefore
-    /// puts the file in place, which replaces nothing, if the file system has links.
+    /// Moves the temporary file to the target. Another run may have created the target since the path was claimed, so
+    /// the first write creates a hard link, which does not replace a file, if the file system supports links.
     fn put_in_place(&self) -> io::Result<()> {
         if !self.may_replace.load(Ordering::Relaxed) {
             match fs::hard_link(&self.temporary, &self.target) {
@@ -99,14 +99,14 @@ impl ResultFile {
             }
         }
         fs::rename(&self.temporary, &self.target)?;
-        // rename(2) leaves both names if they are of the same file.
+        // rename(2) does nothing if both names refer to the same file.
         match fs::remove_file(&self.temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Removes what was written.
+    /// Removes the target.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.target);
     }
@@ -114,7 +114,7 @@ impl ResultFile {
 
 impl Drop for ResultFile {
     fn drop(&mut self) {
-        // It exists only if the last write failed, or none was tried.
+        // The temporary file exists only if the last write failed, or nothing was written.
         let _ = fs::remove_file(&self.temporary);
     }
 }

@@ -1,11 +1,11 @@
 //! The file of single samples (docs/samples.md): CSV with a header line, so that `pandas.read_csv` opens it as it is.
 //!
-//! Every write ends at the end of a line, so that the file holds complete lines even if this process is killed. After a
-//! write has failed nothing more is written, even if there is room again: a file that ends early is correct up to its end,
-//! and one with a hole is not.
+//! Every write ends at the end of a line, so that the file contains complete lines even if this process is killed.
+//! After a failed write nothing more is written, even if there is room again: a file that ends early is correct up to
+//! its end, a file with a gap is not.
 //!
-//! The road not taken: Parquet or a binary format. It would have a fifth of the size, but no standard tool shows it while it
-//! grows, and a reader would be another dependency.
+//! Alternative not chosen: Parquet or a binary format. It would be a fifth of the size, but no standard tool shows it
+//! while it grows, and a reader would be another dependency.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -19,9 +19,9 @@ use tardy_probe::sample_ring::Sample;
 
 /// The first line.
 const HEADER: &str = "phase,cpu,cycle,at_ns,latency_ns\n";
-/// Lines are written together up to this size: a page, so that the kernel has few places to be interrupted at.
+/// Lines are written together up to this size: a page, since a fatal signal can interrupt a longer write between pages.
 const WRITE_BYTES: usize = 4096;
-/// Longer than any line: five numbers of 20 digits and what separates them.
+/// Upper bound of a line: five numbers of 20 digits, each with its separator.
 const LINE_BYTES: usize = 5 * 21;
 
 /// Why there is no samples file.
@@ -30,10 +30,10 @@ pub enum SampleFileError {
     /// A file of that name exists.
     #[error("{0} exists; use --force to overwrite it, or choose another --samples")]
     Exists(PathBuf),
-    /// It is the run file.
+    /// The path is also the run file's.
     #[error("{0} is also the run file; choose another --samples")]
     RunFile(PathBuf),
-    /// The disk or its permissions.
+    /// The file system does not permit it or failed.
     #[error("{path} cannot be written: {source}; choose another --samples")]
     Io {
         /// The samples file.
@@ -43,24 +43,24 @@ pub enum SampleFileError {
     },
 }
 
-/// Whose samples are written.
+/// The phase and CPU to which samples belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     /// Index of the phase.
     pub(crate) phase: usize,
     /// The CPU.
     pub(crate) cpu: u32,
-    /// Start of the run on the monotonic clock: the lines count from there.
+    /// Start of the run on the monotonic clock, in ns. Times in the file are relative to it.
     pub(crate) run_start_ns: u64,
 }
 
-/// The file while the run goes on, and the account of what is in it.
+/// The samples file of a run in progress, and counts of its contents.
 #[derive(Debug)]
 pub(crate) struct SampleFile {
     path: PathBuf,
     file: File,
     is_new: bool,
-    /// Complete lines that wait for the next write.
+    /// Complete lines for the next write.
     waiting: String,
     waiting_lines: u64,
     /// Bytes in the file, all of complete lines.
@@ -73,7 +73,7 @@ pub(crate) struct SampleFile {
 }
 
 impl SampleFile {
-    /// Checks that `path` may be written next to `run_file`, and touches nothing.
+    /// Checks that `path` may be written and is not `run_file`. Changes nothing.
     pub(crate) fn check(path: &Path, run_file: &Path, force: bool) -> Result<(), SampleFileError> {
         if is_same_place(path, run_file) {
             return Err(SampleFileError::RunFile(path.to_owned()));
@@ -84,7 +84,7 @@ impl SampleFile {
         Ok(())
     }
 
-    /// A file in which nothing is written yet.
+    /// A samples file without its header line.
     fn over(path: PathBuf, file: File, is_new: bool) -> Self {
         Self {
             path,
@@ -156,13 +156,13 @@ impl SampleFile {
             return Ok(());
         }
         Err(format!(
-            "samples come faster than {} can be written: {count} were lost, and are counted as such; the measurement goes \
-             on. Use a faster disk, fewer CPUs or a longer --interval",
+            "samples come faster than {} can be written: {count} were lost, and are counted as lost; the measurement \
+             goes on. Use a faster disk, fewer CPUs or a longer --interval",
             self.path.display()
         ))
     }
 
-    /// Adds a line, and writes if enough of them wait.
+    /// Adds a line, and writes the waiting lines if they fill a page.
     ///
     /// # Errors
     /// A message for the user, the first time that a write fails. From then on samples are counted as lost.
@@ -179,7 +179,7 @@ impl SampleFile {
         if self.waiting.len() + LINE_BYTES > WRITE_BYTES { self.write() } else { Ok(()) }
     }
 
-    /// Writes what waits.
+    /// Writes the waiting lines.
     ///
     /// # Errors
     /// As [`Self::add`].
@@ -201,7 +201,7 @@ impl SampleFile {
 
     fn give_up(&mut self, error: &io::Error) -> String {
         self.failed = true;
-        // A part of a line may have been written. A pipe cannot be truncated, but takes a page completely or not.
+        // A part of a line may have been written. A pipe cannot be truncated, but writes of up to a page are atomic.
         let _ = self.file.set_len(self.written_bytes);
         format!(
             "{} can no longer be written ({error}): it ends after {} samples, and later ones are counted as lost; the \
@@ -214,7 +214,7 @@ impl SampleFile {
     /// Syncs the file to its disk.
     ///
     /// # Errors
-    /// A message for the user, if the disk could not keep lines that it had accepted.
+    /// A message for the user, if written lines could not be stored.
     pub(crate) fn sync(&self) -> Result<(), String> {
         match self.file.sync_all() {
             // A pipe or a device has nothing to sync.
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_line_does_not_count_as_a_line() {
+    fn an_incomplete_line_is_not_counted() {
         struct Nearly(usize);
         impl Write for Nearly {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,11 +1,13 @@
-//! What yields the readings of a phase, and what makes it from the phase's plan.
+//! The source of a phase's readings, and how it is made from the phase's plan.
 
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
+use tardy_host::watch::WakeTimes;
 use tardy_probe::order::Granted;
 use tardy_record::Run;
 use tardy_record::plan::PhasePlan;
+use tardy_record::reason::Reason;
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::Series;
 
@@ -28,7 +30,7 @@ pub(crate) trait Sources<'r> {
     fn make(&self, context: PhaseContext<'r>) -> Result<Parts<'r>, String>;
 }
 
-/// What a source is made from.
+/// The context from which a source is made.
 #[derive(Clone)]
 pub(crate) struct PhaseContext<'r> {
     /// The run's request.
@@ -43,7 +45,7 @@ pub(crate) struct PhaseContext<'r> {
     pub(crate) clock: Rc<dyn Clock>,
 }
 
-/// A source and the observers that watch next to it, in the order in which they are called.
+/// A source and its observers, in the order in which they are called.
 pub(crate) struct Parts<'r> {
     /// The source.
     pub(crate) source: Box<dyn Source + 'r>,
@@ -51,12 +53,12 @@ pub(crate) struct Parts<'r> {
     pub(crate) observers: Vec<Box<dyn Observer + 'r>>,
 }
 
-/// Yields the readings of one phase. Dropping it ends whatever it has started.
+/// Yields the readings of one phase. Dropping it ends everything that it has started.
 ///
-/// The engine calls `set_up`, `start`, then `on_wake` and `read` until it `has_ended`, and then `finish` and a last `read`. Reasons that it
-/// returns invalidate the phase.
+/// The engine calls `set_up` and `start`, then `on_wake` and `read` until `has_ended`, and then `finish` and a last
+/// `read`. The reasons that `on_wake`, `read` and `kill` return invalidate the phase.
 pub(crate) trait Source {
-    /// Starts what measures, and returns once it waits for the common start.
+    /// Starts the measuring threads or programs, and returns once they wait for the common start.
     ///
     /// # Errors
     /// A message for the user.
@@ -67,9 +69,15 @@ pub(crate) trait Source {
         0
     }
 
-    /// Time after the common start in which nothing is counted, in ns, for a plan that has `planned_ns` of it.
+    /// Uncounted time after the common start, in ns; `planned_ns` is the plan's warm-up.
     fn warmup_ns(&self, planned_ns: u64) -> u64 {
         planned_ns
+    }
+
+    /// When the thread that is measured on `cpu` wakes up after a common start at `start_ns` on the monotonic clock. `None` if
+    /// there is none, or if its wake-ups are not regular.
+    fn wakes_on(&self, _cpu: u32, _start_ns: u64) -> Option<WakeTimes> {
+        None
     }
 
     /// Starts the measurement.
@@ -83,60 +91,60 @@ pub(crate) trait Source {
         Vec::new()
     }
 
-    /// For how long the supervisor may wait, in ns.
+    /// The longest time that the supervisor may wait before it calls [`Self::on_wake`], in ns.
     fn wait_ns(&self) -> u64 {
         u64::MAX
     }
 
-    /// The supervisor woke; `readable` has an entry for each of the descriptors.
-    fn on_wake(&mut self, _readable: &[bool]) -> Vec<String> {
+    /// Called whenever the supervisor wakes; `readable` has an entry for each of the descriptors.
+    fn on_wake(&mut self, _readable: &[bool]) -> Vec<Reason> {
         Vec::new()
     }
 
-    /// Takes what has been measured: once per second, and a last time after [`Self::finish`].
-    fn read(&mut self, _reading: &Reading<'_>) -> Vec<String> {
+    /// Reads the measurements: called once per second, and a last time after [`Self::finish`].
+    fn read(&mut self, _reading: &Reading<'_>) -> Vec<Reason> {
         Vec::new()
     }
 
     /// Whether nothing more will be measured.
     fn has_ended(&self) -> bool;
 
-    /// Asks it to end.
+    /// Asks the source to end.
     fn stop(&mut self);
 
-    /// How long it may take to end after [`Self::stop`], in ns.
+    /// The longest time from [`Self::stop`] to the end, in ns. The engine kills a source that takes longer.
     fn stop_patience_ns(&self) -> u64;
 
-    /// Ends it at once.
-    fn kill(&mut self, reason: KillReason) -> Vec<String>;
+    /// Ends the source at once.
+    fn kill(&mut self, reason: KillReason) -> Vec<Reason>;
 
-    /// Ends what has been started and takes the final numbers.
+    /// Ends everything that was started and takes the final numbers.
     fn finish(&mut self) -> Finished;
 
-    /// How far it is.
+    /// The progress so far.
     fn progress(&self) -> SourceProgress;
 
     /// The series of the phase so far.
     fn series(&self) -> Vec<Series>;
 
-    /// Adds what belongs to the run as a whole.
+    /// Adds data that belong to the run as a whole.
     fn add_to_run(&self, _run: &mut Run) {}
 
-    /// What the measuring threads cost, after they have ended.
+    /// CPU time, page faults and switches of the measuring threads, after they have ended.
     fn costs(&self) -> Vec<ThreadCost> {
         Vec::new()
     }
 
-    /// Whether an invalid phase without any series is a result, and not an error that ends the run.
+    /// Whether an invalid phase may have no series. Otherwise, this is an error that ends the run.
     fn may_lack_series(&self) -> bool {
         false
     }
 }
 
-/// A source that waits for the common start.
+/// The state of a source that waits for the common start.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    /// What was refused or is otherwise notable; for the phase's record and the user.
+    /// Remarks for the phase's record and the user, such as refused requests.
     pub(crate) remarks: Vec<String>,
     /// Kernel ids of the measuring threads.
     pub(crate) tids: Vec<u32>,
@@ -149,15 +157,15 @@ pub(crate) struct Ready {
 pub(crate) enum KillReason {
     /// The user interrupted twice.
     InterruptedTwice,
-    /// It did not end when asked.
+    /// The source did not end when asked.
     Unresponsive,
 }
 
-/// What a source reports when it has ended.
+/// The report of a source that has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     /// Remarks for the phase's record.
     pub(crate) remarks: Vec<String>,
     /// Reasons that invalidate the phase.
-    pub(crate) reasons: Vec<String>,
+    pub(crate) reasons: Vec<Reason>,
 }

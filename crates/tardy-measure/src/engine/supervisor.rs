@@ -1,4 +1,4 @@
-//! The supervisor: what a run needs from its first checkpoint to its seal.
+//! The supervisor: the state of a run from its first checkpoint until the run is sealed.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
@@ -20,15 +20,16 @@ use super::checkpoint::RunFile;
 use super::clock::{Clock, MonotonicClock, SyntheticClock};
 use super::listener::Listener;
 use super::loads::{LoadProcesses, LoadSet, LoadStarter};
+use super::reading::OwnReads;
 use super::request::{Outcome, Request, RunError};
 use super::result_file::{ResultFile, ResultFileError};
 use super::sample_file::SampleFile;
 
-/// SIGINT, SIGTERM and SIGHUP as they come.
+/// Receives SIGINT, SIGTERM and SIGHUP.
 pub(crate) trait Signals {
-    /// A descriptor that can be read when one has come.
+    /// A descriptor that is readable while a signal is pending.
     fn descriptor(&self) -> RawFd;
-    /// Takes one; whether there was one.
+    /// Takes a pending signal. Returns whether there was one.
     fn take(&self) -> bool;
 }
 
@@ -42,18 +43,18 @@ impl Signals for EndSignals {
     }
 }
 
-/// What a run takes from outside: time, signals, loads.
+/// The parts of a run that tests replace: time, signals, loads.
 pub(crate) struct Outside {
     /// The run's clock, which starts when it is made.
     pub(crate) clock: Rc<dyn Clock>,
     /// The signals that end the run.
     pub(crate) signals: Box<dyn Signals>,
-    /// What starts loads.
+    /// Starts the loads.
     pub(crate) loads: Box<dyn LoadStarter>,
 }
 
 impl Outside {
-    /// This machine's.
+    /// Real signals and loads for `request`, and a real clock unless the measurement is synthetic.
     pub(crate) fn of(request: &Request) -> Result<Self, RunError> {
         let clock: Rc<dyn Clock> = match request.fake {
             Some(_) => Rc::new(SyntheticClock::default()),
@@ -64,7 +65,7 @@ impl Outside {
     }
 }
 
-/// All that a run in progress holds.
+/// The state of a run in progress.
 pub(crate) struct Supervisor<'r> {
     pub(crate) request: &'r Request,
     pub(crate) run: Run,
@@ -118,13 +119,13 @@ impl<'r> Supervisor<'r> {
         }
     }
 
-    /// Writes the first checkpoint, before anything is measured, so that a full disk is noticed now.
+    /// Writes the first checkpoint before anything is measured, so that a full disk is noticed early.
     fn checkpoint_or_fail(&mut self) -> Result<(), ResultFileError> {
         self.run.validity = validity::judge(&self.run);
         self.file.write(&self.run)
     }
 
-    /// Writes a checkpoint. A failure is an event, not the end: the previous checkpoint is still there.
+    /// Writes a checkpoint. A failure is recorded as an event, and the run continues; the previous checkpoint is kept.
     pub(super) fn checkpoint(&mut self) {
         let began_ns = self.clock.now_ns();
         self.run.validity = validity::judge(&self.run);
@@ -155,7 +156,13 @@ impl<'r> Supervisor<'r> {
         self.run.environment = self.watchers.snapshot();
     }
 
-    /// A message for the user.
+    /// Removes and returns the watchers' reads during which a measuring thread on the same CPU was due.
+    pub(super) fn take_overlaps(&mut self) -> OwnReads {
+        let cpu = self.request.plan.housekeeping_cpu;
+        OwnReads::new(cpu, self.clock.start_ns(), self.watchers.take_overlaps())
+    }
+
+    /// Sends the user a message.
     pub(crate) fn message(&mut self, text: &str) {
         self.listener.message(text);
     }
@@ -166,8 +173,8 @@ impl<'r> Supervisor<'r> {
         event::push(&mut self.run.events, Event { at_ns, kind, text: text.to_owned(), took_ns, count: 1 });
     }
 
-    /// Brings the run's account of the samples file up to date. Once the rings are empty (`settled`), every recorded sample is
-    /// either kept or lost, also one that a killed probe had counted and not handed over.
+    /// Updates the run's counts of kept and lost samples. `settled`: the rings are empty, and every other recorded
+    /// sample is lost, including one that a killed probe had counted but not yet put into its ring.
     pub(super) fn account_for_samples(&mut self, settled: bool) {
         let (Some(file), Some(path)) = (&self.samples, &self.request.samples) else { return };
         let path = path.to_string_lossy().into_owned();
@@ -187,13 +194,13 @@ impl<'r> Supervisor<'r> {
         self.account_for_samples(true);
     }
 
-    /// Nothing was measured: leaves no file behind.
+    /// Removes the run's files, since nothing was measured.
     pub(super) fn abandon(self) {
         self.file.remove();
         self.discard_samples();
     }
 
-    /// Ends everything, and writes the run for the last time.
+    /// Ends the loads, and writes the run for the last time.
     pub(super) fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
         self.loads.stop();
         self.run.loads = self.loads.results();
@@ -228,7 +235,7 @@ impl<'r> Supervisor<'r> {
         })
     }
 
-    /// The sealed run cannot be written to its place: writes it to memory, so that nothing is lost.
+    /// Writes the sealed run to /dev/shm after its file could not be written. Returns a message for the user.
     fn rescue(&self, error: &ResultFileError) -> String {
         let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
         match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
@@ -238,7 +245,7 @@ impl<'r> Supervisor<'r> {
             ),
             Err(second) => {
                 format!(
-                    "{error}; nor could {} ({second}). The run exists only as it is shown here",
+                    "{error}; {} could not be written either ({second}). The run is not saved, only shown here",
                     place.display()
                 )
             }

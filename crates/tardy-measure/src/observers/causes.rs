@@ -1,4 +1,4 @@
-//! Tracing for the causes of late wake-ups: the trace that a late thread has stopped is read and started again.
+//! Traces the causes of late wake-ups: a late thread stops the trace; the supervisor reads it and restarts it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ use super::synthetic_moment;
 use crate::engine::{Counted, Observer, PhaseContext, Reading, Supervisor};
 use crate::sources::own_probe::ProbeState;
 
-/// How often the supervisor looks whether a thread has stopped the trace. A wake-up that is late in between has no moment.
+/// Time between two checks whether a thread has stopped the trace. Another late wake-up in between has no moment.
 const LOOK_NS: u64 = 20_000_000;
-/// The warm-up is divided into so many stretches, alternately traced and not.
+/// Number of stretches into which the warm-up is divided, alternately traced and not.
 const WARM_STRETCHES: u64 = 16;
-/// Turning the trace on or off delays threads that wake just then: for this long nothing is compared.
+/// Turning the trace on or off delays threads that wake at that time, so wake-ups within this time are not compared.
 const WARM_SETTLE_NS: u64 = 2_000_000;
 
 /// The causes of one phase.
@@ -46,13 +46,13 @@ struct Thread {
     block: usize,
     tid: u32,
     priority: u32,
-    /// By the numbers of their cycles.
+    /// Lateness in ns and moment of late wake-ups, by the cycle's number.
     moments: BTreeMap<u64, (i64, Moment)>,
     stops: u64,
     not_traced: u64,
 }
 
-/// The warm-up, while it goes on. Times on the monotonic clock.
+/// The warm-up in progress. Times are on the monotonic clock.
 struct WarmUp {
     stretch_ns: u64,
     next_ns: u64,
@@ -93,7 +93,7 @@ impl<'r> Causes<'r> {
         self.context.request.fake.is_some()
     }
 
-    /// Does what is due.
+    /// Continues the warm-up or reads a stopped trace, if it is time to look.
     fn look(&mut self) -> Result<(), String> {
         let now_ns = monotonic_ns();
         if now_ns < self.next_look_ns {
@@ -110,7 +110,7 @@ impl<'r> Causes<'r> {
         self.trace.as_mut().map_or(Ok(()), |trace| trace.set_on(true))
     }
 
-    /// Takes the last moments and stops tracing. The threads have ended.
+    /// Takes the last moments and stops tracing. Call it after the threads have ended.
     fn stop(&mut self) -> Result<(), String> {
         self.next_look_ns = u64::MAX;
         let Some(trace) = &mut self.trace else { return Ok(()) };
@@ -123,7 +123,7 @@ impl<'r> Causes<'r> {
         outcome
     }
 
-    /// Adds to a thread's series what is known of its worst wake-ups.
+    /// Adds the moments of the worst wake-ups to a thread's series.
     fn annotate(&self, thread: &Thread, series: &mut Series) {
         let SeriesKind::Timer(timer) = &mut series.kind else { return };
         timer.causes =
@@ -177,7 +177,7 @@ impl<'r> Causes<'r> {
 }
 
 impl Observer for Causes<'_> {
-    /// Makes the trace. If it is not available, the measurement goes on without causes.
+    /// Creates the trace. If it is not available, the measurement continues without causes.
     fn prepare(&mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         if self.is_synthetic() {
             return Ok(());
@@ -238,12 +238,12 @@ impl Thread {
         self.map.block(self.block).cells()[cells::TRACING + cell as usize].get()
     }
 
-    /// Writes one of the supervisor's cells.
+    /// Sets one of the cells that the supervisor writes.
     fn set(&self, cell: Tracing, value: u64) {
         self.map.block(self.block).cells()[cells::TRACING + cell as usize].set(value);
     }
 
-    /// The wake-up at which the thread has stopped the trace, if it has since the last time.
+    /// The wake-up at which the thread stopped the trace; `None` if it has not since the trace was last read.
     fn late(&self) -> Option<Late> {
         if self.get(Tracing::Stops) == self.stops {
             return None;
@@ -253,7 +253,7 @@ impl Thread {
         Some(Late { tid: self.tid, priority: self.priority, cpu: self.plan.cpu, deadline_ns, at_ns })
     }
 
-    /// Keeps the moment of that wake-up, and arms the thread again.
+    /// Keeps the moment of the wake-up that stopped the trace, and arms the thread again.
     fn adopt(&mut self, moment: Option<Moment>, late_ns: u64, over_ns: u64) {
         self.stops = self.get(Tracing::Stops);
         match moment {
@@ -264,8 +264,8 @@ impl Thread {
         self.set(Tracing::Answered, self.stops);
     }
 
-    /// Has the thread stop the trace at wake-ups later than the limit and than what is usual here; once there are enough
-    /// moments, only at worse ones than these.
+    /// Sets the lateness at which the thread stops the trace: above the limit, or above the usual lateness if the limit
+    /// is 0. Once there are enough moments, only wake-ups later than these stop it.
     fn arm(&self, over_ns: u64) {
         let usual_ns =
             if over_ns == 0 { (self.get(Tracing::WarmUsual) as i64).max(0).unsigned_abs() } else { 0 };

@@ -1,5 +1,5 @@
-//! The echo of a wiggle: the kernel's edge events of an input, read by a thread of the supervisor. Their times are the
-//! kernel's, so that it does not matter when the thread reads them, as long as the queue holds.
+//! The echo of a wiggle: a thread of the supervisor reads the kernel's edge events of an input. The kernel stamps their
+//! times, so it does not matter when the thread reads them, as long as the queue does not overflow.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use gpiocdev::Request;
 use tardy_probe::gpio;
 use tardy_probe::reaction::STORM_PER_SECOND;
-use tardy_probe::wiggle::made_up_echo;
+use tardy_probe::wiggle::synthetic_echo;
 use tardy_record::Series;
 use tardy_record::pins::Line;
 use tardy_sys::gpio::{Events, OneLine};
@@ -18,38 +18,38 @@ use tardy_sys::signals::wait_readable;
 use super::echo_series::EchoSeries;
 use crate::engine::{Counted, Observer, PhaseContext, Reading, Supervisor};
 
-/// The queue is emptied this often, and not at each edge: waking for each would load a board with one CPU. The kernel keeps twice
-/// as many edges as come in this time before they are a storm.
+/// Time between two readings of the queue. A wake-up for each edge would load a board with one CPU. The kernel's queue
+/// has room for twice as many edges as come in this time just below the rate of a storm.
 const PAUSE_NS: u64 = 5_000_000;
 /// Interval between the synthetic edges of a program that has no interval in the plan.
 const SYNTHETIC_INTERVAL_NS: u64 = 40_000;
 
-/// The edges of one phase.
+/// Observes the echoed edges of one phase.
 pub(crate) struct Echo<'r> {
     context: PhaseContext<'r>,
     line: &'r Line,
-    /// Whether another series is of the same edges.
+    /// Whether another series measures the same edges.
     beside: bool,
-    /// Until it listens. Synthetic edges need no line.
+    /// The claimed line, until listening begins. Synthetic edges need none.
     request: Option<Request>,
     heard: Option<Arc<Mutex<Heard>>>,
     listener: Option<Listener>,
 }
 
-/// What the thread has heard.
+/// The edges that the thread has read.
 struct Heard {
     series: EchoSeries,
     trouble: Option<String>,
 }
 
-/// The thread, which ends when the pipe is closed.
+/// The thread that reads edges. It ends when the pipe is closed.
 struct Listener {
     _stop: PipeWriter,
     thread: JoinHandle<()>,
 }
 
 impl<'r> Echo<'r> {
-    /// The edges of `line`. `beside` if another series is of the same edges.
+    /// Observes the edges of `line`. `beside`: another series measures the same edges.
     pub(crate) fn new(context: PhaseContext<'r>, line: &'r Line, beside: bool) -> Self {
         Self { context, line, beside, request: None, heard: None, listener: None }
     }
@@ -62,7 +62,7 @@ impl<'r> Echo<'r> {
             let line = OneLine::of(request.as_fd());
             let fd = request.as_fd().as_raw_fd();
             let mut is_over = false;
-            // What waits is read before the thread ends.
+            // Queued edges are read before the thread ends.
             while !is_over {
                 is_over = !wait_readable(&[ended.as_raw_fd()], PAUSE_NS).is_ok_and(|ready| !ready[0]);
                 while wait_readable(&[fd], 0).is_ok_and(|ready| ready[0]) {
@@ -78,7 +78,7 @@ impl<'r> Echo<'r> {
         Ok(())
     }
 
-    /// Stops listening. What waited has been read then.
+    /// Stops listening, after the queued edges have been read.
     fn stop(&mut self) {
         if let Some(Listener { _stop: stop, thread }) = self.listener.take() {
             drop(stop);
@@ -86,7 +86,7 @@ impl<'r> Echo<'r> {
         }
     }
 
-    /// The error that ended listening, once.
+    /// The error that ended listening. It is returned once.
     fn trouble(&self) -> Result<(), String> {
         let trouble = self.heard.as_ref().and_then(|heard| lock(heard).trouble.take());
         trouble.map_or(Ok(()), |trouble| Err(format!("{}: {trouble}", self.line.place())))
@@ -99,7 +99,7 @@ impl<'r> Echo<'r> {
             interval_ns => interval_ns,
         };
         let mut heard = lock(heard);
-        let edges = made_up_echo(counted.from_ns, counted.to_ns, interval_ns, seed);
+        let edges = synthetic_echo(counted.from_ns, counted.to_ns, interval_ns, seed);
         for (number, at_ns) in (1..).zip(edges) {
             heard.series.edge(at_ns, number);
         }
@@ -134,7 +134,7 @@ impl Observer for Echo<'_> {
         self.trouble()
     }
 
-    /// An echo that was never heard has a series without a reading.
+    /// Adds the echo's series, which is empty if no edge came.
     fn add_to(&self, series: &mut Vec<Series>) {
         if let Some(heard) = &self.heard {
             let heard = lock(heard);

@@ -1,4 +1,4 @@
-//! The spacing of a wiggle's edges as they come back over a wire to an input, by the kernel's time stamps.
+//! The spacing of a wiggle's edges that a wire returns to an input, by the kernel's time stamps.
 
 use tardy_record::Series;
 use tardy_record::series::{Level, Quantity, SeriesKind};
@@ -14,7 +14,7 @@ use crate::engine::Counted;
 pub(super) struct EchoSeries {
     builder: SeriesBuilder,
     counted: Counted,
-    /// When the last edge was, and its number.
+    /// Time and number of the last edge.
     last: Option<(u64, u32)>,
     /// Intervals so far, lost ones included.
     intervals: u64,
@@ -22,7 +22,7 @@ pub(super) struct EchoSeries {
 }
 
 impl EchoSeries {
-    /// Nothing heard yet.
+    /// A series without edges.
     pub(super) fn new(counted: Counted) -> Self {
         let Counted { from_ns, to_ns, .. } = counted;
         let start_ns = counted.counted_from_ns();
@@ -35,8 +35,8 @@ impl EchoSeries {
         }
     }
 
-    /// Takes an edge and its number, which the kernel counts with 32 bits. Returns whether edges come in a storm. If numbers are
-    /// missing, the kernel's queue was full, and the intervals between are lost.
+    /// Adds an edge and its number, which the kernel counts with 32 bits. Returns whether edges come in a storm. If
+    /// numbers are missing, the kernel's queue was full, and the intervals in between are lost.
     pub(super) fn edge(&mut self, at_ns: u64, number: u32) -> bool {
         if !(self.counted.from_ns..self.counted.to_ns).contains(&at_ns) {
             return false;
@@ -57,7 +57,7 @@ impl EchoSeries {
         self.storm.is_one(edges, at_ns)
     }
 
-    /// The series so far, of phase `phase`; `beside` if another series is of the same edges, as they were written.
+    /// The series of phase `phase` so far. `beside`: another series measures the same edges at the writing thread.
     pub(super) fn series(&self, phase: usize, line: &str, beside: bool) -> Series {
         let kind = EdgeSeries { seen: Seen::Echoed { line: line.to_owned() }, beside };
         let label = format!("echo on {line}");
@@ -81,16 +81,16 @@ mod tests {
     }
 
     #[test]
-    fn intervals_lie_between_edges_of_the_counted_part() {
+    fn only_intervals_between_edges_of_the_counted_part_are_recorded() {
         let series = heard(&[(9_000, 1), (12_000, 2), (14_000, 3), (17_000, 4), (60_000, 5)]);
         assert_eq!((series.tally.recorded, series.min_ns, series.max_ns), (2, Some(2_000), Some(3_000)));
         assert_eq!((series.max_at_ns, series.counted_ns), (Some(16_000), 7_000));
         assert!(series.stands_beside());
     }
 
-    /// Edges 3 to 5 were lost: three edges, and the four intervals at their ends.
+    /// Three edges were lost, and with them the four intervals that they bound.
     #[test]
-    fn an_interval_across_lost_edges_is_none() {
+    fn an_interval_across_lost_edges_is_not_recorded() {
         let series = heard(&[(12_000, u32::MAX), (14_000, 0), (30_000, 4), (31_000, 5)]);
         assert_eq!((series.tally.recorded, series.tally.dropped.get()), (2, Some(4)));
         assert_eq!((series.tally.attempted.get(), series.max_ns), (Some(6), Some(2_000)));

@@ -1,4 +1,5 @@
-//! The kernel's events next to a timer probe: read once per second, and turned into one series for each level and thread.
+//! The kernel's events of a timer probe's wake-ups: read once per second, and turned into a series for each level and
+//! thread.
 
 use std::rc::Rc;
 
@@ -19,23 +20,23 @@ use super::synthetic_trace::SyntheticTrace;
 use crate::engine::{Counted, Observer, PhaseContext, Reading, Supervisor};
 use crate::sources::own_probe::{LiveSeries, ProbeState};
 
-/// Cycles of a thread that does not count yet are kept for this long: until the supervisor learns when it began.
+/// How long cycles of a thread are kept that does not count yet: the supervisor learns later when counting began.
 const UNDECIDED_NS: i64 = 5_000_000_000;
 
-/// The levels of one phase.
+/// Observes the levels of one phase.
 pub(crate) struct Levels<'r> {
     context: PhaseContext<'r>,
     state: Rc<ProbeState<'r>>,
     plan: &'r KernelPlan,
-    /// From when the threads wait for the common start.
+    /// Set once the threads wait for the common start.
     watch: Option<Watch>,
 }
 
-/// The trace of threads that are known.
+/// The trace of a phase's threads.
 struct Watch {
     phase: usize,
     trace: Trace,
-    /// Events that came after the time up to which all pipes had been read.
+    /// Events later than the time up to which all pipes have been read.
     waiting: Vec<TraceEvent>,
     matcher: Matcher,
     threads: Vec<Thread>,
@@ -45,7 +46,7 @@ struct Watch {
     lost_events: u64,
 }
 
-/// Where events come from.
+/// The source of the events.
 enum Trace {
     Kernel(Box<KernelTrace>),
     Synthetic(SyntheticTrace),
@@ -53,7 +54,7 @@ enum Trace {
 
 /// The kernel's trace.
 struct KernelTrace {
-    /// Before the instance, which cannot be removed while its pipes are open.
+    /// Dropped before the instance, which cannot be removed while its pipes are open.
     reader: TraceReader,
     instance: Instance,
     layouts: EventLayouts,
@@ -61,7 +62,7 @@ struct KernelTrace {
 
 struct Thread {
     grid: Grid,
-    /// Once it is known when the thread began to count.
+    /// Set once it is known when the thread began to count.
     levels: Option<ThreadLevels>,
     undecided: Vec<Cycle>,
 }
@@ -74,7 +75,7 @@ impl<'r> Levels<'r> {
 }
 
 impl Observer for Levels<'_> {
-    /// Starts to trace the threads, which wait for the common start.
+    /// Starts tracing the threads, which wait for the common start.
     fn attach(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         self.watch = Some(Watch::start(&self.context, self.plan, &self.state.tids())?);
         Ok(())
@@ -149,8 +150,8 @@ impl Watch {
         }
     }
 
-    /// Takes the events that have come, and matches those before which no other event can still come. Called before the cells are
-    /// read: a thread that they do not show to count did not count when these events came.
+    /// Reads the new events, and matches those that no earlier event can still follow. Called before the cells are
+    /// read: a thread that does not count according to the cells did not count when these events occurred.
     fn collect(&mut self) -> Result<(), String> {
         let Trace::Kernel(trace) = &mut self.trace else { return Ok(()) };
         let complete_to_ns = monotonic_ns();
@@ -173,19 +174,19 @@ impl Watch {
         }
     }
 
-    /// Records what the watchers saw around worst samples that are new.
+    /// Attaches the watchers' changes to the worst samples that are new.
     fn annotate_worst(&mut self, now_ns: u64, changes: &[Change]) {
         let levels = self.threads.iter_mut().filter_map(|thread| thread.levels.as_mut());
         levels.for_each(|levels| levels.annotate_worst(self.annotated_to_ns, changes));
         self.annotated_to_ns = now_ns;
     }
 
-    /// Takes the last events, stops tracing and accounts for the end. The threads have ended, and `live` has their final
-    /// numbers.
+    /// Stops tracing, reads the last events and completes the counts. The threads have ended, and `live` has their
+    /// final numbers.
     fn finish(&mut self, live: &[LiveSeries<'_>]) -> Result<(), String> {
         let outcome = match &mut self.trace {
             Trace::Kernel(trace) => {
-                // Events from here on are of no measured thread.
+                // Later events do not belong to a measured thread.
                 let _ = trace.instance.write("tracing_on", "0");
                 let outcome = trace.read(u64::MAX, &mut self.waiting);
                 self.lost_events = trace.instance.lost_events();
@@ -219,7 +220,7 @@ impl Watch {
     }
 
     fn match_up_to(&mut self, complete_to_ns: u64) {
-        // Stable: events of one CPU stay in their order.
+        // The sort is stable: events of one CPU stay in order.
         self.waiting.sort_by_key(|event| event.at_ns);
         let complete = self.waiting.partition_point(|event| event.at_ns < complete_to_ns);
         for event in self.waiting.drain(..complete) {

@@ -1,4 +1,4 @@
-//! What is watched next to a source.
+//! The observers of a phase.
 
 pub(crate) mod causes;
 pub(crate) mod echo;

@@ -1,4 +1,5 @@
-//! The pins of a phase: a guard process restores them whatever becomes of this one, and a stimulus that is a PWM output starts.
+//! Guards the pins of a phase: a guard process restores them even if this process is killed. Also starts a PWM
+//! stimulus.
 
 use tardy_host::gpio::pwm;
 use tardy_record::event::EventKind;
@@ -32,7 +33,7 @@ impl Observer for GuardedPins<'_> {
         start_pwm(probe, &files)
     }
 
-    /// Restores the pins, which the source has let go of.
+    /// Restores the pins, which the source has released.
     fn finish(&mut self, supervisor: &mut Supervisor<'_>, _reading: &Reading<'_>) -> Result<(), String> {
         if let Err(reason) = self.guard.take().map_or(Ok(()), PinGuard::release) {
             let warning = format!("{reason}; run `tardy restore`");

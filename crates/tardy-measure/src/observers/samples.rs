@@ -1,4 +1,4 @@
-//! From the rings of a phase into the samples file and to the listener, once per second and at the end.
+//! Moves samples from the rings of a phase to the samples file and the listener, once per second and at the end.
 
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
@@ -11,16 +11,16 @@ use tardy_record::plan::{ThreadPlan, TimerPlan};
 use crate::engine::{Observer, Owner, PhaseContext, Reading, Supervisor};
 use crate::sources::own_probe::{LiveSeries, ProbeState};
 
-/// How often the rings of a synthetic probe are emptied, whose threads wait for it.
+/// Time between two readings of a synthetic probe's rings, for which its threads wait.
 const SYNTHETIC_RINGS_NS: u64 = 1_000_000;
 
 /// Empties the rings of one phase.
 pub(crate) struct SampleDrain<'r> {
     context: PhaseContext<'r>,
     state: Rc<ProbeState<'r>>,
-    /// One for each thread.
+    /// Phase and CPU of each thread.
     owners: Vec<Owner>,
-    /// Samples that the probe has counted as lost to full rings, as far as the samples file accounts for them.
+    /// Samples lost to full rings for which the samples file has accounted.
     known_lost: u64,
 }
 
@@ -29,8 +29,8 @@ pub(crate) struct SampleDrain<'r> {
 enum Turn {
     /// All of them.
     All,
-    /// One after the other, the next once a thread is done. The threads of a synthetic probe can wait, and the file is then the
-    /// same every time, whichever of them the kernel lets run first.
+    /// One after the other, the next once a thread is done. The threads of a synthetic probe can wait, so the file is
+    /// the same in every run, whichever thread runs first.
     OneByOne,
 }
 
@@ -47,13 +47,13 @@ impl<'r> SampleDrain<'r> {
         self.context.request.fake.is_some()
     }
 
-    /// The order of a synthetic probe that has failed is lost, and its other threads must not wait for it.
+    /// Once a synthetic probe has failed, all rings are emptied, so that its other threads do not wait for ever.
     fn turn(&self, supervisor: &Supervisor<'_>) -> Turn {
         let is_orderly = self.is_synthetic() && supervisor.is_valid(self.context.index);
         if is_orderly { Turn::OneByOne } else { Turn::All }
     }
 
-    /// Takes what waits in the rings. What cannot be kept is counted and reported.
+    /// Empties the rings. Samples that cannot be kept are counted and reported.
     fn drain(&mut self, supervisor: &mut Supervisor<'_>, turn: Turn) {
         let troubles = [self.take(supervisor, turn), self.count_lost(supervisor)];
         for trouble in troubles.into_iter().filter_map(Result::err) {
@@ -68,7 +68,7 @@ impl<'r> SampleDrain<'r> {
         for (thread, owner) in self.owners.iter().enumerate() {
             let done = self.is_done(thread);
             let Some(mut ring) = self.state.map().ring(thread).map(SampleReader::new) else { continue };
-            // Only what waits now: a ring that is filled as fast as it is emptied must not hold the supervisor for ever.
+            // Only samples that wait now: a ring that fills as fast as it is emptied must not block the supervisor.
             for _ in 0..ring.waiting() {
                 let Some(sample) = ring.take() else { break };
                 if supervisor.request.reports_samples {
@@ -76,7 +76,7 @@ impl<'r> SampleDrain<'r> {
                 }
                 let Some(file) = &mut supervisor.samples else { continue };
                 outcome = outcome.and(file.add(*owner, sample));
-                // Recovery reads here how far the file has come.
+                // Recovery reads this count of samples in the file.
                 kept.set(file.kept());
             }
             if turn == Turn::OneByOne && !done {
@@ -91,7 +91,7 @@ impl<'r> SampleDrain<'r> {
 
     fn is_done(&self, thread: usize) -> bool {
         let stage = self.state.map().block(thread).cells()[Total::Stage as usize].get();
-        // The ring is looked at after this: a thread that is done has put its last sample in.
+        // The ring is read after the stage: a thread that is done has put its last sample into the ring.
         fence(Ordering::Acquire);
         stage == Stage::Done as u64
     }

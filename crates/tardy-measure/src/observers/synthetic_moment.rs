@@ -1,9 +1,10 @@
-//! What a kernel might have done around a synthetic late wake-up: a moment that follows from its lateness and its cycle's number.
+//! Synthetic moments: kernel events that could have caused a synthetic late wake-up, from its lateness and cycle
+//! number.
 
 use tardy_record::moment::{Happening, Moment, MomentEvent, Task};
 use tardy_record::series::Outlier;
 
-/// The moment of `outlier`, of the thread `tid` with that priority. One of four stories, by the cycle's number.
+/// The moment of `outlier`, for the thread `tid` with that priority. The cycle's number selects one of four causes.
 pub(super) fn of(outlier: &Outlier, tid: u32, priority: u32) -> Moment {
     let late_ns = outlier.latency_ns.max(1);
     let at = |share: i64| late_ns * share / 100;
@@ -12,7 +13,8 @@ pub(super) fn of(outlier: &Outlier, tid: u32, priority: u32) -> Moment {
     let builder = task("cc1", 4711, 120);
     let switch = |from: &Task, to: &Task| Happening::Switch { from: from.clone(), to: to.clone() };
     let mut events = vec![(-30_000, switch(&own, &builder))];
-    // The timer's interrupt at `from`, which wakes the thread, after which the scheduler switches at `to`.
+    // The timer's interrupt at `from` wakes the thread; the scheduler switches to it at `to`. In percent of the
+    // lateness.
     let wake_up = |from: i64, to: i64, runs: &Task| {
         let timer = || "local_timer".to_owned();
         [

@@ -1,4 +1,4 @@
-//! The trace of a synthetic probe: the events that a kernel would have written of its wake-ups.
+//! The trace of a synthetic probe: the events that a kernel would have recorded for its wake-ups.
 
 use tardy_record::plan::TimerPlan;
 use tardy_sys::clock::Clock;
@@ -8,7 +8,7 @@ use tardy_probe::timer::fake::{self, Fake};
 use tardy_probe::timer::grid::Schedule;
 use tardy_probe::timer::waiter::Waiter;
 
-/// Generates the events of a phase's synthetic threads: the same wake-ups as theirs, from the same seeds.
+/// Generates the events of a phase's synthetic threads, whose wake-ups it repeats from the same seeds.
 pub(super) struct SyntheticTrace {
     fakes: Vec<Fake>,
     schedules: Vec<Schedule>,
@@ -30,7 +30,7 @@ impl SyntheticTrace {
         Self { fakes: Vec::new(), schedules, seed, timer: timer.clone() }
     }
 
-    /// Sets the threads' common start.
+    /// Sets the threads' common start, on the monotonic clock.
     pub(super) fn set_start(&mut self, start_ns: u64) {
         let begin = |schedule: &Schedule| {
             let schedule = Schedule { first_ns: schedule.first_ns + start_ns as i64, ..*schedule };
@@ -49,8 +49,8 @@ impl SyntheticTrace {
                     break;
                 }
                 let late_ns = woken.now_ns - woken.deadline_ns;
-                // A quarter of the way to the interrupt, half to the wake-up, four fifths to the switch; an early one is
-                // early from its interrupt on.
+                // The interrupt comes after a quarter of the lateness, the wake-up after half, the switch after four
+                // fifths. An early wake-up has an early interrupt.
                 let at = |share: i64| {
                     let late = if late_ns > 0 { late_ns * share / 20 } else { late_ns - 20 + share };
                     (woken.deadline_ns + late) as u64

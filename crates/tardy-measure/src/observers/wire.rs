@@ -1,4 +1,4 @@
-//! The log of the lab's own GPIO chip, read once per second next to what the thread measured.
+//! Reads the log of the lab's own GPIO chip once per second, for comparison with the thread's measurements.
 
 use std::rc::Rc;
 
@@ -12,25 +12,25 @@ use super::wire_series::WireSeries;
 use crate::engine::{Observer, PhaseContext, Reading, Supervisor};
 use crate::sources::own_probe::ProbeState;
 
-/// The wire of one phase.
+/// Observes the wire of one phase.
 pub(crate) struct Wire<'r> {
     context: PhaseContext<'r>,
     state: Rc<ProbeState<'r>>,
     plan: &'r ReactionPlan,
     log: Option<PinsLog>,
-    /// Until it is known from when the thread counts.
+    /// Rises, until it is known when the thread began to count.
     undecided: Vec<Rise>,
     uncompared: Vec<Sample>,
     series: Option<WireSeries>,
 }
 
 impl<'r> Wire<'r> {
-    /// The wire of a thread that hands its reactions over in the ring of its block.
+    /// Observes the wire of a thread that puts its reactions into the ring of its block.
     pub(crate) fn new(context: PhaseContext<'r>, state: Rc<ProbeState<'r>>, plan: &'r ReactionPlan) -> Self {
         Self { context, state, plan, log: None, undecided: Vec::new(), uncompared: Vec::new(), series: None }
     }
 
-    /// Takes what has been logged. The thread's reactions are taken first, so that the log has them all.
+    /// Reads the log. The thread's reactions are read first, so that the log contains all of them.
     fn take(&mut self) -> Result<(), String> {
         let Some(log) = &mut self.log else { return Ok(()) };
         if let Some(mut ring) = self.state.map().ring(0).map(SampleReader::new) {
@@ -47,7 +47,7 @@ impl<'r> Wire<'r> {
         Ok(())
     }
 
-    /// The series, once the thread counts.
+    /// A series from the time at which the thread began to count; `None` before that.
     fn begin_series(&self) -> Option<WireSeries> {
         let PhaseContext { request, plan, clock, .. } = &self.context;
         let from_ns = self.state.series().first()?.cells()?.counted_from_ns();
@@ -70,7 +70,7 @@ impl Observer for Wire<'_> {
         self.take()
     }
 
-    /// The wire's own series answers for the phase, since it is what an oscilloscope would have shown of the same edges.
+    /// Makes the wire's own series the phase's main one: it shows the edges as an oscilloscope would.
     fn add_to(&self, series: &mut Vec<Series>) {
         let Some(wire) = &self.series else { return };
         for series in series.iter_mut() {

@@ -1,5 +1,6 @@
-//! Reactions as the wire shows them: two series from the log of the chip that makes the stimulus, from when it was due and from when
-//! it came to the answer, and how well the second agrees with what the thread measured, edge by edge.
+//! Reactions on the wire, from the log of the chip that generates the stimulus. One series measures from the time at
+//! which the stimulus was due to the answer, the other from the actual rise. The second is compared with the thread's
+//! measurement edge by edge.
 
 use std::collections::VecDeque;
 
@@ -12,9 +13,9 @@ use tardy_sys::pins_log::Rise;
 use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
 
-/// Where the wire's series begin; both end with the answer.
+/// The points at which the wire's series begin; both end with the answer.
 const FROM: [Point; 2] = [Point::Due, Point::Raised];
-/// Answers that wait to be compared are bounded, since a thread that hands none over must not make them pile up.
+/// Limit on answers that wait for a comparison, for a thread that reports no reactions.
 const WAITING_MAX: usize = 1 << 17;
 
 /// The wire's series of one phase.
@@ -22,10 +23,11 @@ pub(super) struct WireSeries {
     builders: [SeriesBuilder; 2],
     counted_from_ns: u64,
     run_start_ns: u64,
-    /// Rises of the counted part so far, by their numbers.
+    /// Number of the first rise of the counted part.
     first_number: Option<u64>,
     next_number: Option<u64>,
-    /// Rises since the last answer. They count only if another answer follows, since the end of the phase may have come first.
+    /// Rises since the last answer. They count only if another answer follows, since the end of the phase may have come
+    /// first.
     unanswered: u64,
     lost: u64,
     answers: VecDeque<Answer>,
@@ -36,12 +38,12 @@ pub(super) struct WireSeries {
 struct Answer {
     raised_ns: u64,
     answered_ns: u64,
-    /// The rise before was never answered: the answer may have been meant for that one.
+    /// Whether the previous rise was not answered. The answer may then belong to that rise.
     follows_unanswered: bool,
 }
 
 impl WireSeries {
-    /// Series that count from `counted_from_ns` on the monotonic clock, of a run that started at `run_start_ns`.
+    /// Series from `counted_from_ns` on, for a run that started at `run_start_ns`, both on the monotonic clock.
     pub(super) fn new(
         counted_from_ns: u64,
         run_start_ns: u64,
@@ -63,7 +65,7 @@ impl WireSeries {
         }
     }
 
-    /// Takes the next rise of the log.
+    /// Adds the next rise of the log.
     pub(super) fn rise(&mut self, rise: Rise) {
         if rise.raised_ns < self.counted_from_ns {
             return;
@@ -92,7 +94,8 @@ impl WireSeries {
         }
     }
 
-    /// Takes what the thread measured of one edge, in the order of time. The log that has the edge must have been taken before.
+    /// Compares the thread's measurement of one edge with the log, which must have been read up to that edge. Call it
+    /// in the order of time.
     pub(super) fn compare(&mut self, sample: Sample) {
         let edge_ns = sample.at_ns.saturating_add_signed(-sample.late_ns);
         if edge_ns < self.counted_from_ns {
@@ -118,7 +121,8 @@ impl WireSeries {
     /// The series of phase `phase` so far.
     pub(super) fn series(&self, phase: usize, plan: &ReactionPlan, granted: Granted) -> Vec<Series> {
         let one = |(builder, from): (&SeriesBuilder, Point)| {
-            // tardy's stimulus is timed from its writing, which is before the log's.
+            // If tardy drives the stimulus, the thread's times begin with the write, which precedes the rise in the
+            // log.
             let compared = from == Point::Raised && plan.answer_by.sees_edges() && plan.driven().is_none();
             let kind = ReactionSeries {
                 from,
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_answered_is_missed_and_what_the_log_lost_is_dropped() {
+    fn unanswered_rises_are_missed_and_rises_lost_by_the_log_are_dropped() {
         let mut wire = WireSeries::new(START_NS, 0, 1_000_000_000, &[]);
         wire.rise(Rise { raised_ns: START_NS - 1, ..rise(0, Some(100)) });
         for (number, answered) in [(1, Some(100)), (2, None), (5, Some(200)), (6, None)] {
@@ -195,7 +199,7 @@ mod tests {
         let rises =
             [rise(0, Some(100)), rise(1, Some(700)), rise(2, Some(90)), rise(3, None), rise(4, Some(50))];
         rises.into_iter().for_each(|rise| wire.rise(rise));
-        // The thread's sample of the second was lost on the way.
+        // The thread's sample of the second rise was lost.
         for index in [0, 2, 4] {
             wire.compare(sample(rises[index]));
         }
@@ -205,7 +209,7 @@ mod tests {
         assert_eq!(
             series(&wire)[0].reaction().unwrap().agreement,
             None,
-            "when it was due, the thread cannot know"
+            "the thread does not know when a rise was due"
         );
     }
 }

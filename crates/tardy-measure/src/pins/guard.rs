@@ -1,10 +1,10 @@
-//! Restoring pins even if tardy is killed. The kernel does not restore them: an output that no process holds may
-//! revert to an input, and mostly stays an output (Documentation/userspace-api/gpio/gpio-v2-get-line-ioctl.rst); a line
-//! that sysfs has exported stays exported.
+//! Restores pins even if tardy is killed. The kernel does not restore them: an output that no process holds may revert
+//! to an input, but usually stays an output (Documentation/userspace-api/gpio/gpio-v2-get-line-ioctl.rst); a line that
+//! was exported through sysfs stays exported.
 //!
-//! The guard is a process that waits at the end of a pipe which the supervisor holds. When the supervisor dies, even by `kill -9`,
-//! the pipe closes; the probe dies with the supervisor and releases its lines, and the guard restores them. The journal serves if the
-//! guard was killed too.
+//! The guard is a process that reads from a pipe whose other end the supervisor holds. When the supervisor dies, even
+//! by `kill -9`, the pipe closes; the probe dies with the supervisor and releases its lines, and the guard restores
+//! them. If the guard was killed too, `tardy restore` uses the journal.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -24,10 +24,10 @@ const SUBCOMMAND: &str = "__pins";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two attempts to restore a pin.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What the supervisor sends to the guard after it has restored everything itself.
+/// The supervisor's message to the guard after it has restored everything itself.
 const ALL_DONE: &[u8] = b"done";
 
-/// Holds pins that are about to be used. Dropping it restores them.
+/// Guards pins that are about to be used. Dropping it restores them.
 #[derive(Debug)]
 pub struct PinGuard {
     held: Vec<(HeldPin, Entry)>,
@@ -39,7 +39,7 @@ impl PinGuard {
     /// Guards `pins` by a process of the program `exe`, which is tardy.
     ///
     /// # Errors
-    /// A message for the user, if they cannot be recorded or guarded. Then they must not be used.
+    /// A message for the user, if the pins cannot be recorded or guarded. They must not be used then.
     pub fn watch(exe: &Path, pins: &[HeldPin]) -> Result<Self, String> {
         let mut held: Vec<(HeldPin, Entry)> = Vec::new();
         for pin in pins {
@@ -112,7 +112,7 @@ fn restore_when_free(pin: &HeldPin) -> Result<(), String> {
     }
 }
 
-/// The guard's process: `tardy __pins PINS`, which are settings as JSON.
+/// The guard's process: `tardy __pins PINS`, where PINS is the list of pins as JSON.
 pub fn main(pins: &str) -> ExitCode {
     // A terminal's Ctrl-C, or a kill of the group, must reach only the supervisor.
     let _ = child::own_session();

@@ -1,7 +1,5 @@
-//! What a probe changes about GPIO lines and PWM outputs, and how each change is undone.
-//!
-//! The kernel undoes none of them: an output that no process holds any more may revert to an input, and mostly stays an output
-//! (Documentation/userspace-api/gpio/gpio-v2-get-line-ioctl.rst); a line that sysfs has exported stays exported.
+//! Changes that a probe makes to GPIO lines and PWM outputs, and how each is undone. The kernel undoes none of them
+//! (see `guard.rs`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +18,7 @@ pub const UNDO_KINDS: [Kind; 3] = [
     Kind { name: "pwm", read, first: false },
 ];
 
-/// A pin that tardy uses and releases in the state in which it found it.
+/// A pin that tardy uses, and restores to its previous state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HeldPin {
@@ -87,7 +85,7 @@ impl Undo for HeldPin {
 /// The pins that a probe uses.
 ///
 /// # Errors
-/// If a line is to be used through sysfs and is not there, or a PWM output is not available.
+/// If a line is to be used through sysfs and is missing there, or a PWM output is not available.
 pub fn held_by(probe: &ProbePlan, files: &KernelFiles) -> Result<Vec<HeldPin>, String> {
     match probe {
         ProbePlan::Reaction(reaction) => held_by_reaction(reaction, files),
@@ -127,7 +125,7 @@ fn held_by_reaction(reaction: &ReactionPlan, files: &KernelFiles) -> Result<Vec<
     Ok(held)
 }
 
-/// Makes `line` an input, unless it is one or its chip is gone.
+/// Makes `line` an input, unless it is an input or its chip no longer exists.
 fn make_input(line: &Line) -> Result<(), String> {
     let Some(chip) = chip_of(line)? else { return Ok(()) };
     match chip.lines.iter().find(|state| state.offset == line.offset) {
@@ -148,7 +146,7 @@ fn unexport(line: &Line, number: u32, files: &KernelFiles) -> Result<Undone, Str
 }
 
 fn stop_pwm(chip: &str, channel: u32, files: &KernelFiles) -> Result<Undone, String> {
-    // An entry that another user wrote must not name any other file.
+    // A journal entry may come from another user, and must not name a file outside the PWM class.
     if pwm::parse(&format!("{chip}:{channel}")).is_none() {
         return Err(format!("'{chip}' is not a PWM controller"));
     }
@@ -159,7 +157,7 @@ fn undone(changed: bool) -> Undone {
     if changed { Undone::Done } else { Undone::WasSo }
 }
 
-/// The chip of `line`, if it exists and is still the same.
+/// The chip of `line`; `None` if it no longer exists. An error if its label has changed.
 fn chip_of(line: &Line) -> Result<Option<chips::ChipState>, String> {
     let Some(chip) = chips::all()?.into_iter().find(|chip| chip.name == line.chip) else { return Ok(None) };
     if let Some(trouble) = chip.trouble {

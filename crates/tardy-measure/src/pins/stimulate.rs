@@ -1,5 +1,5 @@
-//! `tardy gpio stimulate`: this board generates the edges that another board answers, and times the answers if a wire returns
-//! them.
+//! `tardy gpio stimulate`: this board generates the edges that another board answers, and times the answers if a wire
+//! returns them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,14 +20,14 @@ use tardy_probe::gpio::square_wave::{Pairing, SquareWave, WaveObserver, take_edg
 
 use super::{HeldPin, PinGuard};
 
-/// Above the kernel's interrupt threads, so that nothing runs between reading the clock and writing.
+/// Above the kernel's interrupt threads, so that they do not run between reading the clock and writing the line.
 const PRIORITY: u32 = 80;
-/// Time for the first deadline to lie ahead.
+/// Time from the set-up to the first deadline.
 const START_NS: u64 = 10_000_000;
 /// The duration for which the slices of a run without an end are sized.
 const UNPLANNED_NS: u64 = 3_600_000_000_000;
 
-/// What to drive.
+/// A request to drive a line.
 #[derive(Clone, Debug)]
 pub struct Stimulation {
     /// tardy's own program, which serves as the guard.
@@ -38,11 +38,11 @@ pub struct Stimulation {
     pub echo: Option<Line>,
     /// From one rise to the next, in ns.
     pub period_ns: u64,
-    /// Each rise is delayed at random by up to this, in ns; at most half of the period.
+    /// Upper bound of the random delay of each rise, in ns; at most half of the period.
     pub dither_ns: u64,
     /// Seeds the dither.
     pub seed: u64,
-    /// For how long, in ns; `None`: until a signal ends it.
+    /// Duration, in ns; `None` to drive the line until a signal comes.
     pub duration_ns: Option<u64>,
 }
 
@@ -51,13 +51,13 @@ pub struct Stimulation {
 pub struct Stimulated {
     /// How often the line rose.
     pub rises: u64,
-    /// How long the answers took, if they were read.
+    /// Latencies of the answers, if they were read.
     pub answers: Option<Series>,
     /// A message about a real-time priority that was refused.
     pub refused: Option<String>,
 }
 
-/// Drives the line until its time is over or SIGINT, SIGTERM or SIGHUP comes, and makes it an input again.
+/// Drives the line for the requested duration or until SIGINT, SIGTERM or SIGHUP comes, and makes it an input again.
 ///
 /// # Errors
 /// A message for the user, if a line is not available or cannot be driven.
@@ -75,7 +75,9 @@ fn drive(order: &Stimulation, signals: &EndSignals) -> Result<Stimulated, String
     let line = gpio::output_low(&order.line)?;
     let echo = order.echo.as_ref().map(gpio::input_with_events).transpose()?;
     let refused = scheduling::set(Scheduling::Fifo(PRIORITY)).err().map(|error| {
-        format!("SCHED_FIFO was refused ({error}): delays between reading the clock and writing count as the answer's")
+        format!(
+            "SCHED_FIFO was refused ({error}): delays between reading the clock and writing count as latency"
+        )
     });
     let failed = |error: io::Error| format!("{}: {error}", order.line.place());
     let start_ns = monotonic_ns() + START_NS;
@@ -97,7 +99,7 @@ fn drive(order: &Stimulation, signals: &EndSignals) -> Result<Stimulated, String
     };
     let goes_on = |deadline_ns: u64| deadline_ns < end_ns && signals.take().is_none();
     let outcome = wave.drive(OneLine::of(line.as_fd()), goes_on, &mut answers).map_err(failed);
-    // The rest is not urgent.
+    // Real-time priority is no longer needed.
     let _ = scheduling::set(Scheduling::Other);
     outcome?;
     Ok(Stimulated { rises: answers.rises, answers: answers.series(), refused })
@@ -141,7 +143,7 @@ impl Answers<'_> {
         self.line?;
         self.builder.miss_readings(u64::from(self.pairing.end()));
         let (from, to) = ECHOED;
-        // Which thread answers, and how, only the other board knows.
+        // This board does not know which thread of the other board answers, and how.
         let kind = ReactionSeries {
             from,
             to,

@@ -1,4 +1,4 @@
-//! One of the kernel's own latency tracers.
+//! One of the kernel's latency tracers as a source.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
@@ -10,6 +10,7 @@ use tardy_host::trace::tracefs::Tracefs;
 use tardy_host::trace::tracing::{Tracing, no_user_thread};
 use tardy_record::Series;
 use tardy_record::plan::TracerPlan;
+use tardy_record::reason::Reason;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::wait_readable;
@@ -20,20 +21,20 @@ use crate::engine::{
     Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
 };
 
-/// How long a user thread may take to become ready.
+/// Time limit for a user thread to become ready.
 const READY_NS: u64 = 30_000_000_000;
 
 /// The tracer of one phase. Times are ns from the start of the run.
 pub(crate) struct KernelTracer<'r> {
     context: PhaseContext<'r>,
     plan: &'r TracerPlan,
-    /// Until the phase is over.
+    /// `None` after the phase.
     tracer: Option<Tracer>,
-    /// Once it has started.
+    /// Set once the tracer has started.
     counting: Option<Counting>,
 }
 
-/// Where samples come from. The readers end before the tracer does, which would kill them, and harm some kernels by it.
+/// The source of the samples. The readers must end before the tracer: it would kill them, which harms some kernels.
 enum Tracer {
     Kernel { readers: Vec<UserThread>, tracing: Box<Tracing> },
     Synthetic(SyntheticTracer),
@@ -70,8 +71,9 @@ impl<'r> KernelTracer<'r> {
         Ok(Tracer::Kernel { readers, tracing })
     }
 
-    /// Takes what the tracer has written. A pipe that fails invalidates the phase, and so does a user thread that has died.
-    fn take(&mut self) -> Vec<String> {
+    /// Reads the tracer's new samples. Returns reasons that invalidate the phase: a failed pipe, a user thread that
+    /// ended.
+    fn take(&mut self) -> Vec<Reason> {
         let start_ns = self.context.clock.start_ns();
         let (Some(Tracer::Kernel { readers, tracing }), Some(counting)) =
             (&mut self.tracer, &mut self.counting)
@@ -89,9 +91,9 @@ impl<'r> KernelTracer<'r> {
         series.set_lost_events(tracing.lost_events());
         let died = readers.iter_mut().filter_map(|reader| {
             let ended = reader.has_ended();
-            ended.then(|| format!("timerlat's user thread on cpu {} ended by itself", reader.cpu))
+            ended.then_some(Reason::UserThreadEnded { cpu: reader.cpu })
         });
-        died.chain(outcome.err()).collect()
+        died.chain(outcome.err().map(Reason::from)).collect()
     }
 
     /// The end of the counted part so far.
@@ -130,8 +132,8 @@ impl Source for KernelTracer<'_> {
         }
     }
 
-    /// A synthetic tracer generates all of its samples at once.
-    fn on_wake(&mut self, _readable: &[bool]) -> Vec<String> {
+    /// Generates all samples of a synthetic tracer at once.
+    fn on_wake(&mut self, _readable: &[bool]) -> Vec<Reason> {
         if let (Some(Tracer::Synthetic(tracer)), Some(counting)) = (&mut self.tracer, &mut self.counting)
             && self.context.clock.now_ns() < counting.to_ns
         {
@@ -142,7 +144,7 @@ impl Source for KernelTracer<'_> {
         Vec::new()
     }
 
-    fn read(&mut self, reading: &Reading<'_>) -> Vec<String> {
+    fn read(&mut self, reading: &Reading<'_>) -> Vec<Reason> {
         let reasons = if reading.is_last { Vec::new() } else { self.take() };
         if let Some(counting) = &mut self.counting {
             counting.series.annotate_worst(counting.read_to_ns, reading.changes);
@@ -155,7 +157,7 @@ impl Source for KernelTracer<'_> {
         self.counting.as_ref().is_none_or(|counting| self.context.clock.now_ns() >= counting.to_ns)
     }
 
-    /// Nothing counts from now on.
+    /// Ends the counted part now.
     fn stop(&mut self) {
         let now_ns = self.context.clock.now_ns();
         self.counting.iter_mut().for_each(|counting| counting.to_ns = now_ns);
@@ -165,7 +167,7 @@ impl Source for KernelTracer<'_> {
         0
     }
 
-    fn kill(&mut self, _reason: KillReason) -> Vec<String> {
+    fn kill(&mut self, _reason: KillReason) -> Vec<Reason> {
         self.stop();
         Vec::new()
     }
@@ -204,7 +206,7 @@ impl Tracer {
     }
 }
 
-/// timerlat's user thread on one CPU. It is killed when this is dropped.
+/// timerlat's user thread on one CPU. Dropping this kills it.
 struct UserThread {
     cpu: u32,
     child: Child,

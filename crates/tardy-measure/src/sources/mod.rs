@@ -1,4 +1,4 @@
-//! Where readings come from.
+//! The sources of readings.
 
 pub(crate) mod kernel_tracer;
 pub(crate) mod other_program;

@@ -1,5 +1,5 @@
-//! Another program that measures: a co-kernel's own. It runs under the supervisor's loads and watchers, and what it prints is
-//! imported as its file would be.
+//! Another measuring program as a source: a co-kernel's latency program. It runs under the supervisor's loads and
+//! watchers, and its output is imported like a file of the same format.
 
 use std::os::fd::RawFd;
 
@@ -7,15 +7,15 @@ use tardy_formats::ImportOptions;
 use tardy_host::co_kernel::LATMUS_PLOT;
 use tardy_record::Series;
 use tardy_record::foreign::ForeignPlan;
+use tardy_record::reason::Reason;
 use tardy_record::series::{Level, SeriesKind};
-use tardy_record::units::format_duration_ns;
 
 use super::program::{self, Program, STOP_GRACE_NS, last_line};
 use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
 
-/// How long it may take beyond its duration: it warms up, and prints its histogram.
+/// Time that the program may take beyond the requested duration, for its warm-up and for printing its histogram.
 const GRACE_NS: u64 = 15_000_000_000;
-/// It must have measured for at least this share of the requested duration: its last second may be cut off.
+/// Smallest accepted share of the requested duration; the program's last second may be cut off.
 const MEASURED_MIN: f64 = 0.8;
 
 /// The program of one phase. Times are ns from the start of the run.
@@ -23,7 +23,7 @@ pub(crate) struct OtherProgram<'r> {
     context: PhaseContext<'r>,
     plan: &'r ForeignPlan,
     begin_ns: u64,
-    /// When it is killed.
+    /// When the program is killed.
     until_ns: u64,
     program: Option<Program>,
     output: Vec<u8>,
@@ -50,14 +50,14 @@ impl<'r> OtherProgram<'r> {
         }
     }
 
-    fn end_program(&mut self, how: &str) -> Vec<String> {
+    fn end_program(&mut self, on_request: bool) -> Vec<Reason> {
         self.is_killed = true;
         self.has_ended = true;
         self.program.iter_mut().for_each(Program::kill);
-        vec![format!("{} {how}", self.plan.tool)]
+        vec![Reason::ToolKilled { tool: self.plan.tool.clone(), on_request }]
     }
 
-    /// Makes series of what was printed.
+    /// Imports the output as series.
     fn import(&mut self, finished: &mut Finished) -> Result<(), String> {
         let format = &self.plan.format;
         let importer = tardy_formats::detect::by_name(format).ok_or("its format has no importer")?;
@@ -73,7 +73,7 @@ impl<'r> OtherProgram<'r> {
             finished.reasons.extend(self.contradictions(&series));
             series.phase = self.context.index;
             if let SeriesKind::Foreign(kind) = &mut series.kind {
-                // The program is a task, which answers for the machine; the levels below accompany it.
+                // The task's series is the main one; the levels below accompany it.
                 kind.beside = series.level != Level::UserThread;
             }
             self.series.push(series);
@@ -81,24 +81,22 @@ impl<'r> OtherProgram<'r> {
         Ok(())
     }
 
-    /// Where what the program reports to have measured differs from what was requested.
-    fn contradictions(&self, series: &Series) -> Vec<String> {
-        let (tool, mut reasons) = (&self.plan.tool, Vec::new());
+    /// The differences between the measurement that the program reports and the request, as reasons.
+    fn contradictions(&self, series: &Series) -> Vec<Reason> {
+        let (tool, mut reasons) = (self.plan.tool.clone(), Vec::new());
         if let Some(level) = self.plan.level.filter(|level| *level != series.level) {
-            let (asked, reported) = (level.name(), series.level.name());
-            reasons.push(format!("{tool} was asked for the {asked}, and reports that it is the {reported}"));
+            let reason = Reason::OtherLevel { tool: tool.clone(), asked: level, reported: series.level };
+            reasons.push(reason);
         }
         let interval_ns = series.foreign().and_then(|kind| kind.interval_ns.get());
-        if let (Some(asked), Some(reported)) = (self.plan.period_ns.get(), interval_ns)
-            && asked != reported
+        if let (Some(asked_ns), Some(reported_ns)) = (self.plan.period_ns.get(), interval_ns)
+            && asked_ns != reported_ns
         {
-            let [asked, reported] = [asked, reported].map(format_duration_ns);
-            reasons.push(format!("{tool} was asked for a period of {asked}, and reports {reported}"));
+            reasons.push(Reason::OtherPeriod { tool: tool.clone(), asked_ns, reported_ns });
         }
         let asked_ns = self.plan.duration_ns.get().unwrap_or(0);
         if !self.is_stopping && (series.counted_ns as f64) < asked_ns as f64 * MEASURED_MIN {
-            let [asked, measured] = [asked_ns, series.counted_ns].map(format_duration_ns);
-            reasons.push(format!("{tool} was asked to measure for {asked}, and measured for {measured}"));
+            reasons.push(Reason::TooShort { tool, asked_ns, measured_ns: series.counted_ns });
         }
         reasons
     }
@@ -113,7 +111,7 @@ impl Source for OtherProgram<'_> {
         Ok(Ready { remarks: self.plan.gravity.iter().map(early).collect(), ..Ready::default() })
     }
 
-    /// It has a warm-up of its own.
+    /// 0: the program has its own warm-up.
     fn warmup_ns(&self, _planned_ns: u64) -> u64 {
         0
     }
@@ -131,16 +129,16 @@ impl Source for OtherProgram<'_> {
         self.until_ns.saturating_sub(self.context.clock.now_ns())
     }
 
-    /// Waits until the program's output ends, or kills a program that takes too long.
-    fn on_wake(&mut self, readable: &[bool]) -> Vec<String> {
+    /// Reads output, notices the program's end, and kills a program that takes too long.
+    fn on_wake(&mut self, readable: &[bool]) -> Vec<Reason> {
         let Some(program) = self.program.as_mut().filter(|_| !self.has_ended) else { return Vec::new() };
         let ended = program.has_ended();
-        // What it printed last is read even if it has ended.
+        // The last output is read even if the program has ended.
         let is_readable = readable.first().is_some_and(|readable| *readable);
         let closed = (is_readable || ended) && program.read(&mut self.output);
         self.has_ended = closed || ended;
         if !self.has_ended && self.context.clock.now_ns() >= self.until_ns {
-            return self.end_program("did not end in time, and was killed");
+            return self.end_program(false);
         }
         Vec::new()
     }
@@ -149,7 +147,7 @@ impl Source for OtherProgram<'_> {
         self.has_ended
     }
 
-    /// Asks the program to end, as Ctrl-C would; it prints what it has.
+    /// Asks the program to end, as Ctrl-C would; it then prints its results so far.
     fn stop(&mut self) {
         self.is_stopping = true;
         self.program.iter().for_each(Program::interrupt);
@@ -159,11 +157,8 @@ impl Source for OtherProgram<'_> {
         STOP_GRACE_NS
     }
 
-    fn kill(&mut self, reason: KillReason) -> Vec<String> {
-        self.end_program(match reason {
-            KillReason::InterruptedTwice => "was asked twice to end, and was killed",
-            KillReason::Unresponsive => "did not end in time, and was killed",
-        })
+    fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
+        self.end_program(reason == KillReason::InterruptedTwice)
     }
 
     fn finish(&mut self) -> Finished {
@@ -172,14 +167,13 @@ impl Source for OtherProgram<'_> {
         if let Some(status) =
             status.filter(|status| !status.success() && !self.is_stopping && !self.is_killed)
         {
-            let (how, line) = (program::how(status), last_line(&self.output));
-            finished.reasons.push(format!("{} ended with {how}: {line}", self.plan.tool));
+            let (program, how) = (self.plan.tool.clone(), program::how(status));
+            let last_line = last_line(&self.output);
+            finished.reasons.push(Reason::ProgramEnded { program, how, last_line });
         }
-        if let Err(reason) = self.import(&mut finished) {
-            let (tool, line) = (&self.plan.tool, last_line(&self.output));
-            finished
-                .reasons
-                .push(format!("the output of {tool} cannot be imported: {reason}; its last line: {line}"));
+        if let Err(error) = self.import(&mut finished) {
+            let (tool, last_line) = (self.plan.tool.clone(), last_line(&self.output));
+            finished.reasons.push(Reason::OutputUnreadable { tool, error, last_line });
         }
         finished
     }
@@ -201,7 +195,7 @@ impl Source for OtherProgram<'_> {
     }
 }
 
-/// The part of the output that is imported: of a plot that follows other lines, its own lines, which begin with a comment.
+/// The part of the output that is imported: all of it, or for `latmus -g` the plot, which begins with a comment line.
 fn plot_in<'a>(format: &str, output: &'a [u8]) -> &'a [u8] {
     if format != LATMUS_PLOT {
         return output;

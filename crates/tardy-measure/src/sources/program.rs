@@ -9,14 +9,14 @@ use tardy_sys::child::{self, signal};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::wait_readable;
 
-/// How long it may take to end when asked.
+/// Time that the program may take to end when asked.
 pub(super) const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// How often the exit of a program that has closed its output is polled.
 const END_LOOK_NS: u64 = 5_000_000;
-/// More than any histogram. A program that prints without end must not fill the memory.
+/// Limit on the output, larger than any histogram: a program that prints endlessly must not exhaust the memory.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
-/// The program. It is killed when this is dropped.
+/// A running program. Dropping this kills it.
 pub(super) struct Program {
     child: Child,
     output: PipeReader,
@@ -36,7 +36,7 @@ impl Program {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
         child::prepare(&mut command, &[]);
-        // What it starts ends with it.
+        // A separate process group, so that its children are killed with it.
         command.process_group(0);
         command.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
         let child = command.spawn().map_err(cannot)?;
@@ -48,7 +48,7 @@ impl Program {
         self.output.as_raw_fd()
     }
 
-    /// Reads what there is. Returns whether the output has ended.
+    /// Reads the available output. Returns whether the output has ended.
     pub(super) fn read(&mut self, into: &mut Vec<u8>) -> bool {
         let mut chunk = [0; 16 << 10];
         loop {
@@ -69,23 +69,24 @@ impl Program {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end, and returns how it ended. If it does not end, it is killed, and so is what it leaves behind.
+    /// Waits for the program's end, and returns its status. Kills a program that does not end in time, and in any case
+    /// its remaining children.
     pub(super) fn end(&mut self) -> Option<ExitStatus> {
         let end_ns = monotonic_ns() + STOP_GRACE_NS;
         while monotonic_ns() < end_ns && !self.has_ended() {
-            // poll(2) cannot wait for an exit, which is due at any moment.
+            // poll(2) cannot wait for the exit of a process without a pidfd.
             let _ = wait_readable(&[], END_LOOK_NS);
         }
         self.kill();
         self.child.wait().ok()
     }
 
-    /// Asks it to end, as Ctrl-C would.
+    /// Asks the program to end, as Ctrl-C would.
     pub(super) fn interrupt(&self) {
         let _ = child::send(self.child.id(), signal::INTERRUPT);
     }
 
-    /// Kills it, and what it has started.
+    /// Kills the program and its children.
     pub(super) fn kill(&mut self) {
         let _ = child::send_to_group(self.child.id(), signal::KILL);
     }
@@ -106,7 +107,7 @@ pub(super) fn how(status: ExitStatus) -> String {
     )
 }
 
-/// The last line that is not empty: programs give their reason there.
+/// The last line that is not empty, in which programs usually report an error; at most 200 characters.
 pub(super) fn last_line(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");

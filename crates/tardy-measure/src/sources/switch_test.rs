@@ -1,26 +1,27 @@
-//! The test of a switch: talkers and listeners of tardy-switch as a source.
+//! The test of a switch as a source: the talkers and listeners of tardy-switch.
 //!
-//! Their frames are counted in this process and not in the map. A run that is killed therefore loses what came after its last
-//! checkpoint, which is a minute at most.
+//! Frames are counted in this process and not in the map. A killed run therefore loses the frames after its last
+//! checkpoint, at most a minute's.
 
 use std::cell::RefCell;
 
+use tardy_record::reason::Reason;
 use tardy_record::{Run, Series};
 use tardy_switch::experiment::{self, ObservedFrame, PhaseTimes, Test, TestPhase};
 
 use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
 
-/// How long talkers may take to stop, beyond two of their periods and the silence after them.
+/// Time that talkers may take to stop, including the silence after them, in addition to two of their periods.
 const STOP_GRACE_NS: u64 = 25_000_000_000;
 
 /// Receives each frame, and whether its phase had the shaper.
 pub type FrameReceiver<'f> = Box<dyn FnMut(bool, &ObservedFrame) + 'f>;
 
-/// A test of a switch, and who receives its frames.
+/// A test of a switch, and the receiver of its frames.
 pub struct SwitchTest<'f> {
     /// The test.
     pub test: Test,
-    /// Receives every frame when its phase has ended, if they are kept, and whether the phase had the shaper.
+    /// Called for every frame after its phase has ended, if frames are kept.
     pub frames: RefCell<FrameReceiver<'f>>,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct SwitchSource<'r, 'f> {
     context: PhaseContext<'r>,
     switch: &'r SwitchTest<'f>,
     shaped: bool,
-    /// Once the network is up.
+    /// Set once the network is up.
     phase: Option<TestPhase<'r>>,
     counted: Option<Counted>,
 }
@@ -42,7 +43,7 @@ impl<'r, 'f> SwitchSource<'r, 'f> {
 }
 
 impl Source for SwitchSource<'_, '_> {
-    /// The network is built anew for each phase, so that nothing that waits in one arrives in the next.
+    /// Builds a new network for each phase, so that frames queued in one phase do not arrive in the next.
     fn set_up(&mut self, supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
         let (test, label) = (&self.switch.test, &self.context.plan.label);
         let network = &test.network;
@@ -71,7 +72,7 @@ impl Source for SwitchSource<'_, '_> {
         self.phase.as_ref().map_or(0, TestPhase::wait_ns)
     }
 
-    fn on_wake(&mut self, _readable: &[bool]) -> Vec<String> {
+    fn on_wake(&mut self, _readable: &[bool]) -> Vec<Reason> {
         self.phase.iter_mut().for_each(TestPhase::step);
         Vec::new()
     }
@@ -88,11 +89,11 @@ impl Source for SwitchSource<'_, '_> {
         STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
     }
 
-    fn kill(&mut self, reason: KillReason) -> Vec<String> {
+    fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
         self.phase.iter_mut().for_each(TestPhase::end);
         match reason {
             KillReason::InterruptedTwice => Vec::new(),
-            KillReason::Unresponsive => vec!["the talkers did not stop when asked".to_owned()],
+            KillReason::Unresponsive => vec![Reason::TalkersUnresponsive],
         }
     }
 

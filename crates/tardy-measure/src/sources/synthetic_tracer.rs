@@ -26,7 +26,7 @@ impl SyntheticTracer {
         self.state
     }
 
-    /// Everything from `from_ns` to `to_ns`: `take(cpu, time, sample)`.
+    /// Passes all samples from `from_ns` to `to_ns` to `take(cpu, time, sample)`.
     pub(super) fn samples(&mut self, from_ns: u64, to_ns: u64, mut take: impl FnMut(u32, u64, Sample)) {
         for cpu in self.plan.cpus.clone() {
             for number in 1..=(to_ns - from_ns) / self.plan.period_ns {

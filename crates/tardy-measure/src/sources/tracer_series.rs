@@ -1,4 +1,4 @@
-//! From a tracer's samples to series.
+//! Series from a tracer's samples.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const LEVELS: [Level; 3] = [Level::Irq, Level::KernelThread, Level::UserThread];
 /// The series of one phase. Times are ns from the start of the run.
 pub(super) struct TracerSeries {
     plan: TracerPlan,
-    /// Highest level of timerlat, which answers for its cycles.
+    /// Highest level of timerlat, whose series is the main one.
     highest: Level,
     /// By CPU and level; noise is kept under the level of the kernel's thread.
     counts: BTreeMap<(u32, Level), Count>,
@@ -68,7 +68,7 @@ impl TracerSeries {
         match sample {
             Sample::Latency { number, level, late_ns } => {
                 let Some(count) = self.counts.get_mut(&(cpu, level)) else { return };
-                // Activations are numbered: one that is not there was lost.
+                // Activations are numbered; missing numbers were lost.
                 let lost = count.last_number.map_or(0, |last| number.saturating_sub(last + 1));
                 count.last_number = Some(number);
                 count.builder.drop_readings(lost);
@@ -90,12 +90,12 @@ impl TracerSeries {
         }
     }
 
-    /// Sets how many entries the kernel's buffers lost.
+    /// Sets the number of entries that the kernel's buffers lost.
     pub(super) fn set_lost_events(&mut self, lost_events: u64) {
         self.lost_events = lost_events;
     }
 
-    /// Records what the watchers saw around those worst samples that came at or after `since_ns`.
+    /// Attaches the watchers' changes to the worst samples that came at or after `since_ns`.
     pub(super) fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
         self.counts.values_mut().for_each(|count| count.builder.annotate_worst(since_ns, changes));
     }
@@ -110,7 +110,7 @@ impl TracerSeries {
         self.plan.tracer != Tracer::Timerlat || level == self.highest
     }
 
-    /// The series so far, CPU by CPU; those that answer for the cycles come first.
+    /// The series so far, CPU by CPU; the main series precede the accompanying ones.
     pub(super) fn series(&self, phase: usize) -> Vec<Series> {
         let series = |((cpu, level), count): (&(u32, Level), &Count)| {
             let own = self.is_own(*level);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_level_answers_for_the_cycles_and_gaps_in_numbers_are_dropped() {
+    fn the_highest_level_is_the_main_series_and_missing_numbers_are_dropped() {
         let mut all = TracerSeries::new(&plan(Tracer::Timerlat), true, 0, 0, &[]);
         for (number, late_ns) in [(5, 100), (6, 2500), (9, 100)] {
             all.add(1, number * 1000, Sample::Latency { number, level: Level::UserThread, late_ns });

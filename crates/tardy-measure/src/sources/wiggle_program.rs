@@ -1,18 +1,19 @@
-//! A program that wiggles the pin in place of tardy, which only reads the echo: the baseline of another language.
+//! A program that wiggles the pin instead of tardy, which only reads the echo: for comparison with other languages.
 
 use std::os::fd::RawFd;
 
 use tardy_record::Series;
+use tardy_record::reason::Reason;
 
 use super::program::{self, Program, STOP_GRACE_NS, last_line};
 use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
 
-/// The program of one phase. It has no series of its own; its echo has. Times are ns from the start of the run.
+/// The program of one phase. The phase's only series is the echo's. Times are ns from the start of the run.
 pub(crate) struct WiggleProgram<'r> {
     context: PhaseContext<'r>,
     /// The program and its arguments.
     command: &'r [String],
-    /// While it runs. A synthetic run has none.
+    /// The running program. A synthetic run has none.
     program: Option<Program>,
     output: Vec<u8>,
     is_output_open: bool,
@@ -36,13 +37,13 @@ impl<'r> WiggleProgram<'r> {
         }
     }
 
-    fn ended_early(&mut self) -> Vec<String> {
+    fn ended_early(&mut self) -> Vec<Reason> {
         self.has_ended = true;
         let Some(mut program) = self.program.take() else { return Vec::new() };
         program.read(&mut self.output);
         let how = program.end().map_or_else(|| "an unknown status".to_owned(), program::how);
-        let line = last_line(&self.output);
-        vec![format!("the program that wiggles the pin ended before the phase did, with {how}: {line}")]
+        let program = "the program that wiggles the pin".to_owned();
+        vec![Reason::ProgramEnded { program, how, last_line: last_line(&self.output) }]
     }
 }
 
@@ -68,7 +69,7 @@ impl Source for WiggleProgram<'_> {
         self.to_ns.saturating_sub(self.context.clock.now_ns())
     }
 
-    fn on_wake(&mut self, readable: &[bool]) -> Vec<String> {
+    fn on_wake(&mut self, readable: &[bool]) -> Vec<Reason> {
         let Some(program) = &mut self.program else { return Vec::new() };
         if readable.first().is_some_and(|readable| *readable) {
             self.is_output_open = !program.read(&mut self.output);
@@ -81,7 +82,7 @@ impl Source for WiggleProgram<'_> {
         self.has_ended || self.context.clock.now_ns() >= self.to_ns
     }
 
-    /// What follows is not needed: the program is ended with the phase.
+    /// Ends the phase; [`Self::finish`] then ends the program.
     fn stop(&mut self) {
         self.has_ended = true;
     }
@@ -90,7 +91,7 @@ impl Source for WiggleProgram<'_> {
         STOP_GRACE_NS
     }
 
-    fn kill(&mut self, _reason: KillReason) -> Vec<String> {
+    fn kill(&mut self, _reason: KillReason) -> Vec<Reason> {
         self.has_ended = true;
         self.program = None;
         Vec::new()

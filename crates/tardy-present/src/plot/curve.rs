@@ -8,11 +8,11 @@ use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
 
-/// So many curves have separate colours; if there are more, only the worst do, and the others share a faint one.
+/// The number of colours. If there are more curves, only the worst have separate colours; the others share a faint one.
 pub const COLOURS: usize = 8;
 /// Longer labels are shortened.
 const LABEL_MAX: usize = 40;
-/// How many curves stand out among many.
+/// How many curves have a separate colour if there are more than [`COLOURS`].
 const STANDING_OUT: usize = 3;
 
 /// A curve of a plot.
@@ -28,8 +28,8 @@ pub struct Curve {
     pub max_ns: Option<i64>,
 }
 
-/// The curves of `runs`: one for each of several runs, or for each run and phase if they share a few phases; for a single run
-/// one for each of several phases, or for each CPU.
+/// The curves of `runs`: one for each of several runs, or for each run and phase if they share a few phases; for a
+/// single run one for each of several phases, or for each CPU.
 ///
 /// Empty curves, and those that [`undrawn`] names, are left out.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
@@ -45,7 +45,8 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     coloured(lines(runs).into_iter().filter_map(drawn).filter(|curve| !curve.histogram.is_empty()).collect())
 }
 
-/// The names of readings without a curve: only their counts and extremes are known, or their histograms do not fit each other.
+/// The names of series without a curve: only their counts, minimum and maximum are known, or their bins do not fit each
+/// other.
 pub fn undrawn(runs: &[&Run]) -> Vec<String> {
     let cannot_be = |(_, series): &(String, Vec<&Series>)| {
         let holds = series.iter().any(|one| one.tally.recorded > 0);
@@ -94,8 +95,8 @@ fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
     }
 }
 
-/// The series of `run` that are drawn together: lengths of gaps, durations of toggles and latencies do not share an axis. If
-/// there are latencies these are drawn; the others have separate plots or tables.
+/// The series of `run` that are drawn together: lengths of gaps, durations of toggles and latencies do not share an
+/// axis. If there are latencies these are drawn; the others have separate plots or tables.
 fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
     let readings = Readings::of_runs(&[run]);
     run.own_series().filter(move |series| {
@@ -104,8 +105,8 @@ fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
     })
 }
 
-/// The labels of the series that all of `runs` have, if some have others too: only these are pooled and compared. `None` if
-/// all have the same, or if they have none in common.
+/// The labels of the series that all of `runs` have, if some have others too: only these are pooled and compared.
+/// `None` if all have the same, or if they have none in common.
 pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     let labels =
         |run: &&'a Run| run.own_series().map(|series| series.label.as_str()).collect::<BTreeSet<_>>();
@@ -116,8 +117,8 @@ pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     (!shared.is_empty() && all.iter().any(|labels| labels.len() > shared.len())).then_some(shared)
 }
 
-/// The labels of the phases of several runs, if they are the same and so few that each can have its own curve: an idle phase
-/// and a loaded one must not be pooled.
+/// The labels of the phases of several runs, if they are the same and so few that each can have its own curve: an idle
+/// phase and a loaded one must not be pooled.
 pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
     let labels = |run: &Run| run.phases.iter().map(|phase| phase.label.clone()).collect::<Vec<_>>();
     let first = labels(runs.first()?);
@@ -125,8 +126,8 @@ pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
     (same && first.len() > 1 && first.len() * runs.len() <= COLOURS).then_some(first)
 }
 
-/// A name for each of several runs: the kernel of a run in the lab; for others the kernel's release if that distinguishes
-/// them, else the id.
+/// A name for each of several runs: the kernel of a run in the lab; for other runs the kernel's release if it differs
+/// between all of them, else the id.
 pub fn names(runs: &[&Run]) -> Vec<String> {
     let releases: Vec<Option<&str>> =
         runs.iter().filter(|run| run.lab.is_none()).map(|run| release(run)).collect();
@@ -152,7 +153,8 @@ fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {
     curves
 }
 
-/// A colour class for each of several curves, by their weights.
+/// The CSS class of the colour of each curve. If there are more than [`COLOURS`], those with the highest weights have
+/// separate colours.
 pub fn classes(weights: &[i64]) -> Vec<&'static str> {
     const CLASSES: [&str; COLOURS] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
     if weights.len() <= COLOURS {

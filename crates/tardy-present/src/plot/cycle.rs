@@ -1,7 +1,7 @@
-//! When in the cycle frames arrived: the rate of each flow over the cycle, with its slots behind, a panel for each phase of
-//! the test.
+//! The plot of arrivals in the cycle: the rate of each flow over the cycle, with its slots in the background, and a
+//! panel for each phase of the test.
 //!
-//! Frames outside a slot are too few to be visible as a rate, so each of them has a tick below the axis.
+//! Frames outside a slot are too few to be visible as a rate, so they are marked by ticks below the axis.
 
 use tardy_analyse::flows::{FlowFindings, FlowPhase};
 use tardy_record::Run;
@@ -14,18 +14,18 @@ use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
 use crate::latency::{harmless, short, three_digits};
 
-/// Height of a panel's drawing area, and of what surrounds it.
+/// Heights of a panel's drawing area and of the margins above and below it.
 const PANEL: f64 = 150.0;
 const ABOVE: f64 = 34.0;
 const BELOW: f64 = 46.0;
-/// Approximate width of a column, in CSS pixels: narrower ones show noise.
+/// Approximate width of a column, in CSS pixels: narrower columns would show only noise.
 const COLUMN: f64 = 3.0;
-/// Panels beyond this are left out: a test has two.
+/// The largest number of panels; further ones are left out. A test has two.
 const PANEL_MAX: usize = 8;
 /// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
-/// The flows of one phase that leave by one port, so that they share its schedule.
+/// The flows of one phase that leave by the same port and thus share its schedule.
 struct Panel<'a> {
     title: String,
     flows: Vec<Lane<'a>>,
@@ -122,7 +122,7 @@ impl Panel<'_> {
         self.name_flows(svg, area);
     }
 
-    /// Each flow's name in its colour, at the right.
+    /// Draws the name of each flow in its colour, at the right.
     fn name_flows(&self, svg: &mut Svg, area: &Area) {
         let wanted: Vec<f64> = self.flows.iter().map(|_| area.top + LINE_HEIGHT).collect();
         let places = spread(&wanted, LINE_HEIGHT, area.top + LINE_HEIGHT, area.bottom - 4.0);
@@ -154,7 +154,7 @@ impl Lane<'_> {
         }
     }
 
-    /// A part of the cycle; beyond its end it continues at the beginning.
+    /// Draws a part of the cycle; a part beyond the end of the cycle continues at its beginning.
     fn band(&self, svg: &mut Svg, area: &Area, x: &Scale, what: &str, (from_ns, to_ns): (u64, u64)) {
         let cycle_ns = self.flow.cycle_ns;
         let class = format!("{what} {}", self.class);

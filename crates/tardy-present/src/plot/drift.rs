@@ -1,7 +1,7 @@
-//! Whether frames kept their place in the cycle: the phase at which they arrived, over the time of the test.
+//! The plot of the phase in the cycle at which frames arrived, over the time of the test.
 //!
-//! A schedule that the kernel runs with a wrong cycle, or clocks that drift apart, show as a slope; a stopped gate timer as
-//! a gap.
+//! A slope means that the kernel runs the schedule with a wrong cycle, or that clocks drift apart; a gap means that the
+//! gate timer stopped.
 
 use tardy_analyse::flows::{FlowFindings, FlowPhase};
 use tardy_record::Run;
@@ -49,14 +49,14 @@ pub fn draw(id: &str, run: &Run, phases: &[FlowPhase], options: &Options) -> Opt
         height,
         title: "Phase over time",
         description: "For each interval and each flow, from the earliest to the latest phase of the cycle at which \
-                      a frame arrived, with the median marked; the slots of its class are behind.",
+                      a frame arrived, with the median marked; the slots of its class are in the background.",
         standalone: options.standalone,
         data: vec![("kind", "drift".into())],
     };
     Some(svg.finish(&head))
 }
 
-/// A flow of a phase of the test. A flow has the same colour in all of them.
+/// A flow in one phase of the test. A flow has the same colour in all phases.
 struct Lane<'a> {
     phase: usize,
     found: &'a FlowFindings,
@@ -85,7 +85,7 @@ fn lanes<'a>(run: &'a Run, phases: &'a [FlowPhase]) -> Vec<Lane<'a>> {
 }
 
 impl Lane<'_> {
-    /// The slots of the flow, for the duration of its phase, if a schedule was in operation.
+    /// Draws the slots of the flow for the duration of its phase, if a schedule was in operation.
     fn draw_slots(&self, svg: &mut Svg, run: &Run, x: &Scale, y: &Scale) {
         let phase = &run.phases[self.phase];
         let until_ns = phase.end_ns.map_or(x.high(), |end| end as f64);

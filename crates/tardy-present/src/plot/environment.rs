@@ -7,9 +7,9 @@ use tardy_record::load::LoadPart;
 use super::curve;
 use crate::latency::{harmless, per_second, short, three_digits};
 
-/// Panels beyond this are left out.
+/// The largest number of panels; further ones are left out.
 const PANEL_MAX: usize = 14;
-/// At most so many lines of one panel are drawn, those with the highest values.
+/// The largest number of lines in one panel: those with the highest values are drawn.
 const LINE_MAX: usize = 40;
 /// Larger readings are clamped to this.
 const VALUE_MAX: f64 = 1e18;
@@ -40,7 +40,7 @@ pub struct Line {
     pub points: Vec<(u64, f64)>,
 }
 
-/// The panels of `run`: loads first, then the environment in its own order.
+/// The panels of `run`: loads first, then the environment in the order of the run file.
 pub fn panels(run: &Run) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for load in &run.loads {
@@ -97,7 +97,7 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
     let values = || lines.iter().flat_map(|(_, points)| points).map(|(_, value)| *value);
     let (low, high) = (values().fold(VALUE_MAX, f64::min), values().fold(-VALUE_MAX, f64::max));
     let low = if from_zero { low.min(0.0) } else { low };
-    // Constant readings need an axis too: zero is at its foot, any other value in its middle.
+    // For constant readings the axis is widened: 0 is at its lower end, any other value in the middle.
     let (low, high) = match high > low {
         true => (low, high),
         false if high == 0.0 => (0.0, 1.0),
@@ -112,7 +112,7 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
     Panel { name, lines, left_out, low, high }
 }
 
-/// A value at a panel's axis.
+/// The label of a value at a panel's axis.
 pub fn value_label(value: f64) -> String {
     let text = if value.abs() >= 10_000.0 { per_second(value, "") } else { three_digits(value) };
     text.trim_end_matches("/s").trim().replace('-', "−")

@@ -1,7 +1,7 @@
 //! The tail: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
 //!
-//! A histogram hides the tail, which matters most; here the tail has the larger half of the plot, and a limit reads as a
-//! share.
+//! In a histogram the tail is hard to see. Here it has the larger part of the plot, and the share of wake-ups later
+//! than a limit can be read from the axis.
 
 use tardy_record::units::format_duration_ns;
 
@@ -12,7 +12,7 @@ use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{count, typeset};
 
-/// Latencies below this, in ns, are drawn here: a logarithmic axis has no 0.
+/// Lower latencies are drawn at this value, in ns, since a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
 /// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
@@ -68,9 +68,9 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
     (x, Scale::logarithmic(0.6 / most as f64, 1.0, area.bottom, area.top))
 }
 
-/// Steps down through (lower edge, share of values at or above it): a bin's values count as late as its lower edge,
-/// except the very last, which is the exact maximum. If the next occupied bin is not adjacent, the share falls at
-/// the end of the one before.
+/// The path of a curve: steps through the points (lower edge of a bin, share of values at or above it). The last step
+/// is at the exact maximum. If the next occupied bin is not adjacent, the share falls at the upper edge of the bin
+/// before it.
 fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     let total = one.histogram.total() as f64;
     let mut left = one.histogram.total();
@@ -78,7 +78,7 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     let mut last = (f64::NAN, f64::NAN);
     let mut step = |ns: i64, left: u64, points: &mut Vec<Option<(f64, f64)>>| {
         let at = (x.at(ns as f64), y.at(left as f64 / total));
-        // Steps finer than a pixel would only make the file larger.
+        // Steps finer than a pixel are not visible.
         if !((at.0 - last.0).abs() < 0.7 && (at.1 - last.1).abs() < 0.7) {
             points.extend([points[points.len() - 1].map(|(_, above)| (at.0, above)), Some(at)]);
             last = at;
@@ -99,7 +99,7 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     polyline(points)
 }
 
-/// Writes the names into the lower left corner, where no curve is.
+/// Draws the names in the lower left corner, where there is no curve.
 fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
     let mut named: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
     named.sort_by_key(|one| std::cmp::Reverse(one.max_ns));

@@ -17,7 +17,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// A horizontal grid line and its label for every tick of `y`, hairlines for its minor ones.
+    /// Draws a horizontal grid line and a label for every tick of `y`, and hairlines for its minor ticks.
     pub fn horizontal_grid(&self, svg: &mut Svg, y: &Scale, ticks: &[f64], label: impl Fn(f64) -> String) {
         for minor in y.minor_ticks() {
             svg.line("hair", (self.left, y.at(minor)), (self.right, y.at(minor)));
@@ -28,7 +28,7 @@ impl Area {
         }
     }
 
-    /// A tick and its label below the area for every tick of `x`, with hairlines up through it.
+    /// Draws a vertical grid line and a label below the area for every tick of `x`, and hairlines for its minor ticks.
     pub fn vertical_grid(&self, svg: &mut Svg, x: &Scale, ticks: &[f64], label: impl Fn(f64) -> String) {
         for minor in x.minor_ticks() {
             svg.line("hair", (x.at(minor), self.top), (x.at(minor), self.bottom));
@@ -57,7 +57,7 @@ impl Area {
         svg.text("soft", (4.0, self.top - 12.0), Anchor::Start, name);
     }
 
-    /// The text across the plot.
+    /// Draws a warning across the plot.
     pub fn mark(&self, svg: &mut Svg, mark: Option<&str>) {
         if let Some(text) = mark {
             let (x, y) = (f64::midpoint(self.left, self.right), f64::midpoint(self.top, self.bottom));

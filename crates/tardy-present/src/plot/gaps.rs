@@ -1,5 +1,5 @@
-//! How long gaps were: a histogram of lengths with logarithmic axes, since a run may hold both ticks of microseconds and stops
-//! of tens of milliseconds.
+//! The histogram of the lengths of gaps. Both axes are logarithmic, since a run may have ticks of microseconds as well
+//! as stops of tens of milliseconds.
 
 use tardy_analyse::name;
 use tardy_analyse::noise::NoisePhase;
@@ -17,7 +17,7 @@ const COLUMNS: f64 = 4.0;
 /// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
-/// The lengths of the gaps of each CPU in `phase`; `None` if there was none.
+/// Draws the lengths of the gaps of each CPU in `phase`; `None` if there were no gaps.
 pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Option<String> {
     let series: Vec<&tardy_record::Series> = phase.cpus.iter().map(|cpu| &run.series[cpu.series]).collect();
     let low = series.iter().filter_map(|one| one.min_ns).min()?.max(1) as f64;
@@ -31,7 +31,7 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
     let y = Scale::logarithmic(0.5, (most as f64 * 1.6).max(10.0), area.bottom, area.top);
     area.horizontal_grid(&mut svg, &y, &y.ticks(if options.narrow() { 5 } else { 8 }), count_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 4 } else { 8 }), latency_label);
-    area.name_y(&mut svg, "gaps in each quarter of an octave");
+    area.name_y(&mut svg, "gaps per quarter of an octave");
     area.name_x(&mut svg, "length of the gap, µs");
     area.mark(&mut svg, options.mark);
     let weights: Vec<i64> = series.iter().map(|one| one.max_ns.unwrap_or(0)).collect();
@@ -52,15 +52,15 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
         id,
         width: options.width,
         height,
-        title: "How long gaps were",
-        description: "For each CPU, how many gaps had which length; both axes are logarithmic.",
+        title: "Lengths of gaps",
+        description: "For each CPU, the number of gaps by length; both axes are logarithmic.",
         standalone: options.standalone,
         data: vec![("x", x.data()), ("y", y.data()), ("kind", "gaps".into())],
     };
     Some(svg.finish(&head))
 }
 
-/// Beginning, end and count of the columns that hold anything.
+/// Lower edge and upper edge in ns, and count, of the columns that are not empty.
 fn columns(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
     let mut columns: Vec<(i64, u64)> = Vec::new();
     for bin in histogram.bins() {

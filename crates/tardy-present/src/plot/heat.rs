@@ -1,5 +1,5 @@
-//! The distribution over time: latency on a logarithmic vertical axis, the logarithm of the count as depth of colour. It
-//! shows whether two humps of a histogram alternated.
+//! The heat map of the distribution over time: latency on a logarithmic vertical axis, the logarithm of the count as
+//! depth of colour. It shows whether two peaks of a histogram alternated.
 
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
@@ -13,15 +13,15 @@ use crate::latency::prefixed;
 
 /// Rows per octave.
 const ROWS_AN_OCTAVE: f64 = 4.0;
-/// Depths of colour.
+/// The number of colour depths.
 const DEPTHS: usize = 8;
-/// Latencies below this share the lowest row, in ns.
+/// Latencies below this, in ns, share the lowest row.
 const FLOOR_NS: f64 = 125.0;
 
-/// One cell: column (index of a stretch of time), row, count.
+/// The count of each cell, by column (index of an interval of time) and row.
 type Cells = std::collections::BTreeMap<(usize, i32), u64>;
 
-/// Latency over time; `None` if the run has no slices.
+/// Draws the heat map; `None` if the run has no slices.
 pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let stretches = stretches(run);
     let cells = cells(run, &stretches);
@@ -66,7 +66,8 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     Some(svg.finish(&head))
 }
 
-/// The intervals of the columns: for each phase those of its coarsest series.
+/// The intervals of the columns, as phase, start and end in ns: for each phase those of the series with the fewest
+/// slices.
 fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     let coarsest = |phase: usize| {
         let series = run.own_series().filter(|series| series.phase == phase && !series.slices.is_empty());
@@ -79,7 +80,7 @@ fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     (0..run.phases.len()).flat_map(of_phase).collect()
 }
 
-/// The slices of all CPUs, each counted in the interval of its middle.
+/// The counts of the slices of all CPUs. A slice belongs to the interval whose middle is nearest.
 fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
     let mut cells = Cells::new();
     for series in run.own_series() {
@@ -101,7 +102,7 @@ fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
 }
 
 fn row(lower_ns: i64) -> i32 {
-    // Half a bin of the slices' layout is added, so that rounding does not move an edge at a power of two.
+    // About half a bin is added, so that rounding does not move a bin at a power of two into the row below.
     ((lower_ns as f64 * 1.01).max(FLOOR_NS).log2() * ROWS_AN_OCTAVE).floor() as i32
 }
 
@@ -136,7 +137,7 @@ fn cells_of_depth(
     commands
 }
 
-/// The key: eight depths from one wake-up to the most in a cell.
+/// Draws the key: the colour depths from one reading to the highest count of a cell.
 fn key(svg: &mut Svg, area: &Area, most: u64, readings: &str) {
     let (size, top) = (11.0, area.top - 20.0);
     let label = format!("{} {readings}", prefixed(most as f64));

@@ -1,9 +1,9 @@
 //! The usual latency plot: the number of wake-ups by latency, with counts on a logarithmic axis.
 //!
-//! Latency is on a linear axis, as in the articles and on OSADL's pages, so that plots can be compared. A
-//! linear axis needs an end, and a tail of milliseconds would squeeze the body into one column: the axis ends after
-//! nearly all values, and what lies beyond is stated at its end. Columns are a power of two of ns wide,
-//! because recorded bins nest in such columns and no count is split.
+//! Latency is on a linear axis, as in the articles and on OSADL's pages, so that plots can be compared. A tail of
+//! milliseconds would compress the body into one column, so the axis ends after nearly all values, and the legend
+//! states how many values are beyond its end. The width of a column is a power of two in ns: recorded bins nest in such
+//! columns, so no count is split.
 
 use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
@@ -16,15 +16,15 @@ use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
 use crate::latency::{count, typeset};
 
-/// At most so many columns.
+/// The largest number of columns.
 const COLUMN_MAX: f64 = 260.0;
-/// A tail up to this many times longer than the 99.99 % of values stays on the axis.
+/// The axis extends to the maximum if that is at most this many times the 99.99 % quantile.
 const TAIL_SHOWN: f64 = 2.5;
-/// The axis ends at this many times the 99 % quantile at the latest, so that a tail of one value in a thousand does not
+/// The axis ends at this many times the 99 % quantile at most, so that a tail of one value in a thousand does not
 /// compress the body.
 const BODY_SHOWN: f64 = 10.0;
 
-/// Two names up to this wide (in pixels) are next to the curves on a phone, longer ones below the plot.
+/// On a phone, two names of at most this width, in pixels, are next to the curves; longer names are below the plot.
 const LABEL_BESIDE: f64 = 60.0;
 
 /// The latency plot of some curves, with an id and a title.
@@ -92,7 +92,7 @@ fn range(curves: &[Curve], options: &Options) -> (f64, f64) {
     (low, high.max(low + 1.0))
 }
 
-/// The value below which this share lies, or the highest one if there are too few values.
+/// The upper edge, in ns, of the bin with the quantile, or of the last bin if there are too few values.
 fn reached_by(histogram: &Histogram, level: Level) -> f64 {
     let total = histogram.total();
     let rank = if total >= level.least_count() { level.rank(total) } else { total };
@@ -100,7 +100,8 @@ fn reached_by(histogram: &Histogram, level: Level) -> f64 {
         .map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })
 }
 
-/// A width of columns in which every bin on the axis nests: a power of two, or a multiple of the widest bin.
+/// A width of columns, in ns, such that each bin on the axis is within one column: a power of two, or a multiple of the
+/// widest bin.
 fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
     let on_axis = || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| is_on_axis(bin, high));
     let widest =
@@ -113,8 +114,8 @@ fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
     if nests(power) { power } else { (least / widest).ceil() * widest }
 }
 
-/// Whether a bin belongs into a column below `high`. An open bin, such as that of another tool for all values beyond its
-/// histogram, has no place on a linear axis.
+/// Whether a bin belongs into a column below `high`. A bin without an upper end, such as that of another tool for all
+/// values beyond its histogram, does not.
 fn is_on_axis(bin: &Bin, high: f64) -> bool {
     (bin.lower_ns as f64) < high && bin.upper_ns != i64::MAX
 }
@@ -139,7 +140,8 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
         .collect()
 }
 
-/// How much room the names take below the plot: on a phone, those of more than two curves, or of two with long names.
+/// The height of the names below the plot, in pixels; 0 if they are next to the curves. On a phone the names are below
+/// if there are more than two, or two long ones.
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     let long = curves.iter().any(|one| text_width(&one.label) > LABEL_BESIDE);
     if options.narrow() && (curves.len() > 2 || (curves.len() > 1 && long)) {
@@ -149,8 +151,8 @@ fn names_below(curves: &[Curve], options: &Options) -> f64 {
     }
 }
 
-/// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
-/// axis, and states what lies beyond it. Returns a description.
+/// Draws the names of the curves with their maxima and the number of values beyond the axis, at the upper right, where
+/// a latency plot is empty; marks the maxima on the axis. Returns the same names as a description.
 fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, below: bool) -> String {
     let mut listed: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
     if listed.len() < curves.len() {
@@ -195,7 +197,7 @@ fn entry(one: &Curve, high: f64) -> String {
         one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();
     let end = one.histogram.bins().last().filter(|bin| bin.is_open() && (bin.lower_ns as f64) < high);
     let beyond = match end {
-        // If the histogram ends on the axis, it is unknown whether they are beyond it.
+        // If the histogram ends on the axis, it is unknown whether its last values are beyond the axis.
         Some(end) => format!(", {} at {} or more", count(beyond), typeset(end.lower_ns as f64)),
         None if beyond > 0 => format!(", {} beyond the axis", count(beyond)),
         None => String::new(),

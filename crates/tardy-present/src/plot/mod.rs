@@ -1,8 +1,8 @@
 //! Plots as SVG: small, reproducible to the byte, readable on light and dark backgrounds, with real text.
 //!
-//! Colours are CSS classes, never attributes: a plot on its own carries `plot.css`, one inside the report uses the
-//! page's. Every plot is drawn at its final width, so a phone gets a separate plot instead of a shrunken one.
-//! docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
+//! Colours are CSS classes, never attributes: a separate plot contains `plot.css`, a plot in the report uses the style
+//! sheet of the page. Every plot is drawn at its final width: for phones there is a separate plot instead of a scaled
+//! one. docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
 pub mod curve;
 pub mod cycle;
@@ -36,14 +36,14 @@ pub struct Options {
     pub width: f64,
     /// The limit, in ns.
     pub limit_ns: Option<u64>,
-    /// End of the latency axis, in ns; `None`: chosen so that the body of the distribution is visible. What lies beyond is
-    /// stated.
+    /// End of the latency axis, in ns; `None`: chosen so that the body of the distribution is visible. The legend
+    /// states the number of values beyond the end.
     pub latency_max_ns: Option<u64>,
-    /// Text across the plot: why its numbers must not be taken at face value.
+    /// Text across the plot: a warning that its numbers are meaningless.
     pub mark: Option<&'static str>,
-    /// What is counted.
+    /// The kind of readings that are counted.
     pub readings: Readings,
-    /// Terms for that.
+    /// The terms for these readings.
     pub words: &'static Terms,
     /// Whether the plot includes its style sheet.
     pub standalone: bool,
@@ -70,7 +70,7 @@ impl Options {
     }
 }
 
-/// The text across plots of `runs`.
+/// The warning across plots of `runs`; `None` if the latencies of all runs are meaningful.
 pub fn mark(runs: &[&Run]) -> Option<&'static str> {
     let meaningless = runs.iter().filter(|run| lab::meaningless_because(run).is_some()).count();
     match meaningless {

@@ -1,6 +1,6 @@
-//! One late wake-up: what had the CPU, from shortly before the deadline to the wake-up.
+//! The plot of one late wake-up: what occupied the CPU from shortly before the deadline to the wake-up.
 //!
-//! Like a view of the trace: a lane for each kind of occupant over time, with marks for the thread's own path.
+//! It has a lane for each kind of occupant, as in a trace viewer, with marks for the stages of the wake-up.
 
 use tardy_analyse::causes::Cause;
 use tardy_analyse::causes::timeline::{Occupant, Stretch};
@@ -12,17 +12,17 @@ use super::svg::{Anchor, Head, Svg};
 use crate::latency::{harmless, microseconds, short, typeset, with_unit};
 
 const LANE_HEIGHT: f64 = 24.0;
-/// Room above for the names of the marks, in two rows.
+/// Height for the names of the marks above the lanes, in two rows.
 const TOP: f64 = 62.0;
-/// Names inside a stretch are no longer than this.
+/// Longer names inside a stretch are shortened.
 const NAME_MAX: usize = 32;
-/// How much time before the deadline is shown, as a share of the lateness.
+/// The time before the deadline that is shown, as a share of the latency.
 const BEFORE: f64 = 0.08;
 
 /// The lanes, from the hardware down to the thread.
 const LANES: [&str; 4] = ["interrupt", "soft interrupt", "task", "the thread"];
 
-/// The drawing.
+/// Draws the late wake-up of `cause`.
 pub fn draw(id: &str, title: &str, cause: &Cause, options: &Options) -> String {
     let timeline = &cause.timeline;
     let late_ns = timeline.woke_ns as f64;
@@ -74,7 +74,7 @@ fn draw_stretch(svg: &mut Svg, area: &Area, x: &Scale, stretch: &Stretch, cause:
     };
     let (left, right) = (x.at((stretch.from_ns as f64).max(from_ns)), x.at(stretch.to_ns as f64));
     let top = area.top + LANE_HEIGHT * lane(&stretch.occupant) as f64;
-    // Very short stretches stay visible.
+    // At least one pixel wide, so that very short stretches are visible.
     svg.rectangle(class, (left, top + 3.0), (right - left).max(1.0), LANE_HEIGHT - 6.0);
     let name = short(&harmless(&stretch.occupant.name()), NAME_MAX);
     if text_width(&name) + 8.0 < right - left {
@@ -83,7 +83,7 @@ fn draw_stretch(svg: &mut Svg, area: &Area, x: &Scale, stretch: &Stretch, cause:
     }
 }
 
-/// The deadline, the timer's interrupt, the wake-up, the switch and the end, each with its name above.
+/// Draws marks at the deadline, the timer's interrupt, the wake-up, the switch and the end, with names above.
 fn draw_marks(svg: &mut Svg, area: &Area, x: &Scale, cause: &Cause, options: &Options) {
     let timeline = &cause.timeline;
     let marks = [
@@ -93,7 +93,7 @@ fn draw_marks(svg: &mut Svg, area: &Area, x: &Scale, cause: &Cause, options: &Op
         ("switch", timeline.switched_ns),
         ("awake", Some(timeline.woke_ns)),
     ];
-    // Overlapping names move up a row; further ones are left out.
+    // A name that overlaps another is in the second row, or is left out if it overlaps there too.
     let mut ends = [f64::NEG_INFINITY; 2];
     for (name, at_ns) in marks {
         let Some(at_ns) = at_ns.filter(|ns| *ns as f64 >= x.low()) else { continue };

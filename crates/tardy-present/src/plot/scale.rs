@@ -1,4 +1,4 @@
-//! Scales: from values to positions, and the ticks.
+//! Scales, which convert values to positions, and their ticks.
 
 /// A linear or logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,13 +11,13 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Values from `low` to `high` evenly between the positions `from` and `to`.
+    /// A linear axis of values from `low` to `high` between the positions `from` and `to`.
     pub fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self { logarithmic: false, low, high, from, to }
     }
 
-    /// The same on a logarithmic axis; `low` is above 0.
+    /// A logarithmic axis of values from `low`, which is above 0, to `high`.
     pub fn logarithmic(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = if low > 0.0 { low } else { 1e-9 };
         let high = if high > low { high } else { low * 10.0 };
@@ -44,7 +44,7 @@ impl Scale {
         self.high
     }
 
-    /// For the page's script: kind, values and positions.
+    /// The axis as text for the page's script: kind, values and positions.
     pub fn data(&self) -> String {
         let kind = if self.logarithmic { "log" } else { "lin" };
         format!("{kind} {:e} {:e} {} {}", self.low, self.high, self.from, self.to)
@@ -94,7 +94,7 @@ pub fn nice(value: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|step| *step >= value * 0.999_999).unwrap_or(10.0 * power)
 }
 
-/// Ticks for a stretch of time in ns, on whole seconds, minutes, hours.
+/// Values for about `wanted` ticks between two times in ns, on whole seconds, minutes or hours.
 pub fn time_ticks(from_ns: f64, to_ns: f64, wanted: usize) -> Vec<f64> {
     const STEPS_S: [f64; 22] = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,

@@ -1,7 +1,7 @@
 //! All reactions of a phase as on an oscilloscope with a long persistence: on top of each other, triggered on the edge,
-//! darker where answers are frequent. The worst one stands out; below is the histogram with logarithmic counts.
+//! darker where answers are frequent. The worst is drawn separately; below is the histogram with logarithmic counts.
 //!
-//! An answer is a step, so its histogram is sufficient: nothing else is kept of each reaction.
+//! Each answer is a step at one time, so the histogram of these times is sufficient to draw the screen.
 
 use tardy_record::Histogram;
 
@@ -11,39 +11,39 @@ use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
 use crate::latency::{count, harmless, microseconds, short};
 
-/// The screen begins before the edge, by this share of its width.
+/// The time before the edge on the screen, as a share of the time after it.
 const BEFORE: f64 = 0.06;
 /// The top of the screen, below the title.
 const TOP: f64 = 42.0;
 /// A column of the screen, in pixels.
 const COLUMN: f64 = 2.0;
-/// Height of the stimulus's trace and of the answers'.
+/// Heights of the traces of the stimulus and of the answers.
 const STIMULUS: f64 = 26.0;
 const ANSWERS: f64 = 96.0;
 const HISTOGRAM: f64 = 100.0;
-/// Between traces.
+/// Distance between traces.
 const APART: f64 = 16.0;
 /// Thickness of a level.
 const LEVEL: f64 = 3.0;
-/// Shades from one reaction to all of them: `h1` to `h8`.
+/// The number of shades, `h1` for one reaction to `h8` for all of them.
 const SHADES: f64 = 8.0;
 
 /// Reactions to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Reactions<'a> {
-    /// How long they took.
+    /// How long the reactions took.
     pub histogram: &'a Histogram,
     /// The longest, in ns.
     pub max_ns: i64,
-    /// What they begin with, such as `due`.
+    /// The point at which they begin, such as `due`.
     pub from: &'a str,
-    /// What they end with, such as `answered`.
+    /// The point at which they end, such as `answered`.
     pub to: &'a str,
-    /// Their phase.
+    /// The label of their phase.
     pub title: &'a str,
 }
 
-/// The screen; `None` if it would be empty.
+/// Draws the screen; `None` if there are no reactions.
 pub fn draw(id: &str, reactions: &Reactions<'_>, options: &Options) -> Option<String> {
     if reactions.histogram.is_empty() || reactions.max_ns <= 0 {
         return None;
@@ -65,8 +65,8 @@ pub fn draw(id: &str, reactions: &Reactions<'_>, options: &Options) -> Option<St
         height: screen.histogram.bottom + 40.0,
         title: &title,
         description: "As on an oscilloscope with a long persistence: the edge, and from there every answer on top of the others, \
-                      darker where there are more of them; the worst is drawn separately. Below, how many answers came \
-                      when; counts are on a logarithmic axis.",
+                      darker where there are more of them; the worst is drawn separately. Below: the number of \
+                      answers over time, with counts on a logarithmic axis.",
         standalone: options.standalone,
         data: vec![("kind", "scope".into())],
     };
@@ -85,9 +85,9 @@ struct Screen<'a> {
 /// A column of the screen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
-    /// The reactions of the bins in it, or of a wider bin.
+    /// The count of the bins in the column, or of a bin that is wider than it.
     shown: u64,
-    /// How many rise in it.
+    /// The number of reactions whose answer rises in the column.
     risen: u64,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Screen<'a> {
         svg.text("halo s0", (edge + 6.0, high + 14.0), Anchor::Start, self.reactions.from);
     }
 
-    /// The two levels, darker for more reactions at the time, and the rising edges between them.
+    /// Draws the two levels, darker for more reactions at that time, and the rising edges between them.
     fn draw_answers(&self, svg: &mut Svg) {
         let (low, high) = (self.answers.bottom - LEVEL, self.answers.top);
         let total = self.total();
@@ -217,7 +217,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// A level with its current shade.
+/// A horizontal line of the trace, with its current shade.
 struct Level {
     from: f64,
     shade: Option<String>,
@@ -228,7 +228,7 @@ impl Level {
         Self { from, shade: None }
     }
 
-    /// Continues the level at `at` with this shade; draws the part before it if that had another.
+    /// Continues the level from `at` on with `shade`; draws the part before `at` if it had another shade.
     fn go_on(&mut self, svg: &mut Svg, at: f64, y: f64, shade: Option<String>) {
         if shade == self.shade {
             return;

@@ -1,6 +1,7 @@
-//! When gaps were: a strip for each CPU, a mark for each gap, as a logic analyser shows a pin that a busy loop toggles.
+//! The plot of gaps over time: a strip for each CPU with a mark for each gap, as a logic analyser shows a pin that a
+//! busy loop toggles.
 //!
-//! A long run in one drawing would be a grey bar, so it shows only as much of the beginning as can be resolved.
+//! Only the beginning of the run is drawn, since single gaps would not be visible in a drawing of a long run.
 
 use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
@@ -15,16 +16,16 @@ use crate::latency::{harmless, short};
 
 /// Height of a CPU's strip.
 const STRIP_HEIGHT: f64 = 74.0;
-/// At most so many CPUs are drawn.
+/// The largest number of CPUs that are drawn.
 const STRIPS_MAX: usize = 8;
-/// About so many gaps of the busiest CPU are drawn.
+/// The approximate number of gaps that are drawn for the CPU with the most gaps.
 const GAPS_SHOWN: usize = 120;
-/// At most so much of the beginning is drawn, in ns.
+/// The longest time that is drawn, in ns.
 const SPAN_MAX_NS: u64 = 100_000_000;
-/// At least so much is drawn, in ns.
+/// The shortest time that is drawn, in ns.
 const SPAN_MIN_NS: u64 = 1_000_000;
 
-/// The beginning of `phase`; `None` if no times of gaps were kept.
+/// Draws the beginning of `phase`; `None` if no times of gaps were kept.
 pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Option<String> {
     let lanes: Vec<(&str, &GapSeries)> = (phase.cpus.iter())
         .filter_map(|cpu| Some((cpu.label.as_str(), run.series[cpu.series].gaps()?)))
@@ -66,15 +67,15 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
         id,
         width: options.width,
         height,
-        title: "When gaps were",
-        description: "For each CPU, the gaps of the beginning: where each one was, and how long.",
+        title: "Gaps over time",
+        description: "For each CPU, the time and the length of each gap at the beginning of the run.",
         standalone: options.standalone,
         data: vec![("kind", "strip".into())],
     };
     Some(svg.finish(&head))
 }
 
-/// As much of the beginning as can be resolved, by the busiest CPU's gaps.
+/// The length of the time that is drawn, in ns, so that the gaps of the CPU with the most gaps are distinguishable.
 fn span_ns(lanes: &[(&str, &GapSeries)], from_ns: u64) -> u64 {
     let until = |gaps: &GapSeries| gaps.first.gaps().nth(GAPS_SHOWN).map(|gap| gap.at_ns - from_ns);
     let all_ns = lanes.iter().filter_map(|(_, gaps)| gaps.first.gaps().last());
@@ -83,7 +84,7 @@ fn span_ns(lanes: &[(&str, &GapSeries)], from_ns: u64) -> u64 {
     busiest_ns.clamp(SPAN_MIN_NS, SPAN_MAX_NS)
 }
 
-/// A rectangle from the axis up for each gap: as wide as it was long, as high as its length on the other axis.
+/// A rectangle for each gap, which stands on the axis: both its width and its height show the length of the gap.
 fn marks(gaps: &[Gap], from_ns: u64, x: &Scale, y: &Scale, floor: f64) -> String {
     let mark = |gap: &Gap| {
         let since_ns = gap.at_ns - from_ns;

@@ -1,5 +1,4 @@
-//! Writes the SVG that plots need, with two guarantees: text is escaped here and nowhere else, and a coordinate is always
-//! written the same way.
+//! Writes the SVG elements that plots use. All text is escaped here, and all coordinates are formatted by [`number`].
 
 use std::fmt::Write as _;
 
@@ -7,7 +6,7 @@ use crate::latency::harmless;
 
 use super::STYLE;
 
-/// Which part of a text is at its position.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// At its beginning.
@@ -118,7 +117,7 @@ pub fn number(value: f64) -> String {
     if rounded == 0.0 { "0".to_owned() } else { format!("{rounded}") }
 }
 
-/// Text for the inside of an element or an attribute.
+/// Text escaped for the inside of an element or an attribute.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in harmless(text).chars() {

@@ -1,7 +1,7 @@
-//! Maxima over time and, below them on the same time axis, temperatures, frequencies, interrupts, pressure and the work of
-//! the loads.
+//! Maxima over time and, below them on the same time axis, temperatures, frequencies, interrupts, pressure and the work
+//! of the loads.
 //!
-//! It is a single plot, because the question is "what else happened then?", which a vertical line answers.
+//! It is a single plot, so that a vertical line shows what else happened at the time of a maximum.
 
 use tardy_analyse::name;
 use tardy_record::Run;
@@ -17,13 +17,13 @@ use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
 
-/// Height of the maxima.
+/// Height of the panel of maxima, in pixels.
 const MAXIMA_HEIGHT: f64 = 190.0;
-/// Height of a panel of the environment, its name included.
+/// Height of a panel of the environment including its name, in pixels.
 const PANEL_HEIGHT: f64 = 66.0;
-/// Two maxima closer together than this many pixels are drawn as the higher one.
+/// Of maxima closer together than this many pixels, only the highest is drawn.
 const COLUMN: f64 = 1.5;
-/// Maxima below this are drawn here, in ns: a logarithmic axis has no 0.
+/// Lower maxima are drawn at this value, in ns, since a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
 
 /// Maxima over time with the environment below.
@@ -89,7 +89,7 @@ fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
     if let Some(limit) = options.limit_ns.filter(|limit| *limit as f64 > high) {
         high = limit as f64;
     }
-    // Phases have their names above the curves.
+    // Room for the names of phases above the curves.
     let headroom = if run.phases.len() > 1 { 2.4 } else { 1.4 };
     Scale::logarithmic(low / 1.2, high * headroom, area.bottom, area.top)
 }
@@ -112,7 +112,7 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
 }
 
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
-    // The same CPU keeps its colour from phase to phase.
+    // A CPU has the same colour in all phases.
     let names: Vec<String> = run.own_series().map(name::of).collect();
     let mut labels: Vec<&str> = Vec::new();
     for name in &names {
@@ -126,7 +126,7 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     let highest = |label: &&str| of(label).into_iter().filter_map(|series| series.max_ns).max();
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
     let classes = curve::classes(&weights);
-    // Faint ones first, so that those that stand out lie on top.
+    // Faint curves first, so that the others are on top.
     let mut order: Vec<(&&str, &&str)> = labels.iter().zip(&classes).collect();
     order.sort_by_key(|(_, class)| **class != "rest");
     for (label, class) in order {
@@ -162,7 +162,7 @@ fn thinned(series: &Series, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
     points
 }
 
-/// The worst of the run, marked and named where it happened.
+/// Draws a mark and the value at the highest maximum of the run.
 fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     let worst = run.own_series().filter_map(|series| Some((series.max_ns?, series.max_at_ns?, series)));
     if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
@@ -174,7 +174,7 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     }
 }
 
-/// A vertical line from the worst through everything below.
+/// Draws a vertical line through all panels at the time of the highest maximum.
 fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     let worst = run.own_series().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
     if let Some((_, at)) = worst {
@@ -182,7 +182,7 @@ fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     }
 }
 
-/// Checkpoints as ticks under the maxima: writing the run file is a load too.
+/// Draws checkpoints as ticks under the maxima, since writing the run file is also a load.
 fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
     for event in run.events.iter().filter(|event| event.kind == EventKind::Checkpoint) {
         let at = x.at(event.at_ns as f64);
@@ -217,7 +217,7 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f6
     }
 }
 
-/// At most three points per column of pixels: its first, lowest and highest.
+/// Thins points to the first of each column of pixels and those that extend its range.
 fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> {
     let mut thinned: Vec<Option<(f64, f64)>> = Vec::new();
     let mut column: Option<(f64, f64, f64)> = None;
@@ -238,7 +238,7 @@ fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> 
     thinned
 }
 
-/// The time axis again, below the last panel.
+/// Draws the time axis again below the last panel.
 fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f64], span: f64, height: f64) {
     if panels.is_empty() {
         area.name_x(svg, "time from the start");

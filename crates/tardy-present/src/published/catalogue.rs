@@ -1,4 +1,4 @@
-//! The published results: a list, one of them, and a run next to one.
+//! Texts about the published results: the list, one result, and a run compared with one result.
 
 use tardy_analyse::published::{Match, PublishedResult, what};
 
@@ -75,7 +75,7 @@ fn slots(slots_us: &[f64]) -> String {
     each.join(", ")
 }
 
-/// What a reader needs to know before using the figures.
+/// Caveats that apply to the figures.
 fn caveats(one: &PublishedResult) -> Vec<String> {
     let mut caveats: Vec<String> = Vec::new();
     if let (Some(wake), Some(published)) = (&one.wake, &one.wake_as_published)
@@ -89,8 +89,8 @@ fn caveats(one: &PublishedResult) -> Vec<String> {
     }
     if let Some(missing) = one.missing_cycles_percent {
         caveats.push(format!(
-            "{missing} % of the periods have no reading, by duration over interval and the number of samples. They passed while a \
-             wake-up was late, so the mean and every share of late wake-ups look better than they were."
+            "{missing} % of the periods have no sample: duration divided by interval is larger than the number of samples. They \
+             passed during late wake-ups, so the mean and the shares of late wake-ups look better than they were."
         ));
     }
     if !one.approx.is_empty() {
@@ -98,14 +98,14 @@ fn caveats(one: &PublishedResult) -> Vec<String> {
     }
     caveats.extend(one.remarks().iter().map(|note| format!("{}.", capitalised(&harmless(note)))));
     caveats.push(
-        "A highest value is the worst on one board in that time, not a bound: a longer measurement finds a later wake-up. It \
-         states what this kernel did there, not which kernel is better elsewhere."
+        "The highest value is the worst case on one board in that time, not a bound: a longer measurement finds a later \
+         wake-up. It does not show which kernel is better on other boards."
             .to_owned(),
     );
     caveats
 }
 
-/// A run next to one published result: the figures of both, and every circumstance.
+/// A run compared with one published result: the figures of both, and every circumstance.
 pub fn compared(one: &Match, width: usize) -> String {
     let mut lines = table(std::slice::from_ref(one)).lines(width);
     lines.push(String::new());

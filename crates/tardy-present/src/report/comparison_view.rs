@@ -1,4 +1,4 @@
-//! What the report shows of two or more runs next to each other.
+//! The part of the report that compares two or more runs.
 
 use serde::Serialize;
 use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair};
@@ -20,8 +20,8 @@ use crate::{lab, published};
 const UNFOLDED_MAX: usize = 24;
 const PUBLISHED_HEADS: [&str; 6] =
     ["max, µs", "published", "here", "p99.99 here", "measured on", "different"];
-const PUBLISHED_NOTE: &str = "Each result is compared with the run whose kernel is of its kind, PREEMPT_RT or not. Each run \
-                              below lists every circumstance, and which of them are not known to be the same.";
+const PUBLISHED_NOTE: &str = "Each result is compared with the run on the same kind of kernel, PREEMPT_RT or not. Each run \
+                              below lists all circumstances, and marks those that differ or are unknown.";
 
 /// The comparison.
 #[derive(Debug, Serialize)]
@@ -51,7 +51,7 @@ struct ObstaclesView {
     reasons: Vec<String>,
 }
 
-/// `prefix` begins every id in it; `found` are the findings of `runs`.
+/// The comparison of `runs`, whose findings are `found`. Every id in it begins with `prefix`.
 pub(super) fn of(
     sections: &[&dyn Section],
     runs: &[&Run],
@@ -91,14 +91,14 @@ pub(super) fn of(
     }
 }
 
-/// What latencies are on these machines, once for machines of one kind.
+/// The meaning of a latency on these machines, once for each kind of machine.
 fn whose(runs: &[&Run]) -> Vec<String> {
     let mut whose: Vec<String> = runs.iter().filter_map(|run| lab::whose(run)).collect();
     whose.dedup();
     whose
 }
 
-/// What the curves are of.
+/// Names the series that the curves show, for a caption.
 fn curves_of(runs: &[&Run]) -> String {
     let phased = runs.iter().any(|run| run.phases.len() > 1);
     let curves_of = curve::shared(runs).map_or_else(

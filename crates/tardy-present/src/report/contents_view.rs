@@ -1,4 +1,4 @@
-//! The top of a report of several chapters: their subjects, and every result in one table.
+//! The top of a report of several chapters: their subjects, and a table of all results.
 
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
@@ -26,7 +26,7 @@ pub(super) struct EntryView {
     rows: Vec<RowView>,
 }
 
-/// One thing measured on one kernel.
+/// The results of one measurement on one kernel.
 #[derive(Debug, Serialize)]
 struct RowView {
     /// What was measured; empty if it is the same as in the row above.
@@ -37,7 +37,7 @@ struct RowView {
     p99: String,
     max: String,
     published: String,
-    /// Why the numbers do not count; empty if they do.
+    /// `invalid` or `meaningless` if the numbers must not be used; else empty.
     alarm: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! The report: a single HTML file.
 //!
-//! It needs no network, no fonts and no script. Its content security policy allows exactly the style and the script in
-//! the page, by their hashes, so a name that was not escaped could still not run anything.
+//! It needs no network and no external fonts, and is readable without JavaScript. Its content security policy allows
+//! only the style and the script in the page, by their hashes, so a name that was not escaped could not run a script.
 
 mod comparison_view;
 mod contents_view;
@@ -16,13 +16,13 @@ use tardy_record::Run;
 use crate::section::Section;
 use crate::sections;
 
-/// The page's style sheet: the plots' and its own.
+/// The page's style sheet: that of the plots, and that of the report.
 pub const STYLE: &str = concat!(include_str!("../plot/plot.css"), include_str!("../../templates/report.css"));
-/// The page's script: reads values under the pointer, and unfolds everything for printing.
+/// The page's script: shows the values under the pointer, and expands collapsed parts for printing.
 pub const SCRIPT: &str = include_str!("../../templates/report.js");
-/// SHA-256 of [`STYLE`] in base64, for the content security policy. A test checks it.
+/// SHA-256 of [`STYLE`] in base64, for the content security policy; `tests/content_security.rs` checks it.
 pub const STYLE_HASH: &str = include_str!("../../templates/report.css.sha256");
-/// The same of [`SCRIPT`].
+/// SHA-256 of [`SCRIPT`] in base64.
 pub const SCRIPT_HASH: &str = include_str!("../../templates/report.js.sha256");
 
 const TEMPLATES: [(&str, &str); 5] = [
@@ -40,19 +40,19 @@ pub struct Chapter<'a> {
     pub title: String,
     /// Its subject, in one sentence.
     pub about: String,
-    /// Its runs, the first the base of the comparison.
+    /// Its runs; the first is the base of the comparison.
     pub runs: Vec<&'a Run>,
 }
 
 /// The report of one run, or of several with the first as the base of the comparison.
 ///
 /// # Panics
-/// Not for a `Run` that passed [`tardy_record::file::check`]: the templates are tested with all their elements.
+/// If a run did not pass [`tardy_record::file::check`].
 pub fn html(runs: &[&Run], options: &findings::Options<'_>) -> String {
     html_of(&sections::ALL, runs, options)
 }
 
-/// The same, of other sections.
+/// The same as [`html`], with the given sections.
 ///
 /// # Panics
 /// As [`html`].

@@ -39,7 +39,7 @@ struct ChapterView {
     runs: Vec<RunPage>,
 }
 
-/// One experiment, on one page.
+/// The page of one experiment.
 pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Options<'_>) -> PageView {
     let title = match runs {
         [run] => harmless(&run.headline()),
@@ -56,7 +56,7 @@ pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::O
     page(title, None, vec![chapter], runs)
 }
 
-/// Several experiments, a chapter each.
+/// The page of several experiments, with a chapter for each.
 pub(super) fn of_chapters(
     sections: &[&dyn Section],
     chapters: &[Chapter<'_>],

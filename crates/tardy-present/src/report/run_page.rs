@@ -1,4 +1,4 @@
-//! What the report shows of one run: the elements of all sections.
+//! The part of the report about one run: the elements of all sections.
 
 use tardy_analyse::Findings;
 use tardy_analyse::name::Readings;
@@ -10,7 +10,7 @@ use crate::plot;
 use crate::section::{Context, Section};
 use crate::sections;
 
-/// `id` is the run's anchor, and the beginning of all ids in its part of the page.
+/// The page of `run`. `id` is the run's anchor, and the beginning of all ids in its part of the page.
 pub(super) fn of(sections: &[&dyn Section], run: &Run, findings: &Findings, id: String) -> RunPage {
     let context = Context { run, findings, sections };
     let marks = marks(sections, &[run], findings.limit_ns);
@@ -22,7 +22,7 @@ pub(super) fn of(sections: &[&dyn Section], run: &Run, findings: &Findings, id: 
     page.finish(marks.words.distribution)
 }
 
-/// What goes into every plot of `runs`.
+/// The marks and terms that all plots of `runs` share.
 pub(super) fn marks(sections: &[&dyn Section], runs: &[&Run], limit_ns: Option<u64>) -> Marks {
     let readings = Readings::of_runs(runs);
     Marks { limit_ns, mark: plot::mark(runs), readings, words: sections::words(sections, readings) }

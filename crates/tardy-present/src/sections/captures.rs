@@ -12,7 +12,7 @@ use crate::latency::{count, counted, harmless, period_text, three_digits, with_u
 use crate::section::{Context, Measurement, Planned, Section};
 use crate::terms::Terms;
 
-/// At most so many periods of one channel are shown.
+/// The largest number of periods that are shown for one channel.
 const PERIODS_SHOWN: usize = 3;
 
 const JITTER: &str = "Period jitter is each period less the median of the 2,048 edges around it. A hole is an edge that is \
@@ -20,13 +20,13 @@ const JITTER: &str = "Period jitter is each period less the median of the 2,048 
 
 /// Terms for intervals between edges.
 const WORDS: Terms = Terms {
-    distribution: "Between edges",
+    distribution: "Intervals between edges",
     quantity: "length",
-    tail: "How rare is long",
+    tail: "Tail of the distribution",
     exceeding: "at least as long as each length",
     degree: "long",
-    axis: "between edges, µs",
-    peak: "longest between edges",
+    axis: "interval between edges, µs",
+    peak: "longest interval between edges",
     values: "lengths",
     more: "longer",
     pooled: "all intervals",
@@ -40,7 +40,7 @@ impl Section for Captures {
         "captures"
     }
 
-    /// How accurate times are, and each channel's holes.
+    /// Notes on the resolution of times and on each channel's holes.
     fn notes(&self, context: &Context<'_>) -> Vec<String> {
         let captures = &context.findings.captures;
         let Some(first) = captures.first() else { return Vec::new() };
@@ -58,7 +58,7 @@ impl Section for Captures {
 }
 
 impl Measurement for Captures {
-    /// Captures are imported: their phases are those of another tool.
+    /// Never: captures are imported, so their probe is [`ProbeKind::Foreign`].
     fn is_made_by(&self, _probe: ProbeKind) -> bool {
         false
     }
@@ -75,7 +75,7 @@ impl Measurement for Captures {
         None
     }
 
-    /// The notes describe each channel.
+    /// None: the notes describe each channel.
     fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
         None
     }

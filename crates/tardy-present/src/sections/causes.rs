@@ -1,4 +1,4 @@
-//! Why wake-ups were late: what held the CPU, by the kernel's own trace.
+//! The causes of late wake-ups: what occupied the CPU, according to the kernel's trace.
 
 use tardy_analyse::causes::simultaneous::Event;
 use tardy_analyse::causes::timeline::Occupant;
@@ -14,14 +14,14 @@ use crate::page::{Page, Place, figure, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
 
-/// At most so many moments are shown; all of them are in the run file.
+/// The largest number of late wake-ups that are shown; all of them are in the run file.
 const SHOWN_MAX: usize = 4;
-/// At most so many events of several CPUs are shown; further ones are counted.
+/// The largest number of events on several CPUs that are shown; further ones are counted.
 const EVENTS_MAX: usize = 3;
 /// Longer names are shortened.
 const NAME_MAX: usize = 40;
 
-/// Why wake-ups were late.
+/// Causes of late wake-ups.
 pub struct Causes;
 
 impl Section for Causes {
@@ -52,7 +52,7 @@ impl Section for Causes {
         if conclusions.is_empty() && shown.is_empty() {
             return;
         }
-        let mut elements = vec![heading(2, "Why it was late")];
+        let mut elements = vec![heading(2, "Causes of late wake-ups")];
         elements.extend(paragraphs("lead", &conclusions));
         for (number, cause) in shown.into_iter().enumerate() {
             let title = typographic(&title(run, cause));
@@ -73,7 +73,7 @@ fn shown(findings: &Findings) -> Vec<&Cause> {
     causes
 }
 
-/// Which wake-up it was: `312 us late, cpu 1, after 12.3s`.
+/// Identifies a wake-up: `312 us late, cpu 1, after 12.3s`.
 fn title(run: &Run, cause: &Cause) -> String {
     let series = &run.series[cause.series];
     let place = short(&harmless(&name::of(series)), NAME_MAX);
@@ -82,51 +82,53 @@ fn title(run: &Run, cause: &Cause) -> String {
     format!("{} late, {place}{after}", with_unit(cause.late_ns as f64))
 }
 
-/// What held the CPU, for how long, and where on the way.
+/// What occupied the CPU, for how long, and in which stage of the wake-up.
 fn sentence(run: &Run, cause: &Cause) -> String {
     let held = with_unit(cause.held_ns as f64);
     let who = who(&cause.occupant);
     let place = place(cause.stage);
     match cause.how {
         How::InterruptsOff => match hypervisor(run) {
-            None => format!("{who} had interrupts disabled, and the timer's with them, for {held}."),
+            None => format!("{who} had interrupts disabled, including the timer's, for {held}."),
             Some(host) => format!(
-                "{who} had interrupts disabled, and the timer's with them, for {held}; or {host} ran something else, \
-                 which looks the same from inside."
+                "{who} had interrupts disabled, including the timer's, for {held}; or {host} ran something else, \
+                 which the guest cannot distinguish."
             ),
         },
         How::HigherPriority => {
-            format!("{who} had the CPU for {held} of it, {place}: it has higher priority.")
+            format!("{who} had the CPU for {held} of the delay, {place}: it has higher priority.")
         }
         How::SamePriority => format!(
-            "{who} had the CPU for {held} of it, {place}: it has the same priority as the thread, and is not preempted \
-             for it."
+            "{who} had the CPU for {held} of the delay, {place}: it has the same priority as the thread, which therefore \
+             does not preempt it."
         ),
         How::PreemptionOff => format!(
-            "{who} kept the CPU for {held} of it, {place}, although the thread has higher priority: it was in a section \
-             of the kernel that cannot be preempted."
+            "{who} kept the CPU for {held} of the delay, {place}, although the thread has higher priority: the kernel \
+             code that it ran cannot be preempted."
         ),
-        How::Interrupt | How::TimerFunction => format!("{who} took {held} of it, {place}."),
+        How::Interrupt | How::TimerFunction => format!("{who} took {held} of the delay, {place}."),
         How::Softirq => {
             format!(
-                "{who} took {held} of it, {place}: soft interrupts have higher priority than every thread here."
+                "{who} took {held} of the delay, {place}: soft interrupts have higher priority than all threads here."
             )
         }
         How::LeavingIdle => format!(
-            "The CPU was idle and nothing ran for {held} of it, {place}: it left its idle state late, or the hypervisor ran \
+            "The CPU was idle for {held} of the delay, {place}: it left its idle state late, or the hypervisor ran \
              something else."
         ),
         How::Machine => format!(
-            "Nothing visible to the kernel ran for {held} of it, {place}: firmware (an SMI), a hypervisor or the hardware \
-             held the CPU."
+            "Nothing visible to the kernel ran for {held} of the delay, {place}: firmware (an SMI), a hypervisor or the \
+             hardware held the CPU."
         ),
         How::OwnWay => {
-            format!("Nothing else had the CPU for long: {held} of it were the thread's own path, {place}.")
+            format!(
+                "Nothing else had the CPU for long: the wake-up itself took {held} of the delay, {place}."
+            )
         }
     }
 }
 
-/// The hypervisor below this machine, if it can take the CPU away unseen. The lab's emulator cannot.
+/// The hypervisor of this machine, if it can take the CPU away without a trace in the guest. The lab's emulator cannot.
 fn hypervisor(run: &Run) -> Option<String> {
     let name = run.facts.cpu.hypervisor.get().filter(|name| *name != "none")?;
     run.lab.is_none().then(|| format!("the hypervisor ({})", short(&harmless(name), NAME_MAX)))
@@ -168,7 +170,7 @@ fn place(stage: Stage) -> &'static str {
     }
 }
 
-/// The most frequent cause, events that hit several CPUs at once, and guesses.
+/// The most frequent cause, events that delayed several CPUs at once, and guesses.
 fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
     let mut lines: Vec<String> = most_of(&findings.causes).into_iter().collect();
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
@@ -188,16 +190,16 @@ fn most_of(causes: &[Cause]) -> Option<String> {
     let (how, name, most) = tally.first()?;
     let (name, total) = (short(&harmless(name), NAME_MAX), causes.len());
     let what = match how {
-        How::InterruptsOff => format!("interrupts that were disabled while '{name}' ran"),
+        How::InterruptsOff => format!("'{name}' with interrupts disabled"),
         How::HigherPriority => format!("'{name}', which has higher priority"),
         How::SamePriority => format!("'{name}', which has the same priority"),
         How::PreemptionOff => format!("'{name}', which could not be preempted"),
         How::Interrupt | How::Softirq | How::TimerFunction => name,
-        How::LeavingIdle => "a CPU that left its idle state late".to_owned(),
-        How::Machine => "something below the kernel".to_owned(),
-        How::OwnWay => "nothing but the path from the timer to the thread itself".to_owned(),
+        How::LeavingIdle => "a late exit from an idle state".to_owned(),
+        How::Machine => "firmware, a hypervisor or the hardware".to_owned(),
+        How::OwnWay => "the path from the timer to the thread itself".to_owned(),
     };
-    Some(format!("Of the {total} worst wake-ups that were traced, {most} waited for {what}."))
+    Some(format!("Main cause, in {most} of the {total} worst traced wake-ups: {what}."))
 }
 
 fn at_once(event: &Event) -> String {
@@ -218,14 +220,14 @@ fn guess(run: &Run, hint: &Hint) -> String {
     let what = short(&harmless(&hint.change.what), NAME_MAX);
     let amount = |value: f64| format!("{value:.0} {}", harmless(&hint.change.unit)).trim_end().to_owned();
     format!(
-        "A guess, since nothing was traced: around the worst of {place}, {what} rose by {}, where {} is usual; --causes \
-         finds the cause.",
+        "A guess without a trace: around the worst wake-up of {place}, {what} rose by {} (usually {}); use --causes to find \
+         the cause.",
         amount(hint.change.by),
         amount(hint.change.usual)
     )
 }
 
-/// What tracing cost, and what it missed.
+/// The latency that tracing added, and the wake-ups that it missed.
 fn notes(run: &Run, findings: &Findings) -> Vec<String> {
     let traced: Vec<&CauseTrace> =
         run.series.iter().filter_map(|series| series.timer()?.causes.as_ref()).collect();
@@ -233,26 +235,26 @@ fn notes(run: &Run, findings: &Findings) -> Vec<String> {
     let costs = traced.iter().filter_map(|trace| trace.cost);
     if let Some(cost) = costs.max_by_key(|cost| cost.cost_ns()) {
         notes.push(format!(
-            "Tracing costs latency: the median of the warm-up was {} with the trace on and {} with it off.",
+            "Tracing adds latency: the median of the warm-up was {} with tracing and {} without.",
             with_unit(cost.traced_ns as f64),
             with_unit(cost.untraced_ns as f64)
         ));
     } else if !traced.is_empty() {
         notes.push(
-            "Tracing costs latency, and the warm-up was too short to measure how much; use --warmup 1s or more."
+            "Tracing adds latency, and the warm-up was too short to measure how much; use --warmup 1s or more."
                 .to_owned(),
         );
     }
     let not_traced: u64 = traced.iter().map(|trace| trace.not_traced).sum();
     if not_traced > 0 {
         notes.push(format!(
-            "{} late wake-ups have no trace: another one had just stopped it.",
+            "{} late wake-ups were not traced: another late wake-up had just stopped the trace.",
             count(not_traced)
         ));
     }
     let all = findings.causes.len();
     if all > SHOWN_MAX {
-        notes.push(format!("{} more moments are in the run file.", all - SHOWN_MAX));
+        notes.push(format!("{} more traced wake-ups are in the run file.", all - SHOWN_MAX));
     }
     notes
 }

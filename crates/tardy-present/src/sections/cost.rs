@@ -1,4 +1,4 @@
-//! What tardy itself cost, in one sentence.
+//! The cost of tardy itself, in one sentence.
 
 use tardy_analyse::cost::WakeCost;
 use tardy_record::plan::Wake;
@@ -7,7 +7,7 @@ use crate::latency::{counted, per_cent, rounded, with_unit};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
 
-/// tardy's own cost.
+/// The cost of tardy itself.
 pub struct Cost;
 
 impl Section for Cost {

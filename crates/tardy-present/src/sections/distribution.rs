@@ -15,7 +15,7 @@ use crate::section::{Block, Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
 
-/// Beyond so many phases, phases have no histogram in the terminal.
+/// The terminal shows histograms only for runs with at most this many phases.
 const HISTOGRAM_PHASE_MAX: usize = 3;
 /// Longer labels are shortened in the terminal's tables.
 const LABEL_MAX: usize = 28;
@@ -27,11 +27,11 @@ const CORRECTED: &str =
     "Mean and quantiles are of the corrected histogram: every missed period counts as a late wake-up.";
 const NOTHING_MISSED: &str =
     "Mean and quantiles are of the corrected histogram; no period was missed, so it equals the measured one.";
-const NO_SCHEDULE: &str = "If missed is -, there is no schedule to miss, or it is unknown: mean and quantiles are of \
-                           the measured values, and may hide stalls.";
+const NO_SCHEDULE: &str = "A dash under missed means that there is no schedule, or that it is unknown: mean and \
+                           quantiles are then of the measured values, and may hide stalls.";
 const TOO_FEW: &str = "n/a: too few wake-ups to determine that quantile.";
 const TOO_FEW_OR_EXTREMES: &str =
-    "n/a: too few wake-ups to determine that quantile, or a file that holds only their extremes.";
+    "n/a: too few wake-ups to determine that quantile, or a file with only their minimum and maximum.";
 
 /// Heads of a table of rows.
 const HEADS: [&str; 10] = ["us", "recorded", "missed", "min", "mean", "p50", "p99", "p99.9", "p99.99", "max"];
@@ -66,7 +66,7 @@ impl Section for Distribution {
         page.add(Place::Lead, sentence(context).map(|text| paragraph("lead", &text)));
         page.add(Place::Numbers, numbers(context));
         let marks = page.marks();
-        // Lengths of gaps have a plot in the section on noise.
+        // The section on noise plots the lengths of gaps.
         if marks.readings != Readings::Gaps {
             let curves = curve::curves(&[context.run]);
             let id = page.plot_id("latency");
@@ -125,7 +125,7 @@ pub(super) fn table<'a>(rows: impl Iterator<Item = &'a Row>, label_max: usize) -
     table
 }
 
-/// The same for a page; `foot` is the emphasised last row.
+/// A table of rows for a page; `foot` is the emphasised last row.
 pub(super) fn page_table<'a>(rows: impl Iterator<Item = &'a Row>, foot: Option<&'a Row>) -> PageTable {
     let mut page = PageTable::typeset("latencies", &table(rows.chain(foot), PAGE_LABEL_MAX));
     page.foot = foot.and_then(|_| page.bodies.first_mut()?.pop());
@@ -161,13 +161,13 @@ fn histogram(context: &Context<'_>, phase: &PhaseFindings, width: usize, block: 
     }
 }
 
-/// The result of a run with one phase. Several phases are compared by tables.
+/// The result of a run with one phase; `None` for several phases, which tables compare.
 fn sentence(context: &Context<'_>) -> Option<String> {
     let [phase] = context.findings.phases.as_slice() else { return None };
     context.describing(phase.readings)?.sentence(phase)
 }
 
-/// How the tables quote their quantiles, and what dashes mean.
+/// Notes on the histogram that quantiles are quoted from, and on missing values.
 fn table_notes(context: &Context<'_>) -> Vec<String> {
     let may_have_schedule = |phase: &&PhaseFindings| {
         context.describing(phase.readings).is_none_or(|measurement| measurement.may_have_schedule(phase))
@@ -192,7 +192,7 @@ fn table_notes(context: &Context<'_>) -> Vec<String> {
     notes.into_iter().map(str::to_owned).collect()
 }
 
-/// Key numbers: of latencies if there are any, or else of lengths. Gaps have their own.
+/// Key numbers: those of latencies if there are any, or else of lengths. The section on noise adds those of gaps.
 fn numbers(context: &Context<'_>) -> Option<Element> {
     let main = Readings::of_runs(&[context.run]);
     if main == Readings::Gaps {

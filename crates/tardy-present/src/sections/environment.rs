@@ -1,4 +1,4 @@
-//! What else used the CPUs: kernel threads, interrupts, and tardy itself.
+//! Other users of the CPUs: kernel threads, interrupts, and tardy itself.
 
 use tardy_analyse::name;
 use tardy_record::Run;
@@ -9,12 +9,12 @@ use crate::latency::{count, harmless, microseconds, per_cent, short, three_digit
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
 
-/// At most so many interrupts and softirqs are shown.
+/// The largest number of interrupts and of soft interrupts that are shown.
 const ROW_MAX: usize = 24;
-/// At most so many kernel threads are shown.
+/// The largest number of kernel threads that are shown.
 const THREAD_MAX: usize = 12;
 
-/// What else used the CPUs.
+/// Other users of the CPUs.
 pub struct Environment;
 
 impl Section for Environment {
@@ -47,7 +47,7 @@ fn threads(run: &Run) -> PageTable {
     PageTable::new("", &["thread", "pid", "CPU time, ms", "of a CPU"], rows)
 }
 
-/// Sources of interrupts, the busiest first.
+/// A table of the sources of interrupts, the most frequent first.
 fn sources(sources: &[SourceTotal]) -> PageTable {
     let total =
         |source: &&SourceTotal| source.per_cpu.values().fold(0u64, |sum, one| sum.saturating_add(*one));

@@ -1,4 +1,4 @@
-//! The experiment: the command, the plan, and what happened.
+//! The experiment: the command, the plan, and the events.
 
 use tardy_record::Run;
 use tardy_record::event::Event;

@@ -1,4 +1,4 @@
-//! Whether the slots of a time-aware switch held.
+//! Flows through a time-aware switch, and whether their frames arrived in their slots.
 
 use tardy_analyse::flows::{FlowFindings, FlowPhase, SlotVerdict};
 use tardy_analyse::name::{self, Readings};
@@ -27,13 +27,13 @@ const LABEL_MAX: usize = 28;
 const HEADS: [&str; 9] =
     ["flow", "class", "received", "lost", "bit/s", "outside", "worst, us", "opens at", "slot"];
 
-const CYCLE_CAPTION: &str = "When in the cycle frames arrived: arrivals modulo the cycle, as a rate on the wire, one \
-                             panel for each phase of the test. Behind the curves are the slots of each flow’s class in \
+const CYCLE_CAPTION: &str = "Arrivals modulo the cycle, as a rate on the wire, with one panel for each phase of the test. \
+                             Behind the curves are the slots of each flow’s class in \
                              the operating schedule (without the shaper: of the tested schedule), with darker guard \
                              bands. A red tick below the axis marks a frame outside its slot.";
-const DRIFT_CAPTION: &str = "For each interval, from the earliest to the latest phase of the cycle at which a flow’s \
-                             frames arrived, with a mark at the median. A cycle that is not the schedule’s, or a clock \
-                             that drifts, shows as a slope; a gate that stopped, as a gap.";
+const DRIFT_CAPTION: &str = "Each bar is an interval of time: it extends from the earliest to the latest phase of the \
+                             cycle at which frames of a flow arrived, with a mark at the median. A slope means a cycle \
+                             other than the schedule’s, or a clock that drifts; a gap means a gate that stopped.";
 
 /// Terms for frames.
 const WORDS: Terms = Terms { pooled: "all flows", ..LATENCY };
@@ -87,7 +87,7 @@ impl Section for Flows {
         elements.extend(paragraphs("note", &notes(run, phases)));
         if let Some(drift) = figure(figures::drift(&page.plot_id("drift"), run, phases, marks), DRIFT_CAPTION)
         {
-            elements.extend([heading(3, "Whether frames kept their place"), drift]);
+            elements.extend([heading(3, "Phase of the frames over time"), drift]);
         }
         page.add(Place::Before, elements);
     }
@@ -128,7 +128,7 @@ impl Measurement for Flows {
         Some(format!("switch{every}"))
     }
 
-    /// The section adds a sentence for each flow itself.
+    /// None: [`Section::text`] adds a sentence for each flow.
     fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
         None
     }
@@ -173,7 +173,7 @@ fn cells(flow: &FlowFindings) -> Vec<String> {
     ]
 }
 
-/// The rate at the opening of the flow's fullest slot: the rate of the port, while a queue is emptied.
+/// The rate at the opening of the flow's fullest slot; while a queue is emptied it is the rate of the port.
 fn opening_rate(flow: &FlowFindings) -> String {
     let fullest = flow.slots.iter().max_by_key(|slot| slot.frames).filter(|slot| slot.frames > 0);
     fullest.map_or_else(|| "-".to_owned(), |slot| prefixed(slot.opening_rate_bps))
@@ -190,8 +190,8 @@ fn word(verdict: SlotVerdict) -> &'static str {
     }
 }
 
-/// Whether the slots of all shaped flows held; `None` if there are none, or if some are undecidable and all others held. A
-/// flow without frames did not hold.
+/// Whether the slots of all shaped flows held; `None` if there are none, or if some are undecidable and all others
+/// held. A flow without frames did not hold.
 fn all_held(phases: &[FlowPhase]) -> Option<bool> {
     let verdicts: Vec<SlotVerdict> = phases
         .iter()
@@ -258,7 +258,7 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
     })
 }
 
-/// Notes to the tables: where times come from, and what the switch reported.
+/// Notes to the tables: the source of the times of arrival, and what the switch reported.
 fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
     let mut notes = vec![
         "outside: the share of frames that arrived outside the windows of their class; frames without the shaper are \
@@ -269,8 +269,8 @@ fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
     if let Some(cost) = phases.iter().flat_map(|phase| &phase.flows).find_map(|flow| flow.dequeue_to_receive)
     {
         notes.push(format!(
-            "From dequeueing to receipt a frame took {} to {}, half of them less than {} (by the kernel's own trace, {} \
-             frames): its time of arrival is that much later than its departure from the gate.",
+            "A frame took {} to {} from dequeueing to receipt, with a median of {} (from the kernel's trace of {} frames): \
+             its time of arrival is that much later than its departure from the gate.",
             with_unit(cost.min_ns as f64),
             with_unit(cost.max_ns as f64),
             with_unit(cost.median_ns as f64),

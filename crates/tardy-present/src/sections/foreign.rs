@@ -1,4 +1,4 @@
-//! Phases that another tool measured, whose file was imported.
+//! Phases from the imported file of another tool.
 
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;
@@ -10,7 +10,7 @@ use super::phase_terms::{PhaseWords, scheduling};
 use crate::latency::{harmless, short};
 use crate::section::{Measurement, Planned, Section};
 
-/// Another tool's measurements.
+/// Measurements of another tool.
 pub struct Foreign;
 
 impl Section for Foreign {

@@ -1,4 +1,4 @@
-//! The top: what the kernel is and, before any number, whether the numbers may be used.
+//! The top: the kind of kernel and, before any number, whether the numbers may be used.
 
 use tardy_analyse::name;
 use tardy_record::run::State;
@@ -61,16 +61,17 @@ fn alarm(strong: String, items: Vec<String>) -> Element {
     Element::Judgement(Judgement { tone: Tone::Broken, alert: true, strong, paragraphs: Vec::new(), items })
 }
 
-/// Why a run's numbers must not be used, one reason each; empty for a valid run.
+/// The reasons why a run's numbers must not be used; empty for a valid run.
 fn invalid_because(run: &Run) -> Vec<String> {
     if run.validity.valid {
         return Vec::new();
     }
-    let reasons: Vec<String> = run.validity.spoilt_by.iter().map(|reason| harmless(reason)).collect();
+    let reasons: Vec<String> =
+        run.validity.spoilt_by.iter().map(|reason| harmless(&reason.to_string())).collect();
     if reasons.is_empty() { vec!["the run does not state why".to_owned()] } else { reasons }
 }
 
-/// What limits the conclusions, one each. That the run is incomplete comes first.
+/// The limits of the conclusions. If the run is incomplete, that is the first.
 fn limits(run: &Run) -> Vec<String> {
     let missing = validity::what_is_missing(run);
     let mut limits: Vec<&String> = run.validity.limits.iter().collect();
@@ -78,7 +79,7 @@ fn limits(run: &Run) -> Vec<String> {
     limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
 }
 
-/// Where and when: the kernel of a run in the lab, host, board, distribution, date.
+/// The line above the title: the kernel of a run in the lab, host, board, distribution, date.
 fn kicker(run: &Run) -> Vec<String> {
     let machine = &run.facts.machine;
     let known = [machine.board.get(), machine.distribution.get()];

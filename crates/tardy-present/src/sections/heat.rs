@@ -22,7 +22,7 @@ impl Section for Heat {
         );
         let plot = figures::heat(&page.plot_id("heat"), context.run, marks);
         if let Some(figure) = figure(plot, &caption) {
-            page.add(Place::After, [heading(2, "Whether it changed"), figure]);
+            page.add(Place::After, [heading(2, "Distribution over time"), figure]);
         }
     }
 }

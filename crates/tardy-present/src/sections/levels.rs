@@ -1,4 +1,4 @@
-//! Where on the way from the timer to the thread lateness arises: levels next to each other.
+//! The latency at each level between the timer interrupt and the thread.
 
 use tardy_analyse::levels::{EventsCost, LevelRow, Levels as Found};
 use tardy_analyse::row::Row;
@@ -31,8 +31,7 @@ impl Section for Levels {
     fn text(&self, context: &Context<'_>, text: &mut Text) {
         let Some(found) = &context.findings.levels else { return };
         let mut block = text.block();
-        block
-            .titled_table("Where it got late: levels next to each other, all CPUs and rounds", &table(found));
+        block.titled_table("Latency by level, all CPUs and rounds", &table(found));
         block.paragraphs(Style::Faint, &notes(found));
         text.add(Part::Details, block);
     }
@@ -40,12 +39,12 @@ impl Section for Levels {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let Some(found) = &context.findings.levels else { return };
         let table = Element::Table(PageTable::typeset("", &table(found)));
-        page.add(Place::Breakdown, [heading(3, "Where it got late"), table]);
+        page.add(Place::Breakdown, [heading(3, "Latency by level"), table]);
         page.add(Place::Breakdown, paragraphs("note", &notes(found)));
     }
 }
 
-/// A row for each level, the lowest first.
+/// The table of levels, the lowest level first.
 fn table(levels: &Found) -> Table {
     let several = levels.rows.iter().any(|row| row.loads != levels.rows[0].loads);
     let mut table = Table::new(&HEADS);
@@ -78,7 +77,7 @@ fn under(loads: &[LoadSpec]) -> String {
     if loads.is_empty() { "no load".to_owned() } else { short(&harmless(&loads.join(" + ")), LOADS_MAX) }
 }
 
-/// Notes to the table: what the events cost, how far the sources agree, and what was lost.
+/// Notes to the table: the cost of recording the events, how far the sources agree, and lost events.
 fn notes(levels: &Found) -> Vec<String> {
     let several = levels.rows.iter().any(|row| row.loads != levels.rows[0].loads);
     let place =
@@ -87,8 +86,8 @@ fn notes(levels: &Found) -> Vec<String> {
     let mut notes = Vec::new();
     if has(TraceSource::Events) || has(TraceSource::Timerlat) {
         notes.push(
-            "Every level counts from the same deadline. A deadline that passed while the thread was late started no \
-             timer, so lower levels attempted fewer cycles."
+            "The latencies of all levels are relative to the same deadline. No timer was started for a deadline that \
+             passed while the thread was late, so lower levels attempted fewer cycles."
                 .to_owned(),
         );
     }
@@ -102,8 +101,8 @@ fn notes(levels: &Found) -> Vec<String> {
         let difference = agreement.timerlat_less_events_ns;
         let more = if difference < 0 { "less" } else { "more" };
         let judged = match agreement.within_events_cost {
-            Some(true) => ", which is within the events' own cost",
-            Some(false) => ", which is more than the events' own cost",
+            Some(true) => ", which is within the cost of recording the events",
+            Some(false) => ", which is more than the cost of recording the events",
             None => "",
         };
         notes.push(format!(
@@ -118,7 +117,7 @@ fn notes(levels: &Found) -> Vec<String> {
     }));
     if has(TraceSource::Timerlat) {
         notes.push(
-            "timerlat wakes its own thread by its own timer, so its cycles are not those of the events."
+            "timerlat has its own thread and its own timer, so its cycles are not those of the events."
                 .to_owned(),
         );
     }
@@ -130,7 +129,7 @@ fn cost_sentence(cost: &EventsCost) -> String {
     let medians =
         format!("median {} without, {} with", with_unit(*plain_ns as f64), with_unit(*traced_ns as f64));
     if *cost_ns <= 0 {
-        return format!("The cost of the events themselves is below chance ({medians}).");
+        return format!("The cost of recording the events is not distinguishable from chance ({medians}).");
     }
-    format!("The events themselves cost {} per wake-up ({medians}).", with_unit(*cost_ns as f64))
+    format!("Recording the events costs {} per wake-up ({medians}).", with_unit(*cost_ns as f64))
 }

@@ -1,4 +1,4 @@
-//! What the loads did.
+//! The work and the deaths of the loads.
 
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_record::load::LoadResult;
@@ -49,7 +49,7 @@ fn load_elements(found: &LoadFindings, load: &LoadResult) -> Vec<Element> {
     [spec, parts].into_iter().chain(deaths).chain(remarks).collect()
 }
 
-/// What a part of a load did: `scheduler 45.3k messages/s`.
+/// The rate of work of a part of a load: `scheduler 45.3k messages/s`.
 fn describe(part: &PartFindings) -> String {
     let name = harmless(&part.name);
     let died = if part.deaths > 0 { ", died" } else { "" };

@@ -1,4 +1,4 @@
-//! The machine: the lab's guest if it was one, and every fact with its source.
+//! The machine: the guest for a run in the lab, and every fact with its source.
 
 use tardy_record::{Run, facts};
 

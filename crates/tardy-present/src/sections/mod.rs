@@ -68,16 +68,16 @@ pub static ALL: [&dyn Section; 27] = [
     &verdict::Verdict,
 ];
 
-/// Terms for these readings; those for latencies if none of `sections` describes them.
+/// The terms for `readings`; those for latencies if none of `sections` describes `readings`.
 pub fn words(sections: &[&dyn Section], readings: Readings) -> &'static Terms {
     describing(sections, readings).map_or(&LATENCY, |measurement| measurement.words())
 }
 
-/// What the maxima of a run's series are: `highest latency`, or `longest gap or highest latency`.
+/// The term for the maxima of a run's series: `highest latency`, or `longest gap or highest latency`.
 pub fn peaks(sections: &[&dyn Section], run: &Run) -> String {
     let mut peaks: Vec<&str> =
         run.own_series().map(|series| words(sections, Readings::of(series)).peak).collect();
-    // Lengths before latencies, whatever the order of the phases.
+    // The term for latencies comes last, whatever the order of the phases.
     peaks.sort_unstable_by_key(|peak| (*peak == LATENCY.peak, *peak));
     peaks.dedup();
     if peaks.is_empty() { LATENCY.peak.to_owned() } else { peaks.join(" or ") }

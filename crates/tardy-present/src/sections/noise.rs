@@ -1,4 +1,4 @@
-//! OS noise: how much of the time a CPU, or a pin, was held up, and by what.
+//! OS noise: the share of the time in which a CPU or a pin was stopped, and the probable causes.
 
 use tardy_analyse::compare::{NoisePair, Pair};
 use tardy_analyse::name::Readings;
@@ -30,14 +30,14 @@ const PAIR_HEADS: [&str; 5] = ["noise", "base", "candidate", "base, gaps/s", "ca
 const STRIP_CAPTION: &str = "The beginning of the run: each mark is a moment at which the CPU was taken away; its height is \
                              the length of the gap. Periodic noise shows as a comb.";
 const GAPS_CAPTION: &str = "Number of gaps by length; both axes are logarithmic.";
-const MISSING: &str = "Missing: moments at which the source was due and took nothing. A cause without 'perhaps' was confirmed \
-                       by an interrupt counter with the same rate, or by the kernel's own settings.";
+const MISSING: &str = "Missing: periods of the source without a gap. A cause without 'perhaps' was confirmed by an interrupt \
+                       counter with the same rate, or by the kernel's own settings.";
 
 /// Terms for gaps.
 const WORDS: Terms = Terms {
     distribution: "Each CPU",
     quantity: "length",
-    tail: "How rare is long",
+    tail: "Tail of the distribution",
     exceeding: "at least as long as each length",
     degree: "long",
     axis: "length of the gap, µs",
@@ -118,7 +118,7 @@ impl Measurement for Noise {
         Some(format!("a loop that reads {}, {}", gaps.counter.name(), scheduling(gaps.policy, gaps.priority)))
     }
 
-    /// The section adds sentences about noise itself.
+    /// None: [`Section::text`] adds the sentences about noise.
     fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
         None
     }
@@ -157,7 +157,7 @@ fn elements(run: &Run, phase: &NoisePhase, page: &Page) -> Vec<Element> {
     elements.extend(paragraphs("note", &notes(phases)));
     let gaps = figures::gaps(&page.plot_id(&format!("gaps{}", phase.phase)), run, phase, marks);
     if let Some(gaps) = figure(gaps, GAPS_CAPTION) {
-        elements.extend([heading(3, "How long gaps were"), gaps]);
+        elements.extend([heading(3, "Lengths of gaps"), gaps]);
     }
     elements
 }
@@ -248,14 +248,14 @@ fn source_row(label: &str, source: &Source) -> Vec<String> {
     ]
 }
 
-/// The probable causes in the order of the table, each with its CPUs.
+/// The probable causes in the order of the table of sources, each with its CPUs.
 fn causes(phase: &NoisePhase) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for cpu in &phase.cpus {
         for source in &cpu.sources {
             let text = cause_text(source);
             let (period, error) = (source.period.period_ns, source.period.period_error_ns);
-            // Two CPUs measure the same source to about three digits.
+            // The periods that two CPUs measure for the same source agree to about three digits.
             let line = format!("{}: {text}", period_text(period, error.max(period * 1e-3)));
             match groups.iter_mut().find(|(known, _)| *known == line) {
                 Some((_, cpus)) => cpus.push(&cpu.label),
@@ -304,7 +304,7 @@ fn notes(phases: &[NoisePhase]) -> Vec<String> {
     let blind = cpus().map(|cpu| cpu.blind_share).fold(0.0, f64::max);
     if blind > 1e-3 {
         notes.push(format!(
-            "The loop was recording gaps for {} of the time, in which it saw none: a longer --threshold records fewer.",
+            "The loop spent {} of the time recording gaps and could not detect others then; a longer --threshold records fewer.",
             per_cent(blind)
         ));
     }
@@ -337,8 +337,8 @@ fn sentence(phase: &NoisePhase) -> Option<String> {
     let worst = phase.cpus.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
     let longest = phase.cpus.iter().filter_map(|cpu| Some((cpu.longest_ns?, cpu))).max_by_key(|(ns, _)| *ns);
     let Some((longest_ns, longest)) = longest else {
-        let nothing = if phase.of_pin { "The pin never stood still" } else { "Nothing took a CPU" };
-        return Some(format!("{nothing} for as long as the threshold."));
+        let gap = if phase.of_pin { "hole" } else { "gap" };
+        return Some(format!("No {gap} was as long as the threshold."));
     };
     let noisiest = if phase.cpus.len() > 1 {
         format!("on {}, the noisiest, ", harmless(&worst.label))

@@ -1,4 +1,4 @@
-//! The worst readings of each series, and what changed around them.
+//! The worst readings of each series, and the counters that changed around them.
 
 use tardy_analyse::name;
 use tardy_record::Run;
@@ -23,7 +23,7 @@ impl Section for Outliers {
         if series.is_empty() {
             return;
         }
-        let mut elements = vec![heading(2, "The worst, and what changed around them")];
+        let mut elements = vec![heading(2, "Worst readings, and changes around them")];
         elements.extend(series.into_iter().enumerate().map(|(index, one)| Element::Fold {
             summary: title(run, one),
             open: index == 0,
@@ -52,7 +52,7 @@ fn table(series: &Series) -> PageTable {
             Cell::Text(microseconds(outlier.latency_ns as f64)),
             Cell::Text(format!("{:.3}", outlier.at_ns as f64 / 1e9)),
             Cell::Text(count(outlier.cycle)),
-            Cell::Lines(outlier.around.iter().map(change).collect()),
+            Cell::Lines(own_read(outlier).into_iter().chain(outlier.around.iter().map(change)).collect()),
         ],
     };
     let bodies = vec![series.worst.iter().map(row).collect()];
@@ -63,12 +63,20 @@ fn table(series: &Series) -> PageTable {
     }
 }
 
+/// What tardy did itself while the thread was due.
+fn own_read(outlier: &Outlier) -> Option<String> {
+    outlier
+        .overlaps
+        .as_ref()
+        .map(|watcher| format!("tardy itself was reading {} on this CPU", harmless(watcher)))
+}
+
 fn change(change: &Change) -> String {
     let unit = if change.unit.is_empty() { String::new() } else { format!(" {}", harmless(&change.unit)) };
     format!("{}: {}{unit}, usually {}", harmless(&change.what), figure(change.by), figure(change.usual))
 }
 
-/// A number of any size.
+/// A number with three digits, or in scientific notation if it is below 0.01.
 fn figure(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.01 { format!("{value:.1e}") } else { three_digits(value) }
 }

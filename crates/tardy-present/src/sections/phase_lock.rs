@@ -39,11 +39,11 @@ fn warning(found: &InStep) -> String {
         Instead::DitherNs(ns) => {
             format!("--dither {} spreads its deadlines over all phases", format_duration_ns(ns))
         }
-        Instead::IntervalNs(ns) => format!("--interval {} is in step with none", format_duration_ns(ns)),
+        Instead::IntervalNs(ns) => format!("--interval {} avoids this", format_duration_ns(ns)),
     };
     format!(
-        "The timer of {} is in step with periodic noise: {}. It meets the noise at the same phases every time, or never, \
-         and shows nothing of other phases; {instead}.",
+        "The timer of {} is in step with periodic noise: {}. It always meets the noise at the same phases, or never meets \
+         it, so other phases are not measured; {instead}.",
         format_duration_ns(found.interval_ns),
         with.join("; ")
     )

@@ -1,4 +1,4 @@
-//! Parts of the sentence that states what a phase measured, shared by the kinds of measurement.
+//! Parts of the sentence that states the result of a phase, shared by the kinds of measurement.
 
 use tardy_analyse::phases::PhaseFindings;
 use tardy_analyse::row::Row;
@@ -15,21 +15,21 @@ pub struct PhaseWords<'a> {
     pub all: &'a Row,
     /// The highest value, with its unit.
     pub max: String,
-    /// How many readings there were.
+    /// The number of readings.
     pub count: String,
     /// ` over 1m`, or empty if the time is unknown.
     pub over: String,
     /// `under doload`, `with no load`.
     pub under: String,
-    /// `, on cpu 1`: where the highest value was.
+    /// `, on cpu 1`: the series with the highest value.
     pub on: String,
     /// `2 CPUs`, `1 unpinned thread`.
     pub threads: String,
 }
 
 impl<'a> PhaseWords<'a> {
-    /// The parts for `phase`; `None` if nothing was recorded, or its series cannot be pooled. `thread` is what a thread
-    /// without a CPU is called.
+    /// The parts for `phase`; `None` if nothing was recorded, or its series cannot be pooled. `thread` is the noun for
+    /// a thread without a CPU.
     pub fn of(phase: &'a PhaseFindings, thread: &str) -> Option<Self> {
         let all = phase.all.as_ref()?;
         let max = all.max_ns?;
@@ -49,12 +49,13 @@ impl<'a> PhaseWords<'a> {
         })
     }
 
-    /// `1 in 1,000` and the value that all but so many are below: p99.9, or else p99.
+    /// A share and the value that is exceeded by that share of readings: `1 in 1,000` and p99.9, or else `1 in 100` and
+    /// p99.
     pub fn body(&self) -> Option<(&'static str, String)> {
         self.below("p99.9", "1 in 1,000").or_else(|| self.below("p99", "1 in 100"))
     }
 
-    /// The same for p99.9 alone.
+    /// `1 in 1,000` and p99.9; `None` if that is not determined.
     pub fn thousandth(&self) -> Option<(&'static str, String)> {
         self.below("p99.9", "1 in 1,000")
     }
@@ -83,7 +84,7 @@ pub fn scheduling(policy: Policy, priority: u32) -> String {
     format!("SCHED_{}{priority}", policy.name().to_uppercase())
 }
 
-/// The planned columns of a timer probe; `name` is the probe's, for a phase without timer threads.
+/// The planned columns of a timer probe; for a phase without timer threads only the name of the probe.
 pub fn planned_timer(plan: &PhasePlan) -> Planned {
     let Some(timer) = plan.probe.timer() else {
         return Planned { wake: plan.probe.name().to_owned(), ..Planned::default() };

@@ -1,4 +1,4 @@
-//! The run next to published results.
+//! The run compared with published results.
 
 use tardy_analyse::published::{Circumstance, Match, Ours, Placed, PlacedRow, Sameness};
 
@@ -8,7 +8,7 @@ use crate::published;
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, capitalised};
 
-/// The run next to published results.
+/// The run compared with published results.
 pub struct Published;
 
 impl Section for Published {
@@ -40,7 +40,7 @@ impl Section for Published {
     }
 }
 
-/// The run among all results of its kind.
+/// The elements that show the rank of the run among all results of its kind.
 fn placed_elements(placed: &Placed) -> [Element; 2] {
     let row = |row: &PlacedRow| PageRow {
         class: if row.id.is_none() { "here" } else { "" },
@@ -86,7 +86,7 @@ fn match_elements(one: &Match, open: bool) -> Vec<Element> {
         ],
         ..PageTable::new("compared", &["µs", "published", "here", ""], Vec::new())
     };
-    let summary = "Every figure and circumstance".to_owned();
+    let summary = "All figures and circumstances".to_owned();
     elements.push(Element::Fold { summary, open, elements: vec![Element::Table(table)] });
     elements
 }
@@ -107,7 +107,7 @@ fn match_heading(one: &Match) -> String {
     capitalised(&heading)
 }
 
-/// Figures in µs: name, published, here, and an empty cell.
+/// Rows of figures in µs: name, published value, value of this run, and an empty cell.
 fn figures(one: &Match) -> Vec<[String; 4]> {
     let us =
         |us: Option<f64>| us.map_or_else(|| "not given".to_owned(), |us| three_digits(us).replace('-', "−"));

@@ -1,4 +1,4 @@
-//! Reactions on pins: from the edge to the answer, span by span.
+//! Reactions on pins: the time of each span from the edge to the answer.
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name::Readings;
@@ -20,25 +20,25 @@ use crate::table::Table;
 use crate::terminal_text::Style;
 use crate::terms::{LATENCY, Terms};
 
-/// At most so many phases have their reactions drawn.
+/// The largest number of phases whose reactions are drawn.
 const SCOPES_MAX: usize = 6;
 
 /// Heads of the table.
 const HEADS: [&str; 9] = ["span, us", "seen", "edges", "unanswered", "min", "p50", "p99", "p99.9", "max"];
 
 const SCOPE_CAPTION: &str = "As on an oscilloscope with a long persistence: every answer on top of the others, triggered on \
-                             the edge, darker where there are more of them; the worst is drawn separately. Below, how \
-                             many answers came when; counts are on a logarithmic axis.";
-const DRIVEN: &str = "Driven is when tardy read the clock, immediately before it wrote the stimulus: spans that begin there \
-                      include the latency of the interrupt and the write.";
-const ECHOED: &str = "Driven to echoed is what an oscilloscope on both pins would show, plus the latency of the interrupt of \
-                      the edge that is read back.";
+                             the edge, darker where there are more of them; the worst is drawn separately. Below: the \
+                             number of answers over time, with counts on a logarithmic axis.";
+const DRIVEN: &str = "Driven: the time that tardy read from the clock immediately before it wrote the stimulus. Spans that begin \
+                      there include the latency of the interrupt and of the write.";
+const ECHOED: &str = "Driven to echoed is what an oscilloscope on both pins would show, plus the interrupt latency of the \
+                      edge that is read back.";
 const DUE: &str = "Due to answered is what an oscilloscope on both pins would show; raised to answered excludes the latency of \
                    the interrupt.";
-const EDGE: &str = "An edge is the kernel's time stamp, taken in the interrupt's handler: none of these spans includes the \
-                    latency of the interrupt; only an instrument on the pins shows it.";
-const UNSEEN: &str = "Only events carry the time of their edge. With the other ways the inside begins when the thread runs, and \
-                      without a stimulus from tardy the edges that it never saw are unknown.";
+const EDGE: &str = "Edge: the kernel's time stamp of the edge, taken in the interrupt handler. No span includes the interrupt \
+                    latency; only an instrument on the pins shows it.";
+const UNSEEN: &str = "Only the method 'events' reports the time of each edge. With the other methods, spans inside begin when the \
+                      thread runs, and the number of missed edges is unknown unless tardy drives the stimulus.";
 
 /// Terms for reactions.
 const WORDS: Terms = Terms { pooled: "all reactions", ..LATENCY };
@@ -94,7 +94,7 @@ impl Measurement for Reactions {
         &WORDS
     }
 
-    /// The pins, the way, the scheduling: `gpiochip0:17 answered on gpiochip0:27, by events, SCHED_FIFO 90`.
+    /// The pins, the method and the scheduling: `gpiochip0:17 answered on gpiochip0:27, by events, SCHED_FIFO 90`.
     fn method(&self, run: &Run, phase: &PhaseFindings, _labelled: bool) -> Option<String> {
         let ProbePlan::Reaction(plan) = &run.plan.phases.get(phase.phase)?.probe else { return None };
         let kind = run.series.iter().find(|series| series.phase == phase.phase)?.reaction()?;
@@ -135,7 +135,7 @@ impl Measurement for Reactions {
     }
 }
 
-/// Whether a logic analyser saw the reactions of `phase`, whose capture was imported.
+/// Whether the reactions of `phase` are from the imported capture of a logic analyser.
 fn is_captured(phase: &PhaseFindings) -> bool {
     phase.probe == Some(ProbeKind::Foreign)
 }
@@ -151,7 +151,7 @@ fn captured_sentence(words: &PhaseWords<'_>) -> String {
     format!("Of {edges}{over} {under}, {answered} were answered, the latest after {max}{body}.")
 }
 
-/// Edges without a known answer; `None` if neither count is known.
+/// The number of edges without a known answer; `None` if neither missed nor dropped edges were counted.
 fn unanswered(row: &Row) -> Option<u64> {
     match (row.missed.get(), row.dropped.get()) {
         (None, None) => None,
@@ -249,7 +249,7 @@ fn notes(all: &[Reaction]) -> Vec<String> {
             with_unit(agreement.highest_difference_ns as f64),
             match agreement.unmatched {
                 0 => String::new(),
-                unmatched => format!("; the log of the wire lacks {} more", count(unmatched)),
+                unmatched => format!("; {} more edges are not in the log of the wire", count(unmatched)),
             },
         ));
     }

@@ -1,4 +1,4 @@
-//! Repeated phases: how much the maximum of one round predicts that of the next.
+//! Repeated phases: how much the maxima of the rounds differ.
 
 use tardy_analyse::rounds::Rounds as Found;
 
@@ -31,9 +31,12 @@ impl Section for Rounds {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let table = table(&context.findings.rounds);
         if !table.is_empty() {
-            let note = paragraph("note", "How much the maximum of one round predicts that of the next.");
+            let note = paragraph(
+                "note",
+                "The ratio of the highest to the lowest maximum shows how much the rounds differ.",
+            );
             let table = Element::Table(PageTable::typeset("", &table));
-            page.add(Place::Breakdown, [heading(3, "From round to round"), table, note]);
+            page.add(Place::Breakdown, [heading(3, "Maxima of the rounds"), table, note]);
         }
     }
 }

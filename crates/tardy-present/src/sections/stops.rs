@@ -1,4 +1,4 @@
-//! Stops that the kernel imposes on a spinning real-time thread.
+//! Notes on real-time throttling and the fair server, which stop a spinning real-time thread.
 
 use tardy_analyse::stops::{self, StoppedBy, Stops as Found};
 use tardy_record::Run;
@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 use crate::latency::with_unit;
 use crate::section::{Context, Section};
 
-/// Stops by the kernel.
+/// Stops of real-time threads by the kernel.
 pub struct Stops;
 
 impl Section for Stops {
@@ -26,13 +26,13 @@ fn note(run: &Run, stops: Found) -> String {
     match stops.by {
         StoppedBy::Throttle => format!(
             "{what}: the kernel stops a real-time thread that spins for more than {} of each {period}. Its maxima of about \
-             {stop} are caused by that rule, not by the machine; echo -1 > /proc/sys/kernel/sched_rt_runtime_us ends it.",
+             {stop} are caused by that rule, not by the machine; echo -1 > /proc/sys/kernel/sched_rt_runtime_us disables it.",
             format_duration_ns(stops.period_ns.saturating_sub(stops.stop_ns)),
         ),
         StoppedBy::FairServer => format!(
             "{what}: the kernel's fair server stops a spinning real-time thread for up to {stop} of each {period}, in favour \
-             of the tasks that it keeps waiting. Its maxima of about {stop} are caused by that rule, not by the machine; \
-             /sys/kernel/debug/sched/fair_server sets it.",
+             of waiting tasks. Its maxima of about {stop} are caused by that rule, not by the machine; \
+             it is set in /sys/kernel/debug/sched/fair_server.",
         ),
     }
 }

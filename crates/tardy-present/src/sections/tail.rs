@@ -17,7 +17,7 @@ impl Section for Tail {
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let marks = page.marks();
-        // Lengths of gaps have a plot in the section on noise.
+        // The section on noise plots the lengths of gaps.
         if marks.readings == Readings::Gaps {
             return;
         }

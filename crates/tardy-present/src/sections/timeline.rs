@@ -15,15 +15,15 @@ impl Section for Timeline {
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let caption = format!(
-            "The {} of each interval; below it, on the same time axis, the work of the loads and the state of the machine. \
-             The dotted line goes down from the worst of all. Ticks on the first axis are checkpoints: writing the run \
-             file is a load too.",
+            "The {} of each interval. Below, on the same time axis: the work of the loads and the state of the machine. \
+             The dotted line marks the highest value. Ticks on the first axis mark checkpoints, since writing the run \
+             file is also a load.",
             page.marks().words.peak
         );
         let peaks = peaks(context.sections, context.run);
         let plot = figures::timeline(&page.plot_id("timeline"), context.run, &peaks, page.marks());
         if let Some(figure) = figure(plot, &caption) {
-            page.add(Place::After, [heading(2, "When, and what else happened"), figure]);
+            page.add(Place::After, [heading(2, "Timeline"), figure]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Wake-ups of timer threads, with or without the kernel's events next to them.
+//! Wake-ups of timer threads, with or without the kernel's events.
 
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::phases::PhaseFindings;
@@ -54,7 +54,7 @@ impl Measurement for Timer {
         let mut methods: Vec<String> = timers
             .map(|timer| {
                 let every = format_duration_ns(timer.interval_ns);
-                // The label of one phase among several often names the wake method.
+                // If there are several phases, their labels often contain the wake method.
                 let is_named = labelled && phase.label.contains(timer.wake.name());
                 let wake = if is_named { "" } else { timer.wake.name() };
                 let scheduling = scheduling(timer.policy, timer.priority);
@@ -70,7 +70,7 @@ impl Measurement for Timer {
     }
 
     fn sentence(&self, phase: &PhaseFindings) -> Option<String> {
-        // A thread of another tool may have been pinned; the file does not state it.
+        // Files of other tools do not state whether a thread was pinned.
         let thread = if phase.probe == Some(ProbeKind::Foreign) { "thread" } else { "unpinned thread" };
         let words = PhaseWords::of(phase, thread)?;
         let body = words.body().map_or_else(String::new, |(share, value)| {

@@ -1,4 +1,4 @@
-//! Phases that one of the kernel's own latency tracers measured.
+//! Phases that were measured by one of the kernel's latency tracers.
 
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;

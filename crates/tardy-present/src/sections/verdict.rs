@@ -1,4 +1,4 @@
-//! The verdict on the limit: what was seen, what it supports, and what it does not guarantee.
+//! The verdict on the limit: the outcome, the bound that it supports, and what it does not guarantee.
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::verdict::Verdict as Found;
@@ -13,7 +13,7 @@ use crate::terminal_text::{Style, typographic};
 const NO_GUARANTEE: &str = "This is not a guarantee: loads, temperatures and rare events that did not occur in this run \
                             are not in its numbers.";
 
-/// An upper bound above this is not stated.
+/// Upper bounds above this share are not stated.
 const NO_BOUND_FROM: f64 = 0.99;
 
 /// The verdict.
@@ -52,7 +52,7 @@ impl Section for Verdict {
     }
 }
 
-/// Why there is no verdict although there is a limit.
+/// The reason why there is no verdict although there is a limit; `None` if there is a verdict or no limit.
 fn no_verdict(context: &Context<'_>) -> Option<String> {
     let findings: &Findings = context.findings;
     let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
@@ -68,7 +68,7 @@ fn no_verdict(context: &Context<'_>) -> Option<String> {
     Some(format!("No verdict on the limit of {limit}: {why}."))
 }
 
-/// What was seen.
+/// Whether the limit was kept, and the worst reading.
 fn outcome(verdict: &Found) -> String {
     let limit = format_duration_ns(verdict.limit_ns);
     let (one, many) = (verdict.readings.one(), verdict.readings.name());
@@ -103,7 +103,7 @@ fn late(verdict: &Found) -> String {
     }
 }
 
-/// What the outcome supports, its assumption, and what it does not guarantee.
+/// The bound that the outcome supports, its assumption, and what it does not guarantee.
 fn reservations(verdict: &Found) -> [String; 2] {
     [bound(verdict), NO_GUARANTEE.to_owned()]
 }
@@ -137,7 +137,7 @@ fn bound(verdict: &Found) -> String {
     )
 }
 
-/// Why the share of late readings cannot be bounded.
+/// The reason why the share of late readings cannot be bounded.
 fn no_bound(verdict: &Found) -> String {
     let bound = &verdict.bound;
     let (late, of) = (count(bound.late), count(bound.wakeups));
@@ -149,7 +149,7 @@ fn no_bound(verdict: &Found) -> String {
     }
     if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
         return format!(
-            "Nearly all {many} on {label} were late ({late} of {of}), so there is no share to bound."
+            "Nearly all {many} on {label} were late ({late} of {of}), so no useful bound exists."
         );
     }
     format!("{late} of {of} {many} on {label} were late: too few, or too clustered, to bound their share.")

@@ -1,4 +1,4 @@
-//! Wake methods next to each other.
+//! A table that compares wake methods.
 
 use super::distribution::{page_table, table};
 use crate::page::{Element, Page, Place, heading, paragraph};

@@ -1,4 +1,4 @@
-//! Pins that are driven high and low in turn: the time between edges, and holes.
+//! Pins that tardy drives high and low in turn: the time between edges, and holes.
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name::Readings;
@@ -27,9 +27,9 @@ const ECHO: &str = "Echo: from one edge of the input to the next, by the time st
 
 /// Terms for toggles.
 const WORDS: Terms = Terms {
-    distribution: "How long a toggle took",
+    distribution: "Duration of a toggle",
     quantity: "duration",
-    tail: "How rare is long",
+    tail: "Tail of the distribution",
     exceeding: "that took at least each time",
     degree: "long",
     axis: "time of a toggle, µs",
@@ -51,7 +51,7 @@ impl Section for Wiggles {
         let Some(found) = &context.findings.wiggles else { return };
         let title = match found.published.is_empty() {
             true => "From edge to edge",
-            false => "From edge to edge, and the holes, next to the published ones",
+            false => "From edge to edge, and holes, compared with the published results",
         };
         let mut block = text.block();
         block.titled_table(title, &table(found, context.findings));
@@ -189,8 +189,8 @@ fn notes(found: &Found) -> Vec<String> {
     notes
 }
 
-/// The pin, the pace, the scheduling that the thread really had: `gpiochip0:17 through chardev, clock_nanosleep every 20us,
-/// SCHED_FIFO 90`.
+/// The pin, the pace, and the scheduling that the thread really had: `gpiochip0:17 through chardev, clock_nanosleep
+/// every 20us, SCHED_FIFO 90`.
 fn method(run: &Run, phase: usize) -> Option<String> {
     let plan: &PhasePlan = run.plan.phases.get(phase)?;
     let ProbePlan::Wiggle(wiggle) = &plan.probe else { return None };

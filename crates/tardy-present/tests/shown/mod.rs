@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-/// A page as a reader sees it.
+/// The visible text of a page.
 pub(crate) struct Shown {
     html: String,
 }

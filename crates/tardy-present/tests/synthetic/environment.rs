@@ -1,11 +1,11 @@
-//! Loads and environment of the readings.
+//! Generates the loads and the environment of runs.
 
 use tardy_record::environment::{EnvSeries, Environment, Merge, SourceTotal, ThreadTime, WatcherCost};
 use tardy_record::load::{Death, LoadPart, LoadResult};
 
 use super::{Random, SECOND};
 
-/// doload's four parts over so many seconds; `dead` gives it another name and a death.
+/// The four parts of doload over `seconds`; `dead` replaces the name and adds the death of a part.
 pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<LoadResult> {
     let mut random = Random(4711);
     let parts = [
@@ -44,7 +44,7 @@ pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<L
     vec![LoadResult { spec, first_phase: phase, last_phase: phase, parts, remarks }]
 }
 
-/// Temperature, frequency, interrupts and so on, once per second.
+/// An environment with readings of temperature, frequency, interrupts and others once per second.
 pub fn environment(seconds: u64) -> Environment {
     let mut random = Random(99);
     let mut series = Vec::new();

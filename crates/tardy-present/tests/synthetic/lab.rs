@@ -1,4 +1,4 @@
-//! Runs in the lab: an article's two kernels, idle and loaded; one with levels; one in the host's time.
+//! Generates runs in the lab: two kernels, idle and loaded; a run with levels; a run in the host's time.
 
 use tardy_record::facts::Fact;
 use tardy_record::lab::{Lab, LabClock, LabKernel, Settled};
@@ -17,7 +17,7 @@ pub fn standard() -> Run {
     run("lab-standard", false, &stalls)
 }
 
-/// Its PREEMPT_RT kernel, the same experiment.
+/// The same experiment on Debian's PREEMPT_RT kernel.
 pub fn rt() -> Run {
     run("lab-rt", true, &[])
 }

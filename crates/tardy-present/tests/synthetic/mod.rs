@@ -1,4 +1,4 @@
-//! Generates the same synthetic runs every time: two machines, stalls, loads, an environment, hostile names.
+//! Generates reproducible synthetic runs, with two machines, stalls, loads, an environment and hostile names.
 #![allow(unreachable_pub, dead_code)] // one module, used by several tests
 
 pub mod environment;
@@ -108,7 +108,7 @@ pub fn wakes() -> Run {
     finish(run, State::Complete)
 }
 
-/// Killed after a third, a load dead, and every name hostile.
+/// A run that was killed early, with a dead load and hostile names.
 pub fn cut_short() -> Run {
     let hostile = "<script>alert(1)</script>\u{1b}[31m";
     let load = format!("cmd:{hostile} && echo \"it's\" {{{{ 7*7 }}}}");

@@ -1,4 +1,4 @@
-//! Readings: what a thread would have recorded on a machine of given behaviour.
+//! Generates the readings of a thread on a machine with a given behaviour.
 
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::layout::{COARSE, FINE};
@@ -18,7 +18,7 @@ pub struct Stall {
     pub ns: i64,
 }
 
-/// How late a machine is.
+/// The distribution of a machine's latencies.
 #[derive(Clone, Copy)]
 pub struct Behaviour<'a> {
     /// The usual latency.
@@ -93,7 +93,7 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
     }
 }
 
-/// What a thread on `cpu` recorded in `phase`.
+/// The series of a thread on `cpu` in `phase`.
 pub fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) -> Series {
     let mut series = empty_series(run, phase, cpu);
     let Span::DurationNs(length) = run.plan.phases[phase].span else {
@@ -191,12 +191,15 @@ fn note(series: &mut Series, latency: i64, at_ns: u64, cycle: u64) {
     let worst = &mut series.worst;
     if worst.len() < WORST_COUNT || worst.last().is_some_and(|last| last.latency_ns < latency) {
         let at = worst.partition_point(|other| other.latency_ns >= latency);
-        worst.insert(at, Outlier { latency_ns: latency, at_ns, cycle, around: Vec::new(), moment: None });
+        worst.insert(
+            at,
+            Outlier { latency_ns: latency, at_ns, cycle, around: Vec::new(), overlaps: None, moment: None },
+        );
         worst.truncate(WORST_COUNT);
     }
 }
 
-/// What watchers recorded around the worst.
+/// Adds the changes that watchers recorded around the worst readings.
 fn explain(series: &mut Series) {
     for outlier in series.worst.iter_mut().take(5) {
         let change =

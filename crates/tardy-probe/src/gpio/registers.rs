@@ -14,7 +14,7 @@ struct Kind {
     lines: u32,
     /// The offset in the page of the first register that sets lines, 32 lines each.
     set: usize,
-    /// The same for the registers that clear lines.
+    /// The offset in the page of the first register that clears lines, 32 lines each.
     clear: usize,
 }
 

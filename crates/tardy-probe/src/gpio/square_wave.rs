@@ -83,8 +83,8 @@ pub fn take_edges(line: OneLine<'_>, mut take: impl FnMut(u64)) -> io::Result<()
     }
 }
 
-/// Assigns answers to rises, as an instrument does: the first answer counts, and an answer after two rises belongs to the
-/// later one.
+/// Assigns answers to rises, as an instrument does: the first answer counts, and an answer after two rises belongs to
+/// the later one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pairing {
     waiting_since_ns: Option<u64>,

@@ -1,5 +1,6 @@
-//! Lines in sysfs (`/sys/class/gpio`), the interface before the character device (Documentation/ABI/obsolete/sysfs-gpio). A
-//! line has a machine-wide number. Once exported by that number, it has its own files.
+//! Lines in sysfs (`/sys/class/gpio`), the interface before the character device
+//! (Documentation/ABI/obsolete/sysfs-gpio). A line has a machine-wide number. Once exported by that number, it has its
+//! own files.
 //!
 //! A line stays exported after its process has died; the guard releases it.
 

@@ -1,5 +1,5 @@
-//! The fake: gaps generated from a seed, without waiting. A tick every 4 ms, a controller that interrupts every 125 us and
-//! sometimes skips one, and random interruptions.
+//! The fake: gaps generated from a seed, without waiting. A tick every 4 ms, a controller that interrupts every 125 us
+//! and sometimes skips one, and random interruptions.
 
 use tardy_record::gaps::Gap;
 

@@ -1,4 +1,4 @@
-//! Recording a loop's gaps: each in the histogram of its block, and with its time in the ring next to it.
+//! Records a loop's gaps: each in the histogram of the loop's block, and with its time in the block's ring.
 
 use tardy_record::gaps::Counter;
 use tardy_sys::cycle_counter::Kind;

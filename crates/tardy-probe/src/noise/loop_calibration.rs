@@ -1,4 +1,4 @@
-//! Measuring how long a turn of the loop takes, before anything counts.
+//! Measures the duration of a turn of the loop, before the counted part.
 
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Kind, Ticks};
@@ -17,7 +17,7 @@ pub(crate) struct LoopCalibration {
     pub(super) moment: (u64, u64),
     /// The shortest observed turn, in ps.
     pub(super) shortest_loop_ps: u64,
-    /// The usual turn.
+    /// The usual (median) turn, in ns.
     pub(crate) usual_loop_ns: f64,
     /// The shortest gap that can be distinguished from a turn, at least the requested threshold.
     pub(crate) threshold_ns: u64,

@@ -62,9 +62,9 @@ mod tests {
     use super::*;
 
     /// A counter that returns given readings.
-    struct Told(std::vec::IntoIter<u64>);
+    struct GivenTicks(std::vec::IntoIter<u64>);
 
-    impl Ticks for Told {
+    impl Ticks for GivenTicks {
         fn now(&mut self) -> u64 {
             self.0.next().expect("the loop has ended")
         }
@@ -72,14 +72,14 @@ mod tests {
 
     #[test]
     fn a_gap_is_between_two_readings_and_a_step_back_is_not_a_gap() {
-        let mut ticks = Told(vec![110, 120, 118, 130, 190, 999].into_iter());
+        let mut ticks = GivenTicks(vec![110, 120, 118, 130, 190, 999].into_iter());
         let seen = spin(&mut ticks, 100, 50, u64::MAX);
         assert_eq!((seen.before, seen.now, seen.loops), (130, 190, 5));
     }
 
     #[test]
     fn the_loop_returns_at_the_given_time() {
-        let mut ticks = Told(vec![110, 120, 130].into_iter());
+        let mut ticks = GivenTicks(vec![110, 120, 130].into_iter());
         assert_eq!(spin(&mut ticks, 100, 50, 120).now, 120);
     }
 }

@@ -1,7 +1,7 @@
 //! One thread of the noise probe: it prepares, waits for the start, spins and ends.
 //!
-//! Lengths of gaps are differences of the counter. Times are CLOCK_MONOTONIC, read after each gap: times computed from the
-//! counter would drift away from the clock of all other data by some ppm.
+//! Lengths of gaps are differences of the counter. Times are CLOCK_MONOTONIC, read after each gap: times computed from
+//! the counter would drift away from the clock of all other data by some ppm.
 
 use std::io;
 use std::time::Duration;
@@ -55,8 +55,8 @@ impl<'a> NoiseProbe<'a> {
         Self { order, noise, thread, block: map.block(block), ring: map.ring(block), index, calibration }
     }
 
-    /// Sets CPU and policy as far as granted, touches the stack, and measures how long a turn of the loop takes. A threshold
-    /// that every turn would exceed is raised, and the result contains a message about it.
+    /// Sets the CPU, and the policy if granted, touches the stack, and measures the duration of a turn of the loop. A
+    /// threshold that every turn would exceed is raised, and the result contains a message about it.
     ///
     /// # Errors
     /// If the CPU is not available.
@@ -91,8 +91,8 @@ impl<'a> NoiseProbe<'a> {
         })
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither allocates
-    /// nor, once [`Self::prepare`] has touched the memory, faults a page.
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither
+    /// allocates nor, once [`Self::prepare`] has touched the memory, faults a page.
     ///
     /// # Errors
     /// If the kernel refuses the wait for the start, or does not account for the thread.
@@ -153,8 +153,8 @@ impl<'a> NoiseProbe<'a> {
         Ok(())
     }
 
-    /// Ends the recording that began at `since`, and returns the counter at its end. A recording that took many times the
-    /// shortest was interrupted: that is a gap as well, which includes the recording.
+    /// Ends the recording that began at `since`, and returns the counter at its end. A recording that took many times
+    /// the shortest was interrupted: that is a gap as well, which includes the recording.
     fn end_writing<T: Ticks>(
         &self,
         ticks: &mut T,
@@ -200,7 +200,7 @@ impl<'a> NoiseProbe<'a> {
         recorder.finish(1e9, end_ns, thread_usage::ThreadUsage::default());
     }
 
-    /// Adds to the block what only allocating code can find out.
+    /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         prepared.account(self.block);
     }

@@ -34,8 +34,8 @@ impl<'a> Driven<'a> {
         self.count.set(rise.count);
     }
 
-    /// The last rise. The edge that it caused is seen later than this value is written: a system call, a wire and another
-    /// system call are between the two.
+    /// The last rise. The edge that it caused is seen later than this value is written: a system call, a wire and
+    /// another system call are between the two.
     #[inline(always)]
     pub(super) fn last(self) -> Rise {
         loop {

@@ -1,8 +1,8 @@
-//! Recording each reaction, in one block per span.
+//! Records each reaction, in one block per span.
 //!
-//! An edge whose answer came only after the next edge is missed: an instrument sees one answer for the two, and assigns it
-//! to the later. This is known once the next edge has been read, so a reaction is recorded then. That is also after its
-//! own answer and before the next wait.
+//! An edge whose answer came only after the next edge is missed: an instrument sees one answer for the two, and assigns
+//! it to the later. This is known once the next edge has been read, so a reaction is recorded then. That is also after
+//! its own answer and before the next wait.
 
 use tardy_record::pins::{Between, Point, ReactionPlan};
 use tardy_sys::ring::Ring;
@@ -15,7 +15,7 @@ use super::storm::Storm;
 use crate::cells::Stage;
 use crate::timer::recorder::Recorder;
 
-/// No plan has more spans.
+/// The maximum number of spans of a plan.
 const SPANS_MAX: usize = 5;
 /// A reaction that has not been recorded yet.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,8 @@ pub(super) struct EdgeAccounting<'a> {
 }
 
 impl<'a> EdgeAccounting<'a> {
-    /// Counts from `counted_from_ns` on in the blocks that `block` returns, one for each span of `plan`, and puts the reactions
-    /// into `ring`.
+    /// Counts from `counted_from_ns` on in the blocks that `block` returns, one for each span of `plan`, and puts the
+    /// reactions into `ring`.
     pub(super) fn new(
         plan: &ReactionPlan,
         block: impl Fn(usize) -> Block<'a>,
@@ -73,8 +73,8 @@ impl<'a> EdgeAccounting<'a> {
         }
     }
 
-    /// Records that `edge` was answered, and `rise`, the last rise of the stimulus, if a thread of tardy drives it. Returns
-    /// whether edges come so fast that the measurement must end.
+    /// Records that `edge` was answered, and `rise`, the last rise of the stimulus, if a thread of tardy drives it.
+    /// Returns whether edges come so fast that the measurement must end.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
@@ -86,7 +86,7 @@ impl<'a> EdgeAccounting<'a> {
         let edge_ns = if self.sees_edges { edge.at_ns } else { running_ns };
         if let Some(rise) = rise {
             let driven = rise.count.saturating_sub(std::mem::replace(&mut self.driven, rise.count));
-            // A thread that only reads levels learns by these how many edges it missed.
+            // A thread that only reads levels determines from the number of rises how many edges it missed.
             if !self.sees_edges {
                 (edge.since_last, edge.read) = (driven.max(1), driven.max(1));
             }
@@ -110,7 +110,8 @@ impl<'a> EdgeAccounting<'a> {
             self.pass_over(missed, dropped, number);
         }
         self.edges = number + 1;
-        // Driven again before the thread had answered: an instrument would assign the answer to the later rise.
+        // If the stimulus rose again before the thread answered, an instrument would assign the answer to the later
+        // rise.
         if rise.is_some_and(|rise| rise.count == 0 || rise.at_ns > edge_ns) {
             self.pass_over(1, 0, self.edges);
         } else {
@@ -181,8 +182,8 @@ mod tests {
 
     const LOOKED: Edge = Edge { since_last: 1, read: 1, first_ns: 0, at_ns: 0 };
 
-    /// Attempted, recorded, missed and highest of the span from rise to answer, for reactions given as running, answered and
-    /// rise.
+    /// Attempted, recorded, missed and highest of the span from rise to answer, for reactions given as running,
+    /// answered and rise.
     fn accounted(plan: &ReactionPlan, reactions: &[(Edge, u64, u64, Rise)]) -> (u64, u64, u64, Option<i64>) {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), SPANS_MAX, CELLS).unwrap();

@@ -1,4 +1,4 @@
-//! The ways to learn of an edge. Each is a type, so that the measuring loop is compiled for each.
+//! The ways to detect an edge. Each is a type, so that the measuring loop is compiled for each.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,13 +17,13 @@ pub(super) enum Waited {
     Nothing,
 }
 
-/// An edge to answer: the last of those that had come.
+/// An edge to answer: the latest that has occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
-    /// How many edges the kernel counted since the last answered one, this one included. Sources that see only levels report
-    /// 1.
+    /// How many edges the kernel counted since the last answered one, this one included. Sources that see only levels
+    /// report 1.
     pub(super) since_last: u64,
-    /// How many of these were read together with it, this one included. The others were never answered.
+    /// How many of these edges were read together with it, this one included. The others were never answered.
     pub(super) read: u64,
     /// The kernel's time of the first of those.
     pub(super) first_ns: u64,
@@ -31,7 +31,7 @@ pub(super) struct Edge {
     pub(super) at_ns: u64,
 }
 
-/// A way to learn of edges.
+/// A way to detect edges.
 pub(super) trait EdgeSource {
     /// Whether the kernel counts edges and reports the time of each.
     const SEES_EDGES: bool;
@@ -103,7 +103,7 @@ impl EdgeSource for BySysfs<'_> {
     }
 }
 
-/// Reading the value without pause.
+/// Polling the line's value in a loop.
 pub(super) struct ByAsking<'a> {
     line: OneLine<'a>,
     block: Block<'a>,

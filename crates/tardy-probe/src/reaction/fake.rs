@@ -1,5 +1,5 @@
-//! The fake: edges generated from a seed, without waiting. One comes about every ms and is answered after some us. A few
-//! answers come after the next edge, and the queue loses some edges.
+//! The fake: edges generated from a seed, without waiting. One comes about every ms and is answered after some us. A
+//! few answers come after the next edge, and the queue loses some edges.
 
 use super::driven::Rise;
 use super::edge_source::Edge;
@@ -29,7 +29,7 @@ pub(super) struct FakeReaction {
 }
 
 impl FakeReactions {
-    /// Edges from `start_ns` on, from this seed, for a thread that learns their numbers or not.
+    /// Edges from `start_ns` on, from this seed. `counts_edges`: the thread receives the edges' numbers.
     pub(super) fn new(start_ns: u64, seed: u64, counts_edges: bool) -> Self {
         Self { at_ns: start_ns, count: 0, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, counts_edges }
     }
@@ -44,7 +44,7 @@ impl FakeReactions {
         let running_ns = self.at_ns + late_ns;
         let since_last = if self.counts_edges { 1 + lost } else { 1 };
         let edge = Edge { since_last, read: 1, first_ns: self.at_ns, at_ns: self.at_ns };
-        // When so late an answer is written, the stimulus has risen again.
+        // The stimulus has risen again before an answer that is so late.
         let overtaken = late_ns >= PERIOD_NS;
         let since_ns = if overtaken { PERIOD_NS } else { 0 };
         let rise =

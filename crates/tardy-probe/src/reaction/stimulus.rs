@@ -1,8 +1,8 @@
-//! The thread that generates the stimulus: it drives a line at a period, with dither, and reads the answer back if a wire
-//! returns it.
+//! The thread that generates the stimulus: it drives a line at a period, with dither, and reads the answer back if a
+//! wire returns it.
 //!
-//! The clock is read right before the write. The lateness of this thread changes when an edge comes, but not what is
-//! measured.
+//! The clock is read right before the write, so a delay of this thread shifts the edge, but does not affect the
+//! measured latency.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -61,7 +61,7 @@ impl<'a> StimulusThread<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Drives the line from `start_ns` on until the span is over, or the answering thread has ended or been asked to.
+    /// Drives the line from `start_ns` on until the span is over, or the answering thread has ended or is asked to end.
     ///
     /// # Errors
     /// Any error of the kernel.
@@ -97,7 +97,7 @@ impl<'a> StimulusThread<'a> {
         Ok(Echo { line, accounting: EchoAccounting::new(block, &self.order.thresholds_ns, counted_from_ns) })
     }
 
-    /// Adds to the block what only allocating code can find out.
+    /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         if self.stimulus.echo.is_some() {
             prepared.account(self.map.block(self.order.first_block + self.plan.spans().len()));
@@ -111,7 +111,7 @@ struct Echo<'a> {
     accounting: EchoAccounting<'a>,
 }
 
-/// The thread's work while it drives: it notifies the answering thread, and reads the answers.
+/// The thread's work in addition to driving the line: it reports rises to the answering thread, and reads the answers.
 struct Answered<'e, 'a> {
     driven: Driven<'a>,
     count: u64,

@@ -1,7 +1,7 @@
-//! Edges that come so fast that a machine has no time for anything but their interrupts.
+//! Detects edges that come so fast that the machine is busy only with their interrupts.
 
 /// Edges that come faster than this, on average over `STORM_EDGES`, are a storm: a board spends all its time on their
-/// interrupts. A floating pin or a ringing wire causes millions.
+/// interrupts. A floating pin or a ringing wire causes millions of edges per second.
 pub const STORM_PER_SECOND: u64 = 100_000;
 /// The number of edges that the average covers.
 const STORM_EDGES: u64 = 20_000;

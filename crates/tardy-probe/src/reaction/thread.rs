@@ -1,7 +1,7 @@
 //! The thread of the reaction probe: it claims its lines, waits for edges, answers them and ends.
 //!
-//! One reading of the clock and one system call are between an edge and its answer. The answer is withdrawn at once, so that
-//! an instrument sees a pulse for each.
+//! One reading of the clock and one system call are between an edge and its answer. The answer is withdrawn at once, so
+//! that an instrument sees a pulse for each.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -79,15 +79,15 @@ impl<'a> ReactionProbe<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Measures until the span is over or the map requests the end; counts from `start_ns` plus the warm-up. Neither allocates
-    /// nor, once [`Self::prepare`] has touched the memory, faults a page. The thread that requests the end must interrupt a
-    /// wait for an edge that does not come.
+    /// Measures until the span is over or the map requests the end; counts from `start_ns` plus the warm-up. Neither
+    /// allocates nor, once [`Self::prepare`] has touched the memory, faults a page. The thread that requests the end
+    /// must interrupt a wait for an edge that does not come.
     ///
     /// # Errors
     /// If the kernel refuses a read or an answer, or edges come in a storm.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
         let Some(lines) = &self.lines else {
-            self.make_up(start_ns);
+            self.record_fake(start_ns);
             return Ok(());
         };
         let (input, output) = match lines {
@@ -134,7 +134,7 @@ impl<'a> ReactionProbe<'a> {
         Ok(())
     }
 
-    fn make_up(&self, start_ns: u64) {
+    fn record_fake(&self, start_ns: u64) {
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
         let mut accounting = self.accounting(counted_from_ns);
         let mut fake = FakeReactions::new(
@@ -175,7 +175,7 @@ impl<'a> ReactionProbe<'a> {
         }
     }
 
-    /// The start of the counted time, its end, and the most edges.
+    /// Start and end of the counted time, and the maximum number of edges.
     fn bounds(&self, start_ns: u64) -> (u64, u64, u64) {
         let (counted_from_ns, end_ns) = self.order.counted_between(start_ns);
         (counted_from_ns, end_ns, self.order.loops())
@@ -192,7 +192,7 @@ impl<'a> ReactionProbe<'a> {
         )
     }
 
-    /// Adds to the block what only allocating code can find out.
+    /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         prepared.account(self.map.block(self.order.first_block));
     }

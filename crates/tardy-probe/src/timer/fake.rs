@@ -1,5 +1,5 @@
-//! The fake: wake-ups generated from a seed, without waiting, so that all code behind the probe can be tried without
-//! privileges and without delay. The hidden flag `--fake` enables it.
+//! The fake: wake-ups generated from a seed, without waiting, so that all code that processes them can be tested
+//! without privileges and without delay. The hidden flag `--fake` enables it.
 
 use std::io;
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub struct Fake {
     state: u64,
 }
 
-/// A fake that waits until the supervisor has taken its samples. Synthetic time can stop, so no sample is ever lost and the
-/// file of a fake run is the same every time.
+/// A fake that waits until the supervisor has taken its samples. Synthetic time can stop, so no sample is ever lost and
+/// the file of a fake run is the same every time.
 pub struct PatientFake<'a> {
     fake: Fake,
     block: Block<'a>,

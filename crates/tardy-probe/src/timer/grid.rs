@@ -1,7 +1,7 @@
-//! The deadlines of a schedule: at equal distances, or delayed from there at random.
+//! The deadlines of a schedule: at equal intervals, optionally with a random delay (dither).
 //!
-//! Each kind is a type, so that a measuring loop without dither does not check at each wake-up whether there is any. Time is
-//! in ns on the waiter's clock.
+//! Each kind is a type, so that a measuring loop without dither does not have to check for dither at each wake-up.
+//! Times are in ns on the waiter's clock.
 
 use tardy_record::missed_periods::missed_behind;
 use tardy_sys::clock::Clock;
@@ -32,7 +32,7 @@ pub trait Deadlines {
     fn pass(&mut self, now_ns: i64) -> Woken;
 }
 
-/// Deadlines at equal distances.
+/// Deadlines at equal intervals.
 pub struct Grid {
     interval_ns: u64,
     next_ns: i64,
@@ -44,7 +44,7 @@ impl Grid {
         Self { interval_ns: schedule.interval_ns, next_ns: schedule.first_ns }
     }
 
-    /// The distance between two deadlines.
+    /// The interval between two deadlines.
     pub fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
@@ -54,7 +54,8 @@ impl Grid {
         self.next_ns = next_ns;
     }
 
-    /// Advances to the first deadline after `now_ns`. Returns how many were missed after `deadline_ns`, which was waited for.
+    /// Advances to the first deadline after `now_ns`. Returns how many were missed after `deadline_ns`, which was
+    /// waited for.
     #[inline(always)]
     fn advance(&mut self, deadline_ns: i64, now_ns: i64) -> u64 {
         self.next_ns += self.interval_ns as i64;
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wakeup_after_a_dithered_deadline_missed_only_what_it_is_late_for() {
+    fn missed_periods_are_counted_from_the_dithered_deadline() {
         let mut grid = DitheredGrid::new(schedule(50));
         let deadline_ns = grid.next_ns();
         // After the grid's next deadline, but less than an interval after its own.

@@ -1,4 +1,4 @@
-//! When a thread starts to count and when it ends.
+//! The beginning and the end of a thread's counted part.
 
 use tardy_record::plan::{Span, Wake};
 
@@ -7,7 +7,7 @@ use tardy_record::plan::{Span, Wake};
 pub(super) struct Pace {
     /// Cycles that are not counted, at the beginning.
     pub warmup_cycles: u64,
-    /// The most cycles that are counted, missed ones included.
+    /// The maximum number of counted cycles, missed ones included.
     pub cycles: u64,
     /// The longest counted time. A schedule is ended by its cycles; without one only the clock can determine the end.
     pub duration_ns: u64,

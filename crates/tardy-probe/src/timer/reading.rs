@@ -19,7 +19,7 @@ use crate::order::Granted;
 pub struct Place<'a> {
     /// Index of the phase.
     pub phase: usize,
-    /// What the block is of.
+    /// The kind of measurement that the block counts.
     pub of: Of<'a>,
     /// The scheduling that the thread was granted.
     pub granted: Granted,
@@ -27,7 +27,7 @@ pub struct Place<'a> {
     pub run_start_ns: u64,
 }
 
-/// What a block is of.
+/// The kind of measurement that a block counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Of<'a> {
     /// A thread that wakes.
@@ -37,7 +37,7 @@ pub enum Of<'a> {
         /// The thread's plan.
         thread: &'a ThreadPlan,
     },
-    /// A loop.
+    /// A loop that records its interruptions.
     Noise(&'a NoiseThread),
     /// A thread that answers edges.
     Reaction {
@@ -55,7 +55,7 @@ pub enum Of<'a> {
         /// How the pin is written.
         through: Through,
     },
-    /// The same loop: its holes, during which the pin did not change.
+    /// A loop that toggles a pin: its holes, during which the pin did not change.
     Holes(&'a NoiseThread),
 }
 
@@ -75,12 +75,12 @@ impl Of<'_> {
         matches!(self, Self::Timer { timer, .. } if timer.wake.has_schedule())
     }
 
-    /// Whether another block of the phase is of the same thread, and contains its cost.
+    /// Whether another block of the phase belongs to the same thread and contains its cost.
     pub fn is_beside(self) -> bool {
         matches!(self, Self::Reaction { span, .. } if span > 0) || matches!(self, Self::Holes(_))
     }
 
-    /// Whether the thread learns of each missed attempt: one that only reads a level does not.
+    /// Whether the thread detects each missed attempt. A thread that only reads a level does not.
     fn knows_what_it_missed(self) -> bool {
         !matches!(self, Self::Reaction { reaction, .. } if reaction.driven().is_none() && !reaction.answer_by.sees_edges())
     }
@@ -107,7 +107,7 @@ impl Of<'_> {
         }
     }
 
-    /// Inside, or between two pins.
+    /// The level of the measurement: the wire between two pins, or the thread.
     fn level(self) -> Level {
         if matches!(self, Self::Echo(_)) { Level::Wire } else { Level::UserThread }
     }
@@ -150,12 +150,12 @@ impl Cells<'_> {
         self.total(Total::Stage) == Stage::Done as u64
     }
 
-    /// When counting began, monotonic.
+    /// Beginning of the counted part, monotonic.
     pub fn counted_from_ns(self) -> u64 {
         self.total(Total::CountedFrom)
     }
 
-    /// When the last counted wake-up was, monotonic.
+    /// Time of the last counted wake-up, monotonic.
     pub fn counted_to_ns(self) -> u64 {
         self.total(Total::CountedTo).max(self.counted_from_ns())
     }
@@ -165,7 +165,7 @@ impl Cells<'_> {
         self.total(Total::Attempted)
     }
 
-    /// Wake-ups recorded so far, that is all in the histograms.
+    /// Wake-ups recorded so far: the total of the histograms.
     pub fn recorded(self) -> u64 {
         self.0[cells::MEASURED..cells::FILLED].iter().sum()
     }
@@ -194,7 +194,7 @@ impl Cells<'_> {
         )
     }
 
-    /// The same with the waits of missed periods.
+    /// The measured latencies so far, and the waits of missed periods.
     pub fn corrected(self) -> Histogram {
         let positive: Vec<u64> = self.0[cells::MEASURED..cells::EARLY]
             .iter()
@@ -344,7 +344,7 @@ impl Cells<'_> {
         (0..cells::THRESHOLD_COUNT).map(count).filter(|threshold| threshold.limit_ns > 0).collect()
     }
 
-    /// The worst samples so far, worst first, in times since `run_start_ns`.
+    /// The worst samples so far, worst first. Times are relative to `run_start_ns`.
     pub fn worst(self, run_start_ns: u64) -> Vec<Outlier> {
         let count = (self.total(Total::WorstCount) as usize).min(WORST_COUNT);
         let sample = |slot: usize| {
@@ -354,6 +354,7 @@ impl Cells<'_> {
                 at_ns: cell(Worst::At).saturating_sub(run_start_ns),
                 cycle: cell(Worst::Cycle),
                 around: Vec::new(),
+                overlaps: None,
                 moment: None,
             }
         };
@@ -392,8 +393,8 @@ fn reaction_series(reaction: &ReactionPlan, place: Place<'_>) -> ReactionSeries 
     }
 }
 
-/// Repairs a copy of a block whose writer died within a write: values that depend on a single sample are made to agree with
-/// the histograms, which are counted first. Without a schedule, no histogram contains missed attempts.
+/// Repairs a copy of a block whose writer died within a write: values that depend on a single sample are made to agree
+/// with the histograms, which are counted first. Without a schedule, no histogram contains missed attempts.
 pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let recorded = Cells(copy).recorded();
     let filled = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();

@@ -1,12 +1,12 @@
-//! Recording one wake-up: the hottest code of tardy.
+//! Records one wake-up: tardy's hot path.
 //!
-//! All data goes straight into the shared map's cells, which only this thread writes. Recording does not allocate, lock or
-//! call the kernel. Nearly every wake-up is a usual one: only its bin, its time, its lateness and the square are recorded.
-//! One comparison decides this ([`Usual`]). The code for the others, about one in a hundred, is out of line: a missed
+//! All data goes straight into the shared map's cells, which only this thread writes. Recording does not allocate, lock
+//! or call the kernel. Nearly every wake-up is a usual one: only its bin, its time, its lateness and the square are
+//! recorded. One comparison decides this ([`Usual`]). The code for the others, about 1 in 100, is out of line: a missed
 //! deadline, an extreme, one of the worst, an exceeded threshold, the end of a block.
 //!
-//! Recorded wake-ups are not counted in addition to the histogram, since they are its sum. The number of the cycle comes
-//! from the loop, so recorded + missed + dropped = attempted compares two counts that were kept independently.
+//! Recorded wake-ups are not counted in addition to the histogram, since they are its sum. The number of the cycle
+//! comes from the loop, so recorded + missed + dropped = attempted compares two counts that were kept independently.
 
 use std::ops::Range;
 
@@ -113,12 +113,12 @@ pub(crate) struct Recorder<'a> {
     interval_ns: u64,
     counted_from_ns: u64,
     usual: Usual,
-    /// When there is more to do than count a wake-up: at the end of the open block, or always if samples are kept.
+    /// When more than counting a wake-up is due: at the end of the open block, or always if samples are kept.
     due_ns: u64,
     min_ns: i64,
     max_ns: i64,
     worst: WorstSamples<'a>,
-    /// Latenesses up to this one exceed no threshold.
+    /// The lowest threshold; `i64::MAX` if there is none.
     lowest_threshold_ns: i64,
     thresholds: usize,
     open_maximum_ns: i64,
@@ -189,8 +189,8 @@ impl<'a> Recorder<'a> {
         self.total(Total::Stage).set(stage as u64);
     }
 
-    /// Records a wake-up that answers one deadline, with no other missed or dropped. Its parameters are numbers, as in the
-    /// rare paths called from here: a struct would be assembled in memory in every cycle.
+    /// Records a wake-up that answers one deadline, with no other missed or dropped. Its parameters are numbers, as in
+    /// the rare paths called from here: a struct would be assembled in memory in every cycle.
     #[inline(always)]
     pub(crate) fn record_single(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
         let tallies = self.tallies;
@@ -353,8 +353,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Counts `missed` and `dropped` attempts of which only the number is known, up to the `attempted`th. There is no schedule
-    /// from which to fill them in.
+    /// Counts `missed` and `dropped` attempts of which only the number is known, up to the `attempted`th. There is no
+    /// schedule from which to fill them in.
     pub(crate) fn pass_over(&self, missed: u64, dropped: u64, attempted: u64) {
         let _writing = self.tallies.0.writing();
         self.total(Total::Missed).add(missed);
@@ -485,7 +485,7 @@ mod tests {
         }
 
         #[test]
-        fn a_builder_of_the_same_samples_says_the_same(lates in lates()) {
+        fn a_builder_makes_the_same_series_of_the_same_samples(lates in lates()) {
             let series = recorded(&lates, |_| {});
             let mut builder = SeriesBuilder::new(0, Some(INTERVAL_NS), 0, &LIMITS);
             for wakeup in wakeups(&lates) {
@@ -522,7 +522,7 @@ mod tests {
         }
 
         #[test]
-        fn the_worst_are_the_worst(lates in lates()) {
+        fn the_worst_samples_are_kept(lates in lates()) {
             let series = recorded(&lates, |_| {});
             let kept: Vec<i64> = series.worst.iter().map(|outlier| outlier.latency_ns).collect();
             let mut expected = lates.clone();
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_of_squares_grows_beyond_64_bits_with_samples_that_are_nothing_special() {
+    fn the_sum_of_squares_of_usual_samples_may_exceed_64_bits() {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
         let mut recorder = Recorder::new(map.block(0), INTERVAL_NS, &[], START_NS);

@@ -43,7 +43,7 @@ pub struct TimerThread<'a> {
 
 /// A thread that is ready.
 pub struct Prepared {
-    /// How it will run.
+    /// The granted scheduling.
     pub granted: Granted,
     /// Requests that were refused, as messages for the user.
     pub refused: Vec<String>,
@@ -59,7 +59,7 @@ impl Prepared {
         Self { granted, refused, tid: scheduling::thread_id(), migrations }
     }
 
-    /// Adds to the thread's block how often it has migrated since.
+    /// Adds to the thread's block how often it has migrated since it was prepared.
     pub(crate) fn account(&self, block: Block<'_>) {
         let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
         if let Some((after, before)) = moved {
@@ -86,8 +86,8 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Sets CPU and policy as far as granted, and touches the stack. If a real-time policy is refused, the thread runs as
-    /// SCHED_OTHER: a degraded measurement that reports so helps more than none.
+    /// Sets the CPU, and the policy if granted, and touches the stack. If a real-time policy is refused, the thread
+    /// runs as SCHED_OTHER: a degraded measurement that is reported as such is better than none.
     ///
     /// # Errors
     /// If the CPU, or the pin that it drives, is not available.
@@ -95,7 +95,7 @@ impl<'a> TimerThread<'a> {
         let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
-        // The supervisor is pinned, and so is this process: a thread that may migrate must be unpinned.
+        // This process inherits the supervisor's affinity, so a thread that may migrate must be unpinned.
         if !self.plan.pinned {
             scheduling::set_affinity_to_all()
                 .map_err(|error| format!("the threads cannot be unpinned: {error}"))?;
@@ -138,7 +138,7 @@ impl<'a> TimerThread<'a> {
             Policy::Fifo => Scheduling::Fifo(self.plan.priority),
             Policy::Rr => Scheduling::Rr(self.plan.priority),
             Policy::Other => Scheduling::Other,
-            // Half of the period is more than any cycle takes, and two such threads per CPU would still be admitted.
+            // Half of the period is longer than any cycle, and the kernel still admits two such threads per CPU.
             Policy::Deadline => Scheduling::Deadline {
                 runtime_ns: self.plan.interval_ns / 2,
                 period_ns: self.plan.interval_ns,
@@ -146,8 +146,8 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither allocates
-    /// nor, once [`Self::prepare`] has touched the memory, faults a page.
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither
+    /// allocates nor, once [`Self::prepare`] has touched the memory, faults a page.
     pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         let timer = self.timer;
         let clock = match timer.clock {
@@ -196,7 +196,7 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Adds to the block what only allocating code can find out.
+    /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         prepared.account(self.block);
     }
@@ -260,7 +260,7 @@ impl<'a> TimerThread<'a> {
             if cycle >= pace.cycles {
                 break;
             }
-            // What passed beyond the planned end was never attempted.
+            // Deadlines after the planned end were never attempted.
             let missed = woken.missed.min(pace.cycles - cycle - 1);
             recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
             recorder.add_kernel_overruns(woken.kernel_overruns);
@@ -290,7 +290,7 @@ impl<'a> TimerThread<'a> {
         Ok(last)
     }
 
-    /// The same with the kernel traced in turns, to measure the cost of tracing.
+    /// Warms up while the supervisor turns the kernel's trace on and off, to measure the cost of tracing.
     fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, cycles: u64) -> io::Result<Option<Woken>> {
         // Computing the medians takes time, and must not delay the first counted cycle.
         let after = cycles / 8;
@@ -319,7 +319,7 @@ fn waiting_for_start(start_ns: u64) -> io::Result<()> {
     tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
 }
 
-/// Why a policy was refused, and how it would be granted.
+/// A message for the user: a policy was refused, and how to grant it.
 pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
     let name = policy.name().to_uppercase();
     let advice = match (policy, error.raw_os_error()) {

@@ -1,5 +1,5 @@
-//! Stopping the kernel's trace at a late wake-up, so that the events that led to it are still there when the supervisor reads
-//! it.
+//! Stops the kernel's trace at a late wake-up, so that it still contains the events that led to it when the supervisor
+//! reads it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use tardy_sys::shared_map::Block;
 use super::wakeup::Wakeup;
 use crate::cells::{self, Traced, Tracing};
 
-/// Wake-ups of the warm-up that are remembered, traced and not traced.
+/// Number of warm-up wake-ups that are kept, traced and untraced each.
 const WARM_COUNT: usize = 256;
 /// Below this number the medians do not show the cost of tracing.
 const WARM_COUNT_MIN: usize = 32;
@@ -28,8 +28,8 @@ impl<'a> TraceStopper<'a> {
         Ok(Self { file: OpenOptions::new().write(true).open(path)?, block, stops: 0 })
     }
 
-    /// Stops the trace if the wake-up is later than the supervisor's limit, and reports the stop. It is one write(2) of one
-    /// byte: later events do not belong to this wake-up.
+    /// Stops the trace if the wake-up is later than the supervisor's limit, and reports the stop. It is one write(2) of
+    /// one byte: later events do not belong to this wake-up.
     pub(super) fn consider(&mut self, wakeup: &Wakeup) {
         let over_ns = self.get(Tracing::Over);
         let armed = over_ns > 0 && self.get(Tracing::Answered) == self.stops;

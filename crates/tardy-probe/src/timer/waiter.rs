@@ -1,7 +1,7 @@
 //! The ways to wait, as the measuring loop uses them.
 //!
 //! A waiter owns the schedule of its method: the next deadline, and the missed ones. The loop only requests the next
-//! wake-up. It is compiled once for each waiter, so that it decides nothing while it runs.
+//! wake-up. It is compiled once for each waiter, so that it needs no dispatch at run time.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use super::woken::Woken;
 
 /// A way to wait.
 pub trait Waiter {
-    /// Whether there may be no schedule, so that only the clock can determine the end of the counted time.
+    /// Whether the method may have no schedule, so that only the clock can end the counted time.
     const MAY_END_BY_CLOCK: bool = false;
 
     /// Waits for the next deadline.
@@ -122,8 +122,8 @@ impl Waiter for TimerSettime {
         let now_ns = self.clock.now_ns();
         let overruns = self.timer.overruns();
         let deadline_ns = self.deadline_ns;
-        // An expiry after the signal was taken raises another signal. The kernel's count, not the clock, determines which
-        // deadlines this wake-up answers.
+        // An expiry after the signal was taken raises another signal. The kernel's count, not the clock, determines
+        // which deadlines this wake-up answers.
         self.deadline_ns += ((overruns + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns, dropped: 0 })
     }
@@ -158,8 +158,8 @@ impl Waiter for Timerfd {
     }
 }
 
-/// The process's interval timer. When its signal is taken, it is restarted whole intervals after it was due. The kernel
-/// counts no missed deadlines, so the waiter reads from the timer when it is due next.
+/// The process's interval timer. The kernel restarts it when its signal is taken, a whole number of intervals after it
+/// was due. The kernel does not count missed deadlines, so the waiter reads the next expiry from the timer.
 pub struct Setitimer {
     timer: IntervalTimer,
     clock: ClockReader,
@@ -172,7 +172,7 @@ impl Setitimer {
     pub fn new(schedule: Schedule) -> io::Result<Self> {
         let Schedule { clock, first_ns, interval_ns, .. } = schedule;
         // The timer starts from a clock that the kernel reads later than this, so the fraction of a us between the two
-        // counts as latency. An error in this direction makes no wake-up look better than it was.
+        // counts as latency. This error can only increase the reported latency.
         let now_ns = clock.now_ns();
         let first_in_ns = (first_ns - now_ns).max(1000) as u64 / 1000 * 1000;
         let timer = IntervalTimer::start(first_in_ns, interval_ns)?;
@@ -217,7 +217,8 @@ impl DeadlinePeriod {
         waiter
     }
 
-    /// Finds where periods begin, and makes the next one the next deadline. Returns how many have passed in the process.
+    /// Finds where periods begin, and makes the next one the next deadline. Returns how many have passed in the
+    /// process.
     fn find_period(&mut self) -> u64 {
         let (interval_ns, was_next_ns) = (self.grid.interval_ns() as i64, self.grid.next_ns());
         let mut phase_ns = i64::MAX;

@@ -7,11 +7,11 @@ pub struct Woken {
     pub deadline_ns: i64,
     /// The time of the wake-up, on the same clock.
     pub now_ns: i64,
-    /// Deadlines missed after that one.
+    /// Deadlines missed after `deadline_ns`.
     pub missed: u64,
-    /// The same as counted by the kernel, for methods whose misses it counts.
+    /// Missed deadlines as counted by the kernel; 0 for methods for which the kernel does not count them.
     pub kernel_overruns: u64,
-    /// Deadlines before that one whose wake-ups could not be used.
+    /// Deadlines before `deadline_ns` whose wake-ups could not be used.
     pub dropped: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The worst samples, and which of them the next one replaces.
+//! The worst samples, and the selection of the one that the next worse sample replaces.
 //!
-//! The samples are in the block's cells in the order of their arrival. A heap next to them determines the least bad.
-//! Searching all of them whenever a new one arrives would cost more than all other work of tardy for a thousand
+//! The samples are in the block's cells in the order of their arrival. A separate heap determines the least bad.
+//! Searching all samples whenever a new one arrives would cost more than all other work of tardy for a thousand
 //! wake-ups.
 
 use tardy_record::series::WORST_COUNT;
@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl<'a> WorstSamples<'a> {
-    /// None yet. `samples` are the cells for them, and `count` the cell with their number.
+    /// An empty set. `samples` are the cells for the samples, and `count` the cell for their number.
     pub(super) fn new(samples: &'a [Cell64], count: &'a Cell64) -> Self {
         Self { samples, count, heap: [Place { late_ns: i64::MIN, slot: 0 }; WORST_COUNT] }
     }

@@ -1,4 +1,4 @@
-//! A wake-up that ends in an edge: the thread waits in any of the ways, then writes the line.
+//! A wake-up followed by an edge: the thread waits with any waiter, then writes the line.
 
 use std::io;
 
@@ -6,8 +6,8 @@ use crate::level::Level;
 use crate::timer::waiter::Waiter;
 use crate::timer::woken::Woken;
 
-/// A way to wait, followed by a write. The waiter reads the time of the wake-up, so an edge costs one reading of the clock
-/// and one write. The edge is later than that time by the duration of the write.
+/// A way to wait, followed by a write. The waiter reads the time of the wake-up, so an edge costs one reading of the
+/// clock and one write. The edge is later than that time by the duration of the write.
 pub(crate) struct Edges<W, L> {
     waiter: W,
     level: L,

@@ -41,7 +41,7 @@ impl FakeToggles {
 
 /// The times at which the edges of a synthetic wiggle of `period_ns` return, up to `to_ns`: each up to a quarter of the
 /// period late.
-pub fn made_up_echo(from_ns: u64, to_ns: u64, period_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
+pub fn synthetic_echo(from_ns: u64, to_ns: u64, period_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
     let period_ns = period_ns.max(1);
     let late_ns = move |number: u64| {
         let mixed = (number ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);

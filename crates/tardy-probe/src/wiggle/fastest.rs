@@ -1,7 +1,8 @@
-//! The fastest wiggle: a loop that writes the line and reads the clock. One turn is a toggle. A turn that takes longer than
-//! the threshold is a hole, during which the line did not change.
+//! The fastest wiggle: a loop that writes the line and reads the clock. One turn is a toggle. A turn that takes longer
+//! than the threshold is a hole, during which the line did not change.
 //!
-//! Recording a turn is part of the next turn: the line waits for it, and an instrument on the line sees the same.
+//! Recording a turn is part of the next turn, because it delays the next write. An instrument on the line measures the
+//! same.
 
 use std::io;
 
@@ -41,8 +42,8 @@ impl<'a> FastestWiggle<'a> {
         Self { map, order, plan, thread: plan.threads[0], calibration, output: None }
     }
 
-    /// Sets CPU and policy, claims the line, touches the stack, and measures how long a toggle takes. A threshold that every
-    /// toggle would exceed is raised, and the result contains a message about it.
+    /// Sets CPU and policy, claims the line, touches the stack, and measures the duration of a toggle. A threshold that
+    /// every toggle would exceed is raised, and the result contains a message about it.
     ///
     /// # Errors
     /// A message for the user, if the CPU or the line is not available, or the line cannot be written.
@@ -70,8 +71,8 @@ impl<'a> FastestWiggle<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Toggles from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither allocates
-    /// nor, once [`Self::prepare`] has touched the memory, faults a page.
+    /// Toggles from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither
+    /// allocates nor, once [`Self::prepare`] has touched the memory, faults a page.
     ///
     /// # Errors
     /// If the line can no longer be written, or the kernel does not account for the thread.
@@ -82,7 +83,7 @@ impl<'a> FastestWiggle<'a> {
                 output.lend(Toggling { wiggle: self })
             }
             None => {
-                self.make_up(start_ns);
+                self.record_fake(start_ns);
                 Ok(())
             }
         }
@@ -122,7 +123,7 @@ impl<'a> FastestWiggle<'a> {
     }
 
     /// Records synthetic toggles. Synthetic time can stop: it waits until the supervisor has taken the holes.
-    fn make_up(&self, start_ns: u64) {
+    fn record_fake(&self, start_ns: u64) {
         let first = self.order.first_block;
         let block = self.map.block(first);
         let ring = self.map.ring(first + 1);
@@ -140,7 +141,7 @@ impl<'a> FastestWiggle<'a> {
         accounting.finish(before_ns, ThreadUsage::default());
     }
 
-    /// The accounting from `from_ns` on, the end of the counted time, and the most toggles.
+    /// The accounting from `from_ns` on, the end of the counted time, and the maximum number of toggles.
     fn accounting(&self, from_ns: u64) -> (ToggleAccounting<'a>, u64, u64) {
         let first = self.order.first_block;
         let toggles = Recorder::new(self.map.block(first), 0, &[], from_ns);
@@ -165,7 +166,7 @@ impl<'a> FastestWiggle<'a> {
         }
     }
 
-    /// Adds to the block what only allocating code can find out.
+    /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         prepared.account(self.map.block(self.order.first_block));
     }
@@ -204,7 +205,7 @@ impl ToggleAccounting<'_> {
     }
 }
 
-/// Measures how long a toggle takes.
+/// Measures the duration of a toggle.
 struct Calibrating {
     threshold_ns: u64,
 }

@@ -1,8 +1,8 @@
 //! The first line of every report: which kernel was measured.
 //!
 //! An article was once published about a kernel that its author wrongly believed to be real-time. The headline
-//! therefore calls a kernel real-time only on evidence, names the evidence, and points out a release name that
-//! promises more than the kernel has.
+//! therefore calls a kernel real-time only on evidence, names the evidence, and points out a release name that suggests
+//! real-time if the kernel is not real-time.
 
 use super::{Facts, Kernel, Preemption};
 
@@ -18,9 +18,9 @@ impl Facts {
             Some(false) => {
                 let model = kernel.model();
                 let (start, end) = match kernel.co_kernel.get().filter(|core| *core != "none") {
-                    Some(core) => ("This is not a PREEMPT_RT kernel", format!("; {core} runs beside it")),
+                    Some(core) => ("This is not a PREEMPT_RT kernel", format!("; {core} runs alongside it")),
                     None if kernel.name_promises_real_time() => {
-                        ("This is not a real-time kernel, whatever its name says", String::new())
+                        ("This is not a real-time kernel, despite its name", String::new())
                     }
                     None => ("This is not a real-time kernel", String::new()),
                 };
@@ -91,7 +91,7 @@ mod tests {
         let facts = kernel("3.2.27-rt42", Fact::known(false, "uname -v"));
         assert_eq!(
             facts.headline(),
-            "This is not a real-time kernel, whatever its name says: 3.2.27-rt42 has no PREEMPT_RT (from uname -v)"
+            "This is not a real-time kernel, despite its name: 3.2.27-rt42 has no PREEMPT_RT (from uname -v)"
         );
         for (name, promises) in [
             ("6.12.43+deb13-rt-amd64", true),
@@ -125,6 +125,6 @@ mod tests {
     fn a_co_kernel_is_not_the_kernel() {
         let mut facts = kernel("2.6.38.8-ipipe+", Fact::known(false, "uname -v"));
         facts.kernel.co_kernel = Fact::known("Xenomai 2.6.0".into(), "/proc/xenomai/version");
-        assert!(facts.headline().ends_with("; Xenomai 2.6.0 runs beside it"), "{}", facts.headline());
+        assert!(facts.headline().ends_with("; Xenomai 2.6.0 runs alongside it"), "{}", facts.headline());
     }
 }

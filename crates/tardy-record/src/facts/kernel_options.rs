@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_keeps_them_as_a_plain_map() {
+    fn options_are_serialised_as_a_plain_map() {
         let options = KernelOptions::from_config_text("CONFIG_HZ=250\n");
         assert_eq!(serde_json::to_string(&options).unwrap(), r#"{"HZ":"250"}"#);
         assert_eq!(serde_json::from_str::<KernelOptions>(r#"{"HZ":"250"}"#).unwrap(), options);

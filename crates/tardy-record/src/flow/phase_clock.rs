@@ -65,7 +65,7 @@ mod tests {
         let at = |phase| place(phase, &windows, 1000);
         assert_eq!([at(800), at(999), at(0)], [Place::Inside; 3]);
         assert_eq!([at(20), at(799)], [Place::Late(20), Place::Early(1)]);
-        assert_eq!(at(400), Place::Late(400), "as far from both: late");
+        assert_eq!(at(400), Place::Late(400), "equally far from both: late");
         assert_eq!(place(5, &[], 1000), Place::Inside);
     }
 

@@ -1,4 +1,4 @@
-//! Arguments of loads: what follows the colon.
+//! The arguments of loads, after the colon.
 
 use std::str::FromStr;
 
@@ -6,15 +6,15 @@ use std::str::FromStr;
 const RECEIVERS_MAX: usize = 4096;
 /// A socket's buffer takes no more at once; longer messages would measure copying.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Default and highest size of the memory load, in MiB for each CPU. The default exceeds a CPU's share of most last-level
-/// caches.
+/// Default and highest size of the memory load, in MiB for each CPU. The default exceeds a CPU's share of most
+/// last-level caches.
 const MEMORY_MIB: usize = 16;
 const MEMORY_MIB_MAX: usize = 65_536;
 /// Default and highest number of timers for each CPU.
 const TIMERS: usize = 16;
 const TIMERS_MAX: usize = 512;
 
-/// What hackbench calls `-g` (groups), half of `-f` (pairs) and `-s` (bytes).
+/// hackbench's options `-g` (groups), half of `-f` (pairs) and `-s` (bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerShape {
     /// Groups; in each, every sender sends to every receiver.

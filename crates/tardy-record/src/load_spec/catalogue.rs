@@ -14,7 +14,7 @@ pub struct CatalogueEntry {
     pub about: &'static str,
     /// An example, for a load whose argument is mandatory.
     pub(super) example: Option<&'static str>,
-    /// Its tasks for an argument, or what is wrong with the argument.
+    /// Its tasks for an argument, or the error in the argument.
     pub(super) tasks: fn(&str) -> Result<Vec<LoadTask>, String>,
 }
 
@@ -84,7 +84,7 @@ pub const CATALOGUE: [CatalogueEntry; 22] = [
     ),
     CatalogueEntry::new(
         "io[:DIRECTORY]",
-        "a file of 16 MiB written, synced and read back past the page cache, in /var/tmp",
+        "writes, syncs and reads back 16 MiB in /var/tmp, bypassing the page cache",
         |argument| Ok(vec![LoadTask::Io { directory: argument.to_owned() }]),
     ),
     CatalogueEntry::new("fork", "processes that start, write to some pages and exit, on every CPU", |_| {
@@ -117,9 +117,7 @@ pub const CATALOGUE: [CatalogueEntry; 22] = [
         "pings as fast as they are answered, to --peer or over loopback",
         |_| Ok(vec![LoadTask::Ping]),
     ),
-    CatalogueEntry::new("ping-flood-in", "pings from another machine, counted", |_| {
-        Ok(vec![LoadTask::PingIn])
-    }),
+    CatalogueEntry::new("ping-flood-in", "counts pings from another machine", |_| Ok(vec![LoadTask::PingIn])),
     CatalogueEntry::new(
         "stress-ng:ARGS",
         "stress-ng in rounds of 2 s; its bogo ops are counted",

@@ -1,7 +1,7 @@
 //! Loads as they are requested: `doload`, `memory:64`, `cmd:ping -f 10.0.0.2`.
 //!
-//! The text is parsed once, where it enters. From then on a load is a [`LoadSpec`], which knows its tasks and their
-//! arguments. In run files it is the text.
+//! The text is parsed once, when it is read. The resulting [`LoadSpec`] has the tasks and their arguments. Run files
+//! store the text.
 
 mod arguments;
 mod catalogue;
@@ -28,8 +28,8 @@ pub use task::LoadTask;
 pub enum LoadSpec {
     /// A load of this version.
     Known(KnownLoad),
-    /// The text of a run file that names no load of this version: of another version, or of an imported run. Parsing a
-    /// command line or a recipe never yields it.
+    /// A text from a run file that is not a load of this version, for example from another version or an imported run.
+    /// Parsing a command line or a recipe never returns it.
     Unrecognised(String),
 }
 
@@ -41,7 +41,7 @@ pub struct KnownLoad {
 }
 
 impl KnownLoad {
-    /// What its worker processes do, one task each. Empty for `none`.
+    /// The tasks of its worker processes, one each. Empty for `none`.
     pub fn tasks(&self) -> &[LoadTask] {
         &self.tasks
     }
@@ -56,7 +56,7 @@ impl LoadSpec {
         }
     }
 
-    /// What its worker processes do, one task each. Empty for `none` and for an unrecognised load.
+    /// The tasks of its worker processes, one each. Empty for `none` and for an unrecognised load.
     pub fn tasks(&self) -> &[LoadTask] {
         match self {
             Self::Known(load) => &load.tasks,

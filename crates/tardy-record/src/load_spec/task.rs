@@ -1,4 +1,4 @@
-//! What one worker process of a load does.
+//! The task of one worker process of a load.
 
 use super::arguments::SchedulerShape;
 
@@ -22,7 +22,7 @@ pub enum LoadTask {
     },
     /// Writing and reading a file.
     Io {
-        /// Where the file is. Empty for the default.
+        /// The directory of the file; empty for the default.
         directory: String,
     },
     /// Short-lived processes.
@@ -36,7 +36,7 @@ pub enum LoadTask {
     Signals,
     /// Parallel builds.
     Compile {
-        /// Where the sources are. Empty for generated ones.
+        /// The directory of the sources; empty for generated ones.
         directory: String,
     },
     /// TLB shootdowns and memory barriers.
@@ -85,7 +85,8 @@ pub enum LoadTask {
 }
 
 impl LoadTask {
-    /// The name of the load's part in run files, and the unit of its work. The unit is empty if the work cannot be counted.
+    /// The name of the load's part in run files, and the unit of its work. The unit is empty if the work cannot be
+    /// counted.
     fn name_and_unit(&self) -> (&'static str, &'static str) {
         match self {
             Self::Scheduler(_) => ("scheduler", "messages"),

@@ -13,8 +13,9 @@
 //! The road not taken: fixed rates. They would be wrong on either a board or a server. A user who knows what a load
 //! achieves on a machine can require it (`--load-floor`).
 
-use crate::load::{FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
+use crate::load::{Death, FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
 use crate::plan::LoadFloor;
+use crate::reason::{Reason, Shortfall};
 use crate::run::Phase;
 
 /// A load's rate must stay above this share of its median over any [`STRETCH_NS`].
@@ -33,7 +34,7 @@ pub(super) fn judge(
     loads: &[LoadResult],
     phases: &[Phase],
     floors: &[LoadFloor],
-    spoilt_by: &mut Vec<String>,
+    spoilt_by: &mut Vec<Reason>,
     limits: &mut Vec<String>,
 ) {
     for load in loads {
@@ -41,20 +42,26 @@ pub(super) fn judge(
         for part in &load.parts {
             let name = if part.name.is_empty() { String::new() } else { format!(" ({})", part.name) };
             let name = format!("load {}{name}", load.spec);
-            spoilt_by.extend(deaths(phases, load, part).map(|death| format!("{name} {death}")));
+            spoilt_by.extend(deaths(phases, load, part).map(|death| Reason::LoadDied {
+                load: name.clone(),
+                at_ns: death.at_ns,
+                how: death.how.clone(),
+            }));
             if part.first_pass == Some(FirstPass::GoesOn) && was_long(phases, load) {
                 limits.push(format!("{name} had not ended its first pass, which may be slow by design"));
             }
             for index in load.first_phase..=load.last_phase {
                 let Some(phase) = phases.get(index) else { break };
-                let place = || format!("{name} in phase '{}'", phase.label);
-                let slackness = shortfall(part, index, phase.start_ns, phase.end_ns);
-                spoilt_by.extend(slackness.map(|reason| format!("{}: {reason}", place())));
+                let fell_short =
+                    |how| Reason::LoadFellShort { load: name.clone(), phase: phase.label.clone(), how };
+                spoilt_by.extend(shortfall(part, index, phase.start_ns, phase.end_ns).map(fell_short));
                 for floor in floors.iter().filter(|floor| floor.part == part.name) {
                     match reaches(part, phase, floor.per_second) {
                         Reached::Yes => {}
-                        Reached::No(reason) => spoilt_by.push(format!("{}: {reason}", place())),
-                        Reached::Undecided(reason) => limits.push(format!("{}: {reason}", place())),
+                        Reached::No(how) => spoilt_by.push(fell_short(how)),
+                        Reached::Undecided(reason) => {
+                            limits.push(format!("{name} in phase '{}': {reason}", phase.label));
+                        }
                     }
                 }
             }
@@ -70,18 +77,15 @@ fn was_long(phases: &[Phase], load: &LoadResult) -> bool {
 }
 
 /// The unplanned ends before the end of the load's last phase; later ones affected no number.
-fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl Iterator<Item = String> + 'a {
+fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl Iterator<Item = &'a Death> {
     let end = phases.get(load.last_phase).and_then(|phase| phase.end_ns).unwrap_or(u64::MAX);
-    part.deaths
-        .iter()
-        .filter(move |death| death.at_ns <= end)
-        .map(|death| format!("died, noticed at {:.1} s: {}", death.at_ns as f64 / 1e9, death.how))
+    part.deaths.iter().filter(move |death| death.at_ns <= end)
 }
 
 /// Whether a part did the required work.
 enum Reached {
     Yes,
-    No(String),
+    No(Shortfall),
     Undecided(String),
 }
 
@@ -100,31 +104,26 @@ fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
     let rate = (last.1 - first.1) / (length as f64 / 1e9);
     match rate >= floor {
         true => Reached::Yes,
-        false => {
-            Reached::No(format!("its mean rate was {rate:.0} {}/s, below its floor of {floor}", part.unit))
-        }
+        false => Reached::No(Shortfall::BelowFloor { rate, floor, unit: part.unit.clone() }),
     }
 }
 
 /// Why a load's part did too little in the phase; `None` if it did enough.
-fn shortfall(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<String> {
+fn shortfall(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<Shortfall> {
     let over = end.is_some_and(|end| end > start);
     let end = end.unwrap_or(u64::MAX);
     let dead = part.at_ns.iter().zip(&part.alive).find(|(at, alive)| !**alive && (start..=end).contains(*at));
     if let Some((at, _)) = dead {
         // The end of the load is already reported, with its reason.
-        return part
-            .deaths
-            .is_empty()
-            .then(|| format!("it was no longer running at {:.1} s", *at as f64 / 1e9));
+        return part.deaths.is_empty().then_some(Shortfall::NotRunning { at_ns: *at });
     }
     let points = cut_to_phase(part, start, end);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return over.then(|| "there are too few readings to show that it ran".to_owned());
+        return over.then_some(Shortfall::TooFewReadings);
     };
     let length = last.0 - first.0;
     if length == 0 {
-        return over.then(|| "there are too few readings to show that it ran".to_owned());
+        return over.then_some(Shortfall::TooFewReadings);
     }
     if part.unit.is_empty() {
         return None;
@@ -132,11 +131,10 @@ fn shortfall(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
     if last.1 <= first.1 {
         let burst_was_due =
             part.burst_every_ns.is_none_or(|every| length >= every.saturating_add(BURST_SLACK_NS));
-        return burst_was_due.then(|| format!("it did nothing for {:.1} s", length as f64 / 1e9));
+        return burst_was_due.then_some(Shortfall::Standstill { stood_ns: length, of_ns: None });
     }
     if let Some((from, to)) = standstill(part, &points) {
-        let (stood, length) = ((to - from) as f64 / 1e9, length as f64 / 1e9);
-        return Some(format!("it did nothing for {stood:.1} s of {length:.1} s"));
+        return Some(Shortfall::Standstill { stood_ns: to - from, of_ns: Some(length) });
     }
     let over_at = match part.first_pass {
         None => 0,
@@ -188,19 +186,16 @@ fn too_slow(
     points: &[Point],
     found: impl Iterator<Item = (u64, u64, f64)>,
     least_share: f64,
-) -> Option<String> {
+) -> Option<Shortfall> {
     let usual = median(windows(points, part.burst_every_ns.unwrap_or(0)))?;
     let all = found.chain(windows(points, STRETCH_NS));
     let (from, to, rate) = all.min_by(|a, b| a.2.total_cmp(&b.2))?;
-    (rate <= 0.0 || rate < least_share * usual).then(|| {
-        format!(
-            "its rate fell to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, \
-             {usual:.0}",
-            unit = part.unit,
-            length = to.saturating_sub(from) as f64 / 1e9,
-            from = from as f64 / 1e9,
-            share = rate / usual.max(f64::MIN_POSITIVE) * 100.0,
-        )
+    (rate <= 0.0 || rate < least_share * usual).then(|| Shortfall::RateFell {
+        from_ns: from,
+        length_ns: to.saturating_sub(from),
+        rate,
+        median: usual,
+        unit: part.unit.clone(),
     })
 }
 
@@ -260,12 +255,12 @@ mod tests {
         (recorder.part().clone(), 5 * SECOND, (5 + seconds) * SECOND)
     }
 
-    fn verdict((part, start, end): (LoadPart, u64, u64)) -> Option<String> {
+    fn verdict((part, start, end): (LoadPart, u64, u64)) -> Option<Shortfall> {
         shortfall(&part, 0, start, Some(end))
     }
 
-    fn is_slack(reason: Option<String>) -> bool {
-        reason.is_some_and(|reason| reason.contains("its rate fell"))
+    fn is_slack(how: Option<Shortfall>) -> bool {
+        matches!(how, Some(Shortfall::RateFell { .. }))
     }
 
     #[test]
@@ -300,7 +295,7 @@ mod tests {
     }
 
     /// Slow for 40 s, then ten times as fast.
-    fn cold(first_pass: Option<FirstPass>, work: impl Fn(i64) -> u64) -> Option<String> {
+    fn cold(first_pass: Option<FirstPass>, work: impl Fn(i64) -> u64) -> Option<Shortfall> {
         let (mut part, start, end) =
             part(None, 300, |second| work(second) * if second < 40 { 1 } else { 10 });
         part.first_pass = first_pass;
@@ -395,8 +390,8 @@ mod tests {
         let steady = |_| 1000;
         assert_eq!(judged(None, 30, &steady, 1000.0), (vec![], vec![]));
         let below = "load doload (scheduler) in phase 'a': its mean rate was 1000 messages/s, below its floor of 1001";
-        assert_eq!(judged(None, 30, &steady, 1001.0), (vec![below.to_owned()], vec![]));
-        assert_eq!(judged(None, 2, &steady, 1001.0), (vec![below.to_owned()], vec![]));
+        assert_eq!(judged(None, 30, &steady, 1001.0), (vec![Reason::from(below.to_owned())], vec![]));
+        assert_eq!(judged(None, 2, &steady, 1001.0), (vec![Reason::from(below.to_owned())], vec![]));
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 7000 } else { 0 };
             for seconds in 8..30 {
@@ -472,12 +467,10 @@ mod tests {
     #[test]
     fn a_phase_without_readings_is_invalid() {
         let (part, _, end) = part(None, 30, |_| 1000);
-        assert!(
-            shortfall(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND))
-                .unwrap()
-                .contains("too few readings")
-        );
-        assert!(shortfall(&LoadPart::default(), 0, 0, Some(SECOND)).unwrap().contains("too few readings"));
+        let later = shortfall(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND));
+        assert_eq!(later, Some(Shortfall::TooFewReadings));
+        let none = shortfall(&LoadPart::default(), 0, 0, Some(SECOND));
+        assert_eq!(none, Some(Shortfall::TooFewReadings));
         assert_eq!(shortfall(&LoadPart::default(), 0, 0, None), None, "it has only just begun");
     }
 

@@ -6,7 +6,7 @@ use tardy_tsn::{file, settings};
 use super::*;
 use crate::OpenVSwitch;
 
-/// Two ports, and VLANs. The kernel refuses the second port's list, whether it has the shaper or not.
+/// A switch with two ports and VLANs. Every kernel refuses the second port's schedule, with or without TAPRIO.
 const FILE: &str = r#"
 about = "A switch whose last port is refused."
 [[class]]
@@ -21,8 +21,8 @@ interface = "p1"
 gates = [{ open = [0], for = "1ns" }]
 "#;
 
-/// The properties of a link that a switch changes: master, whether it is up, its VLANs, the kinds of its queueing
-/// disciplines.
+/// The properties of each link that a switch changes: its master, whether it is up, its number of VLANs, and the kinds
+/// of its queueing disciplines.
 type Seen = BTreeMap<String, (Option<u32>, bool, usize, Vec<String>)>;
 
 fn seen() -> Seen {

@@ -1,4 +1,4 @@
-//! Building the network of a test, from a namespace for each switch and host with cables between them, or from interfaces
+//! Builds the network of a test from a namespace for each switch and host, with cables between them, or from interfaces
 //! of this machine.
 
 use std::path::PathBuf;
@@ -26,30 +26,30 @@ use crate::{Applied, OpenVSwitch, Request, apply};
 
 /// The interface of every host.
 pub(super) const HOST_INTERFACE: &str = "eth0";
-/// The most that may wait on a host's way into the switch, in bytes: more than all sockets of a host can send.
+/// The limit of a host's queue towards the switch, in bytes: more than all sockets of a host can have queued.
 const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
 
 /// The place of a host.
 #[derive(Debug)]
 enum HostPlace {
-    /// A separate namespace, with one interface.
+    /// A separate namespace with one interface, and the hardware address of that interface.
     Namespace(Namespace, [u8; 6]),
     /// An interface of this machine; `None` for a host without flows.
     Machine(Option<Cabled>),
 }
 
-/// A network that is up. Dropping it removes it: the contents of a namespace end with it.
+/// A network that is up. Dropping it removes it, since the kernel removes a namespace with all its interfaces.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// Ended before the namespaces.
+    /// Dropped before the namespaces in which they run.
     _open_vswitches: Vec<OwnOpenVSwitch>,
     switches: Vec<Namespace>,
     hosts: Vec<HostPlace>,
-    /// The wires that this process simulates.
+    /// The cables that this process simulates.
     _cables: Vec<Cable>,
     schedules: Vec<PortSchedule>,
     remarks: Vec<String>,
-    _shelf: TemporarySavedStates,
+    state_directory: TemporarySavedStates,
 }
 
 impl Scene {
@@ -65,7 +65,7 @@ impl Scene {
             cables.extend(lay(network, (link.a, link.b), &switches, &hosts)?);
         }
         for (index, host) in hosts.iter().enumerate() {
-            inside(host, || furnish_host(network, index))??;
+            inside(host, || configure_host(network, index))??;
         }
         let saved_states = TemporarySavedStates::new();
         let hosts = hosts
@@ -79,7 +79,7 @@ impl Scene {
             _cables: cables,
             schedules: Vec::new(),
             remarks: Vec::new(),
-            _shelf: saved_states,
+            state_directory: saved_states,
         };
         scene.set_switches_up(network, file, shaped)?;
         Ok(scene)
@@ -97,7 +97,7 @@ impl Scene {
             _cables: Vec::new(),
             schedules: if shaped { machine::schedules(network) } else { Vec::new() },
             remarks: Vec::new(),
-            _shelf: TemporarySavedStates::new(),
+            state_directory: TemporarySavedStates::new(),
         })
     }
 
@@ -121,10 +121,10 @@ impl Scene {
                 shaped,
                 open_vswitch,
             };
-            let saved_states = &self._shelf.saved_states;
+            let saved_states = &self.state_directory.saved_states;
             let (applied, schedules) = inside(namespace, || -> Result<_, String> {
                 let (applied, changes) = apply(None, saved_states, &request)?;
-                // It ends with its namespace.
+                // The switch is removed with its namespace.
                 changes.keep();
                 wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
@@ -137,7 +137,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The schedules that run.
+    /// The schedules of the ports.
     pub(super) fn schedules(&self) -> &[PortSchedule] {
         &self.schedules
     }
@@ -181,7 +181,7 @@ impl Scene {
         }
     }
 
-    /// The queueing discipline that sends a host's frames at their times, if there is one.
+    /// The ETF queueing discipline of a host, which sends frames at their transmit times, if it has one.
     pub(super) fn etf(&self, host: usize) -> Option<Etf> {
         match &self.hosts[host] {
             HostPlace::Machine(Some(cabled)) => cabled.etf,
@@ -216,7 +216,7 @@ impl Scene {
     ) -> Result<T, String> {
         match self.switches.get(switch) {
             Some(namespace) => inside(namespace, work),
-            // A port of this machine, or of another one, which is not found here.
+            // The switch is this machine, or another one, whose ports are not found here.
             None => Ok(work()),
         }
     }
@@ -229,7 +229,7 @@ fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
     })?;
     for namespace in &made {
         inside(namespace, || {
-            // Neighbour discovery would send its own frames in between.
+            // IPv6 neighbour discovery would send frames during the test.
             let files = KernelFiles::real();
             let _ = files.write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
             let _ = files.write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
@@ -244,9 +244,9 @@ fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Re
 
 /// Waits until every port forwards: the kernel notices a carrier with up to 1 s of delay (net/core/link_watch.c).
 fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), String> {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    const TURN: Duration = Duration::from_millis(20);
-    let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    const INTERVAL: Duration = Duration::from_millis(20);
+    let deadline_ns = monotonic_ns() + TIMEOUT.as_nanos() as u64;
     loop {
         let links = links::all().map_err(|error| error.to_string())?;
         let is_kernels = switch.bridge == Bridge::Kernel;
@@ -259,10 +259,10 @@ fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), Str
             let (port, switch) = (&port.interface.value, &switch.name.value);
             return Err(format!(
                 "{port} of {switch} does not forward after {} s: it has no cable, or nothing is at the other end",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             ));
         }
-        std::thread::sleep(TURN);
+        std::thread::sleep(INTERVAL);
     }
     match switch.bridge {
         Bridge::Kernel => Ok(()),
@@ -272,7 +272,7 @@ fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), Str
     }
 }
 
-/// Lays a cable: a veth pair, or two tap devices with this process between them if an end has its own speed.
+/// Connects two ends by a veth pair, or by two tap devices with this process between them if an end has a set speed.
 fn lay(
     network: &Network,
     ends: (End, End),
@@ -306,7 +306,7 @@ fn lay(
     Cable::lay(tap(a)?, tap(b)?).map(Some)
 }
 
-/// Whether a port is a tap device: one with a schedule and its own speed calculates and sends by it.
+/// Whether a port is a tap device, whose speed can be set. By default, a port with a schedule and a known speed is one.
 fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
     match ports {
         VirtualPorts::Veth => false,
@@ -315,7 +315,7 @@ fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
     }
 }
 
-/// The number of queues of an end: as in the file, and at least as many as the classes of its switch use.
+/// The number of transmit queues of an end: as in the file, or as many as the classes of its switch use.
 fn queues_of(network: &Network, end: End) -> u32 {
     let End::Port(id) = end else { return 1 };
     let switch = &network.switches[id.switch];
@@ -339,8 +339,8 @@ fn queue_of_priority(network: &Network, end: End) -> Option<[u16; 16]> {
     Some(std::array::from_fn(queue))
 }
 
-/// Sets a host's address and its rate into the switch, and sets it up.
-fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
+/// Sets the address of a host's interface and its rate towards the switch, and brings it up.
+fn configure_host(network: &Network, host: usize) -> Result<(), String> {
     let name = HOST_INTERFACE;
     let explained = |error| explained(&format!("host {}", network.hosts[host].name.value), &error);
     if network.port_of_host(host).is_none() {
@@ -360,7 +360,7 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
         };
         qdiscs::set_token_bucket(name, bucket).map_err(|error| {
             format!(
-                "host {}: its rate into the switch: {error}; this requires CONFIG_NET_SCH_TBF (module sch_tbf)",
+                "host {}: cannot limit its rate into the switch: {error}; this requires CONFIG_NET_SCH_TBF (module sch_tbf)",
                 network.hosts[host].name.value
             )
         })?;
@@ -368,7 +368,7 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
     links::set_up(name).map_err(explained)
 }
 
-/// A directory for the saved states of this test's switches.
+/// A temporary directory for the saved states of this test's switches.
 #[derive(Debug)]
 struct TemporarySavedStates {
     directory: PathBuf,

@@ -1,13 +1,13 @@
-//! A cable simulated by this process: it takes frames out of one tap device and puts them into the other, each after its
-//! transmission time at the sender's speed.
+//! A cable simulated by this process: it takes frames out of one tap device and puts them into the other, each after
+//! its transmission time at the sender's speed.
 //!
-//! A tap device reports its configured speed to the shaper, but sends at the speed of memory. The cable holds each frame until
-//! the one before has been transmitted, so that frames that leave in succession also arrive in succession. Its threads are
-//! real-time ones if permitted: their lateness delays every frame.
+//! A tap device reports its configured speed to the shaper, but sends at the speed of memory. The cable holds each
+//! frame until the previous frame has been transmitted, so that frames that leave in succession also arrive in
+//! succession. Its threads have real-time priorities if permitted, since their latency delays every frame.
 //!
-//! One thread takes frames and never does anything that waits for the kernel's softirqs, as delivering a frame does. Each
-//! queue of a tap device is a separate list, so the order in which frames left is known only if each is taken before the
-//! next one leaves.
+//! The thread that takes frames never waits for the kernel's softirqs, so another thread delivers them. Each queue of a
+//! tap device is a separate list, so the order in which frames left is known only if each is taken before the next one
+//! leaves.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -24,13 +24,14 @@ use tardy_sys::waiting::sleep_until;
 use super::flow_paths::WIRE_OVERHEAD_BYTES;
 
 const FRAME_BYTES_MAX: usize = 1 << 14;
-/// How often the threads check whether to stop.
-const LOOK_NS: u64 = 20_000_000;
-/// The threads' priorities: above the timer threads of a PREEMPT_RT kernel (1), below its interrupts (50). A thread that waits
-/// for softirqs lends them its priority while they send frames, so the thread that takes these must have a higher one.
+/// The interval at which the threads check whether to stop, in ns.
+const POLL_NS: u64 = 20_000_000;
+/// The threads' priorities: above the timer threads of a PREEMPT_RT kernel (1), below its interrupt threads (50).
+/// Softirqs that send frames inherit the priority of a thread that waits for them, so the thread that takes these
+/// frames must have a higher priority.
 const PRIORITY_GIVING: u32 = 40;
 const PRIORITY_TAKING: u32 = 49;
-/// The shortest frame, without its checksum.
+/// The shortest frame without its checksum, in bytes.
 const FRAME_BYTES_MIN: usize = 60;
 
 /// One end of a cable.
@@ -42,7 +43,8 @@ pub(super) struct TapEnd {
 }
 
 impl TapEnd {
-    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queue of each priority.
+    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queue of each
+    /// priority.
     ///
     /// # Errors
     /// A message for the user.
@@ -61,7 +63,7 @@ impl TapEnd {
         }
         if let Some(of_priority) = of_priority {
             tap.steer_by_priority(of_priority).map_err(|error| {
-                format!("{name}: its queues cannot be distinguished: {error}; this requires root and CONFIG_BPF_SYSCALL")
+                format!("{name}: cannot assign priorities to its queues: {error}; this requires root and CONFIG_BPF_SYSCALL")
             })?;
         }
         Ok(Self { tap, queues, speed_bps })
@@ -81,7 +83,7 @@ impl Cable {
     /// # Errors
     /// A message for the user, if a thread cannot be started.
     pub(super) fn lay(a: TapEnd, b: TapEnd) -> Result<Self, String> {
-        // Dropping it stops the threads that were started.
+        // On an error, dropping `cable` stops the threads that were started.
         let mut cable = Self { stop: Arc::default(), threads: Vec::new() };
         let ends = Arc::new([a, b]);
         let mut wires = Vec::new();
@@ -121,7 +123,7 @@ impl Drop for Cable {
     }
 }
 
-/// One direction: the frames on the wire with the ends of their transmission, and until when the wire is occupied.
+/// One direction of a cable: the frames on the wire with the end of each transmission, and when the wire is free again.
 struct Wire {
     frames: Sender<(i64, Vec<u8>)>,
     free_from_ns: i64,
@@ -138,8 +140,8 @@ fn take_all(ends: &[TapEnd; 2], wires: &mut [Wire], stop: &AtomicBool) {
         .flat_map(|(end, taps)| (0..taps.queues).map(move |queue| (end, queue)))
         .collect();
     while !stop.load(Ordering::Relaxed) {
-        let Ok(ready) = wait_readable(&fds, LOOK_NS) else { return };
-        // One from each queue that has any, so that no queue waits for another to be empty.
+        let Ok(ready) = wait_readable(&fds, POLL_NS) else { return };
+        // Take one frame from each queue that has any, so that no queue waits until another is empty.
         for ((end, queue), _) in queues.iter().zip(ready).filter(|(_, ready)| *ready) {
             take_one(&ends[*end], *queue, &mut wires[*end], &mut buffer);
         }
@@ -153,18 +155,18 @@ fn give_all(far: &TapEnd, frames: &Receiver<(i64, Vec<u8>)>, stop: &AtomicBool) 
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        // A host that is down receives nothing, as at a real cable's end.
+        // An interface that is down loses the frame, as on a real cable.
         let _ = far.tap.give(&frame);
     }
 }
 
-/// Takes a frame that an end has sent and puts it on the wire, after the one before.
+/// Takes a frame that an end has sent, and puts it on the wire after the previous frame.
 fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
     let Ok(Some(length @ 1..)) = end.tap.take(queue, buffer) else { return };
     let bytes = length.max(FRAME_BYTES_MIN) as u64 + u64::from(WIRE_OVERHEAD_BYTES);
     let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
     let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
     wire.free_from_ns = start_ns + takes_ns.cast_signed();
-    // The other thread has ended if the cable is being removed.
+    // Sending fails only if the other thread has ended because the cable is being removed.
     let _ = wire.frames.send((wire.free_from_ns, buffer[..length].to_vec()));
 }

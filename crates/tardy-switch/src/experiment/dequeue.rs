@@ -1,7 +1,7 @@
 //! The time from a frame's dequeueing by the shaper to its reception, from the kernel's own trace.
 //!
-//! The event qdisc_dequeue of the last port is compared with the listener's times of arrival. The wire between the two
-//! neither loses nor reorders frames, so the n-th of the one is the n-th of the other.
+//! The times of the event qdisc_dequeue at the last port are compared with the listener's arrival times. The wire
+//! between the two neither loses nor reorders frames, so the n-th frame that was dequeued is the n-th that arrived.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) struct DequeueWatch {
     instance: Instance,
     page: PageLayout,
     fields: Fields,
-    /// Host by the index of the interface at whose other end it is.
+    /// The host at the other end of each port's cable, by the index of the port's interface.
     hosts: BTreeMap<u64, usize>,
 }
 
@@ -39,7 +39,7 @@ struct Fields {
     id: u16,
     device: Field,
     packets: Field,
-    /// Kernels before 5.15 have no such event.
+    /// The fields of qdisc_enqueue, which kernels before 5.15 do not have.
     enqueue: Option<EnqueueFields>,
 }
 
@@ -53,19 +53,19 @@ struct EnqueueFields {
 #[derive(Debug, Default)]
 pub(super) struct DequeueTimes {
     times_ns: Vec<i64>,
-    /// When frames entered each of the port's queues, by the queue's address in the kernel's memory, which follows the order
-    /// of adjacent queues.
+    /// When frames entered each of the port's queues, by the queue's address in kernel memory. The addresses have the
+    /// same order as the queues.
     enqueued_ns: BTreeMap<u64, Vec<i64>>,
 }
 
 impl DequeueWatch {
-    /// Begins to watch the ports towards listeners; `None` if the kernel has no such trace, or the ports have no shaper. `id`
-    /// names the trace.
+    /// Starts tracing the ports towards listeners; `None` if the kernel does not have the event, or the ports have no
+    /// shaper. `id` names the trace.
     pub(super) fn start(test: &Test, scene: &Scene, id: &str) -> Option<Self> {
         if scene.schedules().is_empty() {
             return None;
         }
-        // A trace contains only an interface's index, and each namespace counts by itself.
+        // An event contains only an interface's index, and each namespace numbers its interfaces separately.
         let hosts = ports_towards_listeners(&test.network, scene)?;
         let tracefs = Tracefs::find(&KernelFiles::real()).ok()?;
         let format = tracefs.format(EVENT).ok()?;
@@ -92,7 +92,7 @@ impl DequeueWatch {
         Some(Self { instance, page, fields, hosts })
     }
 
-    /// Ends the trace. Returns when frames left towards each host. A host whose events were lost is left out.
+    /// Ends the trace. Returns when frames left towards each host; nothing if events were lost.
     pub(super) fn end(self) -> BTreeMap<usize, DequeueTimes> {
         let _ = self.instance.write("tracing_on", "0");
         let mut times: BTreeMap<usize, DequeueTimes> = BTreeMap::new();
@@ -125,7 +125,7 @@ impl DequeueWatch {
         if lost || read.is_err() || self.instance.lost_events() > 0 {
             times.clear();
         }
-        // The pipe of each CPU is in order, but not all of them together.
+        // The events of each CPU are in order, but those of several CPUs are not.
         for one in times.values_mut() {
             one.times_ns.sort_unstable();
             one.enqueued_ns.values_mut().for_each(|queue| queue.sort_unstable());
@@ -135,14 +135,14 @@ impl DequeueWatch {
 }
 
 impl DequeueTimes {
-    /// For each of these times of reception, when the frame left; `None` if the two do not match.
+    /// For each of these arrival times, when the frame left the port; `None` if the frames do not match.
     pub(super) fn left_ns(&self, received_ns: &[i64]) -> Option<BTreeMap<i64, i64>> {
         let together = self.times_ns.len() == received_ns.len() && self.cost(received_ns).is_some();
         together.then(|| received_ns.iter().copied().zip(self.times_ns.iter().copied()).collect())
     }
 
-    /// When the frames of these classes were queued, given the classes in order with how many frames of each were received;
-    /// `None` if the two do not match, for example because a class has several queues.
+    /// When the frames of each class were queued. `received` has the number of received frames of each class. `None` if
+    /// the frames do not match, for example because a class has several queues.
     pub(super) fn queued_ns(&self, received: &BTreeMap<u8, usize>) -> Option<BTreeMap<u8, &[i64]>> {
         let together = self.enqueued_ns.len() == received.len()
             && self
@@ -153,7 +153,7 @@ impl DequeueTimes {
         together.then(|| received.keys().copied().zip(self.enqueued_ns.values().map(Vec::as_slice)).collect())
     }
 
-    /// The costs, given the times of reception; `None` if the two do not match.
+    /// The times from dequeueing to reception, given the arrival times; `None` if the frames do not match.
     pub(super) fn cost(&self, received_ns: &[i64]) -> Option<DequeueCost> {
         let count = self.times_ns.len();
         let comparable =
@@ -201,19 +201,19 @@ mod tests {
         let times = DequeueTimes { times_ns: vec![100, 200, 300], ..DequeueTimes::default() };
         let cost = times.cost(&[110, 230, 320]).unwrap();
         assert_eq!((cost.frames, cost.min_ns, cost.median_ns, cost.max_ns), (3, 10, 20, 30));
-        assert_eq!(times.cost(&[110, 230]), None, "one was lost: which?");
-        assert_eq!(times.cost(&[90, 230, 320]), None, "no frame arrives before it left");
+        assert_eq!(times.cost(&[110, 230]), None, "it is unknown which frame was lost");
+        assert_eq!(times.cost(&[90, 230, 320]), None, "a frame cannot arrive before it leaves");
         assert_eq!(times.left_ns(&[110, 230, 320]), Some([(110, 100), (230, 200), (320, 300)].into()));
         assert_eq!(times.left_ns(&[110, 230]), None);
     }
 
     #[test]
-    fn a_class_has_the_queue_of_its_rank() {
+    fn the_nth_class_has_the_nth_queue() {
         let enqueued_ns = [(0x1000, vec![7, 8]), (0x3000, vec![9])].into();
         let times = DequeueTimes { enqueued_ns, ..DequeueTimes::default() };
         let queued = times.queued_ns(&[(1, 2), (4, 1)].into()).unwrap();
         assert_eq!((queued[&1], queued[&4]), (&[7, 8][..], &[9][..]));
         assert_eq!(times.queued_ns(&[(1, 2)].into()), None, "a queue belongs to no class");
-        assert_eq!(times.queued_ns(&[(1, 1), (4, 1)].into()), None, "a frame was lost: which?");
+        assert_eq!(times.queued_ns(&[(1, 1), (4, 1)].into()), None, "it is unknown which frame was lost");
     }
 }

@@ -5,7 +5,7 @@ use tardy_tsn::network::{Flow, Network};
 
 /// Bytes of preamble, start delimiter, checksum and gap.
 pub(super) const WIRE_OVERHEAD_BYTES: u32 = 24;
-/// The cycle of a flow on whose path no port has one.
+/// The cycle of a flow in a network without schedules, in ns.
 const NO_CYCLE_NS: u64 = 1_000_000;
 
 /// The path of a flow.
@@ -13,7 +13,7 @@ const NO_CYCLE_NS: u64 = 1_000_000;
 pub(super) struct FlowPath {
     /// Its class at the last switch.
     pub(super) class: u8,
-    /// That port's interface.
+    /// The interface of its last port.
     pub(super) port: String,
     /// The clock of that port's schedule, or TAI.
     pub(super) clock: Clock,
@@ -28,7 +28,7 @@ pub(super) struct FlowPath {
 /// The path of `flow`.
 ///
 /// # Errors
-/// A message for the user, if there is none.
+/// A message for the user, if no path leads to its listener.
 pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
     let name = &flow.name.value;
     let ways = network.way_out(flow).filter(|ways| !ways.is_empty());
@@ -36,7 +36,7 @@ pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
     let last = last.ok_or_else(|| format!("flow '{name}' has no path through a switch to its listener"))?;
     let switch = &network.switches[last.switch];
     let port = &switch.ports[last.port];
-    // If the last port has no schedule, the cycle of another shows most.
+    // If the last port has no schedule, that of another port is used.
     let any =
         network.switches.iter().flat_map(|switch| &switch.ports).find_map(|port| port.schedule.as_ref());
     let schedule = port.schedule.as_ref().or(any);

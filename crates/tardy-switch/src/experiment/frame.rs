@@ -2,13 +2,13 @@
 
 use tardy_tsn::network::Marks;
 
-/// Identifies a payload of this program.
+/// Identifies the payload of a test's frame.
 const MAGIC: u32 = 0x7461_7264;
 /// IEEE 802's EtherType for local experiments.
 const EXPERIMENT: u16 = 0x88b5;
 const IPV4: u16 = 0x0800;
 const VLAN: u16 = 0x8100;
-/// Magic, flow, phase, number, time.
+/// Magic number, flow, phase, sequence number and time.
 const PAYLOAD_BYTES: usize = 18;
 const ETHERNET_BYTES: usize = 14;
 
@@ -25,7 +25,7 @@ pub(super) struct Payload {
     pub(super) sent_ns: i64,
 }
 
-/// A frame that is sent repeatedly with another number and time.
+/// A frame that is sent repeatedly. Only its number and its time change.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     bytes: Vec<u8>,
@@ -82,8 +82,8 @@ impl Template {
     }
 }
 
-/// An IPv4 header, with one of UDP or TCP if a port is given. Returns the position of the IPv4 checksum. UDP's checksum is
-/// omitted, as IPv4 permits, and TCP's is not needed: no host accepts the segment.
+/// Appends an IPv4 header, and a UDP or TCP header if a port is given. Returns the position of the IPv4 checksum. UDP's
+/// checksum is omitted, as IPv4 permits, and TCP's is not needed: no host accepts the segment.
 fn ip_header(bytes: &mut Vec<u8>, marks: &Marks, size: usize) -> usize {
     const UDP: u8 = 17;
     const TCP: u8 = 6;
@@ -125,7 +125,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// The payload of the frame, if it is one of a test; the kernel has removed its tag.
+/// The payload of a received frame, without its VLAN tag; `None` if it is not a frame of a test.
 pub(super) fn read(frame: &[u8]) -> Option<Payload> {
     let ethertype = u16::from_be_bytes(frame.get(12..14)?.try_into().ok()?);
     let at = match (ethertype, frame.get(23)) {
@@ -150,7 +150,7 @@ pub(super) fn read(frame: &[u8]) -> Option<Payload> {
 pub(super) fn hello(source: [u8; 6], destination: [u8; 6], marks: &Marks) -> Vec<u8> {
     let tag = Marks { pcp: marks.pcp, vlan: marks.vlan, ..Marks::default() };
     let Ok(mut frame) = Template::new(&tag, source, destination, 60) else { return Vec::new() };
-    // It belongs to no flow.
+    // Without the magic number, it does not count for any flow.
     frame.bytes[frame.payload_at..].fill(0);
     frame.bytes
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_read_with_every_header() {
+    fn a_payload_is_read_back_with_every_header() {
         let none = Marks::default();
         for marks in [
             none,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn other_frames_are_not_of_a_test() {
+    fn frames_of_other_programs_are_ignored() {
         for length in 0..80 {
             assert_eq!(read(&vec![0xff; length]), None);
         }

@@ -13,28 +13,28 @@ use super::frame;
 use super::stamps::DeviceStamps;
 use super::talker::Times;
 
-/// How often it checks whether to stop.
-const LOOK_NS: u64 = 20_000_000;
+/// The interval at which a listener checks whether to stop.
+const POLL_NS: u64 = 20_000_000;
 /// The longest frame, with its tag.
 const FRAME_BYTES_MAX: usize = 1 << 14;
-/// The most times of arrival that are kept, for comparison with the kernel's times of dequeueing.
+/// The most arrival times that a listener keeps, for comparison with the kernel's dequeue times.
 pub(super) const STAMPS_MAX: usize = 1 << 17;
-/// The most frames that a listener keeps one by one, if requested: 10 MiB of them.
+/// The most frames that a listener keeps individually, if requested: 10 MiB.
 pub(super) const FRAMES_MAX: usize = 1 << 18;
 
 /// One flow at its listener.
 pub(super) struct FlowRecord {
     /// The record of its frames.
     pub(super) recorder: FlowRecorder,
-    /// Frames count if they were sent in these times.
+    /// Only frames that were sent within these times count.
     pub(super) times: Times,
     /// How far the schedule's clock is ahead of CLOCK_REALTIME, in ns.
     pub(super) ahead_of_realtime_ns: i64,
     /// Bytes that each frame takes on the wire.
     pub(super) wire_bytes: u64,
-    /// Frames without a time from the kernel.
+    /// Counted frames without an arrival time.
     pub(super) unstamped: u64,
-    /// Frames with a time from the device.
+    /// Counted frames with a hardware time stamp.
     pub(super) stamped_by_device: u64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Listener {
     pub(super) socket: PacketSocket,
     /// The device's own times of arrival, if it has them.
     pub(super) device: Option<DeviceStamps>,
-    /// Why it has none, if it could.
+    /// Why the device's times are not used, although it supports time stamps.
     pub(super) remark: Option<String>,
     /// Index of the phase.
     pub(super) phase: u8,
@@ -63,12 +63,12 @@ pub(super) struct Listener {
     pub(super) frames: Option<KeptFrames>,
 }
 
-/// The first frames that arrived, one by one, those of the warm-up included.
+/// The first frames that arrived, including those of the warm-up.
 #[derive(Debug, Default)]
 pub(super) struct KeptFrames {
     /// At most [`FRAMES_MAX`], in the order in which they were read.
     pub(super) frames: Vec<FrameArrival>,
-    /// How many arrived after those.
+    /// The number of frames that arrived after those.
     pub(super) left_out: u64,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct ListenerResult {
 }
 
 impl Listener {
-    /// Receives until it is to stop.
+    /// Receives until `stop` is set.
     ///
     /// # Errors
     /// A message for the user, if the socket fails.
@@ -104,7 +104,7 @@ impl Listener {
         let mut stamps_ns = Vec::with_capacity(STAMPS_MAX);
         let fd = self.socket.as_fd().as_raw_fd();
         while !self.stop.load(Ordering::Relaxed) {
-            wait_readable(&[fd], LOOK_NS).map_err(|error| error.to_string())?;
+            wait_readable(&[fd], POLL_NS).map_err(|error| error.to_string())?;
             if let Some(device) = &mut self.device {
                 device.compare();
             }

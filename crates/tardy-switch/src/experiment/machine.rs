@@ -1,5 +1,5 @@
-//! Talkers and listeners that are interfaces of this machine, cabled to a switch that is already up: another machine, or other
-//! ports of this one.
+//! Talkers and listeners that are interfaces of this machine, cabled to a switch that is already up: another machine,
+//! or other ports of this one.
 
 use tardy_record::switch::{PortSchedule, ScheduleSource};
 use tardy_sys::links::{self, LinkInfo};
@@ -16,7 +16,7 @@ pub(super) struct Cabled {
     pub(super) interface: String,
     /// Its hardware address.
     pub(super) address: [u8; 6],
-    /// The queueing discipline that sends its frames at their times, if there is one.
+    /// Its ETF queueing discipline, which sends frames at their transmit times, if it has one.
     pub(super) etf: Option<Etf>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Cabled {
 /// # Errors
 /// A message for the user: everything that is missing, one line each.
 pub(super) fn hosts(network: &Network) -> Result<Vec<Option<Cabled>>, String> {
-    let present = links::all().map_err(|error| format!("the links cannot be listed: {error}"))?;
+    let present = links::all().map_err(|error| format!("cannot list the network interfaces: {error}"))?;
     let mut problems = Vec::new();
     let mut hosts = Vec::new();
     for (index, host) in network.hosts.iter().enumerate() {
@@ -70,7 +70,7 @@ fn cabled(host: &Host, present: &[LinkInfo]) -> Result<Cabled, String> {
     }
     if !link.has_carrier {
         return Err(format!(
-            "host '{name}': {interface} has no carrier: nothing is at the other end of its cable"
+            "host '{name}': {interface} has no carrier: connect its cable to a device that is up"
         ));
     }
     let Ok(address) = <[u8; 6]>::try_from(link.address.as_slice()) else {
@@ -94,13 +94,13 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
         if talker.interface == listener.interface {
             problems.push(format!(
                 "flow '{name}': talker and listener are the same interface, {}, and a switch does not send a frame back \
-                 where it came from; a second interface is needed",
+                 to the port on which it arrived; use a second interface",
                 talker.interface
             ));
         }
         if talker.etf.is_some() && flow.pace == Pace::FlatOut {
             problems.push(format!(
-                "flow '{name}': {} has ETF, which drops every frame without a time, such as those of a flow without a \
+                "flow '{name}': {} has ETF, which drops every frame without a transmit time, such as those of a flow without a \
                  period; give the flow a period, or remove ETF: tc qdisc del dev {} root",
                 talker.interface, talker.interface
             ));
@@ -109,8 +109,8 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
     problems
 }
 
-/// The schedules of the switches' ports: read from the kernel if they are on this machine and have a shaper, else from the
-/// file.
+/// The schedules of the switches' ports: read from the kernel if they are on this machine and have a shaper, else from
+/// the file.
 pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
     let ports =
         network.switches.iter().flat_map(|switch| switch.ports.iter().map(move |port| (switch, port)));
@@ -124,7 +124,7 @@ pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
     ports.filter_map(of_port).collect()
 }
 
-/// The queues of this machine's own ports: the port, frames that wait, and frames that were dropped.
+/// The queues of the ports of this machine: for each the port, the waiting frames, and the dropped frames.
 pub(super) fn queues(schedules: &[PortSchedule]) -> Vec<(String, u32, u32)> {
     let read = schedules.iter().filter(|schedule| schedule.source == ScheduleSource::ReadBack);
     let of_port = |schedule: &PortSchedule| {

@@ -1,8 +1,8 @@
-//! Testing a switch: its flows are sent through it, and the arrival of each frame is recorded.
+//! Tests a switch: sends its flows through it, and records the arrival of each frame.
 //!
-//! Everything happens on one machine. Talkers, switches and listeners are network namespaces. Cables are veth pairs, or tap
-//! devices with this process as the wire between them if a port has its own speed (`cable.rs`). Frames carry their number
-//! and the time at which they were sent; the listener's kernel adds the time of arrival. The caller drives a
+//! Everything happens on one machine. Talkers, switches and listeners are network namespaces. Cables are veth pairs, or
+//! tap devices with this process as the wire between them if a port has a set speed (`cable.rs`). Frames carry their
+//! number and the time at which they were sent; the listener's kernel adds the time of arrival. The caller drives a
 //! [`TestPhase`]: begin, step until it has ended, finish.
 
 mod build;
@@ -42,11 +42,11 @@ pub struct Test {
     pub file_name: String,
     /// The switch file's text.
     pub file: String,
-    /// Whether everything is built of network namespaces. Otherwise talkers and listeners are interfaces of this machine,
-    /// and the switch is up already.
+    /// Whether everything is built of network namespaces. Otherwise talkers and listeners are interfaces of this
+    /// machine, and the switch is up already.
     pub namespaces: bool,
-    /// Whether every frame is kept until its phase is over: 262,144 of each listener at most. The phase's remarks state how many
-    /// more there were.
+    /// Whether every frame is kept until its phase is over: 262,144 of each listener at most. The phase's remarks state
+    /// how many more there were.
     pub keep_frames: bool,
 }
 
@@ -82,7 +82,7 @@ pub fn add_to_record(record: &mut SwitchRecord, schedules: &[PortSchedule], rema
     }
 }
 
-/// TAI − UTC as it is now.
+/// The kernel's current offset TAI − UTC, in s.
 fn tai_minus_utc() -> Knowable<i32> {
     clock_discipline::read().map(|clock| clock.tai_minus_utc_s).ok().into()
 }

@@ -12,17 +12,18 @@ use super::listener::KeptFrames;
 pub struct ObservedFrame {
     /// Flow, number, when it was sent and when it arrived.
     pub arrival: Arrival,
-    /// When the last port's shaper queued it (the kernel's event qdisc_enqueue); `None` if there is no such trace, or its events
-    /// cannot be matched with the frames.
+    /// When the last port's shaper queued it (the kernel's event qdisc_enqueue); `None` if there is no such trace, or
+    /// its events cannot be matched with the frames.
     pub queued_ns: Option<i64>,
     /// When it left that queue (qdisc_dequeue), under the same condition.
     pub left_ns: Option<i64>,
 }
 
-/// The frames that a listener kept, with the kernel's times of its port. `classes` are those of all flows by number,
-/// `stamps_ns` the times at which any frame arrived, and `ahead_ns` is how far the frames' clock is ahead of the trace's.
+/// The frames that a listener kept, with the kernel's times of its port. `classes` has the class of each flow by
+/// number, `stamps_ns` the arrival times of all frames. `ahead_ns` is how far the frames' clock is ahead of the
+/// trace's.
 ///
-/// Each class is a queue without overtaking, so the n-th frame that was queued is the n-th that arrived.
+/// Frames of a class do not overtake each other, so the n-th frame that was queued is the n-th that arrived.
 pub(super) fn of(
     kept: KeptFrames,
     classes: &[u8],

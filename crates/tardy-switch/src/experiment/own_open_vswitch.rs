@@ -1,5 +1,6 @@
-//! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an
-//! empty database and sockets in a directory of the test. The system's instance, in another namespace, is not touched.
+//! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with
+//! an empty database and sockets in a directory of the test. The system's instance, in another namespace, is not
+//! touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,11 @@ use crate::OpenVSwitch;
 use crate::open_vswitch::database_in;
 use crate::program;
 
-/// Where the package openvswitch-switch installs the tables of the database.
+/// The database schema that the package openvswitch-switch installs.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/// Before the monotonic clock reaches 10 s, ovs-vswitchd assumes that the machine has no CPUs and starts no thread for frames
-/// of unknown flows, so all of them are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
+/// Before the monotonic clock reaches 10 s, ovs-vswitchd assumes that the machine has no CPUs and starts no thread for
+/// frames of unknown flows, so all such frames are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
 const COUNTS_CPUS_FROM_NS: i64 = 10_100_000_000;
 
 /// A running Open vSwitch. Dropping it ends it.
@@ -31,7 +32,7 @@ pub(super) struct OwnOpenVSwitch {
 }
 
 impl OwnOpenVSwitch {
-    /// Starts one in the calling thread's network namespace.
+    /// Starts an Open vSwitch in the calling thread's network namespace.
     ///
     /// # Errors
     /// A message for the user: the program that is not installed, or the error of a program.
@@ -45,7 +46,7 @@ impl OwnOpenVSwitch {
         let (started, outcome) = mpsc::channel();
         let mut own = Self { directory, stop: Some(stop), keeper: None };
         let directory = own.directory.clone();
-        // The programs end with the thread that started them, also if this process is killed.
+        // The programs end with the thread that started them, even if this process is killed.
         let keep = move || keep(&directory, &started, &stopped);
         let keeper = std::thread::Builder::new().name("tardy-ovs".to_owned()).spawn(keep);
         own.keeper =
@@ -75,7 +76,7 @@ fn keep(directory: &Path, started: &Sender<Result<(), String>>, stopped: &Receiv
     let mut children = Vec::new();
     let _ = started.send(start_programs(directory, &mut children));
     let _ = stopped.recv();
-    // The switch before its database.
+    // The switch ends before its database.
     for mut child in children.into_iter().rev() {
         let _ = child.kill();
         let _ = child.wait();
@@ -90,7 +91,7 @@ fn start_programs(directory: &Path, children: &mut Vec<Child>) -> Result<(), Str
     children.push(spawn("ovsdb-server", directory, &[&tables, &remote, &control])?);
     let database = format!("--db={socket}");
     program::run("ovs-vsctl", &[&database, "--retry", "--timeout=10", "--no-wait", "init"])?;
-    // Only on a machine that has just booted, as the lab's guests have.
+    // This waits only on a machine that has just booted, such as a guest of the lab.
     waiting::sleep_until(Clock::Monotonic, COUNTS_CPUS_FROM_NS).map_err(|error| error.to_string())?;
     let control = format!("--unixctl={}", file("switch.ctl"));
     children.push(spawn("ovs-vswitchd", directory, &[&socket, &control])?);

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use tardy_record::Series;
 use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
 use tardy_record::flow_recorder::FlowRecorder;
+use tardy_record::reason::Reason;
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
@@ -23,9 +24,9 @@ use super::talker::{Launch, Talker, Times};
 use super::test_threads::{Ended, Signals, TestThreads};
 use super::{Test, tai_minus_utc};
 
-/// Room for frames that a listener has not read yet, in bytes.
+/// The size of a listener's receive buffer, in bytes.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
-/// The furthest that a schedule's base time may be ahead.
+/// The furthest that a schedule's base time may be ahead, in ns.
 const BASE_TIME_WAIT_NS: u64 = 60_000_000_000;
 
 /// The result of a phase.
@@ -36,13 +37,13 @@ pub struct Outcome {
     /// Remarks for the user.
     pub remarks: Vec<String>,
     /// The reasons for which it is invalid.
-    pub invalid_because: Vec<String>,
+    pub invalid_because: Vec<Reason>,
 }
 
-/// A phase, whose network is up. Dropping it takes the network down.
+/// A phase whose network is up. Dropping it removes the network.
 pub struct TestPhase<'t> {
     test: &'t Test,
-    /// Dropped before the network, in which they send.
+    /// Dropped before `scene`, the network in which they send.
     threads: Option<TestThreads>,
     scene: Scene,
     paths: Vec<FlowPath>,
@@ -50,7 +51,7 @@ pub struct TestPhase<'t> {
     times: PhaseTimes,
     /// When the talkers were asked to stop early.
     stopped_ns: Option<u64>,
-    /// The series, once it has ended.
+    /// The series, once the phase has ended.
     series: Vec<Series>,
 }
 
@@ -66,7 +67,7 @@ impl<'t> TestPhase<'t> {
         let ahead_ns = base_times_ahead_ns(&paths);
         if ahead_ns > BASE_TIME_WAIT_NS {
             return Err(format!(
-                "a schedule's base time is {} s ahead, and all gates are open until then; use one that has passed, such as \"0s\"",
+                "a schedule's base time is {} s ahead, and all gates are open until then; use a base time in the past, such as \"0s\"",
                 ahead_ns / 1_000_000_000
             ));
         }
@@ -78,7 +79,7 @@ impl<'t> TestPhase<'t> {
         Ok(Self { test, threads: None, scene, paths, index, times, stopped_ns: None, series: Vec::new() })
     }
 
-    /// The schedules that run.
+    /// The schedules of the ports.
     pub fn schedules(&self) -> &[PortSchedule] {
         self.scene.schedules()
     }
@@ -93,7 +94,7 @@ impl<'t> TestPhase<'t> {
         base_times_ahead_ns(&self.paths)
     }
 
-    /// Starts talkers and listeners. `id` names the trace of what leaves the last ports.
+    /// Starts talkers and listeners. `id` names the trace of the frames that leave the last ports.
     ///
     /// # Errors
     /// A message for the user.
@@ -118,7 +119,7 @@ impl<'t> TestPhase<'t> {
         self.threads.iter_mut().for_each(TestThreads::step);
     }
 
-    /// Whether every frame has arrived that will.
+    /// Whether the phase is over: talkers have ended, and no more frames arrive.
     pub fn has_ended(&self) -> bool {
         self.threads.as_ref().is_none_or(TestThreads::has_ended)
     }
@@ -129,13 +130,14 @@ impl<'t> TestPhase<'t> {
         self.threads.iter().for_each(TestThreads::stop);
     }
 
-    /// Ends everything at once.
+    /// Ends talkers and listeners at once, without waiting for frames under way.
     pub fn end(&mut self) {
         self.stopped_ns.get_or_insert_with(monotonic_ns);
         self.threads.iter_mut().for_each(TestThreads::end);
     }
 
-    /// The series of the flows, so far or final. The number of sent frames is unknown until the end, since some are under way.
+    /// The series of the flows, so far or final. The number of sent frames is unknown until the end, since some are
+    /// under way.
     pub fn series(&self) -> Vec<Series> {
         let Some(threads) = &self.threads else { return self.series.clone() };
         let mut series: Vec<(u8, Series)> = Vec::new();
@@ -147,7 +149,7 @@ impl<'t> TestPhase<'t> {
         in_order(series)
     }
 
-    /// Waits for the end of the listeners, and ends all threads and devices that send or receive.
+    /// Ends the threads, waits for the listeners, and returns the results.
     pub fn finish(&mut self) -> Outcome {
         let Some(threads) = self.threads.take() else { return Outcome::default() };
         self.outcome(threads.finish())
@@ -168,7 +170,7 @@ impl<'t> TestPhase<'t> {
         &self.test.network
     }
 
-    /// Which frames of a flow count, on its schedule's clock.
+    /// The send times of the frames of a flow that count, on its schedule's clock.
     fn times(&self, flow: usize) -> Times {
         let ahead_ns = self.paths[flow].clock.ahead_of_ns(Clock::Monotonic);
         let on_clock = |ns: u64| ns.cast_signed() + ahead_ns;
@@ -275,7 +277,7 @@ impl<'t> TestPhase<'t> {
             if self.scene.is_of_machine()
                 && let Some(pcp) = flow.marks.pcp
             {
-                // The queue by which a talker's own interface sends it.
+                // Selects the transmit queue of the talker's interface.
                 socket.set_priority(u32::from(pcp)).map_err(|error| self.of_host(host, &error))?;
             }
             let talker = Talker {
@@ -308,7 +310,10 @@ impl<'t> TestPhase<'t> {
     /// Turns the threads' results into series, frames and remarks.
     fn outcome(&mut self, ended: Ended) -> Outcome {
         let Ended { sent, listener_results, dequeued, failures } = ended;
-        let mut outcome = Outcome { invalid_because: failures, ..Outcome::default() };
+        let mut outcome = Outcome {
+            invalid_because: failures.into_iter().map(Reason::from).collect(),
+            ..Outcome::default()
+        };
         self.judge_queues(&mut outcome);
         let costs = dequeued.map(DequeueWatch::end).unwrap_or_default();
         let mut series: Vec<(u8, Series)> = Vec::new();
@@ -318,7 +323,7 @@ impl<'t> TestPhase<'t> {
                 let ahead_ns = flows.first().map_or(0, |(_, record)| record.ahead_of_realtime_ns);
                 if kept.left_out > 0 {
                     outcome.remarks.push(format!(
-                        "the list of frames has the first {FRAMES_MAX} that {} received, warm-up included; {} more are not in it",
+                        "the list of frames contains the first {FRAMES_MAX} that {} received, including the warm-up; {} later ones are missing",
                         self.network().hosts[host].name.value,
                         kept.left_out
                     ));
@@ -331,7 +336,7 @@ impl<'t> TestPhase<'t> {
             outcome.remarks.extend(result.remark);
             if let Some(behind_ns) = result.behind_ns {
                 outcome.remarks.push(format!(
-                    "{} time-stamped received frames by its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
+                    "{} time-stamped received frames with its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
                     self.scene.interface(host)
                 ));
             }
@@ -349,12 +354,11 @@ impl<'t> TestPhase<'t> {
     fn judge_queues(&self, outcome: &mut Outcome) {
         for (port, waiting, dropped) in self.scene.queues() {
             if waiting > 0 {
-                outcome.invalid_because.push(format!(
-                    "{waiting} frames wait in {port} and do not leave: its gates stand still, or never open for them"
-                ));
+                let reason = Reason::FramesStuck { port: port.clone(), frames: u64::from(waiting) };
+                outcome.invalid_because.push(reason);
             }
             if dropped > 0 {
-                outcome.remarks.push(format!("{port} dropped {dropped} frames, warm-up included: its queues were full, or the frames too long for their slots"));
+                outcome.remarks.push(format!("{port} dropped {dropped} frames, including the warm-up: its queues were full, or the frames were too long for their slots"));
             }
         }
     }
@@ -362,9 +366,8 @@ impl<'t> TestPhase<'t> {
     fn judge_stamps(&self, flow: u8, record: &FlowRecord, by_device: bool, outcome: &mut Outcome) {
         let name = &self.network().flows[usize::from(flow)].name.value;
         if record.unstamped > 0 {
-            outcome
-                .invalid_because
-                .push(format!("{} frames of flow '{name}' arrived without a time", record.unstamped));
+            let reason = Reason::FramesWithoutTime { flow: name.clone(), frames: record.unstamped };
+            outcome.invalid_because.push(reason);
         }
         if record.stamped_by_device > 0 && !by_device {
             outcome.remarks.push(format!(

@@ -5,8 +5,8 @@
 pub struct PhaseTimes {
     /// Start of the run.
     pub run_start_ns: u64,
-    /// Frames count if they are sent from here,
+    /// Start of the counted part: frames that are sent earlier do not count.
     pub from_ns: u64,
-    /// to here, where talkers stop.
+    /// End of the counted part, at which talkers stop.
     pub to_ns: u64,
 }

@@ -3,12 +3,13 @@
 use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_tsn::network::{Flow, Network, Pace};
 
-/// The uncounted time at the beginning, in which addresses are learnt, queues fill, and a few cycles pass.
+/// The shortest warm-up, in ns. Frames do not count while addresses are learnt and queues fill.
 const WARMUP_NS: u64 = 200_000_000;
-/// The uncounted cycles at the beginning.
+/// The shortest warm-up, in cycles.
 const WARMUP_CYCLES: u64 = 4;
 
-/// The plan of a test of `network`: for each of `phases`, whether with the shaper, frames are counted for `duration_ns`.
+/// The plan of a test of `network`. `phases` states for each phase whether the ports have their shapers. Frames count
+/// for `duration_ns` in each phase.
 pub fn plan(network: &Network, file_name: &str, duration_ns: u64, phases: &[bool]) -> Plan {
     let about = Some(network.about.clone()).filter(|about| !about.is_empty());
     Plan {
@@ -41,7 +42,7 @@ fn phase(network: &Network, duration_ns: u64, shaped: bool) -> PhasePlan {
     }
 }
 
-/// How long frames flow before they count.
+/// The length of the warm-up, in which frames do not count, in ns.
 pub(super) fn warmup_ns(network: &Network) -> u64 {
     let ports = network.switches.iter().flat_map(|switch| &switch.ports);
     let longest = ports.filter_map(|port| port.schedule.as_ref()).map(|schedule| schedule.cycle_ns()).max();

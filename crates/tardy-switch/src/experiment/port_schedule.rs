@@ -10,7 +10,8 @@ use tardy_tsn::settings;
 
 use crate::shaper;
 
-/// The schedule that runs on a port, as the kernel shows it, or as it was sent if the kernel cannot show it.
+/// The schedule that runs on a port: as the kernel shows it, or as it was sent if the kernel cannot show it. `None` if
+/// the port has none.
 pub(super) fn schedule_of(switch: &Switch, port: &Port) -> Option<PortSchedule> {
     let schedule = port.schedule.as_ref()?;
     let name = &port.interface.value;

@@ -1,10 +1,10 @@
-//! Reading the state of the clock's synchronisation.
+//! Reads the state of the clock's synchronisation.
 
 use tardy_record::Knowable;
 use tardy_record::switch::Ptp;
 use tardy_sys::{clock_discipline, processes};
 
-/// Whether ptp4l and phc2sys run, and the kernel's state of its clock.
+/// Whether ptp4l and phc2sys run, whether the kernel considers its clock synchronised, and its estimated error.
 pub(super) fn ptp() -> Ptp {
     let running = commands();
     let runs = |name: &str| running.as_ref().map(|all| all.iter().any(|command| command == name));

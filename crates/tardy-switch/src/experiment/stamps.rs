@@ -1,4 +1,4 @@
-//! Times of arrival from the network device, converted to the clock of the test.
+//! Arrival times from the network device, converted to CLOCK_REALTIME.
 
 use std::io;
 
@@ -9,30 +9,32 @@ use crate::change::Change;
 use crate::change_journal::ChangeJournal;
 use tardy_host::journal::Place;
 
-/// How often the device's clock is compared with the system's: two crystals drift apart by about 50 us per second.
+/// The interval at which the device's clock is compared with the system's: two crystals drift apart by about 50 us per
+/// second.
 const COMPARED_EVERY_NS: i64 = 20_000_000;
 
-/// A device that time-stamps all frames that it receives, until this is dropped. Then its former setting is restored.
+/// A device that time-stamps all frames that it receives. Dropping this restores the device's former setting.
 #[derive(Debug)]
 pub(super) struct DeviceStamps {
     clock: DeviceClock,
-    /// Restores the device's receive filter.
-    _ledger: ChangeJournal,
+    /// Restores the device's receive filter when it is dropped.
+    _changes: ChangeJournal,
     /// How far CLOCK_REALTIME is ahead of the device's clock, in ns.
     behind_ns: i64,
     compared_ns: i64,
 }
 
 impl DeviceStamps {
-    /// Lets the device `name` time-stamp received frames. Also returns a remark if it could but did not. `None` if it has no such
-    /// clock.
+    /// Makes the device `name` time-stamp received frames; `None` if it cannot. If it supports time stamps but enabling
+    /// them fails, also returns a remark for the user.
     pub(super) fn begin(name: &str) -> (Option<Self>, Option<String>) {
         let Ok(Some(clock)) = links::clock_of_stamps(name) else { return (None, None) };
         match Self::of_clock(name, clock) {
             Ok(stamps) => (Some(stamps), None),
-            Err(reason) => {
-                (None, Some(format!("{name} could time-stamp frames itself, but failed: {reason}")))
-            }
+            Err(reason) => (
+                None,
+                Some(format!("{name} supports hardware time stamps, but enabling them failed: {reason}")),
+            ),
         }
     }
 
@@ -48,10 +50,10 @@ impl DeviceStamps {
             })?;
         }
         let behind_ns = clock.behind_ns(Clock::Realtime).map_err(describe)?;
-        Ok(Self { clock, _ledger: changes, behind_ns, compared_ns: Clock::Monotonic.now_ns() })
+        Ok(Self { clock, _changes: changes, behind_ns, compared_ns: Clock::Monotonic.now_ns() })
     }
 
-    /// Compares the clocks again, if the last time is long enough ago.
+    /// Compares the clocks again, if the last comparison is older than [`COMPARED_EVERY_NS`].
     pub(super) fn compare(&mut self) {
         let now_ns = Clock::Monotonic.now_ns();
         if now_ns - self.compared_ns >= COMPARED_EVERY_NS

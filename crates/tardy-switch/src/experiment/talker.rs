@@ -13,17 +13,18 @@ use tardy_tsn::network::Pace;
 
 use super::frame::{Payload, Template};
 
-/// The most bytes of a flow that wait in its socket: a talker that sends without pause must not fill the queue that it shares
-/// with others.
+/// The most bytes of a flow that wait in its socket: a talker that sends without pause must not fill the queue that it
+/// shares with others.
 const SEND_BUFFER_BYTES: usize = 16 << 10;
 /// How long a talker waits when the queue is full.
 const FULL_QUEUE: Duration = Duration::from_micros(200);
 
-/// How long before its time a frame is passed to ETF, in addition to the time that ETF itself requires: a sleeping thread
-/// wakes late.
+/// How long before its time a frame is passed to ETF, in addition to the time that ETF itself requires: a sleeping
+/// thread wakes late.
 const LAUNCH_LEAD_NS: i64 = 1_000_000;
 
-/// Frames that leave at their times (SO_TXTIME), independently of when they are passed to the kernel.
+/// The clock and the lead of transmit times (SO_TXTIME), at which frames leave regardless of when they are passed to
+/// the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
     clock: Clock,
@@ -31,17 +32,17 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Makes `socket` accept times for an interface with `etf`.
+    /// Makes `socket` accept transmit times for an interface with `etf`.
     ///
     /// # Errors
     /// A message for the user, if the kernel refuses.
     pub(super) fn prepare(etf: Etf, socket: &PacketSocket) -> Result<Self, String> {
         let number = etf.clock_id;
         let clock = Clock::of_id(number)
-            .ok_or_else(|| format!("ETF uses clock {number}, which tardy does not know"))?;
+            .ok_or_else(|| format!("ETF uses clock {number}, which tardy does not support"))?;
         socket
             .enable_transmit_time(clock)
-            .map_err(|error| format!("the kernel does not accept times with frames (SO_TXTIME): {error}"))?;
+            .map_err(|error| format!("the kernel does not accept transmit times (SO_TXTIME): {error}"))?;
         Ok(Self { clock, lead_ns: i64::from(etf.delta_ns) + LAUNCH_LEAD_NS })
     }
 }
@@ -60,7 +61,7 @@ pub(super) struct Talker {
     pub(super) pace: Pace,
     /// The clock of its times.
     pub(super) clock: Clock,
-    /// Whether its interface sends each frame at the time that is passed with it.
+    /// The transmit times, if its interface has ETF.
     pub(super) launch: Option<Launch>,
     /// A start of the cycle, from which periods count.
     pub(super) base_ns: i64,
@@ -70,20 +71,20 @@ pub(super) struct Talker {
     pub(super) sent: Arc<AtomicUsize>,
 }
 
-/// The time in which a talker sends, and the part of it that counts.
+/// The send times that count, in ns on the talker's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Frames count if they are sent from here,
+    /// The start: frames that are sent earlier do not count.
     pub(super) start_ns: i64,
-    /// to here, where it stops.
+    /// The end, at which the talker stops.
     pub(super) end_ns: i64,
 }
 
 impl Talker {
-    /// Sends until the end, or until it is to stop.
+    /// Sends until the end of `times`, or until `stop` is set.
     ///
     /// # Errors
-    /// A message for the user, if the kernel refuses a frame for good.
+    /// A message for the user, if the kernel refuses a frame permanently.
     pub(super) fn run(mut self, times: Times) -> Result<(), String> {
         self.socket.set_send_buffer(SEND_BUFFER_BYTES).map_err(|error| error.to_string())?;
         let mut sequence = 0u32;
@@ -107,7 +108,7 @@ impl Talker {
                     talker.sent.fetch_add(usize::from(sent_ns >= times.start_ns), Ordering::Relaxed);
                     Ok(true)
                 }
-                // The queue is full: the frame was not taken, so the switch has not lost it.
+                // The queue is full: the kernel did not accept the frame, so it does not count as lost.
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => {
                     std::thread::sleep(FULL_QUEUE);
                     Ok(true)
@@ -122,7 +123,7 @@ impl Talker {
                 let period = i64::try_from(period_ns).unwrap_or(i64::MAX).max(1);
                 let first = self.base_ns.saturating_add(offset_ns.cast_signed());
                 let now_ns = self.clock.now_ns();
-                // The first frame with a time for which there is still enough time.
+                // The first frame whose transmit time is far enough ahead.
                 let now_ns = now_ns + self.launch.map_or(0, |launch| launch.lead_ns);
                 let mut next_ns = now_ns + period - (now_ns - first).rem_euclid(period);
                 'periods: while next_ns < times.end_ns {

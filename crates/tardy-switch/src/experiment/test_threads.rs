@@ -11,25 +11,25 @@ use super::listener::{Flows, Listener, ListenerResult};
 use super::phase_times::PhaseTimes;
 use super::talker::{Talker, Times};
 
-/// When talkers stop, frames in the switch arrive within this time of silence, or never.
+/// A phase ends when no frame has arrived for this time after the talkers' end, in ns.
 const SILENCE_NS: u64 = 250_000_000;
-/// A phase waits at most this many of these times for frames under way.
+/// The most times of [`SILENCE_NS`] that a phase waits for frames under way.
 const DRAIN_TURNS: u32 = 80;
-/// How often the end of talkers is checked when it is due.
-const LOOK_NS: u64 = 5_000_000;
+/// The interval at which the end of the talkers is checked once it is due, in ns.
+const POLL_NS: u64 = 5_000_000;
 
 /// The progress of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Talkers send.
     Sending,
-    /// They have ended; `came` frames had arrived at the last check.
+    /// Talkers have ended; `came` frames had arrived at the last check.
     Draining { came: u32, turns: u32, next_ns: u64 },
     /// Listeners end.
     Ended,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Clone, Default)]
 pub(super) struct Signals {
     /// Frames received by all listeners.
@@ -92,9 +92,9 @@ impl TestThreads {
         let now_ns = monotonic_ns();
         match self.stage {
             Stage::Sending => match self.times.to_ns.saturating_sub(now_ns) {
-                0 => LOOK_NS,
+                0 => POLL_NS,
                 until_end_ns if self.signals.stop_talking.load(Ordering::Relaxed) => {
-                    until_end_ns.min(LOOK_NS)
+                    until_end_ns.min(POLL_NS)
                 }
                 until_end_ns => until_end_ns,
             },
@@ -103,7 +103,7 @@ impl TestThreads {
         }
     }
 
-    /// Continues: once the talkers have ended, waits until no more frames arrive, and stops the listeners.
+    /// Checks the progress: once the talkers have ended and no more frames arrive, stops the listeners.
     pub(super) fn step(&mut self) {
         let (now_ns, came) = (monotonic_ns(), self.signals.came.load(Ordering::Relaxed));
         match self.stage {
@@ -122,7 +122,7 @@ impl TestThreads {
         }
     }
 
-    /// Whether only the end of the listeners is awaited.
+    /// Whether the listeners have been asked to end.
     pub(super) fn has_ended(&self) -> bool {
         self.stage == Stage::Ended
     }
@@ -132,14 +132,14 @@ impl TestThreads {
         self.signals.stop_talking.store(true, Ordering::Relaxed);
     }
 
-    /// Ends everything at once. A talker that sleeps until its next frame is not waited for.
+    /// Asks all threads to end at once. A talker that sleeps until its next frame is not waited for.
     pub(super) fn end(&mut self) {
         self.stop();
         self.signals.stop_listening.store(true, Ordering::Relaxed);
         self.stage = Stage::Ended;
     }
 
-    /// The flows so far.
+    /// The records of the flows of each listener, so far.
     pub(super) fn flows(&self) -> impl Iterator<Item = &Flows> {
         self.listeners.iter().map(|(_, flows, _)| flows)
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Forks. The child runs `task` and exits with the status that it returns. Returns the child's pid in the parent.
 ///
-/// SIGKILL ends the child when the parent dies. It never returns from here, runs no destructor of the parent and
+/// SIGKILL ends the child when the parent dies. The child never returns from here, runs no destructor of the parent and
 /// flushes none of its buffers.
 ///
 /// # Errors

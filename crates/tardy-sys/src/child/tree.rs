@@ -20,7 +20,7 @@ pub fn end_descendants() -> io::Result<Vec<u32>> {
         let (killed, refused) = kill_all(&descendants(std::process::id(), &[])?);
         blind = if killed > 0 { 0 } else { blind + 1 };
         if killed > 0 || blind > BLIND_READINGS {
-            // Without children there is nothing to wait for; `has_children` finds that out.
+            // Without children this is an error, which `has_children` detects.
             let _ = Ended::wait();
         }
         while Ended::take().is_some() {}

@@ -1,4 +1,5 @@
-//! A link's speed (ethtool(8)), by the older of two interfaces: it takes one call, and every kernel supports it.
+//! A link's speed (ethtool(8)), through the older of two interfaces, which takes one call and which every kernel
+//! supports.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

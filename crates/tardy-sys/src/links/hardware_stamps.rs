@@ -103,7 +103,7 @@ impl DeviceClock {
         Ok(Self { file: File::open(format!("/dev/ptp{number}"))? })
     }
 
-    /// How far `clock` is ahead of the device's, in ns: from the closest of several pairs of readings.
+    /// How far `clock` is ahead of the device's clock, in ns, from the closest of several pairs of readings.
     ///
     /// # Errors
     /// ENODEV if the device is gone.

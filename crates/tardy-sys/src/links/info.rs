@@ -36,9 +36,9 @@ pub struct LinkInfo {
     pub tx_queues: u32,
     /// The most frames that wait in each queue (ip-link(8), txqueuelen).
     pub queue_length: u32,
-    /// How often its carrier changed.
+    /// The number of changes of its carrier.
     pub carrier_changes: u32,
-    /// Whether a bridge forwards frames by it, which starts some time after its carrier.
+    /// Whether it is a bridge's port in the forwarding state, which begins some time after its carrier is up.
     pub forwards: bool,
     /// The settings of a bridge.
     pub bridge: Option<BridgeInfo>,

@@ -1,8 +1,8 @@
 //! Selects the queue of a tap device for each frame.
 //!
-//! A tap device selects the queue by flow, and so ignores the classes that a shaper assigns to its queues
-//! (tun_select_queue() in drivers/net/tun.c). A small BPF program can replace the selection; here it returns the
-//! queue of the frame's priority.
+//! By default a tap device selects the queue by flow and ignores the classes that a shaper assigns to its queues
+//! (tun_select_queue() in drivers/net/tun.c). A small BPF program can replace the selection; here it returns the queue
+//! of the frame's priority.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -68,7 +68,7 @@ pub(super) fn by_priority(tap: &impl AsRawFd, queues: [u16; 16]) -> io::Result<(
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave us this descriptor; the device takes a reference of its own.
+    // SAFETY: the kernel just gave us this descriptor; the device takes its own reference.
     let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
     let number: libc::c_int = fd.as_raw_fd();
     // SAFETY: the kernel reads one int.

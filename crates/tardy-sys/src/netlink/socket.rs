@@ -22,7 +22,7 @@ pub struct Message {
     pub kind: u16,
     /// The port of the socket whose request caused it; 0 if the kernel itself did.
     pub port: u32,
-    /// What follows its header: the fixed part and attributes.
+    /// The message without its header: the fixed part and the attributes.
     pub body: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl Message {
 }
 
 impl RouteSocket {
-    /// Opens it in the calling thread's network namespace.
+    /// Opens a socket in the calling thread's network namespace.
     ///
     /// # Errors
     /// socket(2)'s.
@@ -141,7 +141,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Subscribes to them.
+    /// Subscribes to the notifications.
     ///
     /// # Errors
     /// socket(2)'s and bind(2)'s.

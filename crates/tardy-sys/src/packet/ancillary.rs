@@ -50,7 +50,7 @@ pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
     // SAFETY: the header was filled in by recvmsg(2), and its buffers are alive.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
-        // SAFETY: the kernel wrote a header here, with as many bytes of data as its length says.
+        // SAFETY: the kernel wrote a header here, with as many bytes of data as its length states.
         let (level, kind, data, length) = unsafe {
             let length = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
             ((*next).cmsg_level, (*next).cmsg_type, libc::CMSG_DATA(next), length)
@@ -67,7 +67,7 @@ pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
     }
 }
 
-/// One of the three times of SCM_TIMESTAMPING; zero means none.
+/// One of the three times of SCM_TIMESTAMPING; `None` if it is zero.
 fn time(data: &[u8], place: usize) -> Option<i64> {
     let size = size_of::<libc::timespec>();
     let bytes = data.get(place * size..(place + 1) * size)?;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// SIGUSR1 came.
+    /// SIGUSR1 arrived.
     First,
-    /// SIGUSR2 came.
+    /// SIGUSR2 arrived.
     Second,
 }
 
@@ -22,15 +22,15 @@ extern "C" fn remember(signal: i32) {
     }
 }
 
-/// From now on stores SIGUSR1 and SIGUSR2 instead of being ended by them. A wait in [`super::wait_readable`] ends
+/// Stores SIGUSR1 and SIGUSR2 from now on, instead of being ended by them. A wait in [`super::wait_readable`] ends
 /// early if one reaches its thread; programs that this one starts have the signals' default actions.
 ///
 /// # Errors
 /// The kernel's.
 pub fn remember_requests() -> io::Result<()> {
     for (signal, _) in SIGNALS {
-        // SAFETY: sigaction is plain data, for which zero is valid. The handler only stores to an atomic, which may be done at
-        // any moment (signal-safety(7)). SA_RESTART: reads and writes elsewhere go on; ppoll(2) is never restarted.
+        // SAFETY: sigaction is plain data, for which zero is valid. The handler only stores to an atomic, which is safe
+        // in a handler (signal-safety(7)). SA_RESTART restarts reads and writes elsewhere; ppoll(2) is never restarted.
         let status = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = remember as extern "C" fn(i32) as usize;
@@ -45,7 +45,7 @@ pub fn remember_requests() -> io::Result<()> {
     Ok(())
 }
 
-/// A request that was not taken yet; several of the same kind count as one.
+/// Takes a pending request; several of the same kind count as one.
 pub fn take_request() -> Option<Request> {
     let asked = SIGNALS.iter().zip(&ASKED).find(|(_, asked)| asked.swap(false, Ordering::Relaxed));
     asked.map(|((_, request), _)| *request)

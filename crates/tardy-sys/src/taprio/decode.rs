@@ -22,7 +22,7 @@ pub struct Shown {
     pub clock_id: Option<i32>,
     /// 0: software; 1: transmit times (txtime-assist); 2: full offload.
     pub flags: u32,
-    /// With transmit times: how long before its time a frame is passed on, in ns.
+    /// In txtime-assist mode: how long before its transmit time a frame is passed on, in ns.
     pub txtime_delay_ns: Option<u32>,
     /// Settings of single classes, without those that have none.
     pub class_options: Vec<ClassOption>,
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::netlink::Message;
 
-    /// The settings that are sent read back the same: the kernel answers with the attributes of the request.
+    /// Reads settings back from an encoded request, whose attributes are those of the kernel's answer.
     fn back(taprio: &super::super::Taprio) -> Shown {
         let bytes = request(7, taprio).unwrap().finished();
         let message = Message { kind: libc::RTM_NEWQDISC, port: 0, body: bytes[16..].to_vec() };
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_reads_back_the_same() {
+    fn settings_read_back_as_sent() {
         let mut taprio = example(31);
         taprio.overhead_bytes = Some(24);
         taprio.flags = 1;

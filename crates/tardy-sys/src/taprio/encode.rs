@@ -32,7 +32,7 @@ const ENTRY_BYTES: usize = 28;
 const SHORT_ENTRY_BYTES: usize = 20;
 /// `struct tc_sizespec`.
 const SIZE_SPEC_BYTES: usize = 24;
-/// More than everything but the entries takes: the class map, times, and 16 classes' options.
+/// An upper limit for the size of everything except the entries: the class map, times, and 16 classes' options.
 const BESIDE_ENTRIES_BYTES: usize = 700;
 
 /// RTM_NEWQDISC for `taprio` as the root of the device `index`.
@@ -104,8 +104,8 @@ fn entry_of(one: &mut Request, entry: Entry, says_command: bool) {
     one.attribute(ENTRY_INTERVAL, &entry.interval_ns.to_ne_bytes());
 }
 
-/// `struct tc_mqprio_qopt`: number of classes, class of each priority, whether the hardware does it, and 16 counts and
-/// 16 first queues of 16 bits each.
+/// `struct tc_mqprio_qopt`: number of classes, class of each priority, whether it is offloaded to the hardware, and 16
+/// counts and 16 first queues of 16 bits each.
 fn class_map(classes: &ClassMap) -> Vec<u8> {
     let mut bytes = vec![classes.queues.len().min(16) as u8];
     bytes.extend_from_slice(&classes.of_priority);
@@ -183,6 +183,6 @@ pub(super) mod tests {
         assert!(error.contains("3300 entries") && error.contains("about 32"), "{error}");
         let mut held = example(2400);
         held.schedule.entries[0].command = 1;
-        assert!(request(7, &held).is_err(), "commands must be said");
+        assert!(request(7, &held).is_err(), "commands must be included");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests with the kernel's shaper, if it has one: the lab's guests do.
+//! Tests with the kernel's shaper, if it has one. The lab's guests have one.
 
 use super::*;
 use crate::links::{make_veth, set_up};
@@ -58,7 +58,7 @@ fn lists_of_any_length_that_the_kernel_shows_read_back_equal() {
 }
 
 #[test]
-fn a_list_that_the_kernel_cannot_show_is_in_force() {
+fn a_list_that_the_kernel_cannot_show_is_active() {
     with_a_port(|| {
         qdiscs::delete_root("p0").unwrap();
         replace("p0", &example(2000)).unwrap();

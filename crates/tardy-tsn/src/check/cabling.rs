@@ -16,7 +16,7 @@ pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
     }
 }
 
-/// `__dev_get_by_name()` in rtnl_newlink(): one name, one interface.
+/// `__dev_get_by_name()` in rtnl_newlink(): interface names are unique.
 fn named_like_switch(switch: &Switch, port: &Port, found: &mut Found<'_>) {
     let name = &switch.name.value;
     found.add(
@@ -47,10 +47,10 @@ fn loopback(port: &Port, found: &mut Found<'_>) {
     );
 }
 
-/// Checks for cables that form a loop of switches. Nothing breaks the loop: the bridges do not run the spanning tree
-/// protocol.
+/// Checks for cables that form a loop of switches. The bridges do not run the spanning tree protocol, which would break
+/// the loop.
 pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
-    // Connected switches have the same number: that of the first of them.
+    // Connected switches have the same number, which is the index of one of them.
     let mut island: Vec<usize> = (0..network.switches.len()).collect();
     for link in &network.links {
         let (End::Port(a), End::Port(b)) = (link.a, link.b) else { continue };
@@ -74,7 +74,7 @@ pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
                     far.name.value,
                     far.ports[b.port].interface.value
                 ),
-                "A frame to all, or to an address that no switch has learnt, circulates for ever and fills every port: the bridges do not run a spanning tree protocol."
+                "A broadcast frame, or a frame to an address that no switch has learnt, circulates for ever and fills every port: the bridges do not run a spanning tree protocol."
                     .to_owned(),
                 "Remove one cable of the loop, or put its ports into separate VLANs; keep the loop only for switches that break it themselves."
                     .to_owned(),

@@ -40,15 +40,18 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
 fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let name = place.switch.class_name(class as u8);
     let flows = flows_of(place, class);
-    let who =
-        if flows.is_empty() { String::new() } else { format!(" All of {} is lost.", flows.join(" and ")) };
+    let who = if flows.is_empty() {
+        String::new()
+    } else {
+        format!(" All frames of {} are lost.", flows.join(" and "))
+    };
     found.accepted(
         "class-never-opens",
         place.schedule.gates_span,
         [
             format!("the gate of {} never opens", place.class(class)),
             format!("Its frames are dropped instead of queued.{who}"),
-            format!("Add \"{name}\" to open of an entry, or assign its priorities to another class."),
+            format!("Add \"{name}\" to `open` of an entry, or assign its priorities to another class."),
         ],
     );
 }
@@ -79,7 +82,7 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
                     "{} accepts frames of up to {most} bytes, and flow '{name}' sends {size}",
                     place.class(class)
                 ),
-                "Each is dropped instead of queued.".to_owned(),
+                "These frames are dropped instead of queued.".to_owned(),
                 format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
             ],
         );
@@ -110,17 +113,17 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
     let (frame, slot) = (format_duration_ns(needed), format_duration_ns(longest));
     let enough = format_duration_ns((needed + GATE_LATENESS_NS).div_ceil(1000) * 1000);
     let head = format!(
-        "{}: a window of {slot} for frames of {frame} ({size} bytes from {whose}, plus {overhead})",
+        "{}: a window of {slot} for frames of {frame} ({size} bytes from {whose}, plus {overhead} of overhead)",
         place.class(class)
     );
     let change = format!("Write {enough} or more, or send shorter frames in this class.");
     if u64::from(size) > passing {
         let effect = format!(
-            "Frames of more than {passing} bytes are dropped instead of queued: they could not end before the gate closes."
+            "Frames of more than {passing} bytes are dropped instead of queued: their transmission could not end before the gate closes."
         );
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if needed >= longest {
-        let effect = "The kernel queues such a frame but never sends it, since it must end before the gate closes. It blocks the class for ever."
+        let effect = "The kernel queues such a frame but never sends it, since its transmission must end before the gate closes. The frame blocks the class for ever."
             .to_owned();
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if longest - needed < GATE_LATENESS_NS {
@@ -163,7 +166,7 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
         format!("Merge neighbours with the same gates: one entry for {slot}.")
     } else {
         format!(
-            "Close {} at one of the boundaries inside (order the entries so that no class stays open from one to the \
+            "Close {} at one of the boundaries inside the window (order the entries so that no class stays open from one to the \
              next), or limit its traffic to {carried} frames in {slot}.",
             place.class(class)
         )

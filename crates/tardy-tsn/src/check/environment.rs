@@ -1,4 +1,4 @@
-//! The context of a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
+//! Checks of the context of a gate control list: priority map, port speed, message sizes, clocks, and PTP.
 
 use tardy_record::units::format_duration_ns;
 
@@ -30,7 +30,7 @@ pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
                 known.span,
                 [
                     format!("no priority has class {name}"),
-                    "No frame gets into it, and its windows stay empty.".to_owned(),
+                    "No frame enters this class, and its windows stay empty.".to_owned(),
                     format!("Put \"{name}\" into priority_map, or remove the class."),
                 ],
             );
@@ -139,7 +139,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
                 format!(
                     "The kernel accepts them but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints nothing for this port and reports success."
                 ),
-                "Nothing to change: `tardy tsn test` verifies the list by its effect.".to_owned(),
+                "No change is needed: `tardy tsn test` verifies the list by its effect.".to_owned(),
             ],
         );
     }
@@ -152,7 +152,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
                 format!(
                     "tc can send {of_tc} of them for this port because its message has 1,024 bytes. tardy sends netlink messages itself and has no such limit."
                 ),
-                "Nothing to change; `tardy tsn plan` has no tc command for this port.".to_owned(),
+                "No change is needed; `tardy tsn plan` prints no tc command for this port.".to_owned(),
             ],
         );
     }
@@ -193,11 +193,11 @@ fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
         [
             "no class for PTP".to_owned(),
             format!(
-                "Frames of EtherType 0x88f7 have priority 0, as all unclassified frames: {} delays them by up to {}, and the clocks of the schedule drift apart.",
+                "Frames of EtherType 0x88f7 have priority 0, like all unclassified frames: {} delays them by up to {}, and the clocks of the schedule drift apart.",
                 place.class(class),
                 format_duration_ns(closed)
             ),
-            "Give a class a window for it, and add [[classify]] with ethertype = 0x88f7 and a priority of that class. Set the same socket_priority in ptp4l.conf: ptp4l's frames do not pass the bridge."
+            "Give PTP a class with a window: add [[classify]] with ethertype = 0x88f7 and a priority of that class. Set the same socket_priority in ptp4l.conf: ptp4l's frames do not pass the bridge."
                 .to_owned(),
         ],
     );

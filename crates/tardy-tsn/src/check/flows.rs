@@ -159,7 +159,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             continue;
         }
         let names: Vec<String> = flows.iter().map(|flow| format!("flow '{}'", flow.name.value)).collect();
-        let bring = if names.len() == 1 { "brings" } else { "bring" };
+        let send = if names.len() == 1 { "sends" } else { "send" };
         let rate = |bytes_per_second: u128| {
             let bits = u64::try_from(bytes_per_second * 8).unwrap_or(u64::MAX);
             // Three digits are enough for a comparison.
@@ -170,9 +170,9 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             "more-than-windows-carry",
             last.span,
             [
-                format!("{} {bring} more than {} carries", names.join(" and "), place.class(class)),
+                format!("{} {send} more than {} carries", names.join(" and "), place.class(class)),
                 format!(
-                    "{} with overhead arrive; the windows pass {} in whole frames, {} bytes per {}. The queue fills up and then drops frames.",
+                    "The offered load is {} with overhead; the windows carry {} in whole frames, {} bytes per {}. The queue fills up and then drops frames.",
                     rate(offered),
                     rate(u128::from(carried) * 1_000_000_000 / u128::from(cycle)),
                     carried,

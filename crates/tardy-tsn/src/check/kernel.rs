@@ -1,8 +1,8 @@
 //! The kernel's refusals, with its messages and in its order.
 //!
-//! From `net/sched/sch_taprio.c` and `sch_mqprio_lib.c` of Linux 6.12.117. The kernel stops at the first refusal; all
-//! are listed here, that one first. What cannot be written in a file (a parent other than the root, preemptible
-//! classes) is left out.
+//! From `net/sched/sch_taprio.c` and `sch_mqprio_lib.c` of Linux 6.12.117. The kernel stops at the first refusal;
+//! this list has all of them in the kernel's order. Refusals of settings that a file cannot express (a parent other
+//! than the root, preemptible classes) are left out.
 
 use crate::network::Clock;
 use crate::settings::{Queues, Taprio};
@@ -61,7 +61,7 @@ pub enum About {
     Flags,
     /// The delay before a transmit time.
     TxtimeDelay,
-    /// Something that a running schedule cannot change.
+    /// A property that cannot be changed while a schedule runs.
     Running,
 }
 
@@ -157,7 +157,7 @@ fn queue_range(taprio: &Taprio, device: &Device, class: usize, queues: Queues) -
     Some(refusal("EINVAL", message, About::Overlap(class, other)))
 }
 
-/// `parse_taprio_schedule` and what follows it.
+/// `parse_taprio_schedule`, and the checks after it.
 fn schedule(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
     let shortest_ns = device.speed_for_kernel().map(|speed| wire_ns(SHORTEST_FRAME, speed));
     if let Some(shortest_ns) = shortest_ns
@@ -183,7 +183,7 @@ fn schedule(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
 
 /// `taprio_parse_clockid`, and the delay.
 fn clock(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
-    const TAKEN: [Clock; 4] = [Clock::Realtime, Clock::Monotonic, Clock::Boottime, Clock::Tai];
+    const SUPPORTED: [Clock; 4] = [Clock::Realtime, Clock::Monotonic, Clock::Boottime, Clock::Tai];
     if taprio.flags & FULL_OFFLOAD != 0 {
         if taprio.clockid.is_some() {
             let message = "The 'clockid' cannot be specified for full offload";
@@ -194,7 +194,7 @@ fn clock(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
     } else {
         match taprio.clockid {
             None => found.push(refusal("EINVAL", "Specifying a 'clockid' is mandatory", About::Clock)),
-            Some(id) if TAKEN.iter().all(|clock| clock.id() != id) => {
+            Some(id) if SUPPORTED.iter().all(|clock| clock.id() != id) => {
                 found.push(refusal("EINVAL", "Invalid 'clockid'", About::Clock));
             }
             Some(_) => {}

@@ -180,10 +180,10 @@ fn queues(place: &Place<'_>, class: usize, span: Span) -> (Span, String, String)
     let change = match place.device.tx_queues {
         _ if range.count == 0 => format!("Write queues = \"1@{class}\"."),
         Some(made) if made >= end => {
-            format!("It could have {made}: `ethtool -L {interface} tx {end}` (combined on some devices).")
+            format!("It supports {made}: `ethtool -L {interface} tx {end}` (combined on some devices).")
         }
         _ => format!(
-            "Make it with {end} queues (`ip link add … numtxqueues {end}`) and write queues = {end}, or use fewer classes."
+            "Create it with {end} queues (`ip link add … numtxqueues {end}`) and write queues = {end}, or use fewer classes."
         ),
     };
     (span, what, change)

@@ -104,7 +104,7 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
                 entry.gates_span,
                 [
                     "a gate mask of 0xffffffff".to_owned(),
-                    "The kernel uses this value for \"no schedule\", without guard band and budget, so frames run past the end of the entry (70 and more of 1538 bytes in a millisecond at 100 Mbit/s, where the wire carries 8)."
+                    "The kernel uses this value for \"no schedule\", without guard band and budget, so frames are sent past the end of the entry (70 or more frames of 1538 bytes in 1 ms at 100 Mbit/s; the wire carries 8)."
                         .to_owned(),
                     format!("Write open = \"all\", which is mask {all:#04x} with {classes} classes."),
                 ],
@@ -134,7 +134,7 @@ fn operations(place: &Place<'_>, found: &mut Found<'_>) {
             "hold-in-software",
             entry.span,
             [
-                "hold and release in software".to_owned(),
+                "hold and release have no effect in software".to_owned(),
                 "Software TAPRIO stores the operation and ignores it: no frame is preempted, and a long frame delays the next window."
                     .to_owned(),
                 "Remove operation, or write flags = 2 on a port whose hardware supports preemption.".to_owned(),
@@ -154,8 +154,9 @@ fn negative_base_time(place: &Place<'_>, found: &mut Found<'_>) {
         "negative-base-time",
         base.span,
         [
-            "a base time before the clock's zero".to_owned(),
-            "The kernel accepts it; hardware and YANG, whose seconds have no sign, do not.".to_owned(),
+            "a negative base time".to_owned(),
+            "The kernel accepts it; hardware and the YANG model, whose seconds are unsigned, do not."
+                .to_owned(),
             format!(
                 "Write base_time = \"{phase}\": the same phase of a cycle of {}.",
                 format_duration_ns(cycle)

@@ -9,7 +9,7 @@ use super::values::nearest;
 use crate::network::{Class, Flow, Host, Marks, Network, Pace};
 use crate::span::{Located, Span};
 
-/// Most hosts and most flows in a file.
+/// The most hosts, and the most flows, in a file.
 const MOST: usize = 65_536;
 /// The shortest Ethernet frame without its check sequence (`ETH_ZLEN` in `linux/if_ether.h`).
 const FRAME_MIN: i64 = 60;
@@ -38,7 +38,10 @@ pub(super) fn hosts(keys: &mut Keys<'_>, network: &mut Network, problems: &mut P
         };
         table.finish(problems);
         if name.value.contains('/') {
-            problems.add(name.span, "a host's name cannot contain a slash, which names a port".to_owned());
+            problems.add(
+                name.span,
+                "a host's name cannot contain a slash: SWITCH/INTERFACE is a port".to_owned(),
+            );
         }
         if network.hosts.iter().any(|host| host.name.value == name.value) {
             problems.add(name.span, format!("there are two hosts called '{}'", name.value));
@@ -47,7 +50,7 @@ pub(super) fn hosts(keys: &mut Keys<'_>, network: &mut Network, problems: &mut P
     }
 }
 
-/// Reads each `[[flow]]` into `network`, whose hosts and cables are known.
+/// Reads each `[[flow]]` into `network`, which must already contain the hosts and cables.
 pub(super) fn flows(tables: Vec<Keys<'_>>, network: &mut Network, problems: &mut Problems) {
     if let Some(extra) = tables.get(MOST) {
         problems.add(extra.span, format!("there are more than {MOST} flows"));
@@ -138,7 +141,7 @@ fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace
             for extra in
                 [offset.map(|offset| offset.span), frames.map(|frames| frames.span)].into_iter().flatten()
             {
-                problems.add(extra, "a flow with flat_out has no period; remove this".to_owned());
+                problems.add(extra, "a flow with flat_out has no period; remove this key".to_owned());
             }
             Some(Pace::FlatOut)
         }

@@ -25,7 +25,7 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// Reports each mistake once, with all its lines: a missing class is missing everywhere.
+    /// Reports each mistake once, with all its lines: several lines may use the same undefined class.
     pub(super) fn into_error(mut self, text: &str) -> FileError {
         self.found.sort_by_key(|(span, _)| *span);
         let mut problems: Vec<Problem> = Vec::new();
@@ -203,7 +203,7 @@ impl<'t> Keys<'t> {
         self.take(key)?.table(title, problems)
     }
 
-    /// The prefix of the headers of this table's tables.
+    /// The prefix in the headers of tables inside this one, such as `switch.`.
     fn prefix(&self) -> String {
         match self.title.trim_matches(['[', ']']) {
             FILE => String::new(),

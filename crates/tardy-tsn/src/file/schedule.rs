@@ -13,7 +13,7 @@ const OVERHEAD: u32 = 24;
 /// The most entries that are read; TAPRIO's message holds about 2,300.
 const ENTRIES_MAX: usize = 65_536;
 
-/// Reads a port's schedule. A port without `gates` has none, and must not have its other keys.
+/// Reads a port's schedule. A port without `gates` has no schedule, and must not have the other keys of one.
 pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Problems) -> Option<Schedule> {
     let gates = keys.take("gates");
     let span = gates.as_ref().map_or(keys.span, |gates| gates.span);

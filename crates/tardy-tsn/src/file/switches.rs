@@ -73,7 +73,8 @@ fn switch(
     })
 }
 
-/// Classes, priority map and classifiers of the file, or of one switch with those of the file in `otherwise`.
+/// Reads classes, priority map and classifiers of the file, or of a switch: what a switch does not define is copied
+/// from `otherwise`, those of the file.
 fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Problems) -> Shared {
     let own: Vec<Class> = keys
         .tables("class", problems)

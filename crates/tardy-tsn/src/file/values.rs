@@ -1,4 +1,4 @@
-//! Numbers and names as people write them: rates, Ethernet addresses, times relative to a clock's zero.
+//! Parses values that are written as text: rates, times, Ethernet addresses and names of interfaces.
 
 use tardy_record::units::parse_duration_ns;
 
@@ -44,8 +44,8 @@ pub fn format_rate(bits_per_second: u64) -> String {
     format!("{whole}.{}{unit}", format!("{rest:0width$}").trim_end_matches('0'))
 }
 
-/// Parses a port's speed into bits per second: whole Mbit/s, the unit of ethtool and the kernel. They truncate
-/// fractions, and treat less than one as an unknown speed.
+/// Parses a port's speed into bits per second: whole Mbit/s, the unit of ethtool and the kernel. Both
+/// truncate fractions, and treat less than 1 Mbit/s as an unknown speed.
 pub(super) fn port_speed(text: &str) -> Result<u64, String> {
     let rate = rate(text)?;
     if rate == 0 || rate % 1_000_000 != 0 {
@@ -108,7 +108,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rates_are_read_as_people_write_them() {
+    fn a_rate_is_a_number_with_a_unit() {
         for (text, bits) in [
             ("100Mbit/s", 100_000_000),
             ("2.5 Gbit/s", 2_500_000_000),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_has_whole_megabits() {
+    fn the_speed_of_a_port_is_in_whole_megabits() {
         assert_eq!(port_speed("2.5Gbit/s"), Ok(2_500_000_000));
         assert_eq!(port_speed("1Mbit/s"), Ok(1_000_000));
         for text in ["64kbit/s", "2.5Mbit/s", "0Mbit/s", "fast"] {

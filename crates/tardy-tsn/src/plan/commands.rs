@@ -20,7 +20,7 @@ pub enum Classifying {
     Nft,
     /// tc's flower and skbedit on the egress of each port.
     Tc,
-    /// iptables by way of br_netfilter: only untagged and tagged IPv4, by port and DSCP.
+    /// iptables by way of br_netfilter: matches only IPv4, untagged or tagged, by port and DSCP.
     Iptables,
 }
 

@@ -77,10 +77,10 @@ fn priority_map(taprio: &Taprio, field: &mut impl FnMut(usize, &str, &str)) {
 
 fn entries(taprio: &Taprio, field: &mut impl FnMut(usize, &str, &str)) {
     field(2, "TCA_TAPRIO_ATTR_SCHED_ENTRY_LIST", &format!("{} entries", taprio.entries.len()));
-    let says_command = taprio.entry_says_command();
+    let has_command = taprio.entry_has_command();
     for (place, entry) in taprio.entries.iter().enumerate() {
         field(3, "TCA_TAPRIO_SCHED_ENTRY", &format!("# {place}"));
-        if says_command {
+        if has_command {
             let name = match entry.operation {
                 GateOperation::Set => "SetGateStates",
                 GateOperation::SetAndHold => "SetAndHoldMac",

@@ -3,7 +3,7 @@
 //! module prefix).
 //!
 //! The standard has eight classes, a base time that is not negative, and cycles as fractions of a second. It has no
-//! queues, clocks and frame overhead, which are Linux's; the priority map and the VLANs belong to other modules.
+//! queues, clocks or frame overhead, which exist only in Linux. The priority map and the VLANs belong to other modules.
 
 use serde::Serialize;
 use tardy_record::gates::{self, GateOperation};
@@ -119,7 +119,7 @@ fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
         .ok()
         .filter(|cycle| *cycle > 0)
         .ok_or_else(|| format!("a cycle of {cycle} ns; write one from 1 ns to 2.147483647 s"))?;
-    // A base time stands for its phase; a negative one is moved by whole cycles.
+    // Only the phase of a base time matters, so a negative one is moved by whole cycles.
     let base =
         if taprio.base_time_ns < 0 { taprio.base_time_ns.rem_euclid(cycle) } else { taprio.base_time_ns };
     let extension = taprio.cycle_time_extension_ns.map(u32::try_from).transpose();

@@ -48,11 +48,11 @@ pub struct Agreement {
     pub only_simulated: u64,
     /// Frames that arrived only in the observation.
     pub only_observed: u64,
-    /// Frames that came before another in one and after it in the other, by more than the tolerance explains.
+    /// Frames whose order relative to another frame differs, by more than the tolerance explains.
     pub out_of_order: u64,
-    /// Frames that came in another window or cycle.
+    /// Frames that arrived in another window or cycle.
     pub other_slot: u64,
-    /// Frames whose time differs by more than the tolerance.
+    /// Frames whose arrival time differs by more than the tolerance.
     pub other_time: u64,
     /// The largest difference of an arrival time, observed minus simulated, in ns.
     pub latest_ns: i64,
@@ -74,7 +74,7 @@ impl Agreement {
 /// The most examples in messages.
 const EXAMPLES: usize = 8;
 
-/// Compares what was observed with the simulation. Both hold the frames of the same talkers, by flow and sequence
+/// Compares the observed arrivals with the simulated ones. Both are of the same talkers' frames, by flow and sequence
 /// number, with times on the schedules' clock. `rules` has a rule for each flow, in the order of the flows.
 pub fn agreement(simulated: &[Arrival], observed: &[Arrival], rules: &[FlowRule]) -> Agreement {
     let key = |arrival: &Arrival| (arrival.flow, arrival.sequence);
@@ -110,7 +110,7 @@ impl Agreement {
         let tolerance_ns = rule.map_or(0, |rule| rule.tolerance_ns);
         if late_ns.unsigned_abs() > tolerance_ns {
             self.other_time += 1;
-            self.add_example(simulated, &format!("{late_ns} ns after the simulator's time"));
+            self.add_example(simulated, &format!("arrived {late_ns} ns after the simulated time"));
         }
         let Some(rule) = rule else { return };
         // A frame that leaves at the end of its window is received a little later: its slot is that of its departure.
@@ -118,11 +118,11 @@ impl Agreement {
         let expected = slot(simulated.arrived_ns, 0);
         if expected != slot(observed.arrived_ns, 0) && expected != slot(observed.arrived_ns, tolerance_ns) {
             self.other_slot += 1;
-            self.add_example(simulated, "in another slot");
+            self.add_example(simulated, "arrived in another slot");
         }
     }
 
-    /// Counts the frames that overtook another in one of the two.
+    /// Counts the frames whose order differs between simulation and observation.
     fn compare_order(&mut self, pairs: &mut [(&Arrival, &Arrival)], rules: &[FlowRule]) {
         pairs.sort_by_key(|(simulated, _)| (simulated.arrived_ns, simulated.flow, simulated.sequence));
         let mut latest: Option<&(&Arrival, &Arrival)> = None;
@@ -137,7 +137,7 @@ impl Agreement {
                 if same_flow || apart_ns.unsigned_abs() > tolerance(pair.0.flow).max(tolerance(before.0.flow))
                 {
                     self.out_of_order += 1;
-                    self.add_example(pair.0, "before a frame that it came after");
+                    self.add_example(pair.0, "arrived before a frame that it follows in the simulation");
                 }
             }
             if latest.is_none_or(|before| pair.1.arrived_ns >= before.1.arrived_ns) {
@@ -153,7 +153,7 @@ impl Agreement {
     }
 }
 
-/// The window of a time, or the one before which it lies, counted over all cycles; `None` without windows.
+/// The cycle and the window that contain `at_ns`, or the next window if none does; `None` without windows.
 fn slot_of(rule: &FlowRule, at_ns: i64) -> Option<(i128, usize)> {
     let cycle_ns = i128::from(rule.clock.cycle_ns.max(1));
     let since_ns = i128::from(at_ns) - i128::from(rule.clock.base_ns);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_observed_agrees_with_nothing() {
+    fn an_empty_observation_does_not_agree() {
         assert!(!compare(&[], &[]).is_whole());
         let one = compare(&[(0, 0, 1)], &[(0, 1, 1)]);
         assert_eq!((one.frames, one.only_simulated, one.only_observed), (0, 1, 1));
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(
             (order.other_time, order.out_of_order),
             (0, 1),
-            "within the time, but one flow's order is its order"
+            "within the tolerance, but frames of one flow must keep their order"
         );
         let between = compare(&[(0, 0, 5_000), (1, 0, 7_000)], &[(0, 0, 5_900), (1, 0, 5_800)]);
         assert_eq!(between.out_of_order, 1, "2,000 ns apart are more than the tolerance");

@@ -229,7 +229,7 @@ impl<'a> Engine<'a> {
                 self.enqueue(frame, now_ns, listener);
             }
         }
-        self.talkers[flow].went_at();
+        self.talkers[flow].advance();
         let next_ns = self.within(self.talkers[flow].next_ns());
         self.queue.set(2 * self.senders.len() + flow, next_ns);
         if stream.hops > 0 {
@@ -256,7 +256,7 @@ impl<'a> Engine<'a> {
         self.transmit(self.hops[frame.hop as usize].transmitter as usize, now_ns, listener);
     }
 
-    /// A transmitter sends what it can, and stores when to try again.
+    /// A transmitter sends as many frames as it can. Its next attempt becomes an event.
     #[inline]
     fn transmit(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
         let idle = self.senders[sender].arrives_ns() == NEVER;
@@ -302,7 +302,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Frames that are still in the network are lost.
+    /// Reports the frames that are still in the network as lost.
     fn end(&mut self, listener: &mut impl Listener) {
         for sender in std::mem::take(&mut self.senders) {
             let waiting = if sender.has_gates() { Fate::AtGates } else { Fate::InQueue };

@@ -18,11 +18,11 @@ const ALL_OPEN: u32 = u32::MAX;
 const NEVER_NS: i64 = i64::MAX;
 /// A budget that is not charged (`INT_MAX`).
 const UNLIMITED: i64 = i32::MAX as i64;
-/// An observation later than this after a timer's time, in ns, belongs to another timer.
+/// An observation that is later than this after the timer's expiry, in ns, belongs to another expiry.
 const SEEN_WITHIN_NS: i64 = 1_000_000;
 /// `ETH_HLEN`.
 const HEADER_BYTES: u32 = 14;
-/// Longest service data unit that a virtual device takes (`ETH_MAX_MTU`).
+/// The longest service data unit that a virtual device accepts (`ETH_MAX_MTU`).
 const MTU_MAX: u32 = 65_535;
 
 /// The parameters of a schedule, as sent to the kernel.
@@ -325,7 +325,7 @@ impl List {
             (0..count).for_each(|entry| self.open_for_ns[entry * classes + class] = sum as u64);
             return;
         }
-        // Twice backwards, so that openings that continue at the start of the list are known at its end.
+        // Two passes, backwards, so that openings that continue at the start of the list are known at its end.
         let mut behind_ns = 0;
         for entry in (0..2 * count).rev().map(|index| index % count) {
             let Entry { interval_ns, .. } = self.entries[entry];
@@ -339,7 +339,7 @@ impl List {
         let classes = usize::from(order.classes);
         let openings = self.open_for_ns.iter().skip(class).step_by(classes);
         let longest_ns = openings.copied().max().unwrap_or(0);
-        let from_person = match order.max_sdu[class] {
+        let from_file = match order.max_sdu[class] {
             0 => u32::MAX,
             limit => limit,
         };
@@ -347,14 +347,15 @@ impl List {
             u32::MAX
         } else {
             let bytes = (longest_ns * 1000 / picos_per_byte) as u32;
-            // With a size table at least one byte of payload; without one the kernel's subtraction wraps.
+            // With a size table, the limit is at least one byte of payload; without one, the kernel's subtraction
+            // wraps.
             let bytes = match order.overhead {
                 0 => bytes,
                 overhead => (bytes.wrapping_sub(overhead) as i32).max(HEADER_BYTES as i32 + 1) as u32,
             };
             Some(bytes.wrapping_sub(HEADER_BYTES)).filter(|sdu| *sdu <= MTU_MAX).unwrap_or(u32::MAX)
         };
-        from_gates.min(from_person).saturating_add(HEADER_BYTES)
+        from_gates.min(from_file).saturating_add(HEADER_BYTES)
     }
 
     /// `setup_first_end_time`.

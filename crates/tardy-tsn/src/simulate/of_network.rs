@@ -16,14 +16,14 @@ use crate::settings;
 use crate::span::Span;
 
 /// The rate of a cable without a stated speed: that of a veth pair.
-const UNSAID_BITS_PER_SECOND: u64 = 10_000_000_000;
+const DEFAULT_BITS_PER_SECOND: u64 = 10_000_000_000;
 /// The capacity of a tap device's reader, in frames: it reads all frames and holds them until they are sent.
 const TAP_FRAMES: u32 = u32::MAX;
 /// The least size of a talker's bucket, in bytes: a full frame.
 const BUCKET_BYTES_MIN: u32 = 1514;
 /// The most queues of one class that are simulated separately.
 const QUEUES_MAX: u16 = 64;
-/// The longest gate control list: what a run can hold, with a few more to fill its cycle.
+/// The longest gate control list, in entries: a run file holds these and a few that may be needed to fill the cycle.
 const ENTRIES_MAX: usize = 8000;
 /// The longest cycle and period, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;
@@ -92,7 +92,7 @@ pub(super) fn zero_ns(network: &Network, options: &Options) -> i64 {
 /// The rate of a cable, from the port at either end.
 fn cable_rate(network: &Network, end: End) -> u64 {
     let link = network.links.iter().find(|link| link.a == end || link.b == end);
-    link.and_then(|link| link.bits_per_second).unwrap_or(UNSAID_BITS_PER_SECOND)
+    link.and_then(|link| link.bits_per_second).unwrap_or(DEFAULT_BITS_PER_SECOND)
 }
 
 fn cable_delay_ns(network: &Network, end: End) -> u64 {
@@ -133,7 +133,7 @@ impl PortBuilder<'_> {
                 }
                 (Mode::Linux, _) => {
                     remarks.push(format!(
-                        "{}: with flags 2 the gates are in hardware, simulated by the standard",
+                        "{}: with flags = 2 the gates are in hardware; they are simulated as in IEEE 802.1Q",
                         self.name()
                     ));
                     self.standard(schedule)?
@@ -167,7 +167,7 @@ impl PortBuilder<'_> {
         let rate = cable_rate(self.network, End::Port(self.id)) / 1_000_000;
         match self.kernel_mbps() {
             None => format!(
-                "its speed is unknown: the kernel computes with 10 Mbit/s, its cable is simulated with {rate} Mbit/s"
+                "its speed is unknown: the kernel assumes 10 Mbit/s, and its cable is simulated with {rate} Mbit/s"
             ),
             Some(known) => format!("the file does not state its speed: simulated with {known} Mbit/s"),
         }
@@ -280,7 +280,7 @@ fn wants_tap(network: &Network, port: &Port) -> bool {
 }
 
 /// The rate to which `--netns` limits a host's frames into its switch, if it does.
-fn held_to(network: &Network, host: usize) -> Option<u64> {
+fn ingress_bps(network: &Network, host: usize) -> Option<u64> {
     let port = || {
         let (id, _) = network.port_of_host(host)?;
         network.switches[id.switch].ports[id.port].speed.value.known()
@@ -289,7 +289,7 @@ fn held_to(network: &Network, host: usize) -> Option<u64> {
 }
 
 fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transmitter {
-    let device = match (options.ports, held_to(network, host)) {
+    let device = match (options.ports, ingress_bps(network, host)) {
         (Ports::Hardware, _) => Device::Mac,
         (Ports::Virtual, None) => Device::Instant(options.frame_cost_ns),
         (Ports::Virtual, Some(rate)) => {
@@ -325,7 +325,7 @@ fn add_flow(
     }
     let first_hop = wiring.hops.len() as u32;
     let host = flow.talker.value;
-    let talker_rate = held_to(network, host).filter(|_| options.ports == Ports::Virtual);
+    let talker_rate = ingress_bps(network, host).filter(|_| options.ports == Ports::Virtual);
     let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(host)));
     wiring.hops.push(Hop {
         transmitter: transmitter_of_host(network, flow.talker.value),

@@ -10,7 +10,7 @@ const TAG_BYTES: u32 = 4;
 pub(super) struct Path {
     /// The ports by which they leave.
     pub(super) passages: Vec<Passage>,
-    /// Why they do not arrive; `None` if they do.
+    /// Why the frames do not arrive; `None` if they do.
     pub(super) astray: Option<String>,
 }
 
@@ -84,7 +84,7 @@ fn leaves_with(
     let into_name = into.map(name).unwrap_or_default();
     let vlan = match tag.filter(|vlan| *vlan != 0) {
         Some(vlan) if is_member(into_vlans, vlan) => vlan,
-        Some(vlan) => return Err(format!("{into_name} is not in its VLAN {vlan}")),
+        Some(vlan) => return Err(format!("{into_name} is not in VLAN {vlan}")),
         None => match &into_vlans.untagged {
             Some(vlan) => vlan.value,
             None => return Err(format!("{into_name} accepts no frames without a VLAN tag (it has no pvid)")),

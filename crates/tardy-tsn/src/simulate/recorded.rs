@@ -15,18 +15,18 @@ use super::wiring::{Wiring, WiringError};
 use super::{Mode, Options};
 use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
 
-/// How long frames can arrive after the talkers have stopped, in cycles and at least in ns.
+/// How long frames can arrive after the talkers have stopped: this many cycles, but at least this many ns.
 const DRAIN_CYCLES: u64 = 10;
 const DRAIN_NS_MIN: u64 = 1_000_000_000;
 /// The cycle of a flow with neither a schedule nor a period, in ns.
 const CYCLE_NS: u64 = 1_000_000;
 
-/// What to simulate.
+/// A request for a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The network.
     pub network: &'a Network,
-    /// How.
+    /// How it is simulated.
     pub options: &'a Options,
     /// How long talkers send in each phase, in ns.
     pub talk_ns: u64,
@@ -56,7 +56,7 @@ pub trait Audience {
     /// A frame arrived in a phase with or without the schedules.
     fn arrived(&mut self, shaped: bool, arrival: &Arrival);
 
-    /// A frame of such a phase will not arrive.
+    /// A frame of a phase with or without the schedules does not arrive.
     fn lost(&mut self, shaped: bool, lost: &Lost);
 }
 
@@ -222,7 +222,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
     }
     let zero_ns = zero_ns(request.network, request.options);
     let base_ns = schedule.base_time_ns.value;
-    // Linux repeats the list and not the cycle, so the first list counts; see KernelSchedule::installed.
+    // Linux repeats the list and not the cycle, so phases count from the first list; see KernelSchedule::installed.
     let base_ns = if base_ns > zero_ns || request.options.mode == Mode::Standard {
         base_ns
     } else {
@@ -293,7 +293,7 @@ fn recorder(
     let schedule = known.map(|(id, schedule)| {
         port_schedule(request, id, &network.switches[id.switch].ports[id.port], schedule)
     });
-    // Windows are those of the port by which the flow leaves, if it has any.
+    // Only the schedule of the flow's last port defines windows for it.
     let keeps_slots = shaped && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
@@ -303,7 +303,7 @@ fn recorder(
         Pace::Periodic { period_ns, .. } => period_ns,
         Pace::FlatOut => CYCLE_NS,
     };
-    // A frame's phase is that at the port, without the propagation on the last cable.
+    // A frame's phase is measured at the port, without the propagation time of the last cable.
     let cable_ns = last.and_then(|id| network.links.iter().find(|link| ends_at(link, id)));
     let cable_ns = cable_ns.map_or(0, |link| link.propagation_ns);
     let base_ns = schedule.as_ref().map_or(wiring.zero_ns, |schedule| schedule.base_ns);

@@ -21,7 +21,7 @@ pub enum Entrance {
 }
 
 /// Simulates the observed frames with the schedules. Returns the simulated arrivals in order, with the observed flow
-/// and sequence number. A frame that the switch dropped has no observed arrival, and is not sent again.
+/// and sequence number. A frame that the switch dropped has no observed arrival, and is not simulated.
 ///
 /// # Errors
 ///
@@ -34,7 +34,8 @@ pub fn replay(
 ) -> Result<Vec<Arrival>, WiringError> {
     let Some(first_ns) = observed.iter().map(|arrival| arrival.sent_ns).min() else { return Ok(Vec::new()) };
     let last_ns = observed.iter().map(|arrival| arrival.sent_ns).max().unwrap_or(first_ns);
-    // The engine counts in ps as well, so the simulation starts at the first frame and not at the clock's zero.
+    // The engine also counts in ps, in 64 bits, so the simulation starts at the first frame and not at the clock's
+    // zero.
     let mut wired = wire_from(network, options, true, first_ns)?;
     let mut numbers = Vec::with_capacity(wired.wiring.streams.len());
     for (flow, stream) in wired.wiring.streams.iter_mut().enumerate() {
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_keeps_the_others_numbers() {
+    fn missing_frames_do_not_change_the_numbers_of_the_others() {
         let network = parse(&crate::generate::file(3)).unwrap();
         let all = simulated(&network);
         let some: Vec<Arrival> = all.iter().filter(|arrival| arrival.sequence % 3 != 1).copied().collect();

@@ -54,7 +54,7 @@ impl Cursor {
     #[inline]
     fn seek(&mut self, windows: &[(u64, u64)], cycle_ns: u64, since_ns: u64) {
         if since_ns < self.since_ns || since_ns.saturating_sub(self.cycle_start_ns) > 2 * cycle_ns {
-            // A cycle early, for a window that continues from there.
+            // One cycle early, since a window may continue from there.
             (self.window, self.cycle_start_ns) = (0, (since_ns / cycle_ns).saturating_sub(1) * cycle_ns);
         }
         while windows[self.window].1 + self.cycle_start_ns <= since_ns {

@@ -21,7 +21,7 @@ pub(super) struct Talker {
 }
 
 impl Talker {
-    /// The talker of a flow. One without a period never sends by the clock.
+    /// The talker of a flow. A talker that sends as fast as it can never sends by the clock.
     pub(super) fn of(stream: &Stream, seed: u64, flow: u64) -> Self {
         let random = Random::of(seed ^ flow.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut talker = Self {
@@ -50,7 +50,7 @@ impl Talker {
         talker
     }
 
-    /// When it sends next; [`NEVER`] for one that does not.
+    /// When it sends next; [`NEVER`] if it does not.
     pub(super) fn next_ns(&self) -> u64 {
         self.next_ns
     }
@@ -61,7 +61,7 @@ impl Talker {
     }
 
     /// Advances to the next burst.
-    pub(super) fn went_at(&mut self) {
+    pub(super) fn advance(&mut self) {
         if self.offsets_ns.is_empty() {
             self.next_ns = self.recorded.pop().unwrap_or(NEVER);
             return;
@@ -98,13 +98,13 @@ mod tests {
         let mut times = Vec::new();
         for _ in 0..count {
             times.push(talker.next_ns());
-            talker.went_at();
+            talker.advance();
         }
         times
     }
 
     #[test]
-    fn each_offset_in_each_period() {
+    fn a_talker_sends_at_each_offset_in_each_period() {
         assert_eq!(times(talker(vec![10, 60], 0), 5), [10, 60, 110, 160, 210]);
         assert_eq!(talker(Vec::new(), 0).next_ns(), NEVER);
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_bounded_in_order_and_the_same_again() {
+    fn jitter_is_bounded_and_reproducible_and_keeps_the_order() {
         let late = times(talker(vec![0, 10], 50), 400);
         assert_eq!(late, times(talker(vec![0, 10], 50), 400));
         assert!(late.is_sorted());

@@ -45,10 +45,10 @@ pub(super) struct Sender {
     queues: Vec<VecDeque<Frame>>,
     /// One bit for each class with a queued frame.
     waiting: u32,
-    /// The queue of each class that is next, counted from the class's first.
+    /// For each class, the queue whose turn is next, counted from the class's first queue.
     turns: Vec<u16>,
-    /// A batch that the kernel has taken out of one queue and not yet passed on: the queue, and how many more frames
-    /// it can take.
+    /// The batch that the kernel is taking out of one queue: the queue, and how many more frames it can add to the
+    /// batch.
     chain: Option<(u16, u8)>,
     /// When the device has sent its last frame.
     free_ps: u64,
@@ -137,7 +137,7 @@ impl Sender {
                 }
                 return self.ring.front().copied().filter(|_| self.ring.len() >= frames.max(1) as usize);
             }
-            // The bucket is full at `free_ps`: the amount for the next frame is available earlier by what is missing.
+            // The bucket is full at `free_ps`. It need not be full for the next frame, which is possible earlier.
             Device::Bucket(burst_ps) => {
                 let next_ps = next_ps(self).min(burst_ps);
                 (self.free_ps + next_ps).saturating_sub(burst_ps).div_ceil(1000)
@@ -157,7 +157,7 @@ impl Sender {
         self.flat_out.get(self.flat_out_turn).copied()
     }
 
-    /// What the discipline decides for a device that accepts a frame.
+    /// The discipline's choice of a frame for a device that accepts one.
     #[inline]
     pub(super) fn choose(&mut self, hops: &[Hop], now_ns: u64) -> Choice {
         let start_ps = self.start_ps(now_ns);
@@ -254,8 +254,8 @@ impl Sender {
         self.cable.pop_front().map(|(_, frame)| frame)
     }
 
-    /// When the transmission of a frame starts that is given to the device now. A frame that follows another starts
-    /// where that ended, within the same ns: a cable's rate is exact to the ps however long it is busy.
+    /// When the transmission of a frame starts that is given to the device now. A frame that directly follows another
+    /// starts when that one ends, so the rate of a busy cable is exact to the ps.
     #[inline]
     fn start_ps(&self, now_ns: u64) -> u64 {
         let now_ps = now_ns.saturating_mul(1000);
@@ -299,8 +299,8 @@ fn choose_by_standard<'a>(
 }
 
 /// The kernel takes up to nine frames out of one queue before it passes them on (try_bulk_dequeue_skb_slow() in
-/// net/sched/sch_generic.c). If no further frame can be sent, it has tried in vain, and tries again once the batch is
-/// passed on: a frame refused then is charged twice.
+/// net/sched/sch_generic.c). If the gates refuse the next frame, they are asked for it again once the batch is passed
+/// on, so a refused frame is charged twice.
 const CHAIN_FRAMES_MORE: u8 = 8;
 
 /// The batch after `choice`.

@@ -1,7 +1,7 @@
 //! The input of the simulator: transmitters connected by cables, and flows with their routes.
 //!
-//! It is one step below a [`Network`](crate::network::Network): every frame of a flow takes the same route, and
-//! everything that is known of a frame before the simulation starts is in its [`Hop`]s.
+//! A wiring contains more detail than a [`Network`](crate::network::Network): all properties of a flow's frames that
+//! are known before the simulation starts are in the [`Hop`]s of its route.
 
 use std::fmt;
 
@@ -64,7 +64,7 @@ pub struct Transmitter {
 pub struct ClassQueues {
     /// The first queue.
     pub first: u16,
-    /// How many queues.
+    /// The number of queues.
     pub count: u16,
 }
 
@@ -88,8 +88,9 @@ pub enum Device {
     Ring(u32),
     /// Delivers frames at once, as veth does, and takes this many ns for each.
     Instant(u64),
-    /// Delivers frames at once while a bucket of this many ps holds their transmission time at the cable's rate:
-    /// tc-tbf(8). Only for a transmitter of one class with one queue.
+    /// A token bucket (tc-tbf(8)) with a capacity of this transmission time, in ps: delivers a frame at once if the
+    /// bucket holds the frame's transmission time at the cable's rate. Only for a transmitter of one class with one
+    /// queue.
     Bucket(u64),
 }
 
@@ -134,20 +135,20 @@ pub enum Release {
     FlatOut,
     /// At each of `offsets_ns` in every period.
     Periodic {
-        /// The period; not 0.
+        /// The period, in ns; not 0.
         period_ns: u64,
-        /// Offsets in the period, from time 0, in ascending order and below the period.
+        /// Offsets in the period, in ns from time 0, in ascending order and below the period.
         offsets_ns: Vec<u64>,
         /// Frames in each burst, back to back.
         frames: u32,
-        /// The largest random delay of a burst.
+        /// The largest random delay of a burst, in ns.
         jitter_ns: u64,
     },
     /// One frame at each of these times, in ascending order: an observed talker.
     Recorded(Vec<u64>),
 }
 
-/// The transmission time of so many bytes at so many bit/s, in ps, rounded up.
+/// The transmission time of `bytes` at `bits_per_second`, in ps, rounded up.
 pub fn wire_ps(bytes: u32, bits_per_second: u64) -> u64 {
     let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(bits_per_second.max(1)));
     u64::try_from(ps).unwrap_or(u64::MAX)

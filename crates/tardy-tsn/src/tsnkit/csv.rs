@@ -36,7 +36,7 @@ impl<'a> Table<'a> {
 
     /// The next record that is not empty; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Row<'_>> {
-        // The bytes are a `str` in memory and records may be of any width: reading them cannot fail.
+        // Reading cannot fail: the text is in memory and valid UTF-8, and records may have any number of cells.
         while self.reader.read_record(&mut self.record).unwrap_or(false) {
             if self.record.iter().any(|cell| !cell.is_empty()) {
                 return Some(Row {
@@ -57,7 +57,8 @@ impl Row<'_> {
         InstanceError::at(self.part, self.line(), what.into())
     }
 
-    /// The line in which the record begins, from 1. The reader's position is that of the empty lines before it.
+    /// The line in which the record begins, from 1. The reader's position is before any empty lines that precede the
+    /// record.
     fn line(&self) -> usize {
         let start = self.record.position().map_or(0, |position| position.byte() as usize);
         let (before, rest) = self.text.split_at_checked(start).unwrap_or((self.text, ""));
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_name_the_line_whatever_the_line_ends_and_empty_lines() {
+    fn errors_name_the_line_with_any_line_ending_and_after_empty_lines() {
         for text in ["id,link\n1,\"(0, 1)\"\n\n2,x\n", "id,link\r\n1,\"(0,\r\n1)\"\r\n2,x"] {
             let mut table = Table::of(Part::Task, text, &["id", "link"]).unwrap();
             assert_eq!(table.next().unwrap().link("link").unwrap(), (0, 1));

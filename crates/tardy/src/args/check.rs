@@ -25,7 +25,7 @@ pub(crate) struct CheckArgs {
     pub(crate) kernel_root: PathBuf,
 }
 
-/// What `--measure` measures.
+/// Options of `--measure`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --measure")]
 pub(crate) struct TrialFlags {
@@ -57,7 +57,7 @@ pub(crate) struct TrialFlags {
     /// Keep the run file of every trial in this directory.
     #[arg(short, long, value_name = "DIRECTORY", requires = "measure")]
     pub(crate) output: Option<PathBuf>,
-    /// List what can be tried here, and change nothing.
+    /// List the changes that can be tried here, and change nothing.
     #[arg(long, requires = "measure")]
     pub(crate) dry_run: bool,
     /// Do not print progress.

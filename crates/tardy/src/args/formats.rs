@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tardy_formats::{TimeUnit, Unit};
+use tardy_formats::{ExportFormat, Format, TimeUnit, Unit};
 use tardy_record::capture::Edge;
 
-use super::values::Duration;
+use super::values::{Duration, export_format, import_format};
 
 /// `tardy import`.
 #[derive(Debug, Args)]
@@ -15,9 +15,9 @@ pub(crate) struct ImportArgs {
     #[arg(required_unless_present = "list", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Format of the files, if it cannot be detected; --list shows the formats.
-    #[arg(long = "as", value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
-    /// Unit of files that do not name theirs.
+    #[arg(long = "as", value_name = "FORMAT", value_parser = import_format)]
+    pub(crate) format: Option<&'static Format>,
+    /// Unit of latencies in files that do not name it.
     #[arg(long, value_enum)]
     pub(crate) unit: Option<UnitArg>,
     /// Command line that produced the files, such as 'cyclictest -m -Sp90 -i200 -h400 -q'. It supplies interval, priority and
@@ -52,7 +52,7 @@ pub(crate) struct ImportArgs {
     pub(crate) force: bool,
 }
 
-/// A unit.
+/// The unit of latencies in a file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum UnitArg {
     /// Microseconds.
@@ -70,7 +70,7 @@ impl From<UnitArg> for Unit {
     }
 }
 
-/// A direction.
+/// The direction of an edge.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum EdgeArg {
     /// From low to high.
@@ -88,7 +88,7 @@ impl From<EdgeArg> for Edge {
     }
 }
 
-/// A unit of a capture's times.
+/// The unit of times in a capture.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TimeUnitArg {
     /// Seconds.
@@ -122,8 +122,8 @@ pub(crate) struct ExportArgs {
     #[arg(required_unless_present = "list_formats", value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
     /// Format; --list shows the formats.
-    #[arg(long, value_name = "FORMAT", required_unless_present = "list_formats")]
-    pub(crate) to: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = export_format, required_unless_present = "list_formats")]
+    pub(crate) to: Option<&'static ExportFormat>,
     /// Unit of cyclictest's rows. Its parsers assume us.
     #[arg(id = "export_unit", long = "unit", value_enum)]
     pub(crate) unit: Option<UnitArg>,

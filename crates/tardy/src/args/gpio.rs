@@ -18,7 +18,7 @@ pub(crate) enum GpioCommand {
 /// `tardy gpio stimulate`.
 #[derive(Debug, Args)]
 pub(crate) struct GpioStimulateArgs {
-    /// Line to drive: gpiochip0:17, the chip's label instead, or the line's name.
+    /// Line to drive: gpiochip0:17, the chip's label instead of gpiochip0, or the line's name.
     #[arg(long, value_name = "CHIP:LINE")]
     pub(crate) out: LineName,
     /// Time the answers that arrive on this line.

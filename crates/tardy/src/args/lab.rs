@@ -10,9 +10,9 @@ use super::values::{PositiveDuration, scale};
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Run a recipe on one or more kernels: run files, a comparison and a report.
+    /// Run a recipe on one or more kernels, compare the runs, and write run files and a report.
     Run(Box<LabRunArgs>),
-    /// Check that a recipe yields the same bytes every time: alone, next to another guest, and under a load on its CPU.
+    /// Check that a recipe yields the same bytes every time: alone, with other guests running, and with a load on its CPU.
     Verify(Box<LabVerifyArgs>),
     /// List kernels in the cache and kernels that the distribution offers.
     Kernels(LabKernelsArgs),
@@ -24,7 +24,7 @@ pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// Run the experiment of every article, each a chapter of one report.
+    /// Run the experiments of all articles, and write one report with a chapter for each.
     #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
     pub(crate) all: bool,
     /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
@@ -39,7 +39,7 @@ pub(crate) struct LabRunArgs {
     /// Do not print progress.
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
-    /// Print what would boot and boot nothing. Missing kernels and tools are still downloaded.
+    /// Print the emulators' command lines and boot nothing. Missing kernels and tools are still downloaded.
     #[arg(long, conflicts_with = "json", help_heading = "What to run")]
     pub(crate) dry_run: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) struct LabVerifyArgs {
     pub(crate) force: bool,
 }
 
-/// What `run` and `verify` share.
+/// Arguments of both `run` and `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {
     /// Recipe, by name or path (docs/recipes.md) [default: lab-quick]
@@ -79,7 +79,7 @@ pub(crate) struct ExperimentArgs {
     pub(crate) scale: f64,
 }
 
-/// Flags of the emulator, which no recipe sets.
+/// Flags of the guest that are not recipe keys.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Guest")]
 pub(crate) struct GuestFlags {
@@ -96,7 +96,7 @@ pub(crate) struct GuestFlags {
     /// Statically linked tardy for the guest's processor [default: tardy-guest-PROCESSOR next to this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) guest_tardy: Option<PathBuf>,
-    /// CPU time that the emulator may use without output from the guest.
+    /// End a guest if the emulator uses this much CPU time without output from the guest.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub(crate) patience: PositiveDuration,
     /// Check the distribution for newer kernels first.

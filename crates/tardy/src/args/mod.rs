@@ -1,4 +1,4 @@
-//! The command line. Nothing here reads the machine; `plan` does.
+//! The definition of the command line. Parsing does not read the machine; `plan` does.
 
 mod check;
 mod formats;
@@ -46,9 +46,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what this machine is, whether it is real-time, and what would improve it.
+    /// Describe this machine, report whether it is real-time, and suggest improvements.
     Check(Box<CheckArgs>),
-    /// Measure: writes a run file, prints a summary, and writes a report on request.
+    /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
     /// Run a load without measuring.
     Load(LoadArgs),
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// List and drive lines of GPIO chips.
     #[command(subcommand)]
     Gpio(GpioCommand),
-    /// Repeat an experiment on emulated machines with real kernels, identical to the byte every time.
+    /// Run experiments on emulated machines with real kernels, with results that are identical to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
     /// Check, simulate, apply and test a time-aware switch described by a file.
@@ -109,10 +109,10 @@ pub(crate) enum Command {
     /// Run as the first program of a lab's guest.
     #[command(name = "__guest", hide = true)]
     Guest,
-    /// Measure what a cycle of another command's real-time thread costs.
+    /// Measure the CPU time of a cycle of another command's real-time thread.
     #[command(name = "__thread-cost", hide = true)]
     ThreadCost {
-        /// The thread's priority, which no other thread has.
+        /// The thread's real-time priority. No other thread may have it.
         priority: u32,
         /// Number of cycles.
         cycles: u64,
@@ -168,7 +168,7 @@ pub(crate) struct LoadArgs {
     pub(crate) seed: u64,
 }
 
-/// The flags of `tardy run` that override a recipe, for tests.
+/// Parses flags of `tardy run`, for tests. Panics if they are wrong.
 #[cfg(test)]
 pub(crate) fn parsed_flags(flags: &[&str]) -> options::RecipeFlags {
     let arguments = ["tardy", "run"].iter().chain(flags);

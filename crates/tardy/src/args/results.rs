@@ -64,8 +64,8 @@ pub(crate) struct CompareArgs {
     /// Run files, the base first, and published results to show next to them as published:ID ('tardy list --published').
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Compare only these phases, although their names differ: the base's and the candidate's, each by its name or its
-    /// number from 1. May be repeated.
+    /// Compare only this pair of phases, whose names may differ. Each is given by its name or its number from 1. May be
+    /// repeated.
     #[arg(long = "phase", value_name = "BASE=CANDIDATE")]
     pub(crate) phases: Vec<String>,
     /// Print JSON.

@@ -21,7 +21,7 @@ pub(crate) struct RunArgs {
     /// Multiply all durations and loop counts by this, to try out a long recipe.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = scale, help_heading = "What to run")]
     pub(crate) scale: f64,
-    /// Room temperature in °C, as measured by you.
+    /// Measured room temperature, in °C.
     #[arg(
         long,
         value_name = "CELSIUS",

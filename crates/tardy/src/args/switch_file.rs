@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// The file that every command reads.
+/// The switch file, an argument of every command.
 #[derive(Debug, Args)]
 pub(crate) struct SwitchFileArgs {
     /// Switch file (docs/tsn.md), by path, or by name: tsn-two-flows

@@ -12,14 +12,14 @@ use super::values::PositiveDuration;
 pub(crate) enum TsnCommand {
     /// Report what the kernel would refuse, and what it would accept and handle wrongly. Changes nothing.
     Check(TsnCheckArgs),
-    /// Simulate the switch frame by frame, and record a run as a test would.
+    /// Simulate the switch frame by frame, and record a run like that of `tardy tsn test`.
     Simulate(Box<TsnSimulateArgs>),
     /// Print a random switch file.
     #[command(hide = true)]
     Generate(TsnGenerateArgs),
-    /// Print what would be configured: as shell commands, as YANG of the standard, or as messages to the kernel.
+    /// Print the configuration: as shell commands, as YANG (IEEE 802.1Q), or as messages to the kernel.
     Plan(TsnPlanArgs),
-    /// Make this machine the switch: bridge, VLANs, classifier and gate control lists. It stays until it is removed.
+    /// Configure this machine as the switch: bridge, VLANs, classifier and gate control lists, until `tardy tsn remove`.
     Apply(TsnApplyArgs),
     /// Remove a switch and restore the previous configuration.
     Remove(TsnRemoveArgs),
@@ -70,18 +70,18 @@ pub(crate) struct TsnPlanArgs {
 pub(crate) enum PlanForm {
     /// A shell script of ip, bridge, nft and tc.
     Commands,
-    /// JSON by IEEE 802.1Q's module ieee802-dot1q-sched.
+    /// JSON of the YANG module ieee802-dot1q-sched (IEEE 802.1Q).
     Yang,
-    /// The message for each port's shaper, field by field.
+    /// The netlink message that configures each port's shaper, field by field.
     Netlink,
 }
 
 /// Program that assigns priorities to frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClassifierProgram {
-    /// nft's bridge family.
+    /// Rules in nft's bridge family.
     Nft,
-    /// flower and skbedit.
+    /// tc's flower classifier with the action skbedit.
     Tc,
     /// iptables with br_netfilter.
     Iptables,
@@ -97,7 +97,7 @@ impl From<ClassifierProgram> for Classifying {
     }
 }
 
-/// A switch of a file.
+/// One switch of a switch file.
 #[derive(Debug, Args)]
 pub(crate) struct OneSwitchArgs {
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub(crate) struct TsnApplyArgs {
     /// Remove the switch after this time, or at Ctrl-C [default: it stays until `tardy tsn remove`]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<PositiveDuration>,
-    /// Use an existing bridge, and replace queueing disciplines, that tardy did not create.
+    /// Use a bridge and replace queueing disciplines that tardy did not create.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Apply settings that `tardy tsn check` expects the kernel to refuse.
@@ -162,7 +162,7 @@ pub(crate) struct TsnTestArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Build talkers, switches and listeners from network namespaces on this machine. Without it, the switch must be active,
+    /// Build talkers, switches and listeners from network namespaces on this machine. Otherwise, the switch must be active,
     /// and `[[host]] interface = "eth1"` in the file names this machine's interfaces that are connected to it.
     #[arg(long)]
     pub(crate) netns: bool,

@@ -61,10 +61,10 @@ pub(crate) struct RealityArgs {
     /// Time that the kernel needs to pass a frame over veth.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) frame_cost: Duration,
-    /// Largest delay of talkers that send periodically.
+    /// Largest random delay of talkers that send periodically.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) talker_jitter: Duration,
-    /// Frames that a network card takes in advance and does not return.
+    /// Frames in a network card's transmit ring. The card sends them even if a gate has closed.
     #[arg(
         long,
         value_name = "FRAMES",
@@ -83,7 +83,7 @@ pub(crate) struct EarlyGatesArgs {
     /// Start this long before the base time, while all gates are open.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) lead: Duration,
-    /// Replace each schedule by itself after this time, which makes the kernel open all gates.
+    /// Replace each schedule with an equal one after this time, which makes the kernel open all gates.
     #[arg(long, value_name = "TIME")]
     pub(crate) replace_after: Option<Duration>,
 }
@@ -91,9 +91,9 @@ pub(crate) struct EarlyGatesArgs {
 /// The gates to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SimulatedGates {
-    /// IEEE 802.1Q's.
+    /// As IEEE 802.1Q specifies.
     Standard,
-    /// The kernel's.
+    /// As in the kernel's software TAPRIO.
     Linux,
 }
 

@@ -1,4 +1,4 @@
-//! `tardy check`: what this machine is, whether it is real-time, and what would improve it.
+//! `tardy check`: describes this machine, reports whether it is real-time, and suggests improvements.
 
 mod measure;
 

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     Ok(exit(&runs, &comparison, &arguments.runs))
 }
 
-/// A comparison in which nothing was compared is a failure, so that a script notices.
+/// The exit status. It is a failure if a pair of runs has nothing to compare, so that a script notices.
 fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf]) -> Exit {
     let base = paths[0].display();
     let mut exit = Exit::Done;
@@ -91,7 +91,7 @@ fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> 
     Ok(exit)
 }
 
-/// Prints a comparison; for tests of a switch, the result of each first.
+/// Prints a comparison. For tests of a switch, the result of each run comes first.
 pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Result<()> {
     if json {
         return output::print_json(comparison);

@@ -15,8 +15,8 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     if arguments.list {
         return list();
     }
-    let (Some(path), Some(name)) = (&arguments.run, &arguments.to) else { bail!("no run, or no --to") };
-    let format = named(name)?;
+    let (Some(path), Some(format)) = (&arguments.run, arguments.to) else { bail!("no run, or no --to") };
+    let name = format.name;
     refuse_unused(arguments, format)?;
     if format.several_files && arguments.output.is_none() {
         return Err(wrong("to", format!("{name} consists of several files; name them with -o NAME")).into());
@@ -56,13 +56,6 @@ fn list() -> Result<Exit> {
         EXPORTS.iter().map(|format| format!("{:width$}  {}\n", format.name, format.about)).collect();
     output::print(&lines)?;
     Ok(Exit::Done)
-}
-
-fn named(name: &str) -> Result<&'static ExportFormat> {
-    EXPORTS.iter().find(|format| format.name == name).ok_or_else(|| {
-        let names: Vec<&str> = EXPORTS.iter().map(|format| format.name).collect();
-        wrong("to", format!("unknown format {name}; expected one of {}", names.join(", "))).into()
-    })
 }
 
 /// Refuses options that the format does not use.

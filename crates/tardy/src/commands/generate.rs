@@ -22,9 +22,10 @@ pub(crate) fn completions(shell: Shell) -> Result<Exit> {
 /// Writes man pages and completions into `directory`.
 pub(crate) fn all(directory: &Path) -> Result<Exit> {
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    clap_mangen::generate_to(Cli::command(), directory).context("man pages")?;
+    clap_mangen::generate_to(Cli::command(), directory).context("cannot write the man pages")?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut Cli::command(), "tardy", directory).context("completions")?;
+        clap_complete::generate_to(shell, &mut Cli::command(), "tardy", directory)
+            .context("cannot write the completions")?;
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `tardy gpio stimulate`: edges for another board, and the times of its answers.
+//! `tardy gpio stimulate`: generates edges for another board, and times its answers.
 
 use anyhow::{Context, Result, anyhow};
 use tardy_analyse::row;
@@ -56,7 +56,7 @@ fn report(done: &Stimulated) -> Result<()> {
     done.answers.as_ref().map_or(Ok(()), |answers| output::print(&describe(answers)))
 }
 
-/// The times of the answers.
+/// The number and the latency of the answers, for the user.
 fn describe(answers: &Series) -> String {
     let row = row::of_series(answers);
     let us = |ns: Option<i64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns as f64));

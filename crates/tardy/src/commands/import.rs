@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tardy_formats::archive::{Content, Tar};
-use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
+use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_record::units::format_duration_ns;
@@ -25,7 +25,6 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
     if arguments.list {
         return list();
     }
-    let format = arguments.format.as_deref().map(named).transpose()?;
     let options = ImportOptions {
         unit: arguments.unit.map(Into::into),
         command: arguments.command.clone(),
@@ -37,7 +36,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
     };
     let several = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
     let mut import = Import {
-        format,
+        format: arguments.format,
         options,
         place: Place::of(arguments, several)?,
         force: arguments.force,
@@ -68,14 +67,7 @@ fn list() -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn named(name: &str) -> Result<&'static Format> {
-    detect::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        wrong("as", format!("unknown format {name}; expected one of {}", names.join(", "))).into()
-    })
-}
-
-/// Where run files go.
+/// The destination of the run files.
 enum Place {
     File(PathBuf),
     Directory(PathBuf),
@@ -104,7 +96,7 @@ struct Import {
     place: Place,
     force: bool,
     used: Used,
-    /// Where the first capture that names its time unit does so.
+    /// The first capture that states its time unit, with the statement, for a message.
     named_time_unit: Option<String>,
     names: BTreeSet<String>,
     is_of_several: bool,
@@ -119,7 +111,7 @@ struct Import {
 }
 
 impl Import {
-    /// Imports one of several files. Its failure does not stop the others.
+    /// Imports one of several files. The others are imported even if it fails.
     fn one_of_several(&mut self, path: &Path, named: bool, depth: usize) {
         if let Err(error) = self.path(path, named, depth) {
             self.failed += 1;
@@ -164,7 +156,7 @@ impl Import {
                 {
                     bail!(
                         "{name}: results.json in its directory gives the unit {}; remove --unit, or move the file away from a \
-                         results.json that is not its own",
+                         results.json that describes other files",
                         found.name()
                     );
                 }
@@ -178,7 +170,7 @@ impl Import {
 
     /// Imports the members of a tar archive.
     fn archive(&mut self, content: Content<'_>, name: &str) -> Result<()> {
-        // The runs of its members go to a directory.
+        // An archive may have several members, so their runs need a directory.
         if let Place::File(path) = &self.place {
             fs::create_dir_all(path)
                 .with_context(|| format!("cannot create the directory {}", shown(path)))?;
@@ -280,7 +272,7 @@ impl Import {
             self.failed += 1;
         }
         if self.is_of_several && matches!(error, ImportError::UnitUnknown { .. }) {
-            // The advice is given once for all files.
+            // `finish` prints the advice once for all files.
             self.without_unit += 1;
             output::report(&format!("{name}: not imported: its unit is unknown"));
             return Ok(());
@@ -338,8 +330,8 @@ impl Import {
         }
         if self.without_unit > 0 {
             output::report(&format!(
-                "{} of them do not name their unit; import again with --unit us (the tools' default) or --unit ns, or give their \
-                 command line with --command",
+                "files that do not name their unit: {}; import them again with --unit us (the tools' default) or --unit ns, or give \
+                 their command line with --command",
                 self.without_unit
             ));
         }
@@ -354,12 +346,12 @@ impl Import {
     }
 }
 
-/// A path for a message, without characters that would control the terminal.
+/// A path for a message, without control characters.
 fn shown(path: &Path) -> String {
     harmless(&path.display().to_string())
 }
 
-/// What was imported, for a message.
+/// The format, the number of readings and the worst latency of an imported run, for a message.
 fn what(imported: &ImportedRun) -> String {
     let run = &imported.run;
     let worst = run.own_series().filter_map(|series| series.max_ns).max();

@@ -1,4 +1,4 @@
-//! Processes that tardy starts itself.
+//! Hidden commands: the processes that tardy starts itself.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::exit::Exit;
 
-/// The probe process.
+/// Runs as the probe process.
 pub(crate) fn probe() -> Result<Exit> {
     // The supervisor receives the error over the pipe and ignores this status.
     let _ = tardy_probe::main();
@@ -19,7 +19,7 @@ pub(crate) fn pins_guard(pins: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The first program of a lab's guest.
+/// Runs as the first program of a lab's guest.
 pub(crate) fn guest() -> Result<Exit> {
     match tardy_lab::guest::init::main() {
         Ok(never) => match never {},
@@ -27,20 +27,20 @@ pub(crate) fn guest() -> Result<Exit> {
     }
 }
 
-/// What a cycle of another command's real-time thread costs.
+/// Measures the CPU time per cycle of another command's real-time thread, and prints it as JSON.
 pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Result<Exit> {
     let cost = tardy_lab::guest::thread_cost::of(command, priority, cycles)?;
     super::output::print(&(serde_json::to_string(&cost)? + "\n"))?;
     Ok(Exit::Done)
 }
 
-/// timerlat's user thread.
+/// Runs as timerlat's user thread.
 pub(crate) fn timerlat(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
     let _ = tardy_probe::timerlat_thread::main(supervisor_pid, cpu, priority, file);
     Ok(Exit::Done)
 }
 
-/// A load's process.
+/// Runs as a process of a load.
 pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
     let _ = tardy_load::worker_main(arguments);
     Ok(Exit::Done)

@@ -7,7 +7,7 @@ use super::{output, published};
 use crate::args::ListArgs;
 use crate::exit::Exit;
 
-/// Lists them.
+/// Lists the published results.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
     let results = published::results()?;
     if arguments.json {

@@ -7,7 +7,7 @@ use tardy_sys::kernel_files::KernelFiles;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The origin of a run that this command makes. A file that cannot be read leaves its field empty.
+/// The origin of this command's run. A field is empty if its file cannot be read.
 pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
     let read = |path: &str| KernelFiles::real().text(path).unwrap_or_default().trim().to_owned();
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -21,12 +21,12 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
     }
 }
 
-/// `20261121-093000`.
+/// The UTC time as in `20261121-093000`.
 pub(crate) fn stamp(time: SystemTime) -> String {
     rfc3339(time).replace(['-', ':', 'Z'], "").replace('T', "-")
 }
 
-/// `2026-11-21T09:30:00Z`: whole seconds, UTC.
+/// The UTC time in whole seconds, as in `2026-11-21T09:30:00Z`.
 fn rfc3339(time: SystemTime) -> String {
     OffsetDateTime::from(time).truncate_to_second().format(&Rfc3339).unwrap_or_default()
 }

@@ -46,7 +46,7 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
-/// Claims the path of a result. It must not be one of the files `inputs` that the result is made from.
+/// Claims the path of a result. It must not be one of `inputs`, the files that the result is computed from.
 pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile> {
     if let Some(input) = inputs.iter().find(|input| is_same_place(input, path)) {
         bail!("{} is one of the runs; choose another -o", input.display());

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     let undrawn = curve::undrawn(&runs);
     if curve::curves(&runs).is_empty() && !undrawn.is_empty() {
         bail!(
-            "nothing to draw: no distribution of {}, only counts and extremes; 'tardy show' prints them",
+            "nothing to draw: only counts and extremes are known of {}, not a distribution; 'tardy show' prints them",
             undrawn.join(", ")
         );
     }

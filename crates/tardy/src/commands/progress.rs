@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 
 use super::output;
 
-/// Without a terminal, one line for this many reports.
+/// Number of progress reports per line, if standard error is not a terminal.
 const REPORTS_A_LINE: u64 = 60;
 
 /// Prints the progress of a run.

@@ -10,10 +10,10 @@ use tardy_analyse::published::PublishedResult;
 
 const TEXT: &str = include_str!("../../../../data/published.toml");
 
-/// The prefix of an id in place of a run file.
+/// The prefix of a published result's id on the command line.
 const PREFIX: &str = "published:";
 
-/// The file.
+/// The content of data/published.toml.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -24,7 +24,7 @@ struct File {
     ambient: Vec<toml::Table>,
 }
 
-/// Options of findings: the published results, and defaults otherwise.
+/// The options of findings: the published results, and otherwise the defaults.
 pub(crate) fn options() -> Result<Options<'static>> {
     Ok(Options { published: results()?, ..Options::default() })
 }
@@ -58,7 +58,7 @@ pub(crate) fn named(path: &Path) -> Option<Result<&'static PublishedResult>> {
     Some(find())
 }
 
-/// Whether the first parts of two ids are equal.
+/// Whether two ids are equal up to the first dash.
 fn has_the_prefix_of(one: &str, other: &str) -> bool {
     let first = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
     first(one) == first(other)

@@ -1,4 +1,4 @@
-//! `tardy run`: plan, measure, show.
+//! `tardy run`: plans a run, measures and shows it.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -86,7 +86,7 @@ fn present(
     Ok(Exit::of_run(run))
 }
 
-/// Checks the programs of all loads now, not hours later when their phase begins.
+/// Checks that the programs of all loads exist, so that a missing one is not detected hours later, in its phase.
 fn check_programs(plan: &Plan) -> Result<(), UsageError> {
     let mut loads = plan.phases.iter().flat_map(|phase| &phase.loads);
     loads.try_for_each(tardy_load::check_programs).map_err(|error| wrong("load", error))
@@ -95,7 +95,7 @@ fn check_programs(plan: &Plan) -> Result<(), UsageError> {
 fn plan(arguments: &RunArgs) -> Result<Plan> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
     let recipe = recipe.overridden_by(&arguments.flags);
-    // Phases may have different probes, one of which may use the option.
+    // With phases, each may have its own probe, and one of them may use the option.
     if recipe.phase.is_empty() {
         refuse_unused(recipe.run.probe(), &arguments.flags, arguments.samples.is_some())?;
     }
@@ -107,7 +107,7 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
     Ok(resolve(&recipe, extras, &machine(arguments, &recipe)?)?)
 }
 
-/// This machine, or with `--fake` a machine that is the same everywhere.
+/// This machine, or with `--fake` a fixed synthetic one.
 fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
     if arguments.fake.is_some() {
         return Ok(Machine {
@@ -140,12 +140,12 @@ fn facts(arguments: &RunArgs) -> Facts {
     facts::collect(&files, &answers)
 }
 
-/// An unused name: another run may have started in the same second.
+/// The default run file, with a name that is unused: another run may have started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
     let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
-    names.find(|name| name.symlink_metadata().is_err()).expect("numbers do not end")
+    names.find(|name| name.symlink_metadata().is_err()).expect("the names are infinite")
 }
 
 /// The report must not overwrite the run file or the samples, not even with --force.

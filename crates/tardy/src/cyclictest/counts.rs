@@ -1,11 +1,11 @@
-//! cyclictest's statistics for each thread, from every reading, in whole units.
+//! cyclictest's statistics for each thread, computed from every reading, in whole µs or ns.
 
 use tardy_formats::cyclictest::MIN_OF_NONE;
 use tardy_probe::sample_ring::Sample;
 
 use super::options::Options;
 
-/// All threads.
+/// The statistics of all threads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counts {
     /// Nanoseconds in a unit of the results: 1000, or 1 with `-N`.
@@ -16,7 +16,7 @@ pub(super) struct Counts {
     break_us: Option<u64>,
 }
 
-/// One thread.
+/// The statistics of one thread, in the unit of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Thread {
     pub(super) cycles: u64,
@@ -28,7 +28,7 @@ pub(super) struct Thread {
     pub(super) rows: Vec<u64>,
     /// Readings beyond the rows.
     pub(super) overflows: u64,
-    /// The first cycles of these, at most as many as there are rows.
+    /// The cycles of the first overflows, at most as many as there are rows.
     pub(super) overflow_cycles: Vec<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Thread {
     }
 
     fn add(&mut self, value: u64, cycle: u64) {
-        // A minimum above cyclictest's initial value is still reported.
+        // The first reading replaces cyclictest's initial minimum even if it is higher.
         self.min = if self.cycles == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.last = value;
@@ -74,7 +74,7 @@ impl Thread {
 }
 
 impl Counts {
-    /// The initial state of `count` threads.
+    /// The statistics of `threads` threads before the first reading.
     pub(super) fn new(options: &Options, threads: usize) -> Self {
         let rows = options.histogram.unwrap_or(0) as usize;
         Self {
@@ -85,8 +85,8 @@ impl Counts {
         }
     }
 
-    /// A reading in the unit of the results. cyclictest truncates. An early wake-up counts as 0: cyclictest would read its
-    /// negative difference as a huge one.
+    /// A reading in the unit of the results, truncated as in cyclictest. An early wake-up counts as 0; cyclictest would show
+    /// its negative latency as a huge one.
     pub(super) fn value(&self, sample: Sample) -> u64 {
         (sample.late_ns / self.unit_ns).max(0) as u64
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_whole_units_and_the_rest_overflows_with_its_cycles() {
+    fn readings_beyond_the_rows_are_overflows_with_their_cycles() {
         let options = Options { histogram: Some(2), ..Options::default() };
         let mut counts = Counts::new(&options, 1);
         for late_ns in [999, 1000, 1999, 2000, -5, 7000, 9000] {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counts_behind_a_break() {
+    fn readings_after_a_break_are_not_counted() {
         let options = Options { break_us: Some(5), in_ns: true, ..Options::default() };
         let mut counts = Counts::new(&options, 2);
         assert!(counts.add(0, sample(5000)));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minimum_above_a_million_is_no_million() {
+    fn a_minimum_above_the_initial_value_is_reported() {
         let mut counts = Counts::new(&Options { in_ns: true, ..Options::default() }, 1);
         assert_eq!(counts.threads[0].min, MIN_OF_NONE);
         counts.add(0, sample(1_500_000));

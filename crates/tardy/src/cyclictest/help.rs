@@ -1,10 +1,10 @@
 //! `--help`.
 pub(super) const TEXT: &str = "\
-Measure with tardy, with cyclictest's options and output
+Measure with tardy, using cyclictest's options and output format
 
 Usage: tardy cyclictest [OPTIONS]     or a link to tardy named cyclictest
 
-docs/cyclictest.md lists unsupported options and intended differences to cyclictest of rt-tests.
+docs/cyclictest.md lists unsupported options and intended differences from rt-tests' cyclictest.
 
 Threads:
   -t, --threads[=NUM]       number of threads; without NUM one for each CPU [default: 1]
@@ -18,7 +18,7 @@ Threads:
 
 Waiting:
   -i, --interval=US         interval [default: 1000]
-  -d, --distance=US         added to the interval of each further thread [default: 500; with -h 0]
+  -d, --distance=US         added to the interval of each further thread [default: 500, or 0 with -h]
   -A, --aligned=US          offset between the wake-ups of threads
   -c, --clock=CLOCK         0 CLOCK_MONOTONIC, 1 CLOCK_REALTIME
   -s, --system              nanosleep; with -x setitimer

@@ -38,12 +38,14 @@ use options::{Asked, Options, Power};
 use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 
-/// The name of a link to tardy that acts as cyclictest.
+/// The name under which tardy acts as cyclictest, for example as a link.
 const NAME: &str = "cyclictest";
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// The arguments, if the program was started by the name cyclictest.
-pub(crate) fn arguments_if_called_so(mut arguments: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+/// The arguments, if the program was started under the name cyclictest.
+pub(crate) fn arguments_if_named_cyclictest(
+    mut arguments: impl Iterator<Item = OsString>,
+) -> Option<Vec<OsString>> {
     let program = PathBuf::from(arguments.next()?);
     (program.file_name() == Some(OsStr::new(NAME))).then(|| arguments.collect())
 }
@@ -69,13 +71,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
     let place = RunPlace::of(&options)?;
     let request = request(&options, plan, &place, started)?;
     print_preamble(&options, &request.plan)?;
-    remember_requests().context("SIGUSR1 and SIGUSR2 cannot be handled")?;
+    remember_requests().context("cannot handle SIGUSR1 and SIGUSR2")?;
     let mut watcher = Watcher::new(&options, &request.plan);
     let outcome = tardy_measure::run(&request, &mut watcher)?;
     if let Some(reason) = watcher.refused() {
         bail!("{reason}");
     }
-    watcher.check_nothing_is_missing(&outcome.run);
+    watcher.report_missing_readings(&outcome.run);
     let circumstances = circumstances(&options, &request.facts, started);
     let exit = print_results(&options, &watcher, files, &circumstances)?;
     match outcome.trouble {
@@ -135,7 +137,8 @@ impl Drop for RunPlace {
     }
 }
 
-/// The result files. They are opened before the measurement, so that hours are not lost for a missing directory.
+/// The result files. They are opened before the measurement, so that a missing directory is reported before hours of
+/// measurement.
 struct ResultFiles {
     histogram: Option<(PathBuf, File)>,
     json: Option<(PathBuf, File)>,

@@ -90,14 +90,14 @@ pub(crate) struct Wait {
     pub(crate) relative: bool,
 }
 
-/// Whether deep idle states are prevented.
+/// The setting of /dev/cpu_dma_latency, which prevents deep idle states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Power {
-    /// By holding /dev/cpu_dma_latency at this many us.
+    /// Held at this many us.
     Hold(u32),
-    /// No: `--default-system`.
+    /// Not set: `--default-system`.
     System,
-    /// No: `--laptop`.
+    /// Not set: `--laptop`.
     Battery,
 }
 
@@ -339,7 +339,7 @@ impl Reader {
     }
 
     fn optional_set(&mut self) -> Result<Option<Vec<u32>>, String> {
-        // "all" is every CPU that the process may use, as without a set. Other words of these letters are mistakes.
+        // "all" means every CPU that the process may use, as without a set. Other words that begin like it are errors.
         let is_set = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || "a!+".contains(c));
         let word = self.optional_value(is_set)?.filter(|word| word != "all");
         word.map(|word| cpu_set(&word)).transpose()
@@ -364,19 +364,19 @@ impl Options {
         if self.wait.relative && self.wait.posix_timers {
             return Err("-r -x: the period of timer_settime is absolute; remove one of them".to_owned());
         }
-        // As cyclictest does, which also reports it on standard error.
+        // cyclictest chooses the same priority, and reports it on standard error.
         if self.policy.is_some_and(Policy::has_priority) && self.priority == 0 {
             self.priority = self.threads.unwrap_or(1).min(98) + 1;
         }
         Ok(self)
     }
 
-    /// The policy of the first thread, and so of all.
+    /// The policy of all threads.
     pub(crate) fn resolved_policy(&self) -> Policy {
         self.policy.unwrap_or(if self.priority > 0 { Policy::Fifo } else { Policy::Other })
     }
 
-    /// What each further thread's interval is longer by, in us. With a histogram all intervals are equal.
+    /// The time added to the interval of each further thread, in us. With a histogram all intervals are equal.
     pub(crate) fn resolved_distance_us(&self) -> u64 {
         if self.histogram.is_some() { 0 } else { self.distance_us.unwrap_or(500) }
     }

@@ -4,18 +4,19 @@ use tardy_record::plan::{CausesPlan, PhasePlan, Plan, Policy, ProbePlan, Span, T
 
 use super::options::{Affinity, Options, Power, Wait};
 
-/// Shortest interval; with a shorter one the measurement would mostly measure itself.
+/// Shortest interval, in us. With a shorter one the measurement's own cost would dominate.
 const INTERVAL_US_MIN: u64 = 20;
-/// A run without an end is planned for a year, and interrupted earlier.
+/// Planned duration of a run without an end, in ns: one year. The user interrupts it earlier.
 const NO_END_NS: u64 = 365 * 86_400 * 1_000_000_000;
+/// Nanoseconds in a microsecond.
 const US: u64 = 1000;
-/// Trace buffer for what a CPU did before the wake-up that breaks the run, in KiB.
+/// Trace buffer for a CPU's events before the wake-up that ends the run (`-b`), in KiB.
 const CAUSES_BUFFER_KIB: u32 = 512;
 
 /// The plan for a machine on which this process may use the CPUs `allowed`, in ascending order.
 ///
 /// # Errors
-/// A message for the user if this machine or tardy cannot do it.
+/// A message for the user, if tardy or this machine does not support the options.
 pub(super) fn of(options: &Options, allowed: &[u32]) -> Result<Plan, String> {
     let threads = threads(options, allowed)?;
     let wake = wake(options.wait);
@@ -119,7 +120,7 @@ fn threads(options: &Options, allowed: &[u32]) -> Result<Vec<ThreadPlan>, String
         interval_ns: interval_ns + distance_ns * u64::from(index),
         offset_ns: match options.aligned_us {
             Some(apart_us) => apart_us * US * u64::from(index),
-            // Spread over the interval: threads that all wake at once would measure each other.
+            // Wake-ups are spread over the interval, because threads that wake simultaneously would delay each other.
             None => interval_ns * u64::from(index) / u64::from(count),
         },
     };
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_anywhere_is_the_default() {
+    fn the_default_is_one_thread_that_is_not_pinned() {
         let timer = timer(&Options::default());
         assert_eq!(
             (timer.policy, timer.memory_locked, timer.dma_latency_us),

@@ -1,6 +1,6 @@
-//! Options of any version of cyclictest that are not supported. None is ignored: each error names an alternative.
+//! Unsupported options of all versions of cyclictest. Each is refused with an alternative.
 
-/// Name, as on the command line or in [`super::options`], and the alternative.
+/// The name of each option, as on the command line or in [`super::options`], and the alternative.
 const REFUSED: &[(&str, &str)] = &[
     ("B", TRACERS),
     ("C", TRACERS),
@@ -16,7 +16,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("y", "use --policy=NAME"),
     ("e", "use --latency=US"),
     ("Q", "use --priospread"),
-    ("U", "the memory of a pinned thread (-a) is on its node; remove it"),
+    ("U", "the memory of a pinned thread (-a) is on its NUMA node; remove it"),
     ("X", "errors are always reported; remove it"),
     ("F", "use '--tardy-run FILE', which is current during the run, and 'tardy show FILE'"),
     (
@@ -35,22 +35,22 @@ const REFUSED: &[(&str, &str)] = &[
     ("spike-nodes", SPIKES),
     (
         "tracemark",
-        "'tardy run --causes=US' records the kernel's trace before each late wake-up, and the task that had the CPU",
+        "'tardy run --causes=US' records the kernel's trace before each late wake-up, and the task that was running",
     ),
 ];
 
-const TRACERS: &str = "cyclictest configured the kernel's tracers with it until rt-tests 1.4; 'tardy run --causes=US' records \
-                       what the kernel did before each late wake-up, and the task that had the CPU";
+const TRACERS: &str = "cyclictest used it to configure the kernel's tracers until rt-tests 1.4; 'tardy run --causes=US' records \
+                       what the kernel did before each late wake-up, and the task that was running";
 const SPIKES: &str = "'--tardy-run FILE' records the 64 latest wake-ups with their times, and 'tardy run --samples FILE' all wake-ups";
 
-/// Why an option is not supported; `None` if it is, or if it is unknown.
+/// The error for an unsupported option; `None` if the option is supported or unknown.
 pub(super) fn reason(name: &str) -> Option<String> {
     let (_, instead) = REFUSED.iter().find(|(refused, _)| *refused == name)?;
     let dashes = if name.chars().count() == 1 { "-" } else { "--" };
     Some(format!("{dashes}{name}: not supported by tardy's cyclictest; {instead}"))
 }
 
-/// The error for an option that no cyclictest has.
+/// The error for an option that no version of cyclictest has.
 pub(super) fn unknown(option: &str) -> String {
     format!("{option}: unknown option; 'tardy cyclictest --help' lists the options")
 }

@@ -26,7 +26,7 @@ impl StatusFile {
         if let Some((_, file)) = &self.open {
             let written =
                 file.write_all_at(text.as_bytes(), 0).and_then(|()| file.set_len(text.len() as u64));
-            // Without room for the new state the file would show a wrong one.
+            // After a failed write, for lack of space, the file would show a wrong state.
             if written.is_err() {
                 self.remove();
             }

@@ -7,7 +7,7 @@ use tardy_formats::cyclictest::{self, Circumstances, Thread};
 
 use super::counts::Counts;
 
-/// What describes a thread besides its counts.
+/// The properties of a thread that are printed with its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// Its thread id; 0 until it is known.
@@ -56,7 +56,7 @@ pub(super) fn summary(counts: &Counts, heads: &[Head], in_ns: bool) -> String {
     lines.map(|(number, thread)| cyclictest::summary_line(number, &thread, in_ns)).collect()
 }
 
-/// `       0:       4:      14`.
+/// A reading's line, such as `       0:       4:      14`: thread, cycle and value.
 pub(super) fn reading_line(number: usize, cycle: u64, value: u64) -> String {
     format!("{number:8}:{cycle:8}:{value:8}\n")
 }
@@ -78,7 +78,7 @@ pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
     text
 }
 
-/// The version of rt-tests whose format this is, with tardy's version.
+/// The version of rt-tests that the JSON output states.
 pub(super) const FORMAT_OF: &str = "2.60";
 
 /// The content of `--json`.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_line_is_cyclictests_to_the_blank() {
+    fn a_summary_line_equals_that_of_cyclictest() {
         let counts = counts(1, &[&[6, 12, 1933]]);
         let head = Head { tid: 15321, priority: 90, interval_us: 200, cpu: Some(0) };
         assert_eq!(
@@ -119,7 +119,7 @@ mod tests {
 
     /// As rt-tests 2.4 printed it for the same readings.
     #[test]
-    fn a_histogram_is_cyclictests_to_the_blank() {
+    fn a_histogram_equals_that_of_cyclictest() {
         let expected = "# Histogram\n\
             000000 000000\t000000\t000000\n\
             000001 000001\t000002\t000003\n\
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_valid_whatever_was_typed() {
+    fn json_escapes_the_command_line() {
         let of = Circumstances { command_line: "cyclictest \"a\\b\"".to_owned(), ..Circumstances::default() };
         let text = json(&counts(5, &[&[1, 9]]), &[Head::default()], &of);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_break_is_told_with_its_thread() {
+    fn a_break_is_printed_with_its_thread() {
         let mut counts = Counts::new(&Options { break_us: Some(3), ..Options::default() }, 1);
         let heads = [Head { tid: 77, ..Head::default() }];
         assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 00077\n");

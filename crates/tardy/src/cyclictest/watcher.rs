@@ -22,9 +22,9 @@ pub(super) struct Watcher {
     policy: Policy,
     counts: Counts,
     heads: Vec<Head>,
-    /// For `-o`: the highest reading that is not printed yet and their number, for each thread.
+    /// For `-o`, for each thread: the highest reading since the last printed line, and the number of readings since then.
     reduced: Vec<(u64, u64)>,
-    /// Why there are no results.
+    /// The error if the kernel refused the requested policy.
     refused: Option<String>,
     frames: u64,
     shown_max: u64,
@@ -66,13 +66,13 @@ impl Watcher {
         &self.heads
     }
 
-    /// Why there are no results, if so: cyclictest does not measure with a policy other than the requested one.
+    /// The error if the kernel refused the requested policy. Like cyclictest, tardy then does not measure with another.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
     /// Reports readings that were lost because the machine was too busy to collect them.
-    pub(super) fn check_nothing_is_missing(&self, run: &Run) {
+    pub(super) fn report_missing_readings(&self, run: &Run) {
         let recorded = run.recorded_samples();
         let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
         if self.counts.broken.is_none() && counted < recorded {
@@ -112,7 +112,7 @@ impl Watcher {
         while let Some(request) = signals::take_request() {
             let text = self.status_text();
             match request {
-                // A closed standard error does not end the run.
+                // The run continues if standard error is closed.
                 Request::First => drop(std::io::stderr().lock().write_all(text.as_bytes())),
                 Request::Second => self.status.write(&text),
             }
@@ -141,7 +141,7 @@ impl Watcher {
         self.print(&line);
     }
 
-    /// A closed standard output (`| head`) ends the run.
+    /// Prints to standard output. The run ends if it is closed (`| head`).
     fn print(&mut self, text: &str) {
         let mut out = std::io::stdout().lock();
         self.reader_is_gone |= out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err();
@@ -174,7 +174,7 @@ impl Listener for Watcher {
             if granted.policy != self.policy {
                 let name = self.policy.name().to_uppercase();
                 self.refused = Some(format!(
-                    "the kernel refused SCHED_{name}, and cyclictest uses no other policy than requested; run as root, or remove -p \
+                    "the kernel refused SCHED_{name}, and cyclictest does not measure with another policy; run as root, or remove -p \
                      and --policy"
                 ));
             }

@@ -1,4 +1,4 @@
-//! Which CPUs are measured, and which one runs tardy itself.
+//! The CPUs to measure, and the CPU of tardy's supervisor.
 
 use super::machine::Machine;
 use crate::args::values::CpuSelection;
@@ -13,8 +13,8 @@ pub(super) fn measured(selection: &CpuSelection, machine: &Machine) -> Result<Ve
     }
 }
 
-/// The CPU of tardy's supervisor: as given, or the last that is not measured. If all are measured, the first, which handles
-/// the machine's housekeeping already.
+/// The CPU of tardy's supervisor: `given`, or the last CPU that is not measured. If all CPUs are measured, the first, which
+/// usually does the machine's housekeeping already.
 pub(super) fn housekeeping(
     given: Option<u32>,
     measured: &[u32],

@@ -20,7 +20,7 @@ pub(super) fn loads(recipe: &Recipe) -> Result<Vec<LoadSpec>, UsageError> {
     Ok(loads.iter().filter(|load| !load.is_none()).cloned().collect())
 }
 
-/// The floors, each for a part that the loads of `phases` have.
+/// The load floors. Each must name a part of the loads of `phases`.
 pub(super) fn floors(specs: &[FloorSpec], phases: &[PhasePlan]) -> Result<Vec<LoadFloor>, UsageError> {
     let tasks = phases.iter().flat_map(|phase| &phase.loads).flat_map(LoadSpec::tasks);
     let mut parts: Vec<(&str, &str)> = tasks.map(|task: &LoadTask| (task.name(), task.unit())).collect();

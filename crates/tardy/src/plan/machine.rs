@@ -1,4 +1,4 @@
-//! What planning must know about the machine.
+//! The properties of a machine that planning needs.
 
 use tardy_host::co_kernel::CoKernel;
 use tardy_host::gpio::chips::ChipState;
@@ -9,16 +9,16 @@ use tardy_host::trace::tracefs::Offer;
 pub(crate) struct Machine {
     /// CPUs that this process may use, in ascending order.
     pub(crate) allowed: Vec<u32>,
-    /// What its kernel's trace offers.
+    /// The trace events and tracers of its kernel.
     pub(crate) trace: Offer,
-    /// Its co-kernel and that co-kernel's latency program, or a message about what is missing.
+    /// Its co-kernel with the latency program, or a message about what is missing.
     pub(crate) co_kernel: Result<CoKernel, String>,
     /// Its GPIO chips.
     pub(crate) pins: Pins,
 }
 
 impl Machine {
-    /// Why `cpu` cannot be used.
+    /// The error message for a `cpu` that cannot be used.
     pub(crate) fn no_such_cpu(&self, cpu: u32) -> String {
         let allowed: Vec<String> = self.allowed.iter().map(u32::to_string).collect();
         format!(
@@ -31,8 +31,8 @@ impl Machine {
 /// What is known about a machine's GPIO chips.
 #[derive(Clone, Debug)]
 pub(crate) enum Pins {
-    /// All of them.
+    /// All chips of the machine.
     Known(Vec<ChipState>),
-    /// Nothing: the machine has not booted.
+    /// Unknown, because the machine has not booted yet (a lab's guest).
     Elsewhere,
 }

@@ -1,5 +1,5 @@
-//! The plan of a run: a recipe with its flags, resolved for one machine. Every mistake that can be found before the run is
-//! found here.
+//! The plan of a run: a recipe with its flags, resolved for one machine. Planning reports every mistake that can be found
+//! before the run.
 
 mod cpus;
 mod loads;
@@ -27,14 +27,14 @@ pub(crate) use pin_notices::pin_notices;
 pub(crate) use stimulus::{dither_ns, period_ns};
 pub(crate) use unused_options::refuse_unused;
 
-/// Thresholds that a series counts, which is what the probe has room for.
+/// Largest number of thresholds, as in the probe's memory.
 const THRESHOLD_COUNT_MAX: usize = tardy_probe::cells::THRESHOLD_COUNT;
-/// Longest run. A longer one is a mistake in a unit.
+/// Longest phase, in ns. A longer one is probably a mistake in the unit.
 const SPAN_NS_MAX: u64 = 366 * 86_400 * 1_000_000_000;
 /// Most rounds of a wake method.
 const ROUNDS_MAX: u32 = 10_000;
 
-/// What the command line adds to the recipe's keys.
+/// Options of the command line that are not recipe keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extras {
     /// Factor on durations and loop counts.
@@ -46,14 +46,14 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
-    /// None of them.
+    /// None of these options.
     pub(crate) const NONE: Self = Self { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 }
 
 /// Resolves `recipe` for `machine`.
 ///
 /// # Errors
-/// If an option is wrong, contradicts another, or asks for what the machine lacks.
+/// If an option is wrong, contradicts another, or needs something that the machine lacks.
 pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Result<Plan, UsageError> {
     let cpus = cpus::measured(recipe.timer.cpus(), machine)?;
     let limit_ns = recipe.run.limit.map(|limit| limit.ns());
@@ -133,7 +133,7 @@ fn rounds(recipe: &Recipe) -> Result<u32, UsageError> {
     }
 }
 
-/// The parts of the recipe, each with its name, if it has one, and the recipe as it is for that part.
+/// The parts of the recipe: the name and the options of each phase. A recipe without phases is one unnamed part.
 fn parts(recipe: &Recipe) -> Result<Vec<(Option<String>, Recipe)>, UsageError> {
     if recipe.phase.is_empty() {
         return Ok(vec![(None, recipe.clone())]);
@@ -149,7 +149,7 @@ fn parts(recipe: &Recipe) -> Result<Vec<(Option<String>, Recipe)>, UsageError> {
     Ok(recipe.phase.iter().map(|phase| (Some(phase.name.clone()), recipe.for_phase(phase))).collect())
 }
 
-/// A phase's label: its part's name, what it measures unless all phases measure the same, and its round.
+/// A phase's label: the name of its part, the probe or wake method unless it is the only one, and the round.
 fn phase_label(name: Option<&str>, probe: &str, alone: bool, round: Option<u32>) -> String {
     let mut label = match name {
         Some(name) if alone => name.to_owned(),
@@ -170,7 +170,7 @@ fn duplicate<T: PartialEq>(list: &[T]) -> Option<&T> {
 fn span(recipe: &Recipe, scale: f64) -> Result<Span, UsageError> {
     let scaled = |value: u64| ((value as f64 * scale).round() as u64).max(1);
     if recipe.run.duration.is_some() && recipe.run.loops.is_some() {
-        return Err(wrong("duration", "a run ends by duration or by loops; give one of them"));
+        return Err(wrong("duration", "loops is also given; remove one of them"));
     }
     match recipe.run.span() {
         Span::Loops(0) => Err(wrong("loops", "must be at least 1")),
@@ -192,8 +192,9 @@ fn thresholds(recipe: &Recipe, limit_ns: Option<u64>) -> Result<Vec<u64>, UsageE
     thresholds.dedup();
     if thresholds.len() > THRESHOLD_COUNT_MAX {
         let count = thresholds.len();
-        let reason =
-            format!("{count} thresholds, the limit included; at most {THRESHOLD_COUNT_MAX} are counted");
+        let reason = format!(
+            "{count} thresholds, including the limit, are too many; at most {THRESHOLD_COUNT_MAX} are possible"
+        );
         return Err(wrong("thresholds", reason));
     }
     Ok(thresholds)

@@ -8,13 +8,13 @@ use crate::args::options::NoiseOptions;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
-/// Shortest threshold: a turn of the probe's own loop is not much shorter.
+/// Shortest threshold, in ns. One iteration of the probe's loop takes only a little less.
 const THRESHOLD_NS_MIN: u64 = 50;
-/// Longest threshold.
+/// Longest threshold, in ns.
 const THRESHOLD_NS_MAX: u64 = 1_000_000_000;
 
 /// The noise probe on the timer's CPUs. Like oslat it uses SCHED_OTHER by default, because a real-time loop starves
-/// everything else on its CPU. With a real-time policy it leaves out tardy's own CPU, unless the user chose the CPUs.
+/// everything else on its CPU. With a real-time policy it omits the supervisor's CPU, unless the user chose the CPUs.
 pub(super) fn noise(
     recipe: &Recipe,
     timer: &TimerPlan,
@@ -23,7 +23,10 @@ pub(super) fn noise(
     machine: &Machine,
 ) -> Result<NoisePlan, UsageError> {
     if matches!(span, Span::Loops(_)) {
-        return Err(wrong("loops", "noise is measured for a time; give a duration"));
+        return Err(wrong(
+            "loops",
+            "the noise probe measures for a duration, not a number of loops; use --duration",
+        ));
     }
     let threshold_ns = threshold_ns(&recipe.noise)?;
     let policy = policy_of_a_loop(recipe.noise.policy.or(recipe.timer.policy).unwrap_or(Policy::Other))?;
@@ -48,17 +51,17 @@ pub(super) fn noise(
     })
 }
 
-/// The policy of a loop, which cannot have deadlines.
+/// Checks the policy of a thread that spins: any except SCHED_DEADLINE.
 pub(super) fn policy_of_a_loop(policy: Policy) -> Result<Policy, UsageError> {
     match policy {
         Policy::Deadline => {
-            Err(wrong("policy", "a loop that never waits has no deadlines; expected other, fifo or rr"))
+            Err(wrong("policy", "a thread that never waits has no deadlines; expected other, fifo or rr"))
         }
         policy => Ok(policy),
     }
 }
 
-/// The shortest gap that counts, in ns.
+/// The shortest gap that counts as noise, in ns.
 pub(super) fn threshold_ns(options: &NoiseOptions) -> Result<u64, UsageError> {
     let threshold_ns = options.threshold_ns();
     if !(THRESHOLD_NS_MIN..=THRESHOLD_NS_MAX).contains(&threshold_ns) {

@@ -1,4 +1,4 @@
-//! What the user should know before tardy drives GPIO lines.
+//! Messages for the user before tardy drives GPIO lines.
 
 use tardy_host::gpio::header;
 use tardy_record::facts::Facts;
@@ -7,7 +7,8 @@ use tardy_record::plan::{Plan, ProbePlan};
 use tardy_record::wiggle::WigglePlan;
 use tardy_sys::pins_log::CHIP_LABEL;
 
-/// Messages for the user: the pins of the lines, if known, and a warning about a line that serves the board itself.
+/// The messages: the pin of each line, if known, and warnings about lines that the board itself uses and about a stimulus
+/// from the CPU that answers it.
 pub(crate) fn pin_notices(plan: &Plan, facts: &Facts) -> Vec<String> {
     let Some((lines, driven)) = plan.phases.iter().find_map(|phase| lines(&phase.probe)) else {
         return Vec::new();
@@ -42,12 +43,12 @@ fn stimulus_from_the_same_cpu(probe: &ProbePlan) -> Option<String> {
     let ProbePlan::Reaction(reaction) = probe else { return None };
     let (_, cpu) = reaction.driven().filter(|(_, cpu)| *cpu == reaction.cpu)?;
     Some(format!(
-        "warning: CPU {cpu} drives the stimulus and answers it; whatever disables interrupts or preemption there delays the \
-         stimulus too, and is not measured"
+        "warning: CPU {cpu} drives the stimulus and answers it; code that disables interrupts or preemption there also \
+         delays the stimulus, and this delay is not measured"
     ))
 }
 
-/// A line, with its option.
+/// An option and the line that it names.
 type OfOption<'a> = (&'static str, &'a Line);
 
 /// The lines of a probe with their options, and those that are driven.

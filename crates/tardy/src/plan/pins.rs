@@ -37,8 +37,8 @@ pub(super) fn line(key: &'static str, name: &LineName, machine: &Machine) -> Res
     }
 }
 
-/// The CPU of the one thread that uses the lines: as given, or the last that may be used, since interrupts mostly go to the
-/// first.
+/// The CPU of the only thread that uses the lines: as given, or the last that this process may use, because most interrupts go
+/// to the first.
 pub(super) fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
     match timer.threads.as_slice() {
         [one] => Ok(one.cpu),

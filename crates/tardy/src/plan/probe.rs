@@ -13,7 +13,7 @@ use crate::args::values::ProbeKind;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
-/// Longest plain phase, the base for the cost of the events.
+/// Longest phase without trace events, in ns. It is the baseline for the cost of the events.
 const PLAIN_NS_MAX: u64 = 10_000_000_000;
 
 /// A phase of a probe.
@@ -72,7 +72,10 @@ pub(super) fn parts(
 fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Part>, UsageError> {
     let core = machine.co_kernel.as_ref().map_err(|reason| wrong("probe", reason))?;
     let Span::DurationNs(duration_ns) = span else {
-        return Err(wrong("loops", format!("{} measures for a time; give a duration", core.tool())));
+        return Err(wrong(
+            "loops",
+            format!("{} measures for a duration, not a number of loops; use --duration", core.tool()),
+        ));
     };
     let thread = timer.threads.first().ok_or_else(|| wrong("cpus", "no CPU to measure"))?;
     let (period_us, seconds) = (thread.interval_ns.div_ceil(1000), duration_ns.div_ceil(1_000_000_000));
@@ -96,7 +99,7 @@ fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Par
     Ok(CoKernel::LEVELS.map(part).to_vec())
 }
 
-/// The span of the plain phase: the same, limited to [`PLAIN_NS_MAX`].
+/// The span of the phase without trace events: `span`, but at most [`PLAIN_NS_MAX`].
 fn shortened(span: Span, timer: &TimerPlan) -> Span {
     match span {
         Span::DurationNs(ns) => Span::DurationNs(ns.min(PLAIN_NS_MAX)),

@@ -8,7 +8,7 @@ use super::{duplicate, pins, stimulus};
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
-/// A plan for each way to detect an edge. The CPU, policy and priority of the resolved timer are the thread's.
+/// A plan for each way to detect an edge. The thread has the CPU, policy and priority of the resolved timer.
 pub(super) fn reactions(
     recipe: &Recipe,
     timer: &TimerPlan,

@@ -9,7 +9,7 @@ use crate::args::options::{GpioOptions, STIMULUS_PERIOD};
 use crate::args::values::{Duration, PositiveDuration, StimulusOutput};
 use crate::usage_error::{UsageError, wrong};
 
-/// Shorter periods are a storm of interrupts; longer ones yield too few edges.
+/// Accepted periods, in ns. A shorter one is an interrupt storm; a longer one yields too few edges.
 const PERIOD_NS: std::ops::RangeInclusive<u64> = 50_000..=1_000_000_000;
 
 /// The stimulus for a thread that answers on `cpu`; `used` are the input and the output. `None` if the stimulus is
@@ -43,7 +43,7 @@ pub(super) fn stimulus(
     Ok(Some(StimulusPlan { source, period_ns, dither_ns, echo }))
 }
 
-/// Without a stimulus its options have no meaning.
+/// Refuses the options of a stimulus if there is none.
 fn refuse_its_options(options: &GpioOptions) -> Result<(), UsageError> {
     let given: [(&str, bool); 4] = [
         ("stimulus_period", options.stimulus_period.is_some()),
@@ -59,7 +59,7 @@ fn refuse_its_options(options: &GpioOptions) -> Result<(), UsageError> {
     }
 }
 
-/// No thread drives a PWM output.
+/// Refuses the options of the driving thread. A PWM output has no such thread.
 fn refuse_options_of_a_thread(options: &GpioOptions) -> Result<(), UsageError> {
     if options.stimulus_dither.is_some() {
         return Err(wrong("stimulus_dither", "a PWM output has no dither; remove it"));
@@ -68,7 +68,7 @@ fn refuse_options_of_a_thread(options: &GpioOptions) -> Result<(), UsageError> {
         return Err(wrong("stimulus_cpu", "a PWM output needs no CPU; remove it"));
     }
     if options.echo.is_some() {
-        let reason = "the times of a PWM output's edges are unknown, so that an echo cannot be timed; remove it, or drive a \
+        let reason = "the times of a PWM output's edges are unknown, so an echo cannot be timed; remove it, or drive a \
                       line with --stimulus";
         return Err(wrong("echo", reason));
     }
@@ -110,8 +110,8 @@ pub(crate) fn dither_ns(dither: Option<Duration>, period_ns: u64) -> Result<u64,
     Ok(dither.ns())
 }
 
-/// The CPU that drives the stimulus. By default not the one that answers: whatever disables interrupts or preemption there
-/// would delay the stimulus too, and remain invisible.
+/// The CPU that drives the stimulus. By default it is not the CPU that answers: code that disables interrupts or preemption
+/// there would also delay the stimulus, and this delay would not be measured.
 fn stimulus_cpu(
     options: &GpioOptions,
     cpu: u32,

@@ -8,15 +8,16 @@ use crate::args::options::TimerOptions;
 use crate::args::values::{CauseTracing, ProbeKind};
 use crate::usage_error::{UsageError, wrong};
 
-/// Shortest interval; with a shorter one the measurement would mostly measure itself.
+/// Shortest interval, in ns. With a shorter one the measurement's own cost would dominate.
 const INTERVAL_NS_MIN: u64 = 20_000;
-/// Shortest interval of a wiggle that spins: no timer is involved, only the toggle.
+/// Shortest interval of gpio-wiggle with busy waiting, in ns. It needs no timer, only the toggle.
 const WIGGLE_INTERVAL_NS_MIN: u64 = 1_000;
+/// Longest interval, in ns.
 const INTERVAL_NS_MAX: u64 = 3_600_000_000_000;
-/// Trace buffer for what a CPU did before a late wake-up, in KiB: about 10,000 events.
+/// Trace buffer for a CPU's events before a late wake-up, in KiB: about 10,000 events.
 const CAUSES_BUFFER_KIB: u32 = 512;
 
-/// The plan of threads that wait by `wake`.
+/// The plan of threads with the wake method `wake`.
 pub(super) fn timer(
     options: &TimerOptions,
     wake: Wake,
@@ -112,8 +113,8 @@ fn threads(
     machine: &Machine,
 ) -> Result<Vec<ThreadPlan>, UsageError> {
     let (distance_ns, first, step) = (options.distance_ns(), options.priority(), options.priority_step());
-    // The kernel refuses a deadline task that is pinned to fewer CPUs than its root domain has. Only if the domain is one
-    // CPU (an exclusive cpuset partition) is pinning no restriction.
+    // The kernel refuses a deadline task that is pinned to fewer CPUs than its root domain has. Pinning is possible only if
+    // the domain has one CPU (an exclusive cpuset partition).
     let pinned = policy != Policy::Deadline || machine.allowed.len() == 1;
     cpus.iter()
         .zip(0u32..)
@@ -126,7 +127,7 @@ fn threads(
                 );
                 return Err(wrong("priority", reason));
             }
-            // Spread over the interval: threads that all wake at once would measure each other.
+            // Wake-ups are spread over the interval, because threads that wake simultaneously would delay each other.
             let offset_ns = interval_ns * u64::from(index) / cpus.len() as u64;
             let interval_ns = interval_ns + distance_ns * u64::from(index);
             Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns })

@@ -5,7 +5,7 @@ use tardy_record::plan::{ClockId, KernelPlan, TimerPlan, Tracer, TracerPlan, Wak
 use super::machine::Machine;
 use crate::usage_error::{UsageError, wrong};
 
-/// The trace buffers hold what a thread writes in this time. The supervisor reads them every second, and may be late.
+/// Time whose events fit into the trace buffers, in ns. The supervisor reads them once per second, and may be late.
 const BUFFER_NS: u64 = 3_000_000_000;
 /// Largest size of a cycle's four events in the trace, in bytes.
 const CYCLE_BYTES: u64 = 256;
@@ -20,7 +20,7 @@ const OSNOISE: (u64, u64, u64) = (1_000_000_000, 950_000_000, 5000);
 /// Window, width and threshold of hwlat: the kernel's defaults.
 const HWLAT: (u64, u64, u64) = (1_000_000_000, 500_000_000, 10_000);
 
-/// `tracer` on the timer's CPUs.
+/// The plan of `tracer` on the timer's CPUs.
 pub(super) fn tracer(tracer: Tracer, timer: &TimerPlan, machine: &Machine) -> Result<TracerPlan, UsageError> {
     machine.trace.tracer(tracer).map_err(|reason| wrong("probe", reason))?;
     Ok(match tracer {
@@ -61,18 +61,18 @@ fn noise(
     }
 }
 
-/// The timer with the kernel's events.
+/// The plan of the timer probe with the kernel's trace events.
 pub(super) fn events(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan, UsageError> {
     if timer.wake != Wake::ClockNanosleep {
         let reason = format!(
-            "kernel computes deadlines from the events of clock_nanosleep, not of {}; remove --wake",
+            "the kernel probe computes deadlines from the events of clock_nanosleep, not of {}; remove --wake",
             timer.wake.name()
         );
         return Err(wrong("probe", reason));
     }
     if timer.clock != ClockId::Monotonic {
         let reason = format!(
-            "kernel needs deadlines on the trace's clock, monotonic, not on {}; remove --clock",
+            "the kernel probe needs deadlines on the trace's clock, monotonic, not on {}; remove --clock",
             timer.clock.name()
         );
         return Err(wrong("probe", reason));

@@ -1,4 +1,4 @@
-//! Flags that the probe does not use. Ignoring one would mislead the user.
+//! Refuses flags that the probe does not use, because ignoring one would mislead the user.
 
 use tardy_record::plan::Wake;
 
@@ -16,10 +16,10 @@ const OF_PINS: [&str; 2] = ["out", "echo"];
 /// Options of gpio-wiggle.
 const OF_WIGGLES: [&str; 2] = ["by", "through"];
 
-/// Refuses the first of the given flags that `probe` does not use; `samples` is whether `--samples` is given.
+/// Refuses flags that `probe` does not use. `samples`: whether `--samples` is given.
 ///
 /// # Errors
-/// Names the option and why it is not used.
+/// For the first unused flag; the error states why the probe does not use it.
 pub(crate) fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool) -> Result<(), UsageError> {
     let mut given: Vec<String> = keys(&flags.timer);
     given.extend(keys(&flags.noise));
@@ -51,19 +51,19 @@ pub(crate) fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool
             "gpio-reaction waits for edges, not for a timer; use it with --probe timer",
         ),
         ProbeKind::GpioWiggle if first(&OF_REACTIONS).is_some() => {
-            (first(&OF_REACTIONS), "gpio-wiggle answers no edges; use it with --probe gpio-reaction")
+            (first(&OF_REACTIONS), "gpio-wiggle does not answer edges; use it with --probe gpio-reaction")
         }
         ProbeKind::GpioWiggle if flags.gpio.by.is_some() => (
             first(&OF_TIMERS).or(first(&["interval", "policy", "priority", "threshold", "through"])),
-            "the program of --by toggles the line in its own way",
+            "the program of --by toggles the line, not tardy",
         ),
         ProbeKind::GpioWiggle if is_fastest(flags) => (
             first(&OF_TIMERS[1..]),
-            "with --wake busy and without --interval, gpio-wiggle is as fast as possible and waits for nothing",
+            "with --wake busy and without --interval, gpio-wiggle toggles as fast as possible and never waits",
         ),
         ProbeKind::GpioWiggle => (
             first(&["distance", "priority_step", "threshold"]),
-            "one thread writes an edge at each deadline; only with --wake busy and without --interval are there holes",
+            "gpio-wiggle has one thread, and measures holes only with --wake busy and without --interval",
         ),
         ProbeKind::Xenomai => (
             first(&OF_TIMERS).or(first(&["dma_latency"])),
@@ -74,7 +74,7 @@ pub(crate) fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool
     unused.map_or(Ok(()), |option| Err(wrong(option, format!("not used here: {why}"))))
 }
 
-/// Whether a wiggle spins without an interval, which is the only one with holes.
+/// Whether gpio-wiggle toggles as fast as possible. Only then are holes measured.
 fn is_fastest(flags: &RecipeFlags) -> bool {
     flags.timer.interval.is_none()
         && flags.timer.wake.as_ref().is_some_and(|wakes| wakes.iter().all(|wake| *wake == Wake::Busy))

@@ -10,8 +10,8 @@ use super::{noise, pins};
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
-/// The plan for a resolved timer, whose first thread's policy and priority are the thread's. Busy waiting without an
-/// interval is as fast as possible.
+/// The plan for a resolved timer. The thread that toggles has the policy and priority of the timer's first thread. With busy
+/// waiting and no interval it toggles as fast as possible.
 pub(super) fn wiggle(
     recipe: &Recipe,
     timer: &TimerPlan,
@@ -30,7 +30,7 @@ pub(super) fn wiggle(
     }
     let pace = match &recipe.gpio.by {
         Some(_) if echo.is_none() => {
-            let reason = "the edges of another program are measured on an echo; name its line with --echo";
+            let reason = "the edges of another program are measured on a second line; name it with --echo";
             return Err(wrong("by", reason));
         }
         Some(program) => Pace::Command { words: program.words_for(&output.place()) },
@@ -39,7 +39,7 @@ pub(super) fn wiggle(
     Ok(WigglePlan { output, through, pace, echo })
 }
 
-/// The pace of tardy's thread.
+/// The pace if tardy's own thread toggles the line.
 fn own_pace(
     recipe: &Recipe,
     timer: &TimerPlan,
@@ -61,7 +61,7 @@ fn own_pace(
     if is_fastest && echo.is_some() {
         return Err(wrong(
             "echo",
-            "each echoed edge is an interrupt, and without an interval they come faster than the machine can handle; give an \
+            "each edge on the echo raises an interrupt, and without an interval they are too frequent for the machine; give an \
              --interval, or measure the line with an instrument",
         ));
     }

@@ -15,11 +15,11 @@ use built_in::BUILT_IN;
 /// Largest recipe file that is read.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// A recipe. An option that it does not give takes its default.
+/// A recipe. Options that it does not set have their defaults.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    /// Its name, or that of its file.
+    /// The name of a built-in recipe, or of the file without its ending.
     #[serde(skip)]
     pub(crate) name: Option<String>,
     /// What it measures, in one sentence.
@@ -38,7 +38,7 @@ pub(crate) struct Recipe {
     pub(crate) noise: NoiseOptions,
     #[serde(default)]
     pub(crate) gpio: GpioOptions,
-    /// The parts of the run, one after the other. Without any, the recipe is one part.
+    /// The phases of the run, in order. If there are none, the recipe is one phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) phase: Vec<PhaseOptions>,
     #[serde(default, skip_serializing)]
@@ -58,17 +58,17 @@ pub(crate) enum RecipeError {
     TooLarge { path: PathBuf, size: u64 },
     #[error("{place}: not a recipe: {source}\ndocs/recipes.md lists every key")]
     Toml { place: String, source: Box<toml::de::Error> },
-    #[error("{place}: gives both run.duration and run.loops; a run ends by one of them")]
+    #[error("{place}: run.duration and run.loops are both set; remove one of them")]
     TwoEnds { place: String },
     #[error("{place}: lacks a description; add about = \"one sentence\"")]
     NoAbout { place: String },
 }
 
 impl Recipe {
-    /// The recipe of that name, or in that file. A name with a slash or with the ending .toml is a file.
+    /// Finds a recipe by its name or its path. A name with a slash or with the ending .toml is a path.
     ///
     /// # Errors
-    /// If there is none, or it is not a recipe.
+    /// If there is no such recipe, or the file cannot be read or is not a recipe.
     pub(crate) fn find(name: &str) -> Result<Self, RecipeError> {
         if name.contains('/') || name.ends_with(".toml") {
             return Self::read(Path::new(name));
@@ -98,10 +98,10 @@ impl Recipe {
         Self::parse(&text, &name, &path.display().to_string())
     }
 
-    /// Parses a recipe. `place` is what errors call it.
+    /// Parses a recipe. `place` is its name in errors.
     ///
     /// # Errors
-    /// With the line and the key that is wrong.
+    /// If `text` is not a recipe. The error names the line and the key.
     pub(crate) fn parse(text: &str, name: &str, place: &str) -> Result<Self, RecipeError> {
         let place = place.to_owned();
         let mut recipe: Self = match toml::from_str(text) {
@@ -127,7 +127,7 @@ impl Recipe {
         if !flags.phases.is_empty() {
             self.phase = PhaseOptions::of_texts(&flags.phases);
         }
-        // On the command line a policy or a priority is for whatever measures.
+        // A policy or a priority on the command line applies to every probe.
         if flags.timer.policy.is_some() {
             self.noise.policy = None;
         }
@@ -141,7 +141,7 @@ impl Recipe {
         self
     }
 
-    /// The recipe as it is for one of its phases.
+    /// The recipe with the options of one of its phases applied.
     pub(crate) fn for_phase(&self, phase: &PhaseOptions) -> Self {
         Self {
             run: phase.run().over(&self.run),
@@ -164,7 +164,7 @@ mod tests {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            // A switch file is not a recipe; tardy-tsn's tests read those.
+            // Switch files are not recipes; tardy-tsn's tests read them.
             if name.starts_with("tsn-") {
                 continue;
             }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_on_the_command_line_displaces_the_loops_of_the_recipe() {
+    fn a_duration_on_the_command_line_overrides_the_loops_of_the_recipe() {
         let recipe = Recipe::find("rpi3-4.9").unwrap();
         assert!(recipe.run.loops.is_some());
         let recipe = recipe.overridden_by(&parsed_flags(&["--duration=10s"]));

@@ -1,4 +1,4 @@
-//! docs/articles.md speaks of every recipe and every published result.
+//! docs/articles.md lists every recipe and every published result.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn no_recipe_and_no_published_result_is_missing_from_the_articles() {
         let id = result["id"].as_str().unwrap();
         assert!(
             articles.contains(&format!("`{id}`")),
-            "docs/articles.md does not speak of the published result `{id}`"
+            "docs/articles.md does not list the published result `{id}`"
         );
     }
     for entry in fs::read_dir(project().join("recipes")).unwrap() {
@@ -26,7 +26,7 @@ fn no_recipe_and_no_published_result_is_missing_from_the_articles() {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(
             articles.contains(&format!("recipes/{name}")),
-            "docs/articles.md does not speak of recipes/{name}"
+            "docs/articles.md does not list recipes/{name}"
         );
     }
 }

@@ -1,11 +1,11 @@
-//! What the tests of the command line share: the binary, a place to work in, and what a command printed.
+//! Runs tardy in a temporary directory and holds its output, for all tests of the command line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A directory of its own, and tardy run in it.
+/// A temporary directory in which tardy runs.
 pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&text).expect("a run file is JSON")
 }
 
-/// What a command printed, and how it ended.
+/// The output and the exit status of a command.
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) code: Option<i32>,
@@ -65,7 +65,7 @@ impl Printed {
     }
 }
 
-/// A summary without what tardy itself cost, which is real even when all else is fake.
+/// A summary without tardy's own cost, which is measured even with a fake probe.
 pub(crate) fn without_own_cost(text: &str) -> String {
     let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
     blocks.collect::<Vec<_>>().join("\n\n")

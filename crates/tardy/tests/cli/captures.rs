@@ -1,4 +1,4 @@
-//! Captures of logic analysers on the way in: named channels, what is shown of them, and beside what is published.
+//! Import of logic analysers' captures: channels by name, the summary, and the comparison with published results.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn bench_with(names: &[(&str, &str)]) -> Bench {
     bench
 }
 
-/// A text without its folding.
+/// The text without its line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -40,13 +40,13 @@ fn a_capture_is_a_run_like_any_other() {
     ] {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");
     }
-    // Among the articles' oscilloscope readings, by what the wire shows.
+    // The run is ranked among the articles' oscilloscope readings by its times on the wire.
     let json: serde_json::Value =
         serde_json::from_str(&bench.run(&["show", "--json", "vcd.run.json"]).exits(0).out).unwrap();
     let placed = json["placed"]["rows"].as_array().expect("it has a place");
     assert!(placed.iter().any(|row| row["what"] == "this run"), "{placed:?}");
     assert!(placed.len() > 1, "{placed:?}");
-    // The same signals by another file, to the sample.
+    // The other file has the same signals, sample for sample.
     let compared = bench.run(&["compare", "vcd.run.json", "sr.run.json"]).exits(0).out;
     assert!(compared.contains("distribution functions are at most 0 apart"), "{compared}");
     bench.run(&["report", "vcd.run.json", "sr.run.json", "-o", "both.html"]).exits(0);
@@ -59,7 +59,7 @@ fn a_capture_is_a_run_like_any_other() {
 }
 
 #[test]
-fn channels_must_be_clear_and_options_of_use() {
+fn unknown_channels_and_useless_options_are_refused() {
     let bench = bench_with(&[("capture.vcd", "c.vcd"), ("cyclictest-2.4.json", "c.json")]);
     let refused = bench.run(&["import", "c.vcd", "--in", "D7", "-o", "x.run.json"]).exits(1).err;
     assert!(
@@ -77,7 +77,7 @@ fn channels_must_be_clear_and_options_of_use() {
 
 /// A truncated file is reported at import, not only when the run is shown.
 #[test]
-fn a_capture_that_was_cut_off_is_told() {
+fn a_truncated_capture_is_reported() {
     let bench = bench_with(&[("capture.vcd", "c.vcd")]);
     let whole = bench.run(&["import", "c.vcd", "-o", "whole.run.json"]).exits(0).err;
     assert!(!whole.contains("cut short"), "{whole}");
@@ -90,7 +90,7 @@ fn a_capture_that_was_cut_off_is_told() {
 
 /// Saleae's export of two channels is one run.
 #[test]
-fn a_folder_of_saleaes_is_one_capture() {
+fn a_directory_of_saleae_files_is_one_capture() {
     let names =
         [("saleae-digital-0.bin", "raw/digital_0.bin"), ("saleae-digital-0.bin", "raw/digital_1.bin")];
     let bench = bench_with(&names);

@@ -1,4 +1,4 @@
-//! `--causes`: what a person sees of it, on a fake probe.
+//! The output of `--causes`, on a fake probe.
 
 use crate::bench::Bench;
 
@@ -10,7 +10,7 @@ fn traced<'a>(output: &'a str, causes: &'a str) -> Vec<&'a str> {
 fn the_worst_wake_ups_have_causes_and_the_run_keeps_their_moments() {
     let bench = Bench::new();
     let printed = bench.run(&traced("a.run.json", "--causes")).exits(0).out;
-    assert!(printed.contains("worst wake-ups that were traced"), "{printed}");
+    assert!(printed.contains("worst traced wake-ups"), "{printed}");
     let run = bench.json("a.run.json");
     let worst = run["series"][0]["worst"].as_array().unwrap();
     assert!(worst[0]["moment"]["events"].as_array().unwrap().len() > 3);
@@ -18,7 +18,7 @@ fn the_worst_wake_ups_have_causes_and_the_run_keeps_their_moments() {
     let report = bench.run(&["report", "a.run.json", "-o", "a.html"]);
     report.exits(0);
     let page = std::fs::read_to_string(bench.path("a.html")).unwrap();
-    assert!(page.contains("Why it was late") && page.contains("after the deadline"));
+    assert!(page.contains("Causes of late wake-ups") && page.contains("after the deadline"));
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_limit_leaves_earlier_wake_ups_out() {
 }
 
 #[test]
-fn a_traced_run_is_not_compared_with_an_untraced_one_unasked() {
+fn a_traced_run_is_not_compared_with_an_untraced_one_without_force() {
     let bench = Bench::new();
     bench.run(&traced("a.run.json", "--causes")).exits(0);
     bench.run(&traced("b.run.json", "--causes=off")).exits(0);

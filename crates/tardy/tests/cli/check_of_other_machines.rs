@@ -1,6 +1,6 @@
-//! `tardy check` on machines that are directories: what people read, held against goldens.
+//! `tardy check` on other machines' kernel files: its text is compared with snapshots.
 //!
-//! `INSTA_UPDATE=always cargo test -p tardy --test cli check_of` blesses what changed.
+//! `INSTA_UPDATE=always cargo test -p tardy --test cli check_of` accepts changes.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn check(machine: &str, json: bool) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The text without the last section, which tells of the tardy that was built for the test.
+/// The text without the last section, which describes the tardy under test.
 fn text_of(machine: &str) -> String {
     let (code, text) = check(machine, false);
     let (text, _tardy) = text.split_once("\nTARDY\n").unwrap();
@@ -27,7 +27,7 @@ fn text_of(machine: &str) -> String {
 }
 
 #[test]
-fn people_read_this() {
+fn the_text_for_each_machine_matches_its_snapshot() {
     for machine in [
         "at91-2.6.38-xenomai",
         "bare",
@@ -44,7 +44,7 @@ fn people_read_this() {
 }
 
 #[test]
-fn only_a_ready_machine_exits_0_and_the_json_says_the_same() {
+fn only_a_ready_machine_exits_0_and_the_json_agrees() {
     for (machine, ready) in
         [("debian-6.12-rt", true), ("rpi3-4.9-rt", true), ("debian-6.12", false), ("bare", false)]
     {
@@ -56,7 +56,7 @@ fn only_a_ready_machine_exits_0_and_the_json_says_the_same() {
 }
 
 #[test]
-fn lines_fit_eighty_columns_but_for_what_is_pasted() {
+fn lines_fit_eighty_columns_except_commands_to_copy() {
     for line in text_of("debian-6.12").lines().filter(|line| !line.contains(":  ")) {
         assert!(line.chars().count() <= 80, "{line}");
     }

@@ -1,5 +1,5 @@
-//! tardy under cyclictest's command line: what the public parsers of its output make of it. Each parser is written anew
-//! from what it is documented to look for; docs/cyclictest.md lists them.
+//! `tardy cyclictest` and the public parsers of cyclictest's output. Each parser is reimplemented here from what it
+//! looks for; docs/cyclictest.md lists them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn cyclictest(bench: &Bench, arguments: &[&str]) -> Printed {
     bench.run(&words)
 }
 
-/// What a parser got of one thread, in us.
+/// A parser's result for one thread, in us.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Found {
     min: u64,
@@ -23,8 +23,9 @@ struct Found {
     buckets: BTreeMap<u64, u64>,
 }
 
-/// rteval's measurement module (rteval/modules/measurement/cyclictest.py): of the lines with '#' those of the maxima and of a
-/// break; others are a row number and a count for each core. Extremes are those of rows with a count, and the maxima.
+/// rteval's measurement module (rteval/modules/measurement/cyclictest.py): it reads the maxima and a break from the
+/// lines with '#'. Other lines are a row number and a count for each core. Extremes come from the rows with a count,
+/// and from the maxima.
 fn rteval(text: &str) -> (Vec<Found>, Option<u64>) {
     let mut found: Vec<Found> = Vec::new();
     let (mut maxima, mut broken) = (Vec::new(), None);
@@ -53,8 +54,8 @@ fn rteval(text: &str) -> (Vec<Found>, Option<u64>) {
     (found, broken)
 }
 
-/// Linaro's test definitions (automated/lib/parse_rt_tests_results.py): so many threads as the JSON says, by their numbers, each
-/// with three figures, and whether the tool itself passed.
+/// Linaro's test definitions (automated/lib/parse_rt_tests_results.py): min, avg and max of each thread from 0 to
+/// `num_threads`. `None` if the tool itself failed.
 fn linaro_json(of: &serde_json::Value) -> Option<Vec<[f64; 3]>> {
     let threads = of["num_threads"].as_u64().unwrap();
     let figure = |number: u64, key: &str| of["thread"][number.to_string()][key].as_f64().unwrap();
@@ -62,8 +63,8 @@ fn linaro_json(of: &serde_json::Value) -> Option<Vec<[f64; 3]>> {
     (of["return_code"].as_i64().unwrap() == 0).then_some(found)
 }
 
-/// mmtests' extractor (shellpack_src/src/cyclictest/extract-report.pl): a name of three letters, and numbers behind single
-/// blanks, the last of which it takes for a sum and leaves out.
+/// mmtests' extractor (shellpack_src/src/cyclictest/extract-report.pl): a name of three letters, then numbers separated
+/// by single blanks. It omits the last number, which it takes for a sum.
 fn mmtests_histogram(text: &str) -> BTreeMap<String, Vec<u64>> {
     let line = |line: &str| {
         let (name, values) = line.strip_prefix("# ")?.split_once(": ")?;
@@ -75,8 +76,8 @@ fn mmtests_histogram(text: &str) -> BTreeMap<String, Vec<u64>> {
     text.lines().filter_map(line).collect()
 }
 
-/// Linaro's test definitions as they were before the JSON: of the last lines, one a thread, the fields counted from the
-/// end, after a blank was put behind `T:`.
+/// Linaro's test definitions before the JSON: the last line of each thread, with a blank inserted after `T:` and the
+/// fields counted from the end.
 fn linaro(text: &str, threads: usize) -> Vec<Found> {
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
     let last = &lines[lines.len() - threads..];
@@ -90,7 +91,8 @@ fn linaro(text: &str, threads: usize) -> Vec<Found> {
         .collect()
 }
 
-/// mmtests' extractor as it was before, and many scripts: `T:`, the thread, and the numbers behind `Min:`, `Act:`, `Avg:` and `Max:`, over the last frame of each.
+/// mmtests' former extractor, and many scripts: the thread after `T:`, and the numbers after `Min:`, `Act:`, `Avg:` and
+/// `Max:` in the last frame of each thread.
 fn mmtests(text: &str) -> BTreeMap<u64, Found> {
     let mut found = BTreeMap::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("T:")) {
@@ -105,8 +107,9 @@ fn mmtests(text: &str) -> BTreeMap<u64, Found> {
     found
 }
 
-/// OSADL's mklatencyplot: the highest number in the line with "Max Latencies" without leading zeros; the rows are all lines
-/// that neither begin with '#' nor are empty, cut at tabs once blanks are tabs, a column for each core.
+/// OSADL's mklatencyplot: the highest number in the line with "Max Latencies" without leading zeros; the rows are all
+/// lines that neither begin with '#' nor are empty. It converts blanks to tabs and splits at tabs, a column for each
+/// core.
 fn mklatencyplot(text: &str) -> (u64, Vec<BTreeMap<u64, u64>>) {
     let line = text.lines().find(|line| line.contains("Max Latencies")).unwrap();
     let max = line.split(' ').filter_map(|word| word.parse().ok()).max().unwrap();
@@ -124,7 +127,7 @@ fn mklatencyplot(text: &str) -> (u64, Vec<BTreeMap<u64, u64>>) {
 }
 
 #[test]
-fn what_parses_cyclictests_histogram_parses_this() {
+fn parsers_of_cyclictests_histogram_accept_this_output() {
     let bench = Bench::new();
     let line =
         ["-m", "-Sp90", "-i200", "-h400", "-q", "-l2000", "--json=out.json", "--tardy-run=whole.run.json"];
@@ -159,7 +162,7 @@ fn what_parses_cyclictests_histogram_parses_this() {
 }
 
 #[test]
-fn what_parses_cyclictests_lines_parses_these() {
+fn parsers_of_cyclictests_lines_accept_this_output() {
     let bench = Bench::new();
     for quiet in [&["-q"][..], &[]] {
         let line = [&["-t2", "-a", "-p80", "-l3000", "--tardy-run=whole.run.json"], quiet].concat();
@@ -170,7 +173,7 @@ fn what_parses_cyclictests_lines_parses_these() {
         for (one, series) in found.iter().zip(run["series"].as_array().unwrap()) {
             assert_eq!(one.max as i64, series["max_ns"].as_i64().unwrap() / 1000);
         }
-        // The first of cyclictest's threads has the interval that was asked for, the next one 500 us more.
+        // cyclictest's first thread has the requested interval, the next thread 500 us more.
         let intervals: Vec<_> =
             run["series"].as_array().unwrap().iter().map(|one| &one["kind"]["interval_ns"]).collect();
         assert_eq!(intervals, [1_000_000, 1_500_000]);
@@ -196,7 +199,7 @@ fn every_reading_is_a_line() {
 }
 
 #[test]
-fn a_break_is_told_and_ends_the_run() {
+fn a_break_is_printed_and_ends_the_run() {
     let bench = Bench::new();
     let printed = cyclictest(&bench, &["-q", "-h", "10", "-b", "25", "-l1000000"]).exits(0);
     let (_, broken) = rteval(&printed.out);
@@ -206,7 +209,7 @@ fn a_break_is_told_and_ends_the_run() {
 }
 
 #[test]
-fn results_are_not_lost_for_want_of_a_directory() {
+fn results_are_not_lost_if_the_histfile_cannot_be_written() {
     let bench = Bench::new();
     let printed = cyclictest(&bench, &["-q", "-h10", "-l100", "--histfile=no/such/directory"]).exits(1);
     assert!(printed.err.contains("cannot write --histfile no/such/directory"), "{}", printed.err);
@@ -217,7 +220,7 @@ fn results_are_not_lost_for_want_of_a_directory() {
 }
 
 #[test]
-fn it_answers_to_cyclictests_name() {
+fn a_link_called_cyclictest_runs_tardy_cyclictest() {
     let bench = Bench::new();
     let link = bench.path("cyclictest");
     symlink(env!("CARGO_BIN_EXE_tardy"), &link).unwrap();
@@ -229,7 +232,7 @@ fn it_answers_to_cyclictests_name() {
     assert!(helped.out.contains("--histofall"), "{}", helped.out);
 }
 
-/// On this machine, with no fake: what it prints holds together.
+/// A real measurement: the printed counts equal those of the run file.
 #[test]
 fn a_real_run_counts_what_it_measured() {
     let bench = Bench::new();
@@ -248,9 +251,9 @@ fn a_real_run_counts_what_it_measured() {
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left behind");
 }
 
-/// `tardy cyclictest -v | head -1`, without an end of its own.
+/// `tardy cyclictest -v | head -1`, without a duration.
 #[test]
-fn a_reader_that_has_gone_ends_the_run() {
+fn a_closed_pipe_ends_the_run() {
     let bench = Bench::new();
     let mut running = bench.command(&["cyclictest", "-v", "-t1", "-a0", "-i10000"]);
     let mut running = running.stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -258,9 +261,9 @@ fn a_reader_that_has_gone_ends_the_run() {
     assert!(running.wait().unwrap().code().is_some(), "it ends by itself");
 }
 
-/// SIGUSR1 prints the state, SIGUSR2 leaves it where `get_cyclictest_snapshot` looks, and the run goes on.
+/// SIGUSR1 prints the state, SIGUSR2 writes it to the file that `get_cyclictest_snapshot` reads, and the run continues.
 #[test]
-fn snapshots_are_given_while_it_runs() {
+fn snapshots_are_written_during_the_measurement() {
     let bench = Bench::new();
     let words = ["cyclictest", "-q", "-t2", "-i10000"];
     let piped = std::process::Stdio::piped;
@@ -268,7 +271,7 @@ fn snapshots_are_given_while_it_runs() {
     let state = std::path::PathBuf::from(format!("/dev/shm/cyclictest{}", running.id()));
     let has_readings =
         |text: &str| text.lines().any(|line| line.starts_with("T: 1") && !line.contains("C:      0 "));
-    // Signals come to a program that counts; until then there is nothing to see.
+    // Signals are sent once there are readings to print.
     wait_until(&mut running, || std::fs::read_to_string(&state).is_ok_and(|text| has_readings(&text)));
     for signal in ["-USR2", "-USR1"] {
         let sent = Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
@@ -293,7 +296,7 @@ fn snapshots_are_given_while_it_runs() {
     assert!(!state.exists(), "nothing is left behind");
 }
 
-/// Waits for something that a program does before its end.
+/// Waits until `done` is true. Panics if the program ends before that.
 fn wait_until(running: &mut std::process::Child, mut done: impl FnMut() -> bool) {
     while !done() {
         assert_eq!(running.try_wait().unwrap(), None, "it ended too early");

@@ -1,5 +1,5 @@
-//! `tardy check --measure` on a machine that is a directory: what it tries, what it prints, and that everything comes back,
-//! whatever ends it.
+//! `tardy check --measure` on a directory of kernel files: what it tries and prints, and that it restores every
+//! setting, however it ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tardy_sys::scheduling;
 
 use crate::bench::{Bench, Printed};
 
-/// Every change that leaves something to put back; the tenth, `idle`, is a file that the probe holds open.
+/// Every change of a setting that must be restored. The tenth change, `idle`, is a file that the probe keeps open.
 const CHANGES: [&str; 9] = [
     "governor",
     "throttling",
@@ -32,12 +32,12 @@ struct Tree {
 }
 
 impl Tree {
-    /// The machine that the fake measures.
+    /// A machine with the CPUs that the fake probe measures.
     fn new() -> Self {
         Self::of_cpus(2)
     }
 
-    /// One that a real probe can measure, with another CPU beside those.
+    /// A machine that a real probe can measure: this machine's CPUs and one more.
     fn as_large_as_this() -> Self {
         Self::of_cpus(scheduling::affinity().unwrap().last().unwrap() + 2)
     }
@@ -90,7 +90,7 @@ impl Tree {
         fs::write(full, text).unwrap();
     }
 
-    /// Every kernel file and what it holds, without the space at its end; what tardy keeps for itself is left out.
+    /// Every kernel file with its contents, without trailing white space. tardy's own files are left out.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut directories = vec![self.root()];
@@ -128,7 +128,7 @@ impl Tree {
         self.bench.run(&["restore", "--kernel-root", self.root().to_str().unwrap()])
     }
 
-    /// A doctor in the middle of a trial of this change, which measures for an hour if nobody stops it.
+    /// A `check --measure` in the middle of a trial of `change`. The trial lasts an hour unless it is ended.
     fn in_the_middle_of(&self, change: &str) -> Child {
         let seed = (1..100).map(|seed: u32| seed.to_string()).find(|seed| {
             let planned = self.check(&["--only", change, "--dry-run", "--json", "--seed", seed]).exits(0);
@@ -145,7 +145,7 @@ impl Tree {
         doctor
     }
 
-    /// What the probe of the trial that goes on counts in.
+    /// The map of counters of the current trial's probe.
     fn map(&self) -> Option<PathBuf> {
         let trials = fs::read_dir(self.root().join("run/tardy/trials")).ok()?;
         let files = trials.flatten().map(|entry| entry.path());
@@ -156,7 +156,7 @@ impl Tree {
     }
 }
 
-/// The text without the breaks that fit it into a terminal.
+/// The text without its line breaks.
 fn unfolded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -171,7 +171,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn every_change_is_tried_measured_and_put_back() {
+fn every_change_is_tried_measured_and_restored() {
     let tree = Tree::new();
     let before = tree.files();
     let trials = ["--fake", "7", "--duration", "1s", "--rounds", "12"];
@@ -190,7 +190,7 @@ fn every_change_is_tried_measured_and_put_back() {
 }
 
 #[test]
-fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
+fn the_run_of_each_trial_can_be_kept_and_shows_its_change() {
     let tree = Tree::new();
     let arguments =
         ["--fake", "7", "--duration", "1s", "--rounds", "2", "--only", "governor,idle", "-o", "kept"];
@@ -216,7 +216,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
 }
 
 #[test]
-fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
+fn a_dry_run_lists_what_can_be_tried_and_changes_nothing() {
     let tree = Tree::new();
     let before = tree.files();
     let told = tree.check(&["--dry-run", "--fake", "1"]).exits(0).out;
@@ -229,7 +229,7 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
         "  irq-threads-up    root could try: ",
         "  ktimers-down      root could try: ",
         "  timer-migration   already so: timer_migration is 0",
-        "  throttling        not here: since Linux 6.12 the fair server replaces it",
+        "  throttling        not here: since Linux 6.12 the fair server replaces throttling",
     ] {
         assert!(told.contains(line), "{line} in {told}");
     }
@@ -239,12 +239,12 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
     tree.write("proc/sys/kernel/timer_migration", "1\n");
     fs::remove_file(tree.root().join("proc/sys/kernel/osrelease")).unwrap();
     assert_eq!(tree.files(), before);
-    assert!(!tree.root().join("run").exists(), "not even a place for a journal was made");
+    assert!(!tree.root().join("run").exists(), "no directory for a journal was created");
 }
 
-/// What a user without privileges is promised, on the machine at hand.
+/// The changes that an unprivileged user is offered, on the real machine.
 #[test]
-fn what_only_root_may_do_is_not_promised_to_others() {
+fn changes_that_need_root_are_not_offered_to_other_users() {
     let is_root =
         fs::metadata("/proc/self").is_ok_and(|status| std::os::unix::fs::MetadataExt::uid(&status) == 0);
     let bench = Bench::new();
@@ -262,7 +262,7 @@ fn what_only_root_may_do_is_not_promised_to_others() {
 }
 
 #[test]
-fn a_killed_doctor_leaves_a_journal_from_which_every_setting_comes_back() {
+fn restore_restores_every_setting_after_a_kill() {
     let tree = Tree::as_large_as_this();
     let before = tree.files();
     for change in CHANGES {
@@ -277,8 +277,8 @@ fn a_killed_doctor_leaves_a_journal_from_which_every_setting_comes_back() {
         assert!(restored.err.contains("restored: "), "{change}: {}", restored.err);
         assert_eq!(tree.files(), before, "{change}");
         assert_eq!(tree.journal(), [] as [PathBuf; 0], "{change}");
-        // Its probe ends with it, and its map belongs to no process.
-        wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
+        // The probe dies with it, and then no process uses the map.
+        wait_until("the map's release", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
         tree.check(&["--fake", "1", "--duration", "1s", "--rounds", "1", "--only", change]).exits(0);
         assert!(!map.exists(), "{change}: {} is left", map.display());
         assert_eq!(tree.files(), before, "{change}");
@@ -286,7 +286,7 @@ fn a_killed_doctor_leaves_a_journal_from_which_every_setting_comes_back() {
 }
 
 #[test]
-fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
+fn ctrl_c_restores_everything_and_prints_the_results_so_far() {
     let tree = Tree::as_large_as_this();
     let before = tree.files();
     let doctor = tree.in_the_middle_of("fair-server");
@@ -301,7 +301,7 @@ fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
 }
 
 #[test]
-fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
+fn a_setting_that_another_process_has_changed_is_not_restored() {
     let tree = Tree::as_large_as_this();
     let doctor = tree.in_the_middle_of("timer-migration");
     tree.write("proc/sys/kernel/timer_migration", "7\n");
@@ -322,14 +322,14 @@ fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
     assert!(restored.err.contains("not restored: ") && restored.err.contains("'7'"), "{}", restored.err);
     assert_eq!(tree.files()[&tree.root().join("proc/sys/kernel/timer_migration")], "7");
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
-    wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
+    wait_until("the map's release", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
     fs::remove_file(map).unwrap();
 }
 
-/// A load that comes before the probe for as long as the governor is not `performance`. By hand, since it takes a minute, root,
-/// and a machine with little else to do: `cargo test -p tardy --test cli -- --ignored --nocapture known_effect`.
+/// A load preempts the probe while the governor is not `performance`. Run it by hand, since it takes a minute and needs
+/// root and an otherwise idle machine: `cargo test -p tardy --test cli -- --ignored --nocapture known_effect`.
 #[test]
-#[ignore = "a minute by hand, as root, on a machine with little else to do"]
+#[ignore = "takes a minute; run by hand, as root, on an otherwise idle machine"]
 fn a_known_effect_is_found_and_nothing_else() {
     let tree = Tree::as_large_as_this();
     let cpu = scheduling::affinity().unwrap().last().unwrap().to_string();

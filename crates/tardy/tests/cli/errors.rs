@@ -1,4 +1,4 @@
-//! What people get wrong, and what tardy says: one golden for all, so that the messages are read side by side.
+//! User errors and tardy's messages, all in one snapshot, so that the messages can be compared.
 //!
 //! Bless with `INSTA_UPDATE=always cargo test -p tardy --test cli errors`. A new mistake is a new line in `MISTAKES`.
 
@@ -7,7 +7,7 @@ use std::fs;
 
 use crate::bench::Bench;
 
-/// Command lines. None of them may panic, and each must say what, where and what to do.
+/// Wrong command lines. None of them may panic, and each error must state what is wrong, where, and what to do.
 const MISTAKES: &[&[&str]] = &[
     &["run", "no-such-recipe"],
     &["run", "./nowhere.toml"],
@@ -329,7 +329,7 @@ fn every_mistake_is_told_what_where_and_what_to_do() {
     insta::assert_snapshot!(golden);
 }
 
-/// Replaces what is this machine's, or this moment's, by a word: its CPUs, and how long a run file is up to a place.
+/// Replaces values that differ between machines or runs: the list of CPUs, and columns in run files.
 fn without_the_machine(text: &str) -> String {
     let cpus = |line: &str| match line.split_once("; available: ") {
         Some((before, _)) => format!("{before}; available: (this machine's)"),

@@ -1,4 +1,4 @@
-//! Other tools' files on the way in and out: imported, shown, reported, compared, exported.
+//! Other tools' files: imported, shown, reported, compared, exported.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ fn every_fixture_can_be_shown_reported_and_exported_and_follows_the_schema() {
     let bench = Bench::new();
     let directory = fixture("");
     let directory = directory.to_str().unwrap();
-    // 5: some of them hold no latency, and say so.
+    // 5: some files contain no latency, so their runs are invalid.
     bench.run(&["import", directory, "--unit", "us", "-o", "runs"]).exits(5);
     let schema: serde_json::Value = serde_json::from_str(&bench.run(&["schema"]).exits(0).out).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -64,7 +64,7 @@ fn every_fixture_can_be_shown_reported_and_exported_and_follows_the_schema() {
         let valid = bench.json(run)["validity"]["valid"].as_bool().unwrap();
         bench.run(&["show", run]).exits(if valid { 0 } else { 5 });
         bench.run(&["report", run, "-o", "report.html", "--force"]).exits(0);
-        // The jitter of a signal goes both ways, for which these have no place.
+        // The jitter of a signal can be negative, which the other formats cannot represent.
         let one_signal = bench.json(run)["series"]
             .as_array()
             .unwrap()
@@ -89,7 +89,7 @@ fn every_fixture_can_be_shown_reported_and_exported_and_follows_the_schema() {
     }
 }
 
-/// Whether of any series only a count and extremes are known: one bin without an end.
+/// Whether any series has a count and extremes only: a single bin without an upper edge.
 fn has_a_series_without_distribution(run: &serde_json::Value) -> bool {
     let is_one = |series: &serde_json::Value| {
         let bins = series["measured"].as_array().unwrap();
@@ -98,9 +98,9 @@ fn has_a_series_without_distribution(run: &serde_json::Value) -> bool {
     run["series"].as_array().unwrap().iter().any(is_one)
 }
 
-/// Summary lines in, summary lines out, and the other way round nothing that was never counted.
+/// Lines of threads are exported as such. A format that needs a distribution is refused.
 #[test]
-fn a_run_of_summary_lines_goes_out_as_what_it_is() {
+fn a_run_without_a_distribution_is_exported_as_lines_of_threads() {
     let bench = bench_with(&["cyclictest-2.4-quiet.txt"]);
     bench.run(&["import", "cyclictest-2.4-quiet.txt", "--unit", "us", "-o", "x.run.json"]).exits(0);
     let text = bench.run(&["export", "x.run.json", "--to", "cyclictest"]).exits(0).out;
@@ -147,9 +147,9 @@ fn a_quantile_beyond_the_histogram_is_shown_as_at_least_its_end() {
     assert!(duration.contains("not known") && duration.ends_with("unknown"), "{beside}");
 }
 
-/// Runs whose series have other names are compared as a whole, and those that have nothing in common not at all.
+/// Runs whose series have different names are compared as a whole. Runs of different quantities are not compared.
 #[test]
-fn imports_are_compared_as_far_as_they_can_be() {
+fn imported_runs_of_the_same_quantity_are_compared() {
     let names =
         ["cyclictest-2.4.json", "jitterdebugger-results.json", "oslat-2.4.json", "rtla-timerlat-hist.txt"];
     let bench = bench_with(&names);
@@ -182,7 +182,7 @@ fn imports_are_compared_as_far_as_they_can_be() {
 }
 
 #[test]
-fn what_changes_nothing_is_refused() {
+fn options_without_effect_are_refused() {
     let bench = bench_with(&["cyclictest-2.4.json", "rtla-timerlat-hist.txt"]);
     let refused =
         bench.run(&["import", "cyclictest-2.4.json", "--unit", "us", "-o", "x.run.json"]).exits(2).err;
@@ -206,7 +206,7 @@ fn what_changes_nothing_is_refused() {
 }
 
 #[test]
-fn directories_and_archives_are_imported_whole_and_what_is_of_no_format_is_counted() {
+fn directories_are_imported_whole_and_unknown_files_are_counted() {
     let bench = bench_with(&[]);
     fs::create_dir_all(bench.path("results/board 1")).unwrap();
     fs::copy(fixture("jitterdebugger-results.json"), bench.path("results/board 1/results.json")).unwrap();
@@ -222,14 +222,14 @@ fn directories_and_archives_are_imported_whole_and_what_is_of_no_format_is_count
 }
 
 #[test]
-fn one_file_of_several_keeps_no_other_from_being_imported_now_or_later() {
+fn a_file_that_fails_does_not_prevent_the_import_of_others() {
     let bench = bench_with(&["cyclictest-2.4-hist.txt", "cyclictest-2.4.json"]);
     let files = ["missing.txt", "cyclictest-2.4-hist.txt", "cyclictest-2.4.json"];
     let import =
         |unit: &[&str], files: &[&str]| bench.run(&[&["import", "-o", "runs"], unit, files].concat());
     let first = import(&[], &files).exits(1).err;
     assert!(first.contains("cannot read missing.txt") && first.contains("1 imported"), "{first}");
-    assert!(first.contains("1 of them do not name their unit"), "{first}");
+    assert!(first.contains("files that do not name their unit: 1"), "{first}");
     let in_us = || import(&["--unit", "us"], &files[1..]);
     let again = in_us().exits(0).err;
     assert!(again.contains("1 imported into runs, 1 unchanged, 0 failed"), "{again}");
@@ -243,7 +243,7 @@ fn one_file_of_several_keeps_no_other_from_being_imported_now_or_later() {
 }
 
 #[test]
-fn what_is_imported_is_not_overwritten_by_its_own_run() {
+fn an_import_does_not_overwrite_the_imported_file() {
     let bench = bench_with(&["cyclictest-2.4.json"]);
     let name = "cyclictest-2.4.json";
     let refused = bench.run(&["import", name, "-o", &format!("./{name}"), "--force"]).exits(2).err;
@@ -252,7 +252,7 @@ fn what_is_imported_is_not_overwritten_by_its_own_run() {
 }
 
 #[test]
-fn a_unit_that_the_file_beside_contradicts_is_refused() {
+fn a_unit_that_contradicts_results_json_is_refused() {
     let bench = bench_with(&[]);
     fs::copy(fixture("jitterdebugger-results.json"), bench.path("results.json")).unwrap();
     fs::copy(fixture("jitterdebugger-samples.raw"), bench.path("samples.raw")).unwrap();
@@ -261,9 +261,9 @@ fn a_unit_that_the_file_beside_contradicts_is_refused() {
     bench.run(&["import", "samples.raw", "--unit", "us", "-o", "a.run.json"]).exits(0);
 }
 
-/// As Windows' programs write text, and as people pack it.
+/// Text as Windows programs write it, and compressed files.
 #[test]
-fn a_wrapping_is_named_or_taken_off() {
+fn a_byte_order_mark_is_skipped_and_other_encodings_are_named() {
     let bench = bench_with(&[]);
     let text = fs::read_to_string(fixture("cyclictest-2.4.json")).unwrap();
     fs::write(bench.path("mark.json"), format!("\u{feff}{text}")).unwrap();
@@ -282,7 +282,7 @@ fn a_wrapping_is_named_or_taken_off() {
 }
 
 #[test]
-fn a_name_cannot_steer_the_terminal() {
+fn a_file_name_cannot_send_control_characters_to_the_terminal() {
     let bench = bench_with(&[]);
     let name = "a\n\u{1b}[2Jb.json";
     fs::copy(fixture("cyclictest-2.4.json"), bench.path(name)).unwrap();

@@ -1,12 +1,12 @@
-//! A disk that is full: known before, or survived with the result still shown.
+//! A full disk is reported before the measurement. If the disk fills up later, the result is still shown.
 
 use std::fs;
 use std::process::Command;
 
 use crate::bench::Bench;
 
-/// Runs `script` with a tmpfs of `size` at ./disk, in a mount namespace of its own; `None` where that takes rights
-/// that this user lacks.
+/// Runs `script` with a tmpfs of `size` at ./disk, in a separate mount namespace; `None` if this user may not create
+/// one.
 fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<crate::bench::Printed> {
     fs::create_dir(bench.path("disk")).unwrap();
     let script = format!("mount -t tmpfs -o size={size} none disk || exit 77; {script}");
@@ -27,7 +27,7 @@ fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<crate::ben
 }
 
 #[test]
-fn a_disk_that_is_full_beforehand_is_an_error_beforehand() {
+fn a_full_disk_is_an_error_before_the_measurement() {
     let bench = Bench::new();
     let script =
         "dd if=/dev/zero of=disk/rest bs=4k 2>/dev/null; exec $TARDY run --duration 1h -o disk/a.run.json";
@@ -39,7 +39,7 @@ fn a_disk_that_is_full_beforehand_is_an_error_beforehand() {
 }
 
 #[test]
-fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
+fn a_disk_that_fills_up_does_not_lose_the_result() {
     let bench = Bench::new();
     // The load fills the disk once the measurement has begun and the first checkpoint is written.
     let script = "$TARDY run --duration 2s --warmup 0s --load 'cmd:until test -s disk/a.run.json; do :; done; \
@@ -56,7 +56,7 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
 }
 
 #[test]
-fn a_disk_that_fills_up_with_samples_costs_lines_and_not_the_result() {
+fn a_disk_that_fills_up_with_samples_loses_lines_and_not_the_result() {
     let bench = Bench::new();
     let script = "$TARDY run --duration 3s --warmup 0s -o a.run.json --samples disk/a.csv; status=$?; \
                   cp disk/a.csv .; exit $status";
@@ -70,7 +70,7 @@ fn a_disk_that_fills_up_with_samples_costs_lines_and_not_the_result() {
     assert_eq!(count("kept") + count("lost"), recorded);
     assert!(count("lost") > 0);
     let text = fs::read_to_string(bench.path("a.csv")).unwrap();
-    assert!(text.ends_with('\n'), "whole lines to the last");
+    assert!(text.ends_with('\n'), "the last line is complete");
     assert_eq!(text.lines().count() as u64, 1 + count("kept"));
     assert!(text.lines().all(|line| line.split(',').count() == 5));
     assert!(

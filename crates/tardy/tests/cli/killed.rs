@@ -1,4 +1,4 @@
-//! kill -9 at any moment leaves a run that opens, says that it was cut short, and holds what was counted.
+//! After kill -9 at any time the run opens, reports that it was cut short, and has everything that was counted.
 
 use std::fs;
 use std::path::Path;
@@ -12,47 +12,47 @@ use crate::bench::Bench;
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
-    House,
+    Supervisor,
     Both,
 }
 
 #[test]
 fn twenty_random_kills_lose_nothing() {
-    // The moments are random but the same every time; how far the run has come by then is not.
+    // The times of the kills come from a fixed seed. The progress of the run at these times varies.
     let mut state = 0x5eed_u64;
     let mut moment_ms = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % 1500
     };
     let moments: Vec<(u64, Victim)> =
-        (0..20).map(|i| (moment_ms(), if i % 2 == 0 { Victim::House } else { Victim::Both })).collect();
+        (0..20).map(|i| (moment_ms(), if i % 2 == 0 { Victim::Supervisor } else { Victim::Both })).collect();
     for batch in moments.chunks(10) {
         thread::scope(|scope| {
             for (moment_ms, victim) in batch {
-                scope.spawn(|| kill_and_look(Duration::from_millis(*moment_ms), *victim));
+                scope.spawn(|| kill_and_check(Duration::from_millis(*moment_ms), *victim));
             }
         });
     }
 }
 
-fn kill_and_look(moment: Duration, victim: Victim) {
+fn kill_and_check(moment: Duration, victim: Victim) {
     let bench = Bench::new();
-    let mut house = start(&bench);
+    let mut supervisor = start(&bench);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("the map", || Path::new(&map).exists());
     let began = Instant::now();
     wait_until("the moment", || began.elapsed() >= moment);
-    let probes = children(house.id());
+    let probes = children(supervisor.id());
     if matches!(victim, Victim::Both) {
-        // On a busy machine the supervisor would notice in between that its probe has died.
-        signal(house.id(), "-STOP");
+        // Else the supervisor of a busy machine could notice the death of its probe before it is killed.
+        signal(supervisor.id(), "-STOP");
         probes.iter().for_each(|pid| kill(*pid));
     }
-    kill(house.id());
-    house.wait().unwrap();
-    // A dead process's other threads may still be on their way out, with the map in their hands.
+    kill(supervisor.id());
+    supervisor.wait().unwrap();
+    // Other threads of the killed process may still be exiting and hold the map.
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
 
     let counted = counted_in(&map);
@@ -67,11 +67,11 @@ fn kill_and_look(moment: Duration, victim: Victim) {
         };
         let slices = series["slices"].as_array().unwrap().iter();
         let in_slices: u64 = slices.map(|slice| total(&slice["histogram"])).sum();
-        assert_eq!(in_slices, total(&series["corrected"]), "the slices go on to the end");
+        assert_eq!(in_slices, total(&series["corrected"]), "the slices cover the whole run");
     }
     assert!(!Path::new(&map).exists(), "the map is removed once the run is sealed");
     let again = bench.run(&["show", "a.run.json"]).exits(0);
-    assert_eq!(again.out, shown.out, "sealed once, it stays as it is");
+    assert_eq!(again.out, shown.out, "a sealed run does not change");
 }
 
 fn start(bench: &Bench) -> Child {
@@ -84,13 +84,13 @@ pub(crate) fn map_of(path: &Path) -> String {
     format!("/dev/shm/tardy-{}-0.map", crate::bench::json(path)["origin"]["id"].as_str().unwrap())
 }
 
-/// Cycles that the map holds, added up from its cells as cells.rs lays them out: Attempted is the first.
+/// The cycles counted in the map: the sum of each block's first cell, Attempted (see cells.rs).
 pub(crate) fn counted_in(map: &str) -> u64 {
     let map = SharedMap::open(Path::new(map)).unwrap();
     (0..map.block_count()).map(|block| map.block(block).cells()[0].get()).sum()
 }
 
-/// Cycles of the thread in the map that has counted least.
+/// The lowest number of cycles that any thread has counted in the map.
 pub(crate) fn least_counted_in(map: &str) -> u64 {
     let map = SharedMap::open(Path::new(map)).unwrap();
     (0..map.block_count()).map(|block| map.block(block).cells()[0].get()).min().unwrap_or(0)
@@ -101,7 +101,7 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Gone, or dead and waiting for its new parent.
+/// Whether the process has exited. A zombie has.
 fn is_gone(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
@@ -129,13 +129,13 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 #[test]
 fn a_killed_probe_ends_the_run_and_invalidates_it() {
     let bench = Bench::new();
-    let mut house = start(&bench);
+    let mut supervisor = start(&bench);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("readings", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 10);
-    children(house.id()).iter().for_each(|pid| kill(*pid));
-    assert_eq!(house.wait().unwrap().code(), Some(5));
+    children(supervisor.id()).iter().for_each(|pid| kill(*pid));
+    assert_eq!(supervisor.wait().unwrap().code(), Some(5));
     let shown = bench.run(&["show", "a.run.json"]).exits(5);
     assert!(shown.out.contains("killed by signal 9"), "{}", shown.out);
     assert_eq!(bench.json("a.run.json")["progress"]["state"], "interrupted");
@@ -149,15 +149,16 @@ fn no_load_outlives_a_killed_run() {
     let load = format!("cmd:setsid sh -c 'exec sleep 1000' {mark} & sleep 1000");
     let arguments =
         ["run", "--quiet", "--duration", "1h", "--load", &load, "--load", "doload", "-o", "a.run.json"];
-    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor =
+        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("the measurement", || Path::new(&map).exists());
-    let all = descendants(house.id());
+    let all = descendants(supervisor.id());
     assert!(all.len() > 40, "doload alone has 40 tasks; {} were seen", all.len());
-    kill(house.id());
-    house.wait().unwrap();
+    kill(supervisor.id());
+    supervisor.wait().unwrap();
     wait_until("the end of every descendant", || all.iter().all(|pid| is_gone(*pid)));
     let _ = fs::remove_file(map);
 }

@@ -1,4 +1,5 @@
-//! Where it got late: `--probe kernel` for real where this machine lets it, made up where not, and what a kill leaves.
+//! Latency by level: `--probe kernel` on the real kernel if this process may trace, the fake probe, and `tardy restore`
+//! after a kill.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +37,7 @@ fn levels_of_the_same_cycles_follow_each_other() {
     let arguments =
         ["run", "--probe", "kernel", "--duration", "3s", "--interval", "1ms", "--quiet", "-o", "a.run.json"];
     let printed = bench.run(&arguments).exits(0);
-    assert!(printed.out.contains("Where it got late"), "{}", printed.out);
+    assert!(printed.out.contains("Latency by level"), "{}", printed.out);
     let run = bench.json("a.run.json");
     let traced =
         run["phases"].as_array().unwrap().iter().position(|phase| phase["label"] == "events").unwrap();
@@ -77,7 +78,7 @@ fn levels_of_the_same_cycles_follow_each_other() {
 }
 
 #[test]
-fn what_a_kill_left_is_restored() {
+fn restore_removes_the_trace_instance_of_a_killed_run() {
     if !can_trace() {
         return;
     }
@@ -98,7 +99,8 @@ fn what_a_kill_left_is_restored() {
         "-o",
         "a.run.json",
     ];
-    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor =
+        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let instance = instance_of(&bench.json("a.run.json"));
@@ -108,13 +110,13 @@ fn what_a_kill_left_is_restored() {
     let alive = bench.run(&["restore"]).exits(0);
     assert!(alive.err.contains(&format!("not restored: trace instance {instance}")), "{}", alive.err);
     assert!(Path::new(&instance).exists());
-    house.kill().unwrap();
-    house.wait().unwrap();
-    assert!(Path::new(&instance).exists(), "nobody was left to remove it");
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
+    assert!(Path::new(&instance).exists(), "no process was left to remove it");
     let restored = bench.run(&["restore"]).exits(0);
     assert!(restored.err.contains(&format!("restored: trace instance {instance}")), "{}", restored.err);
     assert!(!Path::new(&instance).exists());
-    assert!(!bench.run(&["restore"]).exits(0).err.contains(&instance), "once is enough");
+    assert!(!bench.run(&["restore"]).exits(0).err.contains(&instance), "it is restored only once");
     bench.run(&["show", "a.run.json"]).exits(0);
 }
 
@@ -130,11 +132,11 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 fn sources_stand_side_by_side() {
     let bench = Bench::new();
     let printed = bench.run(&fake("kernel", "a.run.json")).exits(0);
-    let table = printed.out.split("\n\n").skip_while(|block| !block.starts_with("Where it got late"));
+    let table = printed.out.split("\n\n").skip_while(|block| !block.starts_with("Latency by level"));
     insta::assert_snapshot!(table.take(2).collect::<Vec<_>>().join("\n\n"));
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
     let report = fs::read_to_string(bench.path("a.html")).unwrap();
-    assert!(report.contains("Where it got late") && report.contains("timer IRQ"));
+    assert!(report.contains("Latency by level") && report.contains("timer IRQ"));
     bench.run(&fake("kernel", "b.run.json")).exits(0);
     let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
     for row in ["timer IRQ, events", "wake-up, events", "kernel thread, events", "timer IRQ, timerlat"] {
@@ -143,7 +145,7 @@ fn sources_stand_side_by_side() {
 }
 
 #[test]
-fn noise_is_shown_as_noise() {
+fn osnoise_is_shown_as_noise_without_a_verdict() {
     let bench = Bench::new();
     let printed = bench.run(&fake("osnoise", "a.run.json")).exits(0).out;
     assert!(printed.contains("osnoise every 1s"), "{printed}");

@@ -1,4 +1,4 @@
-//! Loads in a run: what of them is in the run file and in the summary. Each load is tested in tardy-load.
+//! Loads in the run file and in the summary. The loads themselves are tested in tardy-load.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -12,9 +12,9 @@ use crate::killed::{least_counted_in, map_of, wait_until};
 
 /// Loads that every machine can run, and their parts.
 type Tried = [(&'static str, &'static [&'static str]); 2];
-/// One worker, and two.
+/// A load with one worker, and a load with two.
 const COUNTING: Tried = [("timers:4", &["timers"]), ("ipi", &["mprotect", "affinity"])];
-/// They leave the CPUs to tardy, which is to notice their ends.
+/// Loads that hardly use the CPUs, so that tardy is not delayed when it looks for dead workers.
 const LIGHT: Tried = [("timers:4", &["timers"]), ("cmd:sleep 1000", &["command"])];
 
 fn run_with(loads: Tried, duration: &str) -> Vec<&str> {

@@ -1,6 +1,5 @@
-//! tardy's command line, driven as its users drive it. One program, so that it is linked once.
-//!
-//! A test of one command goes into the file named for what it shows; of a mistake, into `errors.rs` as a line.
+//! Tests of tardy's command line, in one program, so that it is linked once. A test belongs in the file of its subject.
+//! A user error is a line in `errors.rs`.
 
 mod articles;
 mod bench;

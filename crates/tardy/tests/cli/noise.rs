@@ -1,4 +1,4 @@
-//! The noise probe as a user meets it: a run, its summary, its report, a comparison, and what is left of it after kill -9.
+//! The noise probe on the command line: a run, its summary, its report, a comparison, and a run after kill -9.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn the_summary_names_periods_and_causes() {
     insta::assert_snapshot!(without_own_cost(&printed.out));
 }
 
-/// The same seed is the same gaps, kept in the same way, however the supervisor and the probe were scheduled.
+/// The same seed gives the same gaps in the run file, however the supervisor and the probe are scheduled.
 #[test]
 fn a_fake_run_is_the_same_every_time_and_holds_more_gaps_than_it_keeps() {
     let bench = Bench::new();
@@ -47,8 +47,8 @@ fn a_fake_run_is_the_same_every_time_and_holds_more_gaps_than_it_keeps() {
     }
 }
 
-/// A recipe with a phase of noise and one of a timer: the timer of 1 ms is in step with the tick and the controller of the
-/// fake, which is said once, with what to do; dithered it is not.
+/// A recipe with a phase of noise and one of a timer. The timer of 1 ms is in step with the fake's tick and USB
+/// controller: one warning reports that, with the remedy. With dither there is no warning.
 #[test]
 fn a_timer_in_step_with_found_noise_is_warned_about_once() {
     let bench = Bench::new();
@@ -80,13 +80,13 @@ fn reports_and_comparisons_show_noise() {
     bench.run(&["report", "a.run.json", "b.run.json", "-o", "both.html"]).exits(0);
     let page = fs::read_to_string(bench.path("a.html")).unwrap();
     assert!(page.contains("data-kind=\"strip\"") && page.contains("data-kind=\"gaps\""));
-    assert!(page.contains("USB micro-frame") && !page.contains("How late"));
+    assert!(page.contains("USB micro-frame") && !page.contains("Latency distribution"));
     let both = fs::read_to_string(bench.path("both.html")).unwrap();
     assert!(both.contains(">Noise<"));
     bench.run(&["plot", "a.run.json", "-o", "a.svg"]).exits(0);
 }
 
-/// On the machine at hand: everything adds up, and the file follows the schema.
+/// A real measurement: the counts add up, and the file follows the schema.
 #[test]
 fn a_real_run_adds_up() {
     let bench = Bench::new();
@@ -118,14 +118,15 @@ fn after_kill_9_every_gap_is_still_counted() {
     let bench = Bench::new();
     let arguments =
         ["run", "-q", "--probe", "noise", "--duration", "1h", "--warmup", "0s", "-o", "a.run.json"];
-    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor =
+        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("gaps", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 10);
-    children(house.id()).iter().for_each(|pid| kill(*pid));
-    kill(house.id());
-    house.wait().unwrap();
+    children(supervisor.id()).iter().for_each(|pid| kill(*pid));
+    kill(supervisor.id());
+    supervisor.wait().unwrap();
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
     let counted = counted_in(&map);
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
@@ -135,7 +136,7 @@ fn after_kill_9_every_gap_is_still_counted() {
     assert_eq!(run["series"][0]["kind"]["kind"], "gaps");
 }
 
-/// What the rest relies on is checked on reading: a file made by hand is refused with a reason.
+/// Gaps that contradict themselves or exceed a bound are refused when the file is read, with a reason.
 #[test]
 fn hostile_gaps_are_refused() {
     let bench = Bench::new();

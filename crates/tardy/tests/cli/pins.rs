@@ -1,4 +1,4 @@
-//! The reaction probe as a user meets it, on synthetic edges.
+//! The reaction probe on the command line, with synthetic edges.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn the_summary_shows_every_span_of_each_way() {
     assert!(printed.err.contains("in: gpiochip0:17 (GPIO17), pinctrl-bcm2835: pin 11 of the 40-pin header"));
 }
 
-/// The fake loses edges and is overtaken by some; each is counted once, the same in every span.
+/// The fake probe loses some edges and answers others too late. Each edge is counted once, and equally in every span.
 #[test]
 fn every_edge_is_counted() {
     let bench = Bench::new();
@@ -49,9 +49,9 @@ fn the_report_has_the_spans() {
     assert!(html.contains("From the edge to the answer") && html.contains("edge to running"));
 }
 
-/// What is driven is said before anything is: which pin it is, and that it sounds like something else.
+/// The pin is named before it is driven, with a warning if its name suggests another purpose.
 #[test]
-fn a_dry_run_says_which_pins_these_are() {
+fn a_dry_run_names_the_pins() {
     let bench = Bench::new();
     let printed = bench.run(&fake("a.run.json", &["--out", "WLAN_ON", "--dry-run"])).exits(0);
     assert!(
@@ -63,7 +63,7 @@ fn a_dry_run_says_which_pins_these_are() {
     assert!(!bench.path("a.run.json").exists());
 }
 
-/// With tardy's stimulus, every way to answer is timed from end to end, and its missed edges are counted.
+/// With tardy's stimulus, every answer method is timed from end to end, and its missed edges are counted.
 #[test]
 fn a_stimulus_of_its_own_is_timed_from_its_writing_to_its_echo() {
     let bench = Bench::new();
@@ -79,7 +79,7 @@ fn a_stimulus_of_its_own_is_timed_from_its_writing_to_its_echo() {
 }
 
 #[test]
-fn what_cannot_be_of_a_stimulus_is_said() {
+fn impossible_options_of_a_stimulus_are_refused() {
     let bench = Bench::new();
     let refused = |more: &[&str], words: &str| {
         let printed = bench.run(&fake("a.run.json", more)).exits(2);
@@ -96,9 +96,9 @@ fn what_cannot_be_of_a_stimulus_is_said() {
     refused(&["--stimulus", "GPIO22", "--stimulus-cpu", "4711"], "CPU 4711 does not exist");
 }
 
-/// What went unanswered may have been too late for any limit, and late ones are counted where there is no schedule.
+/// An unanswered edge may have exceeded any limit. Late answers are counted although edges have no schedule.
 #[test]
-fn a_limit_is_held_against_reactions_and_against_what_was_never_answered() {
+fn a_limit_applies_to_late_and_to_unanswered_edges() {
     let bench = Bench::new();
     for (limit, words) in
         [("13us", "were later"), ("1ms", "Whether the limit of 1ms was kept is unknown: 12 of")]

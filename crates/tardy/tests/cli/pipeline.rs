@@ -27,7 +27,7 @@ fn rounds_and_methods_are_compared() {
 }
 
 #[test]
-fn the_same_run_is_the_same_but_for_its_origin_and_cost() {
+fn runs_with_the_same_seed_differ_in_origin_and_cost_only() {
     let bench = Bench::new();
     let strip = |name: &str| {
         let mut run = bench.json(name);
@@ -51,7 +51,7 @@ fn the_same_run_is_the_same_but_for_its_origin_and_cost() {
 }
 
 #[test]
-fn dry_run_shows_what_would_be_done_and_does_nothing() {
+fn a_dry_run_prints_the_plan_and_measures_nothing() {
     let bench = Bench::new();
     let arguments =
         fake("a.run.json", &["--dry-run", "--scale", "0.001", "--priority", "80", "--load", "doload"]);
@@ -85,7 +85,7 @@ fn a_run_can_be_shown_reported_plotted_and_compared_again() {
 }
 
 #[test]
-fn a_name_that_is_no_text_is_a_name_all_the_same() {
+fn a_file_name_that_is_not_utf_8_is_accepted() {
     use std::os::unix::ffi::OsStrExt;
     let bench = Bench::new();
     let name = std::ffi::OsStr::from_bytes(b"bad\xff.run.json");
@@ -97,7 +97,7 @@ fn a_name_that_is_no_text_is_a_name_all_the_same() {
 }
 
 #[test]
-fn a_report_is_replaced_when_asked_and_only_then() {
+fn a_report_is_replaced_only_with_force() {
     let bench = Bench::new();
     bench.run(&fake("a.run.json", &["--duration", "1s"])).exits(0);
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
@@ -108,7 +108,7 @@ fn a_report_is_replaced_when_asked_and_only_then() {
 }
 
 #[test]
-fn a_recipe_file_of_ones_own_works_like_a_built_in_one() {
+fn a_users_recipe_file_works_like_a_built_in_one() {
     let bench = Bench::new();
     let recipe = "about = \"mine\"\n[run]\nloops = 1000\n[timer]\ninterval = \"1ms\"\n";
     std::fs::write(bench.path("mine.toml"), recipe).unwrap();
@@ -121,7 +121,7 @@ fn a_recipe_file_of_ones_own_works_like_a_built_in_one() {
 }
 
 #[test]
-fn help_begins_with_examples_and_everything_is_generated_from_it() {
+fn help_begins_with_examples_and_man_pages_are_generated_from_it() {
     let bench = Bench::new();
     let help = bench.run(&["--help"]).exits(0).out;
     assert!(help.starts_with("Examples:"), "{help}");
@@ -132,6 +132,6 @@ fn help_begins_with_examples_and_everything_is_generated_from_it() {
     let completions = bench.run(&["completions", "bash"]).exits(0).out;
     assert!(completions.contains("--housekeeping-cpu"));
     let page = std::fs::read_to_string(bench.path("generated/tardy-run.1")).unwrap();
-    assert!(page.contains("housekeeping\\-cpu"), "dashes are written as this expects");
+    assert!(page.contains("housekeeping\\-cpu"), "the page escapes dashes");
     assert!(!page.contains("kernel\\-root"), "hidden flags stay hidden");
 }

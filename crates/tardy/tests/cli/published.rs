@@ -1,4 +1,4 @@
-//! The published results as a person meets them: listed, shown, and beside a run.
+//! The published results on the command line: listed, shown, and compared with a run.
 
 use crate::bench::Bench;
 
@@ -14,7 +14,7 @@ fn every_result_is_listed_and_shown_with_its_source() {
         let id = result["id"].as_str().unwrap();
         assert!(listed.lines().any(|line| line.split_whitespace().next() == Some(id)), "{id}");
     }
-    // One of each kind: one that a wake method is misnamed in, one by Xenomai, one of pins, one of a switch.
+    // One of each kind, among them a misnamed wake method, Xenomai, pins and a switch.
     for (id, expected) in [
         ("g20-standard-none", "20.5 % of the periods have no reading"),
         ("g20-rt-n", "but its command used clock_nanosleep"),
@@ -25,12 +25,12 @@ fn every_result_is_listed_and_shown_with_its_source() {
     ] {
         let shown = bench.run(&["show", &format!("published:{id}")]).exits(0).out.replace("\n  ", " ");
         assert!(shown.contains(expected) && shown.contains("From \""), "{id}: {shown}");
-        assert!(shown.contains("not a bound"), "what may be concluded: {shown}");
+        assert!(shown.contains("not a bound"), "it states the limits of the result: {shown}");
     }
 }
 
 #[test]
-fn a_run_is_set_beside_one_and_among_all() {
+fn a_run_is_compared_with_a_result_and_ranked_among_all() {
     let bench = Bench::new();
     let run = ["run", "-q", "--fake", "3", "--loops", "2000", "-o", "a.run.json", "--report"];
     bench.run(&run).exits(0);
@@ -57,7 +57,7 @@ fn a_run_is_set_beside_one_and_among_all() {
 }
 
 #[test]
-fn a_name_that_is_none_says_what_there_is() {
+fn an_unknown_id_is_an_error_with_similar_ids() {
     let bench = Bench::new();
     let error = bench.run(&["show", "published:rpi3-4.14"]).exits(1).err;
     assert!(error.contains("rpi3-4.14-rt") && error.contains("tardy list --published"), "{error}");
@@ -65,10 +65,10 @@ fn a_name_that_is_none_says_what_there_is() {
     assert!(error.contains("published results can only be compared with a run"), "{error}");
 }
 
-/// Where a run is needed it is said what takes a published result instead; a report sets it beside a run, even one whose recipe
-/// does not repeat it.
+/// If a command needs a run, the error names the command that accepts a published result. A report shows the result
+/// next to a run, even if the run's recipe does not repeat it.
 #[test]
-fn a_published_result_is_no_run_and_stands_beside_one() {
+fn a_published_result_is_not_a_run_but_is_compared_with_one() {
     let bench = Bench::new();
     for words in [&["plot"][..], &["export", "--to", "csv"], &["export", "--to", "json"]] {
         let error = bench.run(&[words, &["published:rpi3-4.14-rt", "-o", "x"]].concat()).exits(1).err;
@@ -81,7 +81,7 @@ fn a_published_result_is_no_run_and_stands_beside_one() {
     bench.run(&["import", fixture, "--unit", "us", "-o", "x.run.json"]).exits(0);
     bench.run(&["report", "x.run.json", "published:rpi3-4.14-rt", "-o", "x.html"]).exits(0);
     let page = std::fs::read_to_string(bench.path("x.html")).unwrap();
-    assert!(page.contains("rpi3-4.14-rt"), "it is set beside the run");
+    assert!(page.contains("rpi3-4.14-rt"), "it is shown next to the run");
     let compared =
         bench.run(&["compare", "x.run.json", "published:rpi3-4.14-rt", "published:rpi3-4.9-rt-idle"]);
     let compared = compared.exits(0).out;
@@ -94,7 +94,7 @@ fn a_published_result_is_no_run_and_stands_beside_one() {
 
 /// An imported run is compared with published results of the same wake method.
 #[test]
-fn another_tools_file_is_set_beside_one() {
+fn an_imported_run_is_compared_with_a_result() {
     let bench = Bench::new();
     let fixtures = format!("{}/../tardy-formats/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
     let row = |shown: &str, name: &str| {
@@ -116,13 +116,13 @@ fn another_tools_file_is_set_beside_one() {
     assert!(!shown.contains("nothing comparable") && shown.contains("12,109"), "{shown}");
     let found = bench.json("a.run.json");
     assert_eq!(found["plan"]["phases"][0]["probe"]["wake"], "clock_nanosleep");
-    // Its text has neither: what the person tells is known, and what nobody tells is not.
+    // Its text has neither: they are known only from --command.
     let shown = import("cyclictest-2.4-quiet.txt", &["--command", "cyclictest -m -n -t2 -p90 -i200 -q"]);
     assert_eq!(row(&shown, "wake method"), "wake method clock_nanosleep clock_nanosleep same");
     let shown = import("cyclictest-2.4-quiet.txt", &["--unit", "us"]);
     assert_eq!(row(&shown, "wake method"), "wake method clock_nanosleep not known unknown");
     assert!(!shown.contains("nothing comparable"), "{shown}");
-    // Another way to wait is another kind.
+    // Results of another wake method are not compared.
     let shown = import("cyclictest-2.4-quiet.txt", &["--command", "cyclictest -x -t2 -p90 -i200 -q"]);
     assert!(shown.contains("nothing comparable"), "{shown}");
     let shown = import("oslat-2.4.json", &[]);

@@ -1,11 +1,11 @@
-//! Real measurements on this machine, whatever it is: numbers are compared with each other and with the kernel's, never with
-//! a time.
+//! Real measurements on any machine: numbers are compared with each other and with the kernel's, never with absolute
+//! times.
 
 use crate::bench::Bench;
 use serde_json::Value;
 
 #[test]
-fn seconds_under_load_add_up() {
+fn the_counts_of_a_run_under_load_add_up() {
     let _mine = crate::doload_is_mine();
     let bench = Bench::new();
     let arguments =
@@ -81,9 +81,9 @@ fn check_cost(run: &Value) {
         assert_eq!(cost["major_faults"], 0, "{cost}");
         assert_eq!(cost["migrations"].as_u64().unwrap_or(0), 0, "{cost}");
     }
-    let house =
+    let supervisor =
         costs.iter().find(|cost| cost["thread"].as_str().unwrap().starts_with("housekeeping")).unwrap();
-    let wakeups = house["voluntary_switches"].as_u64().unwrap();
+    let wakeups = supervisor["voluntary_switches"].as_u64().unwrap();
     assert!(wakeups < 200, "the supervisor wakes about once per second, not {wakeups} times in 5 s");
 }
 
@@ -135,7 +135,7 @@ fn a_run_file_follows_the_published_schema() {
         .run(&["run", "--fake", "3", "--duration", "1m", "--wake", "nanosleep,busy", "-o", "b.run.json"])
         .exits(0);
     let schema: Value = serde_json::from_str(&bench.run(&["schema"]).exits(0).out).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
     for name in ["a.run.json", "b.run.json"] {
         let run = bench.json(name);
         let errors: Vec<String> =

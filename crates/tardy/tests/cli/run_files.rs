@@ -1,4 +1,4 @@
-//! Run files of an older build show the same numbers in this one: `tests/run_files/README.md` says how each was made.
+//! Run files of an older build show the same numbers in this one. `tests/run_files/README.md` lists how each was made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ const SERIES: [&str; 9] =
     ["capture", "edges", "flow", "foreign", "gaps", "noise", "reaction", "timer", "trace"];
 const STATES: [&str; 3] = ["complete", "cut_short", "interrupted"];
 
-/// Rows of facts that have another name.
+/// Rows of facts that were renamed: the old name and the new one.
 const RENAMED: [(&str, &str); 2] =
     [("ticks a second", "ticks per second"), ("kernel: ticks a second", "kernel: ticks per second")];
 
-/// Whether the older build wrote a default for what a phase does not have: a wake method and a period, where no thread waits for
-/// a timer. It is `null` now.
+/// Whether the older build wrote a default for a value that the phase does not have: the wake method or the period of a
+/// phase in which no thread waits for a timer. The value is `null` now.
 fn is_false_default(phase: &serde_json::Map<String, Value>, name: &str, before: &Value) -> bool {
     let waits = matches!(phase.get("probe").and_then(Value::as_str), Some("timer" | "kernel"));
     match name {
@@ -70,7 +70,7 @@ fn numbers(text: &str) -> Vec<&str> {
     numbers
 }
 
-/// Adds to `differences` where `now` is not what `before` was. `key` is the name of the field that both are in.
+/// Adds every difference between `before` and `now` to `differences`. `key` is the name of the field that holds both.
 fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mut Vec<String>) {
     match (before, now) {
         (Value::Object(old), Value::Object(new)) => {
@@ -143,7 +143,7 @@ fn run_files_of_an_older_build_compare_with_the_same_numbers() {
     }
 }
 
-/// The files hold every kind of measurement, of series and of ending that there was.
+/// The files contain every kind of measurement, of series and of final state.
 #[test]
 fn there_is_a_run_file_of_each_kind() {
     let runs: Vec<Value> =

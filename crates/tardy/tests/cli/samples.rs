@@ -1,4 +1,4 @@
-//! Every sample in a file: what is in it adds up to the run, and what is not in it is counted.
+//! `--samples`: the samples in the file add up to the run, and lost samples are counted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ struct Line {
     latency_ns: i64,
 }
 
-/// The file by phase and CPU, in its order. Fails on anything but whole lines of integers.
+/// The samples by phase and CPU, in the order of the file. Panics unless every line has five integers.
 fn read(path: &Path) -> BTreeMap<(u64, u64), Vec<Line>> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n'), "the last line is whole");
@@ -38,14 +38,14 @@ fn recorded(run: &Value) -> u64 {
     run["series"].as_array().unwrap().iter().map(|s| s["tally"]["recorded"].as_u64().unwrap()).sum()
 }
 
-/// Kept and lost, which must make up what was recorded.
+/// The numbers of samples kept and lost. Asserts that their sum is the number recorded.
 fn account(run: &Value) -> (u64, u64) {
     let count = |key: &str| run["samples"][key].as_u64().unwrap();
     assert_eq!(count("kept") + count("lost"), recorded(run), "{}", run["samples"]);
     (count("kept"), count("lost"))
 }
 
-/// What limits what may be concluded, which every summary and report shows.
+/// The limits of the result, which every summary and report shows.
 fn limits(run: &Value) -> String {
     run["validity"]["limits"].to_string()
 }
@@ -94,7 +94,7 @@ fn the_file_adds_up_to_the_run() {
         let key = (series["phase"].as_u64().unwrap(), series["kind"]["cpu"].as_u64().unwrap());
         check_series(&run, series, &lines.remove(&key).unwrap());
     }
-    assert!(lines.is_empty(), "nothing that is in no series");
+    assert!(lines.is_empty(), "every sample belongs to a series");
     assert_eq!(run["samples"]["path"], "a.csv");
     let (kept, lost) = account(&run);
     assert_eq!(lost, 0);
@@ -108,7 +108,7 @@ fn the_file_adds_up_to_the_run() {
 fn a_fake_run_has_the_same_samples_every_time_and_loses_none() {
     let bench = Bench::new();
     for name in ["a", "b"] {
-        // Ten times what a ring holds, so that it is gone round.
+        // Ten times the ring's capacity, so that it wraps around.
         let wakes = "clock_nanosleep,setitimer";
         let (run, samples) = (format!("{name}.run.json"), format!("{name}.csv"));
         let arguments = ["run", "--fake", "7", "--quiet", "--duration", "65s", "--wake", wakes];
@@ -125,7 +125,7 @@ fn a_fake_run_has_the_same_samples_every_time_and_loses_none() {
 }
 
 #[test]
-fn the_file_is_kept_unless_asked_and_a_dry_run_touches_nothing() {
+fn an_existing_file_is_replaced_with_force_and_never_by_a_dry_run() {
     let bench = Bench::new();
     let run = |more: &[&str]| {
         let arguments = ["run", "--fake", "1", "--duration", "1s", "-o", "a.run.json", "--samples", "a.csv"];
@@ -144,7 +144,7 @@ fn the_file_is_kept_unless_asked_and_a_dry_run_touches_nothing() {
 }
 
 #[test]
-fn nothing_else_is_taken_for_the_samples_file() {
+fn the_samples_file_must_be_writable_and_no_other_output() {
     let bench = Bench::new();
     let run = |more: &[&str]| {
         let arguments = ["run", "--fake", "1", "--duration", "1s", "-o", "a.run.json"];
@@ -167,12 +167,12 @@ fn nothing_else_is_taken_for_the_samples_file() {
 #[test]
 fn a_stalled_supervisor_loses_samples_and_reports_it() {
     let bench = Bench::new();
-    let mut house = start(&bench, "5500ms");
-    signal(house.id(), "STOP");
+    let mut supervisor = start(&bench, "5500ms");
+    signal(supervisor.id(), "STOP");
     let map = map_of(&bench.path("a.run.json"));
     wait_until("more samples than the ring of 4,096 holds", || least_counted_in(&map) > 4_150);
-    signal(house.id(), "CONT");
-    assert_eq!(house.wait().unwrap().code(), Some(0));
+    signal(supervisor.id(), "CONT");
+    assert_eq!(supervisor.wait().unwrap().code(), Some(0));
     let run = bench.json("a.run.json");
     let (kept, lost) = account(&run);
     assert!(lost > 0);
@@ -192,14 +192,14 @@ fn a_stalled_supervisor_loses_samples_and_reports_it() {
 #[test]
 fn a_killed_supervisor_leaves_whole_lines_and_their_count_in_the_run() {
     let bench = Bench::new();
-    let mut house = start(&bench, "1h");
+    let mut supervisor = start(&bench, "1h");
     let begun = Instant::now();
     while fs::metadata(bench.path("a.csv")).map_or(0, |file| file.len()) < 20_000 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the file never grew");
         thread::sleep(Duration::from_millis(5));
     }
-    house.kill().unwrap();
-    house.wait().unwrap();
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
     let before = fs::read(bench.path("a.csv")).unwrap();
     let lines = read(&bench.path("a.csv")).values().map(|lines| lines.len() as u64).sum::<u64>();
     // The probe dies with the supervisor, but not at the same instant.

@@ -1,4 +1,4 @@
-//! `tardy tsn simulate`: the article's switch, without a switch.
+//! `tardy tsn simulate` on the article's switch and on random ones.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn the_articles_switch_holds_its_slots_and_the_run_is_the_same_every_time() {
 }
 
 #[test]
-fn every_frame_can_be_had() {
+fn every_frame_can_be_written_to_a_file() {
     let bench = Bench::new();
     let words =
         ["tsn", "simulate", "tsn-two-flows", "--for", "10ms", "--queue", "5", "--frames", "frames.csv"];
@@ -36,7 +36,7 @@ fn every_frame_can_be_had() {
     let lines: Vec<&str> = lines.collect();
     let arrived =
         |phase: &str| lines.iter().filter(|line| line.starts_with(phase) && line.ends_with(',')).count();
-    // Nine or ten in a window of 800 us, two in one of 200 us; without windows one each 83 us.
+    // Nine or ten frames in a window of 800 us, two in one of 200 us; without windows one frame every 83 us.
     assert!((60..=120).contains(&arrived("shaped")), "{}", arrived("shaped"));
     assert!((100..=121).contains(&arrived("unshaped")), "{}", arrived("unshaped"));
     let dropped: Vec<&&str> = lines.iter().filter(|line| line.ends_with(",,1038,queue-full")).collect();
@@ -58,7 +58,7 @@ fn random_files_are_simulated() {
 }
 
 #[test]
-fn a_plan_of_what_the_kernel_refuses_says_so_first() {
+fn a_plan_that_the_kernel_would_refuse_begins_with_the_reason() {
     let bench = Bench::new();
     let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
     fs::write(bench.path("refused.toml"), switch.replace("for = \"800us\"", "for = \"1us\"")).unwrap();

@@ -1,4 +1,4 @@
-//! The wiggle probe as a user meets it, on synthetic toggles and wake-ups.
+//! The wiggle probe on the command line, with synthetic toggles and wake-ups.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,8 @@ fn wiggle<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     arguments
 }
 
-/// The fake's toggles take 250 ns and its holes come every 125 us and every 4 ms: the article's figures beside them.
+/// The fake's toggles take 250 ns and its holes come every 125 us and every 4 ms. The article's figures are shown next
+/// to them.
 #[test]
 fn the_fastest_wiggle_shows_its_toggles_and_the_period_of_its_holes() {
     let bench = Bench::new();
@@ -34,11 +35,11 @@ fn the_fastest_wiggle_shows_its_toggles_and_the_period_of_its_holes() {
     insta::assert_snapshot!(without_own_cost(&printed.out));
     assert!(printed.err.contains("out: gpiochip0:17 (GPIO17), pinctrl-bcm2835: pin 11 of the 40-pin header"));
     let html = fs::read_to_string(bench.path("a.html")).unwrap();
-    assert!(html.contains("How long a toggle took") && html.contains("rpi1-gpio-wiggle-busy"));
-    assert!(!html.contains("How late"));
+    assert!(html.contains("Duration of a toggle") && html.contains("rpi1-gpio-wiggle-busy"));
+    assert!(!html.contains("Latency distribution"));
 }
 
-/// However the supervisor and the probe were scheduled, every hole is a toggle, and all of them have their times.
+/// However the supervisor and the probe are scheduled, every hole is counted as a toggle, and no hole loses its time.
 #[test]
 fn the_fastest_wiggle_is_the_same_every_time_and_loses_no_hole() {
     let bench = Bench::new();
@@ -79,7 +80,7 @@ fn an_edge_at_each_deadline_is_counted_as_wake_ups_are() {
     assert_eq!(run["plan"]["phases"][0]["probe"]["kind"], "wiggle");
 }
 
-/// Shorter than a toggle: the run says how many periods had none, and is no worse for it.
+/// If the period is shorter than a toggle, periods without a toggle are counted, and the run is valid.
 #[test]
 fn a_period_shorter_than_a_toggle_is_missed_and_counted() {
     let bench = Bench::new();
@@ -94,7 +95,7 @@ fn a_period_shorter_than_a_toggle_is_missed_and_counted() {
 
 /// Parts of a recipe may differ in their timers; a timer in step with the holes that another part found is warned about.
 #[test]
-fn parts_of_a_recipe_have_timers_of_their_own() {
+fn parts_of_a_recipe_may_have_their_own_timers() {
     let bench = Bench::new();
     let recipe = "about = \"parts\"\npublished = [\"rpi1-gpio-wiggle-busy\", \"rpi1-gpio-wiggle-xenomai-30us\"]\n\
                   [run]\nprobe = \"gpio-wiggle\"\nduration = \"1s\"\n[gpio]\nout = \"GPIO17\"\n\
@@ -113,7 +114,7 @@ fn parts_of_a_recipe_have_timers_of_their_own() {
         let folded = printed.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(folded.contains(told), "{told}\n{printed}");
     }
-    // What is typed is for every part.
+    // Options on the command line apply to every part.
     bench.run(&fake("b.run.json", &["./parts.toml", "--interval", "50us", "--repeat", "1"])).exits(0);
     let run = bench.json("b.run.json");
     let phases = run["plan"]["phases"].as_array().unwrap();
@@ -124,7 +125,7 @@ fn parts_of_a_recipe_have_timers_of_their_own() {
 }
 
 #[test]
-fn a_dry_run_says_which_pin_will_be_driven() {
+fn a_dry_run_names_the_pin_that_will_be_driven() {
     let bench = Bench::new();
     let dry = fake("a.run.json", &["--probe", "gpio-wiggle", "--out", "WLAN_ON", "--dry-run"]);
     let printed = bench.run(&dry).exits(0);
@@ -138,14 +139,15 @@ fn a_dry_run_says_which_pin_will_be_driven() {
 fn after_kill_9_every_toggle_is_still_counted() {
     let bench = Bench::new();
     let arguments = wiggle("a.run.json", &["--wake", "busy", "--duration", "5m"]);
-    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor =
+        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("toggles", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 100_000);
-    // The probe dies with it.
-    kill(house.id());
-    house.wait().unwrap();
+    // The probe dies with the supervisor.
+    kill(supervisor.id());
+    supervisor.wait().unwrap();
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
     assert!(shown.out.contains("Cut short") && shown.out.contains("toggles"), "{}", shown.out);
@@ -155,9 +157,9 @@ fn after_kill_9_every_toggle_is_still_counted() {
     assert!(run["progress"]["cycles"].as_u64().unwrap() > 100_000);
 }
 
-/// Edges echoed over a wire accompany those written; those of another program are seen only there.
+/// An echo adds a series of the edges on the wire. With another program (`--by`) it is the only series.
 #[test]
-fn an_echo_is_a_series_of_its_own() {
+fn an_echo_is_a_separate_series() {
     let bench = Bench::new();
     let echo = ["--echo", "GPIO27", "--interval", "100us", "--duration", "1s"];
     let printed = bench.run(&wiggle("a.run.json", &echo)).exits(0);
@@ -169,7 +171,7 @@ fn an_echo_is_a_series_of_its_own() {
     assert_eq!((&echo["quantity"], &echo["level"]), (&"spacing".into(), &"irq".into()));
     assert_eq!((&echo["kind"]["seen"]["by"], &echo["kind"]["beside"]), (&"echoed".into(), &true.into()));
     assert_eq!(echo["tally"]["recorded"], 9_999, "between 10,000 edges");
-    // It adds nothing to what was measured.
+    // The echo does not add to the run's cycles.
     assert_eq!(run["progress"]["cycles"], run["series"][0]["tally"]["attempted"]);
 
     let by = "python3 'my wiggle.py' --out {line}";
@@ -184,7 +186,7 @@ fn an_echo_is_a_series_of_its_own() {
     bench.run(&["report", "b.run.json", "-o", "b.html"]).exits(0);
 }
 
-/// The article's experiment from its recipe: every part is there, and beside what was published.
+/// The article's recipe runs all its parts, and the summary shows the published results.
 #[test]
 fn the_recipe_of_the_article_runs() {
     let bench = Bench::new();
@@ -200,7 +202,7 @@ fn the_recipe_of_the_article_runs() {
     }
 }
 
-/// `examples/wiggle.py` on a module in the place of gpiod that records its calls.
+/// Runs `examples/wiggle.py` with a fake gpiod module that prints its calls.
 fn python(bench: &Bench, gpiod: &str, words: &[&str]) -> std::process::Output {
     fs::create_dir_all(bench.path("modules/gpiod")).unwrap();
     fs::write(bench.path("modules/gpiod/__init__.py"), gpiod).unwrap();
@@ -243,7 +245,7 @@ def request_lines(path, consumer, config):
 ";
 
 #[test]
-fn the_wiggle_in_python_writes_its_line_and_lets_go_of_it() {
+fn wiggle_py_toggles_its_line_and_releases_it() {
     let bench = Bench::new();
     let output = python(&bench, GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "100", "--edges", "3"]);
     let said = String::from_utf8(output.stdout).unwrap();

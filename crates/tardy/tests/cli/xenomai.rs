@@ -1,5 +1,5 @@
-//! `--probe xenomai` on captured output: no Cobalt kernel was there to be run. The program is a script that prints what
-//! Xenomai 3's `latency -h` printed, in the words of the level that it is asked for.
+//! `--probe xenomai` on captured output, since no Cobalt kernel was available. A script in place of `latency` prints
+//! the captured output of Xenomai 3's `latency -h`, with the name of the requested level.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,11 +32,11 @@ fn run(bench: &Bench, script: &str) -> Printed {
     let words =
         ["run", "-q", "--probe", "xenomai", "--kernel-root", root, "--duration", "3s", "-o", "x.run.json"];
     let words = [&words[..], &["--interval", "500us", "-p", "99", "--cpus", "0"]].concat();
-    // Whatever else is called latency on this machine is not asked.
+    // Another program called latency on this machine must not be found.
     Printed::from(bench.command(&words).env("PATH", "/bin:/usr/bin").output().unwrap())
 }
 
-const SPEAKS: &str = r#"#!/bin/sh
+const LATENCY_SCRIPT: &str = r#"#!/bin/sh
 echo "$@" >> "$(dirname "$0")/asked"
 case "$1" in
 -t0) mode="periodic user-mode task" ;;
@@ -49,7 +49,7 @@ sed "s/periodic user-mode task/$mode/" "$(dirname "$0")/../../../captured.txt"
 #[test]
 fn three_levels_are_measured_one_after_the_other() {
     let bench = Bench::new();
-    let shown = run(&bench, SPEAKS).exits(0);
+    let shown = run(&bench, LATENCY_SCRIPT).exits(0);
     for level in ["timer IRQ", "kernel thread", "user thread", "co-kernel"] {
         assert!(shown.out.contains(level), "{level}: {}", shown.out);
     }
@@ -77,7 +77,7 @@ fn a_program_that_fails_invalidates_its_phase_with_its_last_output() {
 }
 
 #[test]
-fn what_is_missing_is_told_beforehand() {
+fn a_missing_core_is_an_error_before_the_measurement() {
     let bench = Bench::new();
     let words = ["run", "--probe", "xenomai", "--kernel-root"];
     let bare = bench.path("bare");
@@ -89,26 +89,26 @@ fn what_is_missing_is_told_beforehand() {
 }
 
 #[test]
-fn what_it_says_it_measured_is_held_against_what_was_asked() {
+fn output_of_another_level_or_duration_invalidates_the_run() {
     let spoilt_by = |bench: &Bench, phase: usize| {
         let run = bench.json("x.run.json");
         run["phases"][phase]["spoilt_by"][0].as_str().unwrap_or_default().to_owned()
     };
     let bench = Bench::new();
-    // The same level whatever is asked for.
+    // A program that always measures the same level.
     run(&bench, "#!/bin/sh\ncat \"$(dirname \"$0\")/../../../captured.txt\"\n").exits(5);
     let expected = "Xenomai latency was asked for the kernel thread, and reports that it is the user thread";
     assert_eq!((spoilt_by(&bench, 0).as_str(), spoilt_by(&bench, 1).as_str()), ("", expected));
     let bench = Bench::new();
-    let short =
-        SPEAKS.replace("captured.txt\"", "captured.txt\" | sed 's|00:00:04/00:00:04|00:00:01/00:00:01|'");
+    let short = LATENCY_SCRIPT
+        .replace("captured.txt\"", "captured.txt\" | sed 's|00:00:04/00:00:04|00:00:01/00:00:01|'");
     run(&bench, &short).exits(5);
     assert_eq!(spoilt_by(&bench, 0), "Xenomai latency was asked to measure for 3s, and measured for 1s");
 }
 
 #[test]
-fn what_it_leaves_behind_is_not_waited_for() {
+fn its_remaining_processes_are_not_waited_for() {
     let bench = Bench::new();
-    let script = SPEAKS.replace("case \"$1\"", "sleep 1000 &\ncase \"$1\"");
+    let script = LATENCY_SCRIPT.replace("case \"$1\"", "sleep 1000 &\ncase \"$1\"");
     run(&bench, &script).exits(0);
 }

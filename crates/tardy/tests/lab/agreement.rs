@@ -21,7 +21,7 @@ const BITS_PER_SECOND: u64 = 10_000_000;
 /// Where the kernel records when the gates' timer fires.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
-/// The first seeds whose switch has the rate.
+/// The first seeds whose switch has the rate [`BITS_PER_SECOND`].
 fn seeds(count: usize) -> Vec<u64> {
     let has_rate = |seed: &u64| {
         let speed = network(*seed).switches[0].ports[0].speed.value.known();
@@ -47,7 +47,7 @@ fn scene(seeds: &[u64]) -> Scene {
     Scene { name: "agreement", script, files: files.collect(), ..switch::parts() }
 }
 
-/// A test whose switch holds frames back for good ends with a status of its own, and the next one begins all the same.
+/// A test whose switch never releases some frames exits with an error status; the next one begins in any case.
 const TEST: &str = r"
 event=/sys/kernel/tracing/instances/gates/events/timer/hrtimer_expire_entry/enable
 trace=/sys/kernel/tracing/instances/gates/trace
@@ -91,7 +91,8 @@ fn seen(csv: &str, network: &Network) -> Vec<Seen> {
     csv.lines().skip(1).map(line).collect()
 }
 
-/// When each frame was through the wire. Its transmission begins when it left its queue or when the frame before is through.
+/// The end of each frame's transmission, in ns. It begins when the frame leaves its queue, or when the frame before it
+/// ends.
 fn through_ns(seen: &[Seen]) -> Vec<i64> {
     let mut order: Vec<usize> = (0..seen.len()).collect();
     order.sort_by_key(|place| (seen[*place].left_ns, seen[*place].arrival.arrived_ns));
@@ -140,8 +141,8 @@ fn median(sorted: &[i64]) -> i64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
-/// Compares one file's frames with the simulator's: the time when each was through the wire by the kernel's trace, and when
-/// it was received.
+/// Compares one file's frames with the simulator's: the end of its transmission by the kernel's trace, and the time of
+/// its receipt.
 fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agreement; 2] {
     let network = network(seed);
     let (seen, timers) = (seen(csv, &network), timers_ns(trace));

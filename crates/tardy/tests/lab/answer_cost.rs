@@ -15,7 +15,7 @@ use crate::guests;
 use crate::pins;
 use crate::scripted::{Printed, Scene};
 
-/// tardy may take this share of the C program's time.
+/// The highest ratio of tardy's time to the C program's.
 const MOST: f64 = 1.10;
 /// A priority that no other thread of the guest has.
 const PRIORITY: u32 = 83;

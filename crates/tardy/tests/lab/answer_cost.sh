@@ -1,5 +1,5 @@
-# How long an answer takes tardy and bench/gpio_answer.c, and what an edge costs each thread. PRIORITY and EDGES, one per ms,
-# are set before.
+# Measures the time to an answer and the run time per edge, of tardy and of bench/gpio_answer.c. The caller sets
+# PRIORITY and EDGES (one per ms).
 tardys="tardy run -q --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --answer-by events --priority $PRIORITY \
     --duration ${EDGES}ms --warmup 0s -o"
 cs="$FILES/gpio_answer /dev/gpiochip0 0 1 $PRIORITY $EDGES"
@@ -14,7 +14,7 @@ part c
 of_c c.txt
 costs $cs
 
-# As in docs/performance.md: work that the kernel does for glibc and not for tardy.
+# Without the kernel's work for glibc's restartable sequences, which tardy does not use (docs/performance.md).
 export GLIBC_TUNABLES=glibc.pthread.rseq=0
 part 'c without rseq'
 of_c c-without-rseq.txt

@@ -9,9 +9,9 @@ use crate::scripted::Scene;
 
 /// Below the module's hog, which has the kernel's default of 50; above what the kernel itself uses by default.
 const PRIORITY: u32 = 40;
-/// Fewer outliers do not support a judgement.
+/// The number of outliers that the test needs.
 const OUTLIERS_MIN: usize = 20;
-/// How many of [`OUTLIERS_MIN`] may be named wrongly.
+/// How many in [`OUTLIERS_MIN`] may have the wrong cause.
 const WRONG_MAX: usize = 1;
 const RECIPE: &str = "disturbed.toml";
 

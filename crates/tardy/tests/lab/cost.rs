@@ -22,8 +22,8 @@ pub(crate) fn counted(scene: &str) -> Option<&'static Printed> {
     COSTS.scene(scene)
 }
 
-/// tardy's run time per cycle over cyclictest's, as last measured (docs/performance.md). Lower it when the probe becomes
-/// leaner.
+/// tardy's run time per cycle over cyclictest's, as last measured (docs/performance.md). Lower it when the probe needs
+/// less.
 const RATIO_RECORDED: f64 = 0.94;
 /// How much it may grow before this test fails.
 const GROWTH: f64 = 1.05;
@@ -46,7 +46,7 @@ cpus = "0"
     )
 }
 
-/// tardy and then cyclictest, with what a cycle costs each.
+/// Runs tardy and then cyclictest, and prints the run time per cycle of each.
 fn scene(interval_us: u32) -> Scene {
     let script = format!(
         "tardy __thread-cost {PRIORITY} 2000 /tardy run -q \"$FILES/cost.toml\" -o /lab/results/cost.run.json || exit\n\
@@ -62,7 +62,7 @@ fn scene(interval_us: u32) -> Scene {
     }
 }
 
-/// The median of what tardy recorded: the middle of its bin, which is less than 0.8 % wide.
+/// The median of a series, in ns: the middle of its bin, which is less than 0.8 % wide.
 pub(crate) fn median_of(series: &Series) -> f64 {
     let rank = quantile::LEVELS[0].rank(series.measured.total());
     let (lower_ns, upper_ns) = quantile::edges_of_rank(&series.measured, rank).unwrap();
@@ -88,7 +88,7 @@ fn median_ns(histogram: &str) -> u64 {
     panic!("cyclictest wrote no histogram:\n{histogram}");
 }
 
-/// What a cycle costs each program, and the median that each records, in ns.
+/// Run time per cycle and median latency of each program, in ns.
 struct Costs {
     tardy_ns: f64,
     cyclictest_ns: f64,
@@ -101,7 +101,7 @@ impl Costs {
         self.tardy_ns / self.cyclictest_ns
     }
 
-    /// What the scene measured. Prints it.
+    /// The costs that the scene measured, which are also printed.
     fn of(printed: &Printed, label: &str) -> Self {
         let costs: Vec<ThreadCost> = printed.json_lines();
         let [tardy, cyclictest] = costs.as_slice() else {
@@ -131,7 +131,7 @@ fn a_cycle_of_tardys_probe_costs_no_more_than_one_of_cyclictests() {
     let costs = Costs::of(printed, KERNELS[1]);
     let ratio = costs.ratio();
     assert!(ratio <= RATIO_RECORDED * GROWTH, "{ratio:.4} is over {RATIO_RECORDED} by more than 5 %");
-    assert!(ratio < 1.0, "{ratio:.4}: cyclictest is leaner");
+    assert!(ratio < 1.0, "{ratio:.4}: cyclictest needs less run time");
     assert!(costs.tardy_median_ns <= costs.cyclictest_median_ns as f64, "cyclictest's median is lower");
 }
 
@@ -144,7 +144,7 @@ fn long_costs_on_both_kernels_at_two_intervals() {
         for interval_us in [1000, 200] {
             let booted = boot(kernel, None, &[scene(interval_us)], &guests).unwrap();
             let costs = Costs::of(&booted.scenes()[0], &format!("{kernel}, {interval_us} us"));
-            assert!(costs.ratio() < 1.0, "{kernel}: cyclictest is leaner");
+            assert!(costs.ratio() < 1.0, "{kernel}: cyclictest needs less run time");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Starting tardy's lab in tests.
 //!
-//! An emulator has one of this machine's CPUs for itself. A test waits until as many CPUs are free as it runs guests at a
+//! Each emulator has its own CPU of this machine. A test waits until as many CPUs are free as it runs guests at a
 //! time, so tests may have more threads than there are CPUs.
 
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use tardy_record::Run;
 use tardy_sys::scheduling;
 
-/// CPUs of this machine that no test has. `None` until the first test asks for one.
+/// CPUs of this machine that no test uses. `None` until the first test asks for one.
 static FREE: (Mutex<Option<Vec<u32>>>, Condvar) = (Mutex::new(None), Condvar::new());
 
 /// Held by the test that gets CPUs next.
 static NEXT: Mutex<()> = Mutex::new(());
 
-/// CPUs of this machine that a test has for its guests until this is dropped.
+/// CPUs of this machine that are reserved for a test's guests until this is dropped.
 pub(crate) struct Turn {
     cores: Vec<u32>,
 }
@@ -50,7 +50,7 @@ impl Turn {
         self.cores[0]
     }
 
-    /// `command` on this turn's first CPU only.
+    /// `command`, pinned to the first of the CPUs.
     pub(crate) fn pinned(&self, command: &Command) -> Command {
         let mut pinned = Command::new("taskset");
         pinned.args(["-c", &self.core().to_string()]).arg(command.get_program()).args(command.get_args());
@@ -66,7 +66,7 @@ impl Drop for Turn {
     }
 }
 
-/// Where the guests' tardys are. `None`, with the reason printed, if these tests are off.
+/// The directory of the guests' tardy binaries. `None`, with the reason printed, if these tests are off.
 pub(crate) fn directory() -> Option<PathBuf> {
     let directory = std::env::var_os("TARDY_LAB_GUESTS").map(PathBuf::from);
     if directory.is_none() {
@@ -82,7 +82,7 @@ pub(crate) fn lab(guests: &Path, processor: &str, command: &str) -> Command {
     tardy
 }
 
-/// Runs it to its end on all CPUs. Asserts that it exits with `status`.
+/// Runs the command on all CPUs. Asserts that it exits with `status`.
 pub(crate) fn expect(tardy: Command, status: i32) -> Output {
     let _turn = Turn::on_all();
     ends_with(tardy, status)
@@ -100,7 +100,7 @@ fn ends_with(mut tardy: Command, status: i32) -> Output {
     output
 }
 
-/// All that it printed.
+/// Standard output, then standard error.
 pub(crate) fn text_of(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -14,13 +14,13 @@ own_network() {
 }
 has_no_timers() { [ "$(timers)" = 0 ]; }
 
-# quiet_network: keeps neighbour discovery from sending frames of its own.
+# quiet_network: keeps IPv6 neighbour discovery from sending frames.
 quiet_network() {
     echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6
     echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
 }
 
-# everything: all that a switch changes.
+# everything: prints all settings that a switch changes.
 everything() {
     ip -details -json -pretty link | sed '/forward_delay\|timer\|promiscuity\|tso_max/d'
     bridge -json -pretty vlan
@@ -30,7 +30,8 @@ everything() {
     find /run/tardy -type f 2> /dev/null
 }
 
-# as_in FILE: prints how the present state differs from it. Links notice late that their ports are gone.
+# as_in FILE: prints how the present state differs from FILE. The kernel updates links some time after their ports are
+# gone.
 as_in() {
     tries=0
     everything > /tmp/now
@@ -88,8 +89,8 @@ traced() {
     echo > /sys/kernel/tracing/trace
 }
 
-# serve_open_vswitch: starts Open vSwitch as its package would. Its servers do not hold on to the scene's output, which
-# ends when no process can write to it.
+# serve_open_vswitch: starts Open vSwitch as its package would. Its servers do not inherit the scene's output, which
+# ends when no process has it open.
 serve_open_vswitch() {
     mkdir -p /run/openvswitch /etc/openvswitch /var/log/openvswitch
     rm -rf /var/run; ln -s /run /var/run
@@ -104,5 +105,5 @@ serve_open_vswitch() {
 }
 end_open_vswitch() { kill $(cat /run/openvswitch/ovs-vswitchd.pid /run/openvswitch/ovsdb-server.pid); }
 
-# Without the path's iptables: its package has the program under another name.
+# name_iptables: makes a link called iptables, since the package has the program under another name.
 name_iptables() { [ -e /usr/sbin/iptables ] || ln -s xtables-legacy-multi /usr/sbin/iptables; }

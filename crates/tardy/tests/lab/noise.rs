@@ -7,7 +7,7 @@ use tardy_record::gaps::Gap;
 use crate::cost;
 use crate::scripted::Scene;
 
-/// How many gaps may be missing or too many.
+/// How far the numbers of gaps and interruptions may differ, as a share.
 const COUNT_TOLERANCE: f64 = 0.02;
 /// A loop sees interruptions closer together than this as one gap: leaving one and entering the next takes time, and so
 /// does writing their events.
@@ -15,9 +15,9 @@ const TOUCH_NS: i64 = 6_000;
 /// How much longer a gap may be than the kernel's length: the kernel's time stamps leave out entering, leaving and writing
 /// the event. 2.5 us were measured.
 const AROUND_NS: i64 = 6_000;
-/// How much that may differ between gaps.
+/// How much this difference may vary between gaps, in ns.
 const SPREAD_NS: i64 = 1_000;
-/// Once the loop spins it has the CPU at least this long without a break, in ns, and never before.
+/// The first stretch of the loop's run time that is at least this long, in ns, is the beginning of its measurement.
 const SPINS_NS: i64 = 100_000_000;
 
 const SCRIPT: &str = "

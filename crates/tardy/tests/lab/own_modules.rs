@@ -1,5 +1,4 @@
-//! tardy's own kernel modules, if they can be built for the kernels that tests boot, and the boots that use them on both
-//! kernels.
+//! tardy's own kernel modules, built for the kernels of the tests, and the boots of both kernels that use them.
 
 use std::sync::OnceLock;
 
@@ -11,7 +10,7 @@ use tardy_lab::packages::PackageStore;
 use crate::scripted::{Printed, Scene, SharedBoot};
 use crate::{causes, pins, repeated};
 
-/// The kernels that they are built for: Debian's standard and its real-time kernel.
+/// The kernels for which the modules are built: Debian's standard kernel and its real-time kernel.
 pub(crate) const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 /// One boot of each kernel.
 static BOOTS: [SharedBoot; 2] =
@@ -34,7 +33,7 @@ pub(crate) fn on_both_kernels(scene: &str) -> Option<[&'static Printed; 2]> {
     Some([BOOTS[0].scene(scene)?, real_time?])
 }
 
-/// Whether they can be built here. Prints the reason if not.
+/// Whether the modules can be built here. Prints the reason if not.
 pub(crate) fn are_there() -> bool {
     static THERE: OnceLock<bool> = OnceLock::new();
     *THERE.get_or_init(|| KERNELS.into_iter().all(can_be_built))
@@ -53,7 +52,7 @@ fn can_be_built(spec: &str) -> bool {
     }
 }
 
-/// The files of both, built for `kernel`, by name.
+/// Both modules built for `kernel`: name and file.
 pub(crate) fn images(kernel: &Kernel) -> Result<Vec<(String, Vec<u8>)>, own_modules::OwnModuleError> {
     let files = build(kernel)?;
     let modules = kernel::modules::resolve(kernel, &files, &[]).unwrap();

@@ -1,4 +1,5 @@
-//! Reactions on pins in the lab, compared with the log of the chip that makes the edges: what an oscilloscope would show.
+//! Reactions on pins in the lab, compared with the log of the chip that generates the edges, which corresponds to an
+//! oscilloscope.
 
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::series::Level;
@@ -12,15 +13,15 @@ use crate::switch;
 const PRIORITY: u32 = 40;
 const HOLD_US: u32 = 400;
 
-/// The module makes an edge every ms, more or less.
+/// The module generates an edge every ms, with dither.
 pub(crate) const BY_ITSELF: &str = "period_us=1000 dither_us=200";
-/// Edges come from elsewhere.
+/// The module generates no edges; another line or a PWM output does.
 const BY_OTHERS: &str = "period_us=0";
 const RECIPE: &str = "pins.toml";
 
-/// The scene in which nothing disturbs.
+/// The scene without a disturbance.
 pub(crate) const REACTION: &str = "reaction";
-/// The scene in which tardy makes the edges itself.
+/// The scene in which tardy drives the stimulus.
 const STIMULUS: &str = "stimulus";
 /// Ways to take the CPU from the thread that answers, and the scenes' names.
 const DISTURBED: [(&str, &str); 3] =
@@ -45,7 +46,7 @@ fn scene(name: &'static str, pins: &str, others: &str, more: &str) -> Scene {
     }
 }
 
-/// Nothing disturbs.
+/// The scene without a disturbance, for both kernels.
 pub(crate) fn reaction() -> Scene {
     scene(REACTION, BY_ITSELF, "", "")
 }
@@ -60,7 +61,7 @@ pub(crate) fn scenes() -> impl Iterator<Item = Scene> {
     disturbed.chain([scene(STIMULUS, BY_OTHERS, "", more)])
 }
 
-/// What a crash must not leave behind.
+/// The scene in which tardy is killed while it drives pins.
 pub(crate) fn crash_scene() -> Scene {
     Scene {
         name: "pins-crash",
@@ -80,7 +81,7 @@ fn runs(scene: &str) -> Option<[Run; 2]> {
     Some(both.map(|printed| printed.run(&format!("{scene}.run.json"))))
 }
 
-/// The same while the CPU is taken in this way.
+/// The runs of both kernels while the module takes the CPU in this way.
 fn disturbed(way: &str) -> Option<[Run; 2]> {
     let (_, scene) = DISTURBED.into_iter().find(|(known, _)| *known == way).unwrap();
     runs(scene)
@@ -127,11 +128,11 @@ fn the_thread_and_the_log_of_the_wire_agree() {
         assert!(agreement.agreeing * 100 >= agreement.compared * 98, "{agreement:?}");
         let parts = [span(run, Point::Edge, Point::Running), span(run, Point::Running, Point::Answered)];
         let sum: i64 = parts.iter().map(|part| part.sum_ns.get().unwrap()).sum();
-        assert_eq!(Some(sum), inside.sum_ns.get(), "the whole is its parts");
+        assert_eq!(Some(sum), inside.sum_ns.get(), "the span is the sum of its parts");
     }
 }
 
-/// What the journal holds while sysfs and a PWM are in use.
+/// The journal's entries while sysfs and a PWM output are in use.
 const OLD_INTERFACES: [&str; 3] = ["exported_pin", "exported_pin", "pwm"];
 
 /// Three quarters of the hold, which is far more than anything else here takes. The CPU is taken 200 times, so some edges
@@ -149,7 +150,7 @@ fn a_hog_of_higher_priority_delays_the_thread_and_the_wire() {
     }
 }
 
-/// The thread's own time has it only if the edge's time stamp was taken before.
+/// The thread's own time includes the delay only if the edge's time stamp was taken before interrupts were disabled.
 #[test]
 fn interrupts_held_off_delay_the_wire() {
     let Some(runs) = disturbed("irqsoff") else { return };
@@ -200,7 +201,7 @@ fn tardys_own_stimulus_is_timed_from_its_writing() {
                 whole.min_ns,
                 log.min_ns
             );
-            // Means: what delays the writing thread between its clock reading and the edge is in the whole's maximum only.
+            // Means, since a delay of the writing thread between its clock reading and the edge changes the maximum.
             assert!(mean_ns(whole) < mean_ns(log) + 30_000.0, "{} {}", mean_ns(whole), mean_ns(log));
         }
         let interrupt = span(run, Point::Driven, Point::Edge);

@@ -71,7 +71,7 @@ answer tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --du
     --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms -o /tmp/sysfs.run.json
 is_gone && echo 'then gone'
 
-# Two tardys, as on two boards: one makes the edges and times the answers, the other answers.
+# Two tardy processes, as on two boards: one drives the edges and times the answers, the other answers.
 part 'edges for another board'
 respond -o /tmp/other.run.json &
 other=$!

@@ -1,11 +1,11 @@
-# Runs before every scene. Programs of packages are called by their paths where busybox has commands of the same names:
-# its shell would use its own.
+# Runs before every scene. A scene calls a package's program by its path if busybox has a command of that name, since
+# busybox's shell prefers its own.
 export PATH=/sbin:/usr/sbin:/bin:/usr/bin:/
 
-# part NAME: begins a part of what the test reads.
+# part NAME: begins a part of the output, which the test reads by its name.
 part() { echo "== $*"; }
 
-# answer COMMAND...: prints its output, of both kinds, and its exit status.
+# answer COMMAND...: runs the command and prints its standard output and error, and its exit status.
 answer() { "$@" 2>&1; echo "exit status $?"; }
 
 # until_true COMMAND...: waits for a condition that always becomes true unless something is broken.

@@ -53,7 +53,7 @@ fn differing(first: &Booted, second: &Booted) -> Vec<String> {
 #[test]
 fn timers_reactions_wiggles_and_switches_are_the_same_to_the_byte() {
     let Some(_) = guests::directory() else { return };
-    // Each in a thread, so that they run beside each other where there are CPUs.
+    // Each in a thread, so that they run at the same time if there are enough CPUs.
     let (first, second) = std::thread::scope(|scope| {
         let second = scope.spawn(|| SECOND.booted());
         (FIRST.booted(), second.join().unwrap())

@@ -1,5 +1,6 @@
-//! `tardy restore` after a crash. tardy changes everything that it can change, is killed with `kill -9`, and the machine must
-//! be as before. The script prints which kinds of change each journal held; a kind that is missing fails the test.
+//! `tardy restore` after a crash. tardy makes every kind of change that it can make and is killed with `kill -9`. After
+//! `tardy restore` the machine must be as before. The script prints which kinds of change each journal held; a kind
+//! that is missing fails the test.
 
 use std::collections::BTreeSet;
 

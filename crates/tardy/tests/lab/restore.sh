@@ -1,4 +1,5 @@
-# state: all that a crash must not change: the network, the tracers' settings, and what the doctor tries.
+# state: prints all that must be as before after a restore: the network, the tracers' settings, and the settings that
+# `tardy check --measure` tries.
 state() {
     everything | grep -v '^/run/tardy'
     ovs-vsctl show
@@ -19,8 +20,8 @@ state() {
     done
 }
 
-# crash NAME 'CONDITION' COMMAND...: kills the command as soon as the condition is true, restores, and compares. Links
-# notice late that their ports are gone, so the comparison is repeated for a while.
+# crash NAME 'CONDITION' COMMAND...: kills the command as soon as the condition is true, restores, and compares. The
+# kernel updates links some time after their ports are gone, so the comparison is repeated for a while.
 crash() {
     echo "== scene $1"
     condition=$2

@@ -12,7 +12,8 @@ fn worst_ns(run: &Run, label: &str) -> i64 {
     run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.max_ns).max().unwrap()
 }
 
-/// The articles' experiment without a board. Asserts what every version of these kernels has in common, and no figure.
+/// The articles' experiment without a board. Asserts only what holds for every version of these kernels, and no
+/// figures.
 #[test]
 fn the_real_time_kernel_is_less_late_under_load() {
     let Some(guests) = guests::directory() else { return };
@@ -41,7 +42,7 @@ fn the_real_time_kernel_is_less_late_under_load() {
     assert!(report.contains("PREEMPT_LAZY"), "the kernels' options are compared");
 }
 
-/// The host and its time are in the origin and in no other part of the run. The guest's are not there.
+/// Asserts that the host and its time are in the origin only, and the guest's are not there.
 fn its_origin_is_the_hosts(run: &Run) {
     assert!(run.origin.command.iter().any(|word| word == "lab"), "{:?}", run.origin.command);
     assert!(!run.origin.started_at.starts_with("2020"), "{}", run.origin.started_at);

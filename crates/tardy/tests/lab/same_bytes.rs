@@ -58,7 +58,8 @@ fn lab(guests: &Path, command: &str, place: &Path) -> Command {
     lab
 }
 
-/// Boots it that often, alone, beside another guest and with a busy loop on its CPU in turn: the first run.
+/// Verifies the recipe in `rounds` rounds: alone, next to another guest, and with a busy loop on its CPU. Returns the
+/// first run.
 fn verified(guests: &Path, place: &Path, rounds: u32) -> Run {
     let mut lab = lab(guests, "verify", place);
     lab.args(["--rounds", &rounds.to_string()]);
@@ -68,7 +69,7 @@ fn verified(guests: &Path, place: &Path, rounds: u32) -> Run {
     guests::run(&place.join("verify/debian-6.12-rt.run.json"))
 }
 
-/// With another seed. No process reads its progress, which must not end it.
+/// A run with another seed. Its standard error is closed, which must not end it.
 fn seeded(guests: &Path, place: &Path) -> Run {
     let mut lab = lab(guests, "run", place);
     lab.args(["--seed", "7"]);
@@ -92,7 +93,7 @@ fn a_recipe_is_the_same_to_the_byte_and_another_seed_is_not() {
     if own_modules::are_there() {
         let worst_ns =
             run.series.iter().filter(|series| series.phase == 0).filter_map(|series| series.max_ns).max();
-        assert!(worst_ns > Some(300_000), "the module at rest takes the CPU for 400 us: {worst_ns:?}");
+        assert!(worst_ns > Some(300_000), "the module takes the CPU for 400 us: {worst_ns:?}");
     }
 
     let other = seeded(&guests, place.path());

@@ -1,7 +1,7 @@
 //! Guests that run shell scripts of these tests.
 //!
-//! A boot takes about five seconds, so scenes that need the same kernel share one ([`SharedBoot`]). Each scene is a script
-//! of its own. It runs whether or not the scenes before it failed, and the test of that name reads what it printed.
+//! A boot takes about five seconds, so scenes that need the same kernel share one ([`SharedBoot`]). Each scene is a
+//! separate script. It runs even if the scenes before it failed, and a test reads its output.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(crate) enum Place {
     Guest,
     /// In the guest as it is, with [`NETWORK_PRELUDE`].
     GuestNetwork,
-    /// In network and mount namespaces of its own, with fresh /run and /tmp and [`NETWORK_PRELUDE`].
+    /// In separate network and mount namespaces, with empty /run and /tmp and [`NETWORK_PRELUDE`].
     OwnNetwork,
 }
 
@@ -110,7 +110,7 @@ impl Scene {
     }
 }
 
-/// A boot that several tests share: the first that asks for one of its scenes boots it.
+/// A boot that several tests share. The first test that requests one of its scenes starts it.
 pub(crate) struct SharedBoot {
     kernel: &'static str,
     pace: Option<Pace>,
@@ -119,12 +119,12 @@ pub(crate) struct SharedBoot {
 }
 
 impl SharedBoot {
-    /// On `kernel`, in the lab's usual pace.
+    /// A boot of `kernel`, at the lab's usual pace.
     pub(crate) const fn new(kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
         Self { kernel, pace: None, scenes, booted: OnceLock::new() }
     }
 
-    /// The same in another pace.
+    /// A boot of `kernel` at another pace.
     pub(crate) const fn at_pace(pace: Pace, kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
         Self { kernel, pace: Some(pace), scenes, booted: OnceLock::new() }
     }
@@ -145,7 +145,7 @@ impl SharedBoot {
         let guests = guests::directory()?;
         match self.booted.get_or_init(|| boot(self.kernel, self.pace, &runnable((self.scenes)()), &guests)) {
             Ok(booted) => Some(booted),
-            Err(error) => panic!("the boot that this test shares: {error}"),
+            Err(error) => panic!("the shared boot failed: {error}"),
         }
     }
 }
@@ -216,19 +216,19 @@ fn notice(text: &str) {
     eprintln!("{text}");
 }
 
-/// Where the package lies unpacked, with all that it depends on.
+/// The directory into which the package and its dependencies are unpacked.
 fn root_of(package: &str) -> PathBuf {
     let store = PackageStore::of_this_user().unwrap();
     store.fetch_tool_root(Arch::X86_64, &[package], &mut notice).unwrap().root
 }
 
-/// A guest that came to its end.
+/// The results of a guest that has finished.
 pub(crate) struct Booted {
     /// Its scenes, in their order.
     scenes: Vec<Printed>,
-    /// Everything that decides what happens in it, in one number.
+    /// The hash of everything that determines the guest's results.
     pub(crate) identity: String,
-    /// How long each scene took this machine.
+    /// The real time that the boot and each scene took, as text.
     times: String,
 }
 
@@ -277,12 +277,12 @@ pub(crate) struct Printed {
     lines: Vec<String>,
     /// The script's exit status. `None` if the guest ended before the script did.
     status: Option<u8>,
-    /// Of all scenes of the boot.
+    /// The files of all scenes of the boot: name and contents.
     pub(crate) files: Arc<Vec<(String, Vec<u8>)>>,
 }
 
 impl Printed {
-    /// All that it printed.
+    /// The whole output.
     pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
@@ -296,25 +296,25 @@ impl Printed {
         Part { name: name.to_owned(), lines: &rest[..end] }
     }
 
-    /// The names of the parts that begin with `word` and a blank, without these.
+    /// The names of the parts that begin with `word` and a blank, without that prefix.
     pub(crate) fn parts<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
         let names = self.lines.iter().filter_map(|line| line.strip_prefix("== "));
         names.filter_map(move |name| name.strip_prefix(word)?.strip_prefix(' '))
     }
 
-    /// The numbers that programs printed as JSON objects, one on a line.
+    /// The JSON objects that programs printed, one per line.
     pub(crate) fn json_lines<T: serde::de::DeserializeOwned>(&self) -> Vec<T> {
         let objects = self.lines.iter().filter(|line| line.starts_with('{'));
         objects.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// A file.
+    /// The contents of a file.
     pub(crate) fn file(&self, name: &str) -> &[u8] {
         let file = self.files.iter().find(|(given, _)| given == name);
         &file.unwrap_or_else(|| panic!("no file {name}; the scene printed\n{}", self.text())).1
     }
 
-    /// A file, as text.
+    /// The contents of a text file.
     pub(crate) fn text_file(&self, name: &str) -> &str {
         std::str::from_utf8(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -332,22 +332,22 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// All of it.
+    /// The whole part.
     pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
 
-    /// Its lines that begin with `word` and a blank, without these.
+    /// Its lines that begin with `word` and a blank, without that prefix.
     pub(crate) fn all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
         self.lines.iter().filter_map(move |line| line.strip_prefix(word)?.strip_prefix(' '))
     }
 
-    /// The number behind `word`, which stands on one line.
+    /// The number after `word`, which must begin exactly one line.
     pub(crate) fn number(&self, word: &str) -> u64 {
         let texts: Vec<&str> = self.all(word).collect();
         match &texts[..] {
             [text] => text.parse().unwrap_or_else(|error| panic!("{word} {text}: {error}")),
-            _ => panic!("'{word}' stands {} times in part '{}':\n{}", texts.len(), self.name, self.text()),
+            _ => panic!("'{word}' occurs {} times in part '{}':\n{}", texts.len(), self.name, self.text()),
         }
     }
 
@@ -362,7 +362,7 @@ impl Part<'_> {
         self.number("exit status")
     }
 
-    /// What is written in JSON between its first line that is a bracket or brace and the last.
+    /// The JSON text from the first line that is only a bracket or brace to the last such line, parsed.
     pub(crate) fn json(&self) -> serde_json::Value {
         let is_bracket = |line: &String| matches!(line.as_str(), "[" | "]" | "{" | "}" | "[]");
         let begin = self.lines.iter().position(is_bracket);

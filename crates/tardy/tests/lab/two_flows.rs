@@ -7,7 +7,7 @@ use tardy_record::flow::FlowSeries;
 
 use crate::guests;
 
-/// The rate of both flows together on the ingress link, in bit/s: the recipe's.
+/// The rate of both flows together on the ingress link, in bit/s, as in the recipe.
 const INGRESS_BPS: f64 = 50e6;
 
 fn tested() -> Option<Run> {
@@ -27,8 +27,8 @@ fn rate_bps(flow: &FlowSeries, counted_ns: u64, from_ns: u64, to_ns: u64) -> f64
     bytes as f64 * 8e9 / (counted_ns as f64 / flow.cycle_ns as f64 * (to_ns - from_ns) as f64)
 }
 
-/// Asserts that no frame came before its slot, and none after it by more than a frame takes from its gate to its receipt by
-/// the kernel's trace.
+/// Asserts that no frame arrived before its slot, and none after it by more than the longest time from gate to receipt
+/// in the kernel's trace.
 pub(crate) fn held(flow: &FlowFindings) {
     assert!(flow.received > 1000, "{flow:?}");
     assert_eq!(flow.early.frames, 0, "{flow:?}");
@@ -36,7 +36,7 @@ pub(crate) fn held(flow: &FlowFindings) {
     assert!(cost.frames >= flow.received, "{flow:?}");
     assert!(flow.late.worst_ns <= cost.max_ns, "{flow:?}");
     assert!(matches!(flow.verdict, SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. }), "{flow:?}");
-    // A cost that explains everything would prove nothing.
+    // A longer time from gate to receipt would excuse frames that left outside their slot.
     assert!(cost.max_ns < 100_000, "half of the shorter slot: {cost:?}");
 }
 
@@ -60,7 +60,7 @@ fn opens_at_the_ports_rate_and_falls_to_the_ingress_rate(run: &Run, found: &Flow
     );
 }
 
-/// Without the shaper a flow comes at any phase, so the share outside its slot is the rest of the cycle.
+/// Without the shaper, frames arrive at any phase of the cycle, so the share outside the slot is the rest of the cycle.
 fn outside(flow: &FlowFindings, percent: f64) {
     let share = flow.outside.unwrap() * 100.0;
     assert!((share - percent).abs() < 3.0, "{share} % of {} came outside", flow.flow);

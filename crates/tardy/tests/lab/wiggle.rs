@@ -1,5 +1,6 @@
 //! A wiggle in the lab, whose chip wires line 1 to line 2, while an interrupt takes the CPU for a known time at a known
-//! period. A busy wiggle finds exactly that among its holes, and an edge at a deadline is late by no more.
+//! period. A busy wiggle must find exactly this time and period among its holes, and timed edges must not be later than
+//! that.
 
 use tardy_analyse::noise;
 use tardy_record::{Run, Series};

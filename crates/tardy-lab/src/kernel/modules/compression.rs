@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-/// The longest uncompressed module in bytes; a debug build of amdgpu has about half of it. A file that would be longer is
+/// The longest uncompressed module in bytes; a debug build of amdgpu is about half as long. A longer file is treated as
 /// hostile.
 const SIZE_LIMIT: u64 = 1 << 30;
 

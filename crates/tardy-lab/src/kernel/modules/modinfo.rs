@@ -1,7 +1,7 @@
 //! A module's description of itself, from the `.modinfo` section of its ELF file.
 //!
-//! Layouts: `Elf64_Ehdr` and `Elf64_Shdr` of the System V ABI's gABI; the section holds `key=value` texts, each ended by
-//! a zero byte (include/linux/moduleparam.h).
+//! Layouts: `Elf64_Ehdr` and `Elf64_Shdr` of the System V ABI's gABI; the section holds `key=value` texts, each ended
+//! by a zero byte (include/linux/moduleparam.h).
 
 use thiserror::Error;
 

@@ -24,8 +24,8 @@ pub const SUITES: [Suite; 6] = [
     Suite { name: "trixie-security", is_security: true },
 ];
 
-/// Prefers one release, so that a tool and its dependencies come from the same release where possible, and not from the one
-/// with the highest version. Packages that are requested with a version are not affected.
+/// Prefers one release, so that a tool and its dependencies come from the same release if possible, rather than from
+/// the one with the highest version. Packages that are requested with a version are not affected.
 pub(super) const PREFERENCES: &str = "\
 Package: *
 Pin: release n=trixie
@@ -58,8 +58,8 @@ impl Default for Mirrors {
 }
 
 impl Mirrors {
-    /// Debian's addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a day of
-    /// snapshot.debian.org for a kernel that the archive no longer has.
+    /// Debian's addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a day
+    /// of snapshot.debian.org for a kernel that the archive no longer has.
     ///
     /// # Errors
     /// If one of them is not an address.
@@ -106,7 +106,8 @@ pub(super) fn apt_conf(state: &Path, arch: Arch, inherited: &str) -> Result<Stri
         state.to_str().filter(|place| !place.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')));
     let place = place.ok_or_else(|| PackageError::CachePath(state.to_owned()))?;
     let arch = arch.debian_name();
-    // These lines follow the inherited ones and override them. Lists stay compressed, because they would have 110 MB.
+    // These lines follow the inherited ones and override them. Lists stay compressed, because they have 110 MB
+    // uncompressed.
     Ok(format!(
         "{inherited}\
 Dir::Etc::main \"/dev/null\";
@@ -136,8 +137,8 @@ Acquire::Languages {{ \"none\"; }};
     ))
 }
 
-/// The lines of `apt-config dump` about the way to archives and the validity of dates. All other settings of the host, such as
-/// hooks and directories, are left out.
+/// The settings in `apt-config dump` for reaching archives and for checking dates. All other settings of the host, such
+/// as hooks and directories, are left out.
 pub(super) fn inherited(dump: &str) -> String {
     let is_inherited = |name: &str| {
         let Some(name) = name.strip_prefix("Acquire::") else { return false };

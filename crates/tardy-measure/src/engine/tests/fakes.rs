@@ -1,4 +1,4 @@
-//! A source, an observer, loads, time and signals that record what the engine does with them.
+//! A source, observers, loads, a clock and signals that log the engine's calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,6 +9,7 @@ use std::rc::Rc;
 use tardy_record::Series;
 use tardy_record::load::LoadResult;
 use tardy_record::plan::PhasePlan;
+use tardy_record::reason::Reason;
 use tardy_record::series::{Level, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading as Value, SeriesBuilder};
 
@@ -20,7 +21,7 @@ use crate::engine::{
     RunProgress, Source, SourceProgress, Sources, Supervisor,
 };
 
-/// What happened, in its order.
+/// The calls, in order.
 #[derive(Clone, Default)]
 pub(super) struct Log(Rc<RefCell<Vec<String>>>);
 
@@ -37,13 +38,13 @@ impl Log {
         self.0.borrow().iter().any(|one| one == what)
     }
 
-    /// What happened of these, in its order.
+    /// Those of the calls that are `of_interest`, in order.
     pub(super) fn only(&self, of_interest: &[&str]) -> Vec<String> {
         self.all().into_iter().filter(|one| of_interest.contains(&one.as_str())).collect()
     }
 }
 
-/// Time that passes while it is waited, and signals that come at their times.
+/// A clock that advances only during waits, and signals at given times.
 #[derive(Default)]
 pub(super) struct FakeTime {
     now_ns: Cell<u64>,
@@ -92,14 +93,14 @@ impl Signals for FakeSignals {
     }
 }
 
-/// How a fake run goes.
+/// The course of a fake run.
 #[derive(Clone, Default)]
 pub(super) struct Script {
     /// The step of setting up that fails.
     pub(super) fails_at: Option<&'static str>,
     /// When the source dies by itself.
     pub(super) dies_at_ns: Option<u64>,
-    /// Whether the source ignores that it is asked to end.
+    /// Whether the source ignores requests to end.
     pub(super) ignores_stop: bool,
     /// Whether it has no series.
     pub(super) has_no_series: bool,
@@ -178,17 +179,17 @@ impl Source for FakeSource<'_> {
         next_ns.saturating_sub(self.now_ns()).max(1_000_000)
     }
 
-    fn on_wake(&mut self, _readable: &[bool]) -> Vec<String> {
+    fn on_wake(&mut self, _readable: &[bool]) -> Vec<Reason> {
         match self.script.dies_at_ns.filter(|at_ns| !self.has_ended && self.now_ns() >= *at_ns) {
             Some(_) => {
                 self.has_ended = true;
-                vec!["it died".to_owned()]
+                vec![Reason::from("it died".to_owned())]
             }
             None => Vec::new(),
         }
     }
 
-    fn read(&mut self, reading: &Reading<'_>) -> Vec<String> {
+    fn read(&mut self, reading: &Reading<'_>) -> Vec<Reason> {
         self.readings += 1;
         self.log.add(if reading.is_last { "last read" } else { "read" });
         if let Some(on_read) = &self.script.on_read {
@@ -210,11 +211,11 @@ impl Source for FakeSource<'_> {
         2_000_000_000
     }
 
-    fn kill(&mut self, reason: KillReason) -> Vec<String> {
+    fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
         self.log.add(format!("kill: {reason:?}"));
         match reason {
             KillReason::InterruptedTwice => Vec::new(),
-            KillReason::Unresponsive => vec!["it did not stop".to_owned()],
+            KillReason::Unresponsive => vec![Reason::from("it did not stop".to_owned())],
         }
     }
 
@@ -339,7 +340,7 @@ impl Drop for FakeRunningLoads {
     }
 }
 
-/// Records messages, and wants the end after some reports.
+/// Records messages, and requests the end after a number of reports.
 #[derive(Default)]
 pub(super) struct FakeListener {
     pub(super) messages: Vec<String>,

@@ -1,4 +1,4 @@
-//! The engine with a source and observers that it does not know.
+//! The engine with a fake source and fake observers.
 
 mod fakes;
 
@@ -19,7 +19,7 @@ use super::{Outcome, Outside, Request, RunError, map_of_phase, run};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A run of a phase of some seconds, and what came of it.
+/// A run of a phase of some seconds, with its log and messages.
 struct Bench {
     directory: TempDir,
     log: Log,
@@ -223,7 +223,7 @@ fn a_failed_checkpoint_does_not_end_the_run() {
 }
 
 #[test]
-fn an_error_in_any_step_of_setting_up_cleans_up_what_was_started() {
+fn an_error_in_any_set_up_step_cleans_up_all_started_parts() {
     let steps = [
         "loads start",
         "make",
@@ -255,7 +255,7 @@ fn an_error_in_any_step_of_setting_up_cleans_up_what_was_started() {
 }
 
 #[test]
-fn an_observer_that_fails_at_the_end_invalidates_the_phase_and_the_others_finish() {
+fn a_failing_observer_invalidates_the_phase_and_the_others_finish() {
     let mut bench = Bench::new(2);
     let outcome = bench.run(Script { fails_at: Some("first finish"), ..Script::default() }, &[]).unwrap();
     assert_eq!(outcome.run.phases[0].spoilt_by, ["first finish failed"]);

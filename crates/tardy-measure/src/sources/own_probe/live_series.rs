@@ -1,4 +1,4 @@
-//! A series while its thread still counts: what the supervisor adds to what the cells hold.
+//! The series of a thread that still counts: the contents of the cells, and the data that the supervisor adds.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,8 +15,18 @@ use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::SampleReader;
 use tardy_probe::timer::reading::{Cells, Place, mend};
 
+use crate::engine::Reading;
+
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
+
+/// What the watchers know of one of the worst samples.
+#[derive(Clone, Debug)]
+struct Around {
+    changes: Vec<Change>,
+    /// The watcher that was reading while the thread was due.
+    overlaps: Option<&'static str>,
+}
 
 /// One thread's series.
 #[derive(Debug)]
@@ -30,13 +40,13 @@ pub(crate) struct LiveSeries<'r> {
     slice_ns: u64,
     slice_start_ns: Option<u64>,
     before_slice: Histogram,
-    around: BTreeMap<u64, Vec<Change>>,
-    /// Chooses the gaps that are kept with their times, if they come in a ring.
+    around: BTreeMap<u64, Around>,
+    /// Selects the gaps that are kept with their times, if the thread puts gaps into a ring.
     gaps: Option<GapKeeper>,
 }
 
 impl<'r> LiveSeries<'r> {
-    /// The series of what is counted in block `index` of `map`, for a phase of about `planned_ns`.
+    /// The series of block `index` of `map`, for a phase of about `planned_ns`.
     pub(crate) fn new(map: Rc<SharedMap>, index: usize, place: Place<'r>, planned_ns: u64) -> Self {
         Self {
             map,
@@ -52,7 +62,7 @@ impl<'r> LiveSeries<'r> {
         }
     }
 
-    /// The same, for a thread that hands gaps over in its block's ring.
+    /// Makes this the series of a thread that puts gaps into its block's ring.
     pub(super) fn with_gaps(mut self, planned_ns: u64) -> Self {
         self.gaps = Some(GapKeeper::new(planned_ns));
         self
@@ -62,12 +72,12 @@ impl<'r> LiveSeries<'r> {
         self.map.block(self.index)
     }
 
-    /// Whether gaps come in a ring.
+    /// Whether the thread puts gaps into a ring.
     pub(super) fn has_gaps(&self) -> bool {
         self.gaps.is_some()
     }
 
-    /// Takes the gaps that wait in the ring. Call it before reading the cells, so that they count all of these.
+    /// Takes the gaps in the ring. Call it before reading the cells, so that the cells' counts include all of them.
     pub(super) fn take_gaps(&mut self) {
         let (Some(keeper), Some(ring)) = (&mut self.gaps, self.map.ring(self.index)) else { return };
         let mut ring = SampleReader::new(ring);
@@ -88,7 +98,7 @@ impl<'r> LiveSeries<'r> {
         self.place.granted
     }
 
-    /// Reads the cells. A reading that is torn by a write is discarded, and the previous one is kept.
+    /// Reads the cells. A reading that was interrupted by a write is discarded, and the previous one is kept.
     pub(super) fn read(&mut self) {
         let mut copy = Vec::with_capacity(self.block().cells().len());
         let whole = self.block().read(&mut copy);
@@ -97,7 +107,7 @@ impl<'r> LiveSeries<'r> {
         }
     }
 
-    /// Reads the cells of a thread that has ended, perhaps killed within a write.
+    /// Reads the cells of a thread that has ended, perhaps killed during a write.
     pub(crate) fn read_remains(&mut self) {
         let mut copy = Vec::new();
         if !self.block().read(&mut copy) {
@@ -116,7 +126,7 @@ impl<'r> LiveSeries<'r> {
         self.place.of.cpu()
     }
 
-    /// Cuts a slice if the open one is long enough, or if this is the end.
+    /// Closes the open slice if it is long enough, or at the end.
     pub(crate) fn cut_slice(&mut self, at_end: bool) {
         let Some(cells) = self.cells() else { return };
         let end_ns = cells.counted_to_ns().saturating_sub(self.place.run_start_ns);
@@ -140,7 +150,7 @@ impl<'r> LiveSeries<'r> {
         self.slice_start_ns = Some(end_ns);
     }
 
-    /// Continues after slices that a killed supervisor has cut.
+    /// Continues after the slices of a killed supervisor.
     pub(crate) fn adopt_slices(&mut self, slices: Vec<Slice>) {
         self.slice_start_ns = slices.last().map(|slice| slice.end_ns);
         self.before_slice = Histogram::default();
@@ -150,23 +160,28 @@ impl<'r> LiveSeries<'r> {
         self.slices = slices;
     }
 
-    /// Notes what the watchers saw around worst samples that are new since the last reading.
-    pub(super) fn annotate_worst(&mut self, changes: &[Change]) {
+    /// Attaches the watchers' changes, and their own reads, to the worst samples that are new since the last reading.
+    pub(super) fn annotate_worst(&mut self, reading: &Reading<'_>) {
         let Some(cells) = self.cells() else { return };
-        let worst = cells.worst(self.place.run_start_ns);
-        let worst: Vec<u64> = worst.iter().map(|outlier| outlier.at_ns).collect();
-        self.around.retain(|at_ns, _| worst.contains(at_ns));
-        for at_ns in worst {
-            self.around.entry(at_ns).or_insert_with(|| changes.to_vec());
+        let (worst, cpu) = (cells.worst(self.place.run_start_ns), self.cpu());
+        self.around.retain(|at_ns, _| worst.iter().any(|outlier| outlier.at_ns == *at_ns));
+        for outlier in worst {
+            self.around.entry(outlier.at_ns).or_insert_with(|| Around {
+                changes: reading.changes.to_vec(),
+                overlaps: reading.overlaps.during(cpu, &outlier),
+            });
         }
     }
 
-    /// The series as it stands, once the thread counts.
+    /// The series so far; `None` before the thread counts.
     pub(crate) fn series(&self) -> Option<Series> {
         let mut series = self.cells()?.series(self.place);
         series.slices.clone_from(&self.slices);
         for outlier in &mut series.worst {
-            outlier.around = self.around.get(&outlier.at_ns).cloned().unwrap_or_default();
+            if let Some(around) = self.around.get(&outlier.at_ns) {
+                outlier.around.clone_from(&around.changes);
+                outlier.overlaps = around.overlaps.map(str::to_owned);
+            }
         }
         if let (SeriesKind::Gaps(kind), Some(keeper)) = (&mut series.kind, &self.gaps) {
             let KeptGaps { first, windows, longest, longest_from_ns } = keeper.kept();
@@ -176,7 +191,7 @@ impl<'r> LiveSeries<'r> {
         Some(series)
     }
 
-    /// What the thread cost, once it has ended.
+    /// The cost of the thread; `None` before it has ended.
     pub(super) fn cost(&self) -> Option<ThreadCost> {
         self.cells()
             .filter(|cells| cells.done() && !self.place.of.is_beside())

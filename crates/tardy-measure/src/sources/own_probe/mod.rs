@@ -12,10 +12,12 @@ mod wiggle;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
+use tardy_host::watch::WakeTimes;
 use tardy_probe::cells::HEADER_RUN_START;
 use tardy_probe::order::{Order, Reply};
 use tardy_record::Series;
 use tardy_record::plan::{PhasePlan, ProbePlan};
+use tardy_record::reason::Reason;
 use tardy_record::self_cost::ThreadCost;
 
 use crate::engine::{
@@ -42,17 +44,17 @@ pub(crate) fn setup_of(plan: &PhasePlan, is_synthetic: bool) -> Option<ProbeSetu
 
 /// From the order to start to the common start: time for every thread to reach its first wait.
 const START_DELAY_NS: u64 = 50_000_000;
-/// How long a probe may take to notice that it is to stop, beyond two of its intervals.
+/// Time that a probe may take to stop when asked, in addition to two of its intervals.
 const STOP_GRACE_NS: u64 = 3_000_000_000;
-/// How often the supervisor empties the rings of a synthetic probe, whose threads wait for it.
+/// Time between two readings of a synthetic probe's rings, for which its threads wait.
 const SYNTHETIC_RINGS_NS: u64 = 1_000_000;
 
-/// The probe of one phase: one process, or one for each thread where the wake method's timer belongs to the process.
+/// The probe of one phase: one process, or one for each thread if the timer of the wake method belongs to the process.
 pub(crate) struct OwnProbe<'r> {
     context: PhaseContext<'r>,
     setup: ProbeSetup<'r>,
     state: Rc<ProbeState<'r>>,
-    /// Those that have not ended.
+    /// The processes that have not ended.
     processes: Vec<ProbeProcess>,
 }
 
@@ -78,7 +80,7 @@ impl<'r> OwnProbe<'r> {
             span: plan.span,
             thresholds_ns: request.plan.thresholds_ns.clone(),
             stop_trace: self.state.stop_trace(),
-            // Another dither for every thread of every phase, the same ones in every run.
+            // The dither differs for each thread and phase, and is the same in every run.
             seed: request.plan.seed.wrapping_add((index * 65_536 + first_block) as u64),
             fake: request.fake,
         };
@@ -123,6 +125,10 @@ impl Source for OwnProbe<'_> {
         START_DELAY_NS
     }
 
+    fn wakes_on(&self, cpu: u32, start_ns: u64) -> Option<WakeTimes> {
+        self.context.plan.probe.timer().and_then(|plan| timer::wakes_on(plan, cpu, start_ns))
+    }
+
     fn start(&mut self, counted: Counted) -> Result<(), String> {
         self.processes.iter_mut().try_for_each(|process| process.start_measuring(counted.start_ns))
     }
@@ -136,7 +142,7 @@ impl Source for OwnProbe<'_> {
         if waits_for_rings { SYNTHETIC_RINGS_NS } else { u64::MAX }
     }
 
-    fn on_wake(&mut self, readable: &[bool]) -> Vec<String> {
+    fn on_wake(&mut self, readable: &[bool]) -> Vec<Reason> {
         let mut readable = readable.iter();
         let mut reasons = Vec::new();
         self.processes.retain_mut(|process| {
@@ -145,10 +151,8 @@ impl Source for OwnProbe<'_> {
             }
             match process.reply() {
                 Ok(Reply::Done) => process.wait_for_exit(),
-                Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(reason),
-                Ok(Reply::Ready { .. }) => {
-                    reasons.push("a probe became ready twice; please report it".to_owned());
-                }
+                Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(Reason::from(reason)),
+                Ok(Reply::Ready { .. }) => reasons.push(Reason::ProbeReadyTwice),
             }
             false
         });
@@ -158,14 +162,14 @@ impl Source for OwnProbe<'_> {
         reasons
     }
 
-    fn read(&mut self, reading: &Reading<'_>) -> Vec<String> {
+    fn read(&mut self, reading: &Reading<'_>) -> Vec<Reason> {
         for series in self.state.series_mut().iter_mut() {
             if !reading.is_last {
                 series.take_gaps();
                 series.read();
             }
             series.cut_slice(reading.is_last);
-            series.annotate_worst(reading.changes);
+            series.annotate_worst(reading);
         }
         Vec::new()
     }
@@ -184,15 +188,14 @@ impl Source for OwnProbe<'_> {
         STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
     }
 
-    /// A probe that waits on a clock that was set back never notices that it is to stop.
-    fn kill(&mut self, reason: KillReason) -> Vec<String> {
+    /// Kills the probe. A probe that waits on a clock that was set back does not notice a request to stop.
+    fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
         let killed = self.processes.drain(..).map(|process| process.pid());
         let killed: Vec<u32> = killed.collect();
         match reason {
             KillReason::InterruptedTwice => Vec::new(),
             KillReason::Unresponsive => {
-                let describe = |pid| format!("the probe (pid {pid}) did not stop when asked, and was killed");
-                killed.into_iter().map(describe).collect()
+                killed.into_iter().map(|pid| Reason::ProbeUnresponsive { pid }).collect()
             }
         }
     }

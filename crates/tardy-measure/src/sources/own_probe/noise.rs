@@ -1,4 +1,4 @@
-//! Noise: one block for each loop, whose gaps come in a ring.
+//! Set-up of the noise probe: one block for each loop, with a ring for its gaps.
 
 use tardy_probe::order::Work;
 use tardy_probe::timer::reading::Of;
@@ -6,7 +6,7 @@ use tardy_record::plan::NoisePlan;
 
 use super::setup::{Counter, ProbeSetup, Rings};
 
-/// The set-up of loops that notice when they stood still.
+/// The set-up of loops that record when they were interrupted.
 pub(super) fn setup(noise: &NoisePlan) -> ProbeSetup<'_> {
     let counter = |(index, thread)| Counter {
         of: Of::Noise(thread),

@@ -13,14 +13,14 @@ use crate::engine::Clock;
 
 /// The variable that sets glibc's tunables, as `name=value:name=value`. Other C libraries ignore it.
 const TUNABLES: &str = "GLIBC_TUNABLES";
-/// How long a probe may take to become ready: it locks and touches its memory, perhaps on a slow board under load.
+/// Time limit for a probe to become ready: it locks and touches its memory, perhaps on a slow board under load.
 const READY_NS: u64 = 30_000_000_000;
 
-/// The value of [`TUNABLES`] for a probe. glibc since 2.35 registers each thread for restartable sequences (rseq(2)), and the
-/// kernel then writes to its memory whenever it comes back from a switch: about 180 instructions on x86_64 between each
-/// wake-up and the reading of the clock, for something that a probe never uses. (A static tardy has musl, which registers
-/// nothing.) The road not taken: unregistering in each thread, which takes knowing where this version of glibc put
-/// the registration, and how long it is.
+/// The value of [`TUNABLES`] for a probe. glibc since 2.35 registers each thread for restartable sequences (rseq(2)),
+/// and the kernel then writes to the thread's memory whenever it resumes after a switch: about 180 instructions on
+/// x86_64 between each wake-up and the reading of the clock, for a feature that a probe does not use. (A static tardy
+/// uses musl, which does not register.) Alternative not chosen: unregistering in each thread, which requires the
+/// address and the length of the registration in this version of glibc.
 fn without_restartable_sequences(inherited: Option<OsString>) -> OsString {
     let mut tunables = inherited.unwrap_or_default();
     if !tunables.is_empty() {
@@ -30,7 +30,7 @@ fn without_restartable_sequences(inherited: Option<OsString>) -> OsString {
     tunables
 }
 
-/// A running probe. It is killed when this is dropped.
+/// A running probe. Dropping this kills it.
 #[derive(Debug)]
 pub(super) struct ProbeProcess {
     child: Child,
@@ -39,8 +39,8 @@ pub(super) struct ProbeProcess {
 }
 
 impl ProbeProcess {
-    /// Starts the program `exe` as a probe and sends it its order. It has its own process group, so that a terminal's Ctrl-C reaches
-    /// the supervisor alone.
+    /// Starts the program `exe` as a probe and sends it the order. It has its own process group, so that a terminal's
+    /// Ctrl-C reaches only the supervisor.
     pub(super) fn start(exe: &Path, order: &Order) -> Result<Self, String> {
         let mut child = Command::new(exe)
             .arg("__probe")
@@ -57,7 +57,7 @@ impl ProbeProcess {
         Ok(Self { child, order: stdin, replies: BufReader::new(stdout) })
     }
 
-    /// The descriptor that can be read when the probe has replied or ended.
+    /// The descriptor that is readable once the probe has replied or ended.
     pub(super) fn descriptor(&self) -> RawFd {
         self.replies.get_ref().as_raw_fd()
     }
@@ -67,7 +67,7 @@ impl ProbeProcess {
         self.child.id()
     }
 
-    /// Waits until the probe reports that it is ready, or failed to become so.
+    /// Waits until the probe reports that it is ready or has failed.
     pub(super) fn wait_until_ready(&mut self, clock: &dyn Clock) -> Result<Reply, String> {
         let readable = clock.wait(&[self.descriptor()], READY_NS).map_err(|error| error.to_string())?;
         if !readable[0] {
@@ -94,9 +94,10 @@ impl ProbeProcess {
         send(&mut self.order, &Go { start_ns })
     }
 
-    /// Asks a probe to end that waits for something that may never come. A busy one sees the request in the map.
+    /// Asks the probe to end if it waits for an edge, which may never come. A probe that does not wait sees the request
+    /// in the map.
     pub(super) fn ask_to_end(&mut self) {
-        // It may have ended already.
+        // The probe may have ended already, so an error is ignored.
         let _ = self.order.write_all(b"\n");
     }
 
@@ -123,7 +124,7 @@ impl Drop for ProbeProcess {
 fn send<T: serde::Serialize>(to: &mut ChildStdin, message: &T) -> Result<(), String> {
     let mut line = serde_json::to_string(message).map_err(|error| error.to_string())?;
     line.push('\n');
-    to.write_all(line.as_bytes()).map_err(|error| format!("nothing can be sent to the probe: {error}"))
+    to.write_all(line.as_bytes()).map_err(|error| format!("cannot write to the probe: {error}"))
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -1,4 +1,5 @@
-//! Reactions: one block for each span of the way from edge to answer, and one for the answers that come back to the stimulus.
+//! Set-up of the reaction probe: one block for each span from edge to answer, and one for the answers that return to
+//! the stimulus.
 
 use tardy_probe::order::Work;
 use tardy_probe::timer::reading::Of;

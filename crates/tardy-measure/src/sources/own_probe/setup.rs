@@ -1,4 +1,4 @@
-//! What a probe is set up to do, whatever its kind: its work, and what each block of the map counts.
+//! The set-up of any kind of probe: its work, and the contents of each block of the map.
 
 use tardy_probe::cells::CELLS;
 use tardy_probe::order::{DrivenPin, Granted, Work};
@@ -10,37 +10,37 @@ use crate::engine::{MapLayout, Request};
 
 /// A probe's set-up.
 pub(crate) struct ProbeSetup<'r> {
-    /// What it is ordered to do.
+    /// The work that it is ordered to do.
     pub(super) work: Work,
     /// The pin that each cycle writes.
     pub(super) pin: Option<DrivenPin>,
-    /// What the blocks of the map count, in their order.
+    /// The contents of the map's blocks, in order.
     pub(crate) counters: Vec<Counter<'r>>,
-    /// What the rings carry.
+    /// The contents of the rings.
     pub(super) rings: Rings,
     /// Remarks for the phase's record.
     pub(super) remarks: Vec<String>,
 }
 
-/// What one block of the map counts.
+/// The contents of one block of the map.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter<'r> {
-    /// What it is of.
+    /// The kind of measurement that the block counts.
     pub(crate) of: Of<'r>,
     /// The scheduling policy that its thread requests.
     pub(crate) policy: Policy,
     /// Number of its thread.
     pub(super) thread: usize,
-    /// Whether gaps are handed over in its ring.
+    /// Whether the thread puts gaps into the block's ring.
     pub(super) has_gaps: bool,
 }
 
-/// What the rings of the map carry.
+/// The contents of the map's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rings {
     /// There are none.
     None,
-    /// Every sample, if requested; the shortest interval between two, in ns.
+    /// Every sample, if requested. The value is the shortest interval between two samples, in ns.
     Samples(u64),
     /// Gaps, or reactions for comparison with a log.
     Gaps,
@@ -73,7 +73,7 @@ impl<'r> ProbeSetup<'r> {
 }
 
 impl<'r> Counter<'r> {
-    /// Where it belongs, before it is known how its thread is scheduled.
+    /// The context of the block, before the scheduling of its thread is known.
     pub(super) fn place(&self, phase: usize, run_start_ns: u64) -> Place<'r> {
         let granted = Granted { policy: self.policy, priority: 0, pinned: false };
         Place { phase, of: self.of, granted, run_start_ns }

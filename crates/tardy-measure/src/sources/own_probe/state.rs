@@ -1,4 +1,4 @@
-//! What a probe shares with its observers.
+//! The state that a probe shares with its observers.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::live_series::LiveSeries;
 use super::setup::{Counter, ProbeSetup};
 use crate::engine::PhaseContext;
 
-/// The map, the readings of it, and the threads that count in it.
+/// The map, its readings, and the threads that count in it.
 pub(crate) struct ProbeState<'r> {
     map: Rc<SharedMap>,
     series: RefCell<Vec<LiveSeries<'r>>>,
@@ -47,7 +47,7 @@ impl<'r> ProbeState<'r> {
         self.series.borrow()
     }
 
-    /// The same, to read them anew.
+    /// The series for updating, in the order of the map's blocks.
     pub(super) fn series_mut(&self) -> RefMut<'_, Vec<LiveSeries<'r>>> {
         self.series.borrow_mut()
     }
@@ -62,7 +62,7 @@ impl<'r> ProbeState<'r> {
         self.series().iter().map(LiveSeries::granted).collect()
     }
 
-    /// The threads are ready.
+    /// Stores the ids and the scheduling of the threads, once they are ready.
     pub(super) fn set_threads(&self, tids: &[u32], granted: &[Granted], setup: &ProbeSetup<'_>) {
         self.tids.replace(tids.to_vec());
         for (series, counter) in self.series_mut().iter_mut().zip(&setup.counters) {
@@ -72,7 +72,7 @@ impl<'r> ProbeState<'r> {
         }
     }
 
-    /// The file by which a late thread stops the kernel's trace.
+    /// Sets the file through which a late thread stops the kernel's trace.
     pub(crate) fn set_stop_trace(&self, file: Option<PathBuf>) {
         self.stop_trace.replace(file);
     }

@@ -1,5 +1,5 @@
-//! Wiggles: a timer whose cycles write a pin, or a loop that writes it as fast as it can, with a block for its toggles and one for
-//! its holes.
+//! Set-up of the wiggle probe: a timer whose cycles write a pin, or a loop that writes it as fast as possible, with a
+//! block for its toggles and one for its holes.
 
 use tardy_probe::order::{DrivenPin, Work};
 use tardy_probe::timer::reading::Of;

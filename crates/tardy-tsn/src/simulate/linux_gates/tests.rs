@@ -21,7 +21,7 @@ fn running(order: &KernelOrder) -> KernelSchedule {
 
 /// The number of frames of `charged_bytes` that a class sends between `from_ns` and `to_ns` if the device takes them
 /// at once.
-fn let_out(schedule: &mut KernelSchedule, class: u8, charged_bytes: u32, from_ns: u64, to_ns: u64) -> u32 {
+fn passed(schedule: &mut KernelSchedule, class: u8, charged_bytes: u32, from_ns: u64, to_ns: u64) -> u32 {
     let mut frames = 0;
     let mut now_ns = from_ns;
     while now_ns < to_ns {
@@ -36,29 +36,29 @@ fn let_out(schedule: &mut KernelSchedule, class: u8, charged_bytes: u32, from_ns
 }
 
 #[test]
-fn a_millisecond_at_100_megabit_lets_out_8_full_frames() {
+fn a_millisecond_at_100_megabit_passes_8_full_frames() {
     let mut schedule = running(&order(&[(1, MS), (2, MS)]));
-    assert_eq!(let_out(&mut schedule, 0, 1538, 0, 2_000_000), 8);
-    assert_eq!(let_out(&mut schedule, 1, 1538, 2_000_000, 4_000_000), 8);
+    assert_eq!(passed(&mut schedule, 0, 1538, 0, 2_000_000), 8);
+    assert_eq!(passed(&mut schedule, 1, 1538, 2_000_000, 4_000_000), 8);
 }
 
 #[test]
-fn a_window_in_two_entries_lets_out_12() {
+fn a_window_in_two_entries_passes_12_frames() {
     let mut schedule = running(&order(&[(1, MS / 2), (3, MS / 2), (2, MS)]));
-    assert_eq!(let_out(&mut schedule, 0, 1538, 0, 2_000_000), 12);
+    assert_eq!(passed(&mut schedule, 0, 1538, 0, 2_000_000), 12);
 }
 
 #[test]
-fn the_kernels_own_mask_has_no_budget() {
+fn a_mask_of_all_ones_has_no_budget() {
     let mut schedule = running(&order(&[(u32::MAX, MS), (2, MS)]));
-    assert_eq!(let_out(&mut schedule, 0, 1538, 0, 1_000_000), 1000);
+    assert_eq!(passed(&mut schedule, 0, 1538, 0, 1_000_000), 1000);
 }
 
 #[test]
 fn an_unknown_speed_is_10_megabit() {
     let entries = [(1, 10 * MS), (2, 10 * MS)];
     let mut schedule = running(&KernelOrder { speed_mbps: None, ..order(&entries) });
-    assert_eq!(let_out(&mut schedule, 0, 1538, 0, 10_000_000), 8);
+    assert_eq!(passed(&mut schedule, 0, 1538, 0, 10_000_000), 8);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn frames_longer_than_the_longest_opening_are_not_queued() {
     let without = running(&KernelOrder { overhead: 0, ..order(&entries) });
     assert_eq!(without.longest_bytes(0), u32::MAX, "always open");
     assert_eq!(without.longest_bytes(1), u32::MAX, "never open, and the subtraction wraps");
-    assert_eq!(running(&order(&entries)).longest_bytes(1), 15, "never open: no frame is that short");
+    assert_eq!(running(&order(&entries)).longest_bytes(1), 15, "never open: no frame is short enough");
     let mut max_sdu = [0; CLASSES_MAX];
     max_sdu[0] = 100;
     assert_eq!(running(&KernelOrder { max_sdu, ..order(&entries) }).longest_bytes(0), 114);
@@ -87,10 +87,10 @@ fn the_guard_band_is_strict() {
 #[test]
 fn a_refused_frame_uses_up_the_budget_of_all_classes() {
     let mut schedule = running(&order(&[(3, MS), (1, MS)]));
-    // Class 1 has 12,500 bytes, class 0 never closes; a class that closes with it would have as much.
+    // Class 1 has 12,500 bytes, and class 0 never closes.
     assert_eq!(schedule.ask(1, 12_000, 0), Verdict::Pass);
     assert_eq!(schedule.ask(1, 1000, 0), Verdict::Refused);
-    assert_eq!(schedule.ask(1, 100, 0), Verdict::Refused, "500 bytes were left before the long one asked");
+    assert_eq!(schedule.ask(1, 100, 0), Verdict::Refused, "500 bytes were left before the long one");
     assert_eq!(schedule.ask(0, 1000, 0), Verdict::Pass, "always open: unlimited");
 }
 
@@ -140,7 +140,7 @@ fn all_gates_are_open_before_the_base_time() {
 }
 
 #[test]
-fn all_is_open_from_a_replacement_to_the_next_change() {
+fn all_gates_are_open_from_a_replacement_to_the_next_change() {
     let entries = [(1, 900 * MS), (2, 100 * MS)];
     let mut schedule = running(&order(&entries));
     schedule.replaced_at(306_000_000);
@@ -159,7 +159,7 @@ fn all_is_open_from_a_replacement_to_the_next_change() {
 }
 
 #[test]
-fn a_late_timer_opens_late_and_guards_in_time() {
+fn a_late_timer_delays_the_opening_and_not_the_guard_band() {
     let entries = [(1, MS), (2, MS)];
     let mut schedule = KernelSchedule::installed(&order(&entries), 30_000).unwrap();
     schedule.advance(1_029_999);

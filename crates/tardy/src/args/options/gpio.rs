@@ -8,7 +8,7 @@ use tardy_record::wiggle::Through;
 
 use crate::args::values::{Duration, PositiveDuration, ProgramLine, StimulusOutput, by_name};
 
-/// The period of a stimulus where none is given.
+/// The default period of a stimulus.
 pub(crate) const STIMULUS_PERIOD: PositiveDuration = PositiveDuration::from_ns(1_000_000);
 
 /// The `[gpio]` table of a recipe, and its flags.
@@ -16,11 +16,12 @@ pub(crate) const STIMULUS_PERIOD: PositiveDuration = PositiveDuration::from_ns(1
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "GPIO probes")]
 pub(crate) struct GpioOptions {
-    /// Line whose rising edges are answered: gpiochip0:17, the chip's label instead, or the line's name (docs/pins.md)
+    /// Line whose rising edges are answered: gpiochip0:17, the chip's label instead of gpiochip0, or the line's name
+    /// (docs/pins.md)
     #[arg(id = "input_line", long = "in", value_name = "CHIP:LINE")]
     #[serde(rename = "in")]
     pub(crate) input: Option<LineName>,
-    /// Line that answers or is toggled. tardy drives it.
+    /// Line that tardy drives: the answer, or the line to toggle.
     #[arg(id = "output_line", long = "out", value_name = "CHIP:LINE")]
     #[serde(rename = "out")]
     pub(crate) output: Option<LineName>,
@@ -28,7 +29,7 @@ pub(crate) struct GpioOptions {
     /// events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',', value_parser = by_name::<AnswerBy>)]
     pub(crate) answer_by: Option<Vec<AnswerBy>>,
-    /// Generate the edges on this line, or on a PWM output (pwmchip0:1), which is wired to --in.
+    /// Generate the edges on this line or PWM output (pwmchip0:1). Wire it to --in.
     #[arg(long, value_name = "CHIP:LINE")]
     pub(crate) stimulus: Option<StimulusOutput>,
     /// Time between the stimulus's rising edges [default: 1ms]
@@ -37,10 +38,10 @@ pub(crate) struct GpioOptions {
     /// Delay each edge of the stimulus at random by up to this. A PWM output has no dither [default: a fifth of the period]
     #[arg(long, value_name = "TIME")]
     pub(crate) stimulus_dither: Option<Duration>,
-    /// CPU of the thread that generates the stimulus [default: tardy's own CPU, unless it answers; else another]
+    /// CPU of the thread that generates the stimulus [default: the supervisor's CPU, unless it answers; else another]
     #[arg(long, value_name = "CPU")]
     pub(crate) stimulus_cpu: Option<u32>,
-    /// Read the answer, or the toggled line, back on this line, which is wired to --out.
+    /// Read the answer or the toggled line back on this line. Wire it to --out.
     #[arg(long, value_name = "CHIP:LINE")]
     pub(crate) echo: Option<LineName>,
     /// Run this program to toggle --out, and measure its edges on --echo. {line} in its arguments is replaced by the line.
@@ -53,12 +54,12 @@ pub(crate) struct GpioOptions {
 }
 
 impl GpioOptions {
-    /// How the thread detects an edge, one way after the other.
+    /// The ways to detect an edge, in the order of measurement.
     pub(crate) fn ways(&self) -> Vec<AnswerBy> {
         self.answer_by.clone().unwrap_or_else(|| vec![AnswerBy::default()])
     }
 
-    /// Whether any line is named, so that the machine's GPIO chips must be known.
+    /// Whether the options name a line, so that planning needs the machine's GPIO chips.
     pub(crate) fn names_a_line(&self) -> bool {
         self.input.is_some() || self.output.is_some() || self.stimulus.is_some()
     }

@@ -11,28 +11,29 @@ use crate::args::values::{GuestMemory, KernelChoice, by_name};
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Guest")]
 pub(crate) struct LabOptions {
-    /// The chapter's title in the report of all articles. Absent from a recipe that repeats no article.
+    /// The chapter's title in the report of all articles; `None` if the recipe does not repeat an article.
     #[arg(skip)]
     pub(crate) chapter: Option<String>,
-    /// Kernel to boot: debian:6.12, debian:6.12-rt, or the path of an image, each with ,append='WORDS' and, for a path,
-    /// ,modules=DIR. May be repeated to compare kernels [default: debian:6.12 and debian:6.12-rt]
+    /// Kernel to boot: debian:6.12, debian:6.12-rt, or the path of an image. ,append='WORDS' adds to its command line;
+    /// ,modules=DIR gives the modules of an image. May be repeated to compare kernels [default: debian:6.12 and
+    /// debian:6.12-rt]
     #[arg(id = "kernel", short = 'k', long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Option<Vec<KernelChoice>>,
-    /// pc, virt or raspi3b [default: pc]
+    /// Machine to emulate: pc, virt or raspi3b [default: pc]
     #[arg(long, value_parser = by_name::<Machine>)]
     pub(crate) machine: Option<Machine>,
     /// Memory in MiB [default: 512]
     #[arg(long = "memory", value_name = "MIB")]
     pub(crate) memory_mib: Option<GuestMemory>,
-    /// Modules to load first.
+    /// Kernel modules to load at boot, with their dependencies.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) modules: Vec<String>,
-    /// Modules to load once the guest is idle after boot.
+    /// Kernel modules to load when the guest is idle after boot.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) modules_at_rest: Vec<String>,
-    /// Programs from Debian's packages: `PACKAGE:PATH`.
+    /// Programs to add to the guest from Debian's packages, as `PACKAGE:PATH`.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<String>,

@@ -1,5 +1,5 @@
-//! Groups of options, each one struct: its fields are the flags (clap) and the keys of a recipe's table (serde), its methods
-//! the defaults. Flags take precedence over a recipe, by [`or`].
+//! Groups of options, one struct each. The fields are the flags (clap) and the keys of a recipe's table (serde); the methods
+//! apply the defaults. [`or`] gives flags precedence over a recipe.
 
 mod gpio;
 mod lab;
@@ -44,26 +44,26 @@ pub(crate) struct RecipeFlags {
     pub(crate) gpio: GpioOptions,
 }
 
-/// The options of `over`, and those of `under` that `over` does not give.
+/// Merges two sets of options: those of `over`, and those of `under` that `over` does not set.
 pub(crate) fn or<T: Serialize + DeserializeOwned>(over: &T, under: &T) -> T {
     let mut map = given(under);
     map.extend(given(over));
     options_of(map)
 }
 
-/// The options of `options` that are not among `keys`.
+/// `options` without those whose keys are in `keys`.
 pub(crate) fn without<T: Serialize + DeserializeOwned>(options: &T, keys: &[String]) -> T {
     let mut map = given(options);
     map.retain(|key, _| !keys.contains(key));
     options_of(map)
 }
 
-/// The keys of the options that are given.
+/// The keys of the options that are set.
 pub(crate) fn keys<T: Serialize>(options: &T) -> Vec<String> {
     given(options).into_iter().map(|(key, _)| key).collect()
 }
 
-/// The options that are given, by their keys.
+/// The options that are set, by key.
 fn given<T: Serialize>(options: &T) -> Map<String, Value> {
     match serde_json::to_value(options) {
         Ok(Value::Object(map)) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
@@ -72,7 +72,7 @@ fn given<T: Serialize>(options: &T) -> Map<String, Value> {
 }
 
 fn options_of<T: DeserializeOwned>(map: Map<String, Value>) -> T {
-    serde_json::from_value(Value::Object(map)).expect("values of options read back what they write")
+    serde_json::from_value(Value::Object(map)).expect("options can be read back from JSON")
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
     use crate::args::parsed_flags;
 
     #[test]
-    fn options_are_laid_over_others() {
+    fn options_override_others() {
         let over = parsed_flags(&["--interval", "1ms", "--wake", "busy", "--seed", "18446744073709551615"]);
         let under = parsed_flags(&["--interval", "2ms", "--cpus", "0-1,7", "--causes=20us"]);
         let timer = or(&over.timer, &under.timer);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_reads_back_what_it_writes() {
+    fn every_option_survives_a_round_trip() {
         let flags = parsed_flags(&[
             "--probe=gpio-wiggle",
             "--duration=5h33m",

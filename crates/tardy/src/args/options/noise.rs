@@ -23,7 +23,7 @@ pub(crate) struct NoiseOptions {
 }
 
 impl NoiseOptions {
-    /// The shortest gap that counts, in ns.
+    /// The shortest gap that counts as noise, in ns.
     pub(crate) fn threshold_ns(&self) -> u64 {
         self.threshold.unwrap_or(PositiveDuration::from_ns(500)).ns()
     }

@@ -6,7 +6,7 @@ use tardy_record::load_spec::LoadSpec;
 use super::{GpioOptions, RecipeFlags, RunOptions, TimerOptions, keys, without};
 use crate::args::values::{PhaseText, PositiveDuration, ProbeKind, deserialize_loads};
 
-/// A `[[phase]]` of a recipe: what differs from the recipe's own tables.
+/// A `[[phase]]` of a recipe: the options that differ from the recipe's other tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseOptions {
@@ -24,7 +24,7 @@ pub(crate) struct PhaseOptions {
 }
 
 impl PhaseOptions {
-    /// Its keys of the `[run]` table.
+    /// The phase's options that belong to the `[run]` table.
     pub(crate) fn run(&self) -> RunOptions {
         RunOptions {
             probe: self.probe,
@@ -36,7 +36,7 @@ impl PhaseOptions {
         }
     }
 
-    /// The phase without what `flags` give: a flag applies to every phase.
+    /// The phase without the options that `flags` set, because a flag applies to every phase.
     pub(crate) fn yield_to(&self, flags: &RecipeFlags) -> Self {
         let mut run = keys(&flags.run);
         if flags.run.gives_an_end() {
@@ -49,7 +49,7 @@ impl PhaseOptions {
         }
     }
 
-    /// The phases of the command line. Equal names get a number.
+    /// The phases given on the command line. Equal names are numbered from 2.
     pub(crate) fn of_texts(texts: &[PhaseText]) -> Vec<Self> {
         let mut phases: Vec<Self> = Vec::new();
         for text in texts {
@@ -57,7 +57,7 @@ impl PhaseOptions {
             let mut names = std::iter::once(text.name.clone()).chain(numbered);
             let name = names.find(|name| phases.iter().all(|phase| phase.name != *name));
             phases.push(Self {
-                name: name.expect("numbers do not end"),
+                name: name.expect("the names are infinite"),
                 duration: Some(text.duration),
                 load: Some(text.loads.clone()),
                 ..Self::default()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_displaces_what_a_phase_gives() {
+    fn a_flag_overrides_a_phase() {
         let phase: PhaseOptions = toml::from_str(
             "name = \"x\"\nduration = \"1s\"\nload = [\"cpu\"]\n[timer]\ninterval = \"1ms\"\nclock = \"tai\"\n",
         )

@@ -25,7 +25,7 @@ pub(crate) struct RunOptions {
     /// Cycles of each thread in a phase, instead of a duration.
     #[arg(long, value_name = "COUNT")]
     pub(crate) loops: Option<u64>,
-    /// Time at the start of each phase that is measured and not counted [default: 1s]
+    /// Warm-up at the start of each phase, which is not counted [default: 1s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Duration>,
     /// Rounds of each wake method [default: 1]
@@ -39,17 +39,17 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "LOAD")]
     #[serde(default, deserialize_with = "deserialize_loads")]
     pub(crate) load: Option<Vec<LoadSpec>>,
-    /// Least work per second of a part of a load, on average over a phase, in the part's unit, for example scheduler=500k
+    /// Minimum work per second of a part of a load, averaged over a phase, in the part's unit, for example scheduler=500k
     /// or copy=1G. A phase with less is invalid. May be repeated (docs/loads.md)
     #[arg(long, value_name = "PART=RATE")]
     pub(crate) load_floor: Option<Vec<FloorSpec>>,
     /// Host that network loads send to.
     #[arg(long, value_name = "HOST")]
     pub(crate) peer: Option<String>,
-    /// Highest latency that you accept. The worst case is compared with it.
+    /// Highest accepted latency. The worst case is compared with it.
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<PositiveDuration>,
-    /// Further limits whose exceedances are counted.
+    /// Further thresholds; the latencies above each are counted.
     #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
     pub(crate) thresholds: Option<Vec<PositiveDuration>>,
     /// Seed of dither and loads [default: 1]
@@ -58,7 +58,8 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
-    /// These options over `under`. A run ends by a duration or by loops, so that one of them displaces the other.
+    /// Merges these options with `under`, which they override. A duration or a loop count here also removes the other from
+    /// `under`, because a run ends by only one of them.
     pub(crate) fn over(&self, under: &Self) -> Self {
         let mut under = under.clone();
         if self.gives_an_end() {
@@ -67,12 +68,12 @@ impl RunOptions {
         or(self, &under)
     }
 
-    /// Whether it gives a duration or a number of loops.
+    /// Whether a duration or a loop count is set.
     pub(crate) fn gives_an_end(&self) -> bool {
         self.duration.is_some() || self.loops.is_some()
     }
 
-    /// What measures.
+    /// The probe.
     pub(crate) fn probe(&self) -> ProbeKind {
         self.probe.unwrap_or_default()
     }
@@ -86,7 +87,7 @@ impl RunOptions {
         }
     }
 
-    /// How long each phase is measured and not counted, in ns.
+    /// The warm-up of each phase, in ns.
     pub(crate) fn warmup_ns(&self) -> u64 {
         self.warmup.unwrap_or(Duration::from_ns(1_000_000_000)).ns()
     }

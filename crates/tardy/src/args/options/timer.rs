@@ -18,8 +18,8 @@ pub(crate) struct TimerOptions {
     /// monotonic, realtime or tai [default: monotonic]
     #[arg(long, value_parser = by_name::<ClockId>)]
     pub(crate) clock: Option<ClockId>,
-    /// Time between deadlines, at least 20us; for gpio-wiggle with --wake busy at least 1us, and without an interval as
-    /// fast as possible [default: 200us]
+    /// Time between deadlines, at least 20us. gpio-wiggle with --wake busy accepts 1us, and toggles as fast as possible
+    /// without an interval [default: 200us]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) interval: Option<PositiveDuration>,
     /// Added to the interval of each further CPU's thread [default: 0s]
@@ -50,7 +50,7 @@ pub(crate) struct TimerOptions {
 }
 
 impl TimerOptions {
-    /// How threads wait, one method after the other.
+    /// The wake methods, in the order of measurement.
     pub(crate) fn wakes(&self) -> Vec<Wake> {
         self.wake.clone().unwrap_or_else(|| vec![Wake::default()])
     }
@@ -60,22 +60,22 @@ impl TimerOptions {
         self.clock.unwrap_or_default()
     }
 
-    /// From one deadline to the next, in ns.
+    /// The time between deadlines, in ns.
     pub(crate) fn interval_ns(&self) -> u64 {
         self.interval.unwrap_or(PositiveDuration::from_ns(200_000)).ns()
     }
 
-    /// What each further thread's interval is longer by, in ns.
+    /// The time added to the interval of each further thread, in ns.
     pub(crate) fn distance_ns(&self) -> u64 {
         self.distance.map_or(0, Duration::ns)
     }
 
-    /// By how much deadlines are delayed at random, in ns.
+    /// The largest random delay of a deadline, in ns.
     pub(crate) fn dither_ns(&self) -> u64 {
         self.dither.map_or(0, Duration::ns)
     }
 
-    /// The policy of threads that wait by `wake`.
+    /// The scheduling policy of threads with the wake method `wake`.
     pub(crate) fn policy(&self, wake: Wake) -> Policy {
         let default = if wake == Wake::Deadline { Policy::Deadline } else { Policy::default() };
         self.policy.unwrap_or(default)
@@ -86,7 +86,7 @@ impl TimerOptions {
         self.priority.unwrap_or(90)
     }
 
-    /// What each further thread's priority is lower by.
+    /// The number subtracted from the priority of each further thread.
     pub(crate) fn priority_step(&self) -> u32 {
         self.priority_step.unwrap_or(0)
     }

@@ -10,9 +10,9 @@ use super::PositiveDuration;
 pub(crate) enum CauseTracing {
     /// None.
     Off,
-    /// The worst of each thread so far.
+    /// Each new maximum of a thread.
     Worst,
-    /// Those later than this.
+    /// All that are later than this.
     Over(PositiveDuration),
 }
 

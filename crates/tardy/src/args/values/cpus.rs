@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_sorted_and_each_cpu_is_in_it_once() {
+    fn a_list_is_sorted_without_duplicates() {
         assert_eq!("all".parse(), Ok(CpuSelection::All));
         assert_eq!(" 5,0-2,1 ".parse(), Ok(CpuSelection::List(vec![0, 1, 2, 5])));
         assert_eq!(CpuSelection::List(vec![0, 1, 2, 5]).to_string(), "0-2,5");

@@ -1,9 +1,9 @@
-//! The least that a part of a load must do (`--load-floor`).
+//! The minimum work rate of a part of a load (`--load-floor`).
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of a load and its least rate, such as `scheduler=500k`.
+/// A part of a load and its minimum rate, such as `scheduler=500k`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FloorSpec {
     /// The part's name.
@@ -37,13 +37,13 @@ impl fmt::Display for FloorSpec {
 
 super::serde_as_text!(FloorSpec);
 
-/// `500k` or `500k/s` as 500,000. `None` if it is not a finite rate above 0.
+/// Parses a rate such as `500k` or `500k/s`, which are 500,000. `None` if it is not a finite number above 0.
 fn per_second(text: &str) -> Option<f64> {
     let text = text.strip_suffix("/s").unwrap_or(text).trim_end();
     let factors = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
     let found = factors.iter().find_map(|(letter, factor)| Some((text.strip_suffix(*letter)?, *factor)));
     let (digits, factor) = found.unwrap_or((text, 1.0));
-    // Rust also reads `inf`, `nan` and `1e9`, which are mistakes here.
+    // `f64` also parses `inf`, `nan` and `1e9`, which are not rates.
     let is_plain = digits.trim_end().chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     let rate = digits.trim_end().parse::<f64>().ok().filter(|_| is_plain)? * factor;
     (rate > 0.0 && rate.is_finite()).then_some(rate)
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_reads_back_what_it_displays() {
+    fn a_floor_survives_a_round_trip() {
         for text in ["scheduler=500k", "copy = 1.5G/s", "io=0.3"] {
             let floor: FloorSpec = text.parse().unwrap();
             assert_eq!(floor.to_string().parse(), Ok(floor), "{text}");

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tardy_lab::kernel::KernelSpec;
 
-/// Memory of a guest, least and most, in MiB.
+/// Accepted memory sizes of a guest, in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 64..=65_536;
 
 /// A kernel to boot, such as `debian:6.12-rt`, with the text that names it.
@@ -46,7 +46,7 @@ super::serde_as_text!(KernelChoice);
 pub(crate) struct GuestMemory(u32);
 
 impl GuestMemory {
-    /// Where neither a flag nor the recipe gives it.
+    /// Used if neither a flag nor the recipe sets the memory.
     pub(crate) const DEFAULT: Self = Self(512);
 
     /// In MiB.

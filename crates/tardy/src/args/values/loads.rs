@@ -1,4 +1,4 @@
-//! Loads of a recipe.
+//! Parsing of a recipe's loads.
 
 use serde::{Deserialize, Deserializer, de};
 use tardy_record::load_spec::LoadSpec;

@@ -1,10 +1,11 @@
-//! Values of options. The same types read the command line (clap) and recipes (serde), so that a text is parsed once and a
-//! key and its flag accept the same.
+//! Types of option values. The command line (clap) and recipes (serde) use the same types, so that a flag and its recipe key
+//! accept the same texts.
 
 mod causes;
 mod cpus;
 mod duration;
 mod floor;
+mod format;
 mod kernel;
 mod loads;
 mod name;
@@ -17,6 +18,7 @@ pub(crate) use causes::CauseTracing;
 pub(crate) use cpus::CpuSelection;
 pub(crate) use duration::{Duration, PositiveDuration};
 pub(crate) use floor::FloorSpec;
+pub(crate) use format::{export_format, import_format};
 pub(crate) use kernel::{GuestMemory, KernelChoice};
 pub(crate) use loads::deserialize_loads;
 pub(crate) use name::{DmaLatency, ProbeKind, by_name};

@@ -1,4 +1,4 @@
-//! Values that are one name of a fixed list. Their serde form is the only list of the names.
+//! Option values that are names from a fixed list. Only their serde form defines the names.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
-/// What measures (`--probe`).
+/// The probe (`--probe`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProbeKind {
     /// Threads that wait for timers.
     #[default]
     Timer,
-    /// The same, with the kernel's events.
+    /// Threads that wait for timers, with the kernel's trace events.
     Kernel,
     /// A loop that records each gap in its own progress.
     Noise,
@@ -32,7 +32,7 @@ pub(crate) enum ProbeKind {
 }
 
 impl ProbeKind {
-    /// Whether it has no wake method, so that a list of them does not multiply its phases.
+    /// Whether the probe has no wake method, so that several wake methods do not multiply its phases.
     pub(crate) fn has_no_wake(self) -> bool {
         matches!(self, Self::Noise | Self::Xenomai | Self::GpioReaction)
     }
@@ -49,16 +49,16 @@ pub(crate) enum DmaLatency {
     Leave,
 }
 
-/// The value of that name, by the type's serde form.
+/// The value with the name `text`, by the type's serde form.
 ///
 /// # Errors
-/// If there is none. The error lists the names.
+/// If no value has that name. The error lists the names.
 pub(crate) fn by_name<T: DeserializeOwned>(text: &str) -> Result<T, NameError> {
     let deserializer: StrDeserializer<'_, NameError> = text.trim().into_deserializer();
     T::deserialize(deserializer)
 }
 
-/// Why a text is not one of the names.
+/// The error for a text that is not one of the names.
 #[derive(Debug)]
 pub(crate) struct NameError(String);
 

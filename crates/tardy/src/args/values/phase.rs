@@ -11,7 +11,7 @@ use super::PositiveDuration;
 pub(crate) struct PhaseText {
     /// The loads as typed.
     pub(crate) name: String,
-    /// The same, parsed; `idle` is `none`.
+    /// The loads, parsed; `idle` means `none`.
     pub(crate) loads: Vec<LoadSpec>,
     /// How long the phase lasts.
     pub(crate) duration: PositiveDuration,

@@ -1,10 +1,10 @@
-//! A program and its arguments in one text (`--by`), split as a shell splits them. No shell runs: a signal that ends the
-//! program must not end a shell instead.
+//! A program and its arguments in one text (`--by`), split as by a shell. No shell runs, because a signal to end the program
+//! would end the shell instead.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A program and its arguments, at least the program.
+/// A program and its arguments; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProgramLine {
     text: String,
@@ -24,7 +24,7 @@ impl FromStr for ProgramLine {
     fn from_str(text: &str) -> Result<Self, String> {
         let words = split(text).ok_or_else(|| format!("a quote is not closed in: {text}"))?;
         if words.is_empty() {
-            return Err("names no program; expected a program and its arguments in one text".to_owned());
+            return Err("no program given; expected a program and its arguments in one text".to_owned());
         }
         Ok(Self { text: text.to_owned(), words })
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_separate_words_and_quotes_keep_them() {
+    fn blanks_outside_quotes_separate_words() {
         let program: ProgramLine = "  python3 'a b.py' --out={line} -x \"it's\"\t'' ".parse().unwrap();
         let words = program.words_for("gpiochip0:17");
         assert_eq!(words, ["python3", "a b.py", "--out=gpiochip0:17", "-x", "it's", ""]);

@@ -1,18 +1,18 @@
-//! Plain numbers with a range.
+//! Numbers without a unit, with a range.
 
-/// Reads a factor on durations and loop counts: above 0, at most 1000.
+/// Parses a factor for durations and loop counts: above 0, at most 1000.
 ///
 /// # Errors
-/// If it is not one.
+/// If `text` is not a number in this range.
 pub(crate) fn scale(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().ok().filter(|factor| *factor > 0.0 && *factor <= 1000.0);
     factor.ok_or_else(|| "expected a factor above 0 and at most 1000".to_owned())
 }
 
-/// Reads a room temperature in °C: -100 to 150.
+/// Parses a room temperature in °C: -100 to 150.
 ///
 /// # Errors
-/// If it is not one.
+/// If `text` is not a number in this range.
 pub(crate) fn celsius(text: &str) -> Result<f64, String> {
     let celsius = text.parse::<f64>().ok().filter(|celsius| (-100.0..=150.0).contains(celsius));
     celsius.ok_or_else(|| "expected a temperature from -100 to 150 degrees Celsius".to_owned())

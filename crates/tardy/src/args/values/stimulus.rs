@@ -1,4 +1,4 @@
-//! The output that makes a stimulus (`--stimulus`).
+//! The output that generates a stimulus (`--stimulus`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pwm_output_is_told_from_a_line() {
+    fn a_pwm_output_and_a_line_are_distinguished() {
         let pwm = StimulusOutput::Pwm { chip: "pwmchip0".to_owned(), channel: 1 };
         assert_eq!("pwmchip0:1".parse(), Ok(pwm));
         for text in ["gpiochip0:17", "GPIO17", "pwmchip:1", "pwmchip0:x", "pwmchipa:1"] {

@@ -30,18 +30,18 @@ use crate::usage_error::wrong;
 
 /// Duration of a trial, by default.
 const DURATION: PositiveDuration = PositiveDuration::from_ns(5_000_000_000);
-/// Measured and not counted, at the start of each trial.
+/// Warm-up at the start of each trial, which is not counted.
 const WARMUP: Duration = Duration::from_ns(500_000_000);
-/// About how long a trial takes besides its warm-up and its duration: starting and ending the loads and the probe.
+/// Approximate time to start and end the loads and the probe of a trial, in ns.
 const AROUND_NS: u64 = 700_000_000;
 /// Rounds in addition to those that significance requires, because a round may be invalid.
 const SPARE_ROUNDS: u32 = 2;
 /// Most rounds.
 const ROUNDS_MAX: u32 = 200;
-/// Wake-ups that a trial needs for a p99.9.
+/// Fewest wake-ups of a trial, so that it has a p99.9.
 const WAKE_UPS_MIN: u64 = 1000;
 
-/// The trials, planned.
+/// The plan of all trials.
 struct Resolved {
     plan: Plan,
     offers: Vec<Offer>,
@@ -53,7 +53,7 @@ struct Resolved {
 struct Planned<'a> {
     offers: &'a [Offer],
     rounds: u32,
-    /// Names, round by round, in their order.
+    /// The names of the changes in each round, in the order of their trials.
     order: Vec<Vec<&'a str>>,
     trial: &'a Plan,
 }
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         Ok(ending) => present(&resolved, ending, &observations, arguments),
         Err(reason) if observations.is_empty() => Err(anyhow!(reason)),
         Err(reason) => {
-            // Show what was measured so far.
+            // Show the measurements so far.
             present(&resolved, Ending::Interrupted, &observations, arguments)?;
             Err(anyhow!(reason))
         }
@@ -140,7 +140,7 @@ fn present(
         output::print(&text(&done, &diagnosis, output::colour()))?;
     }
     if let Some(directory) = &arguments.trials.output {
-        output::report(&format!("runs in {}", directory.display()));
+        output::report(&format!("run files in {}", directory.display()));
     }
     Ok(if diagnosis.rounds == 0 && !interrupted { Exit::Invalid } else { Exit::Done })
 }
@@ -157,7 +157,7 @@ fn resolved(arguments: &CheckArgs) -> Result<Resolved> {
     if flags.fake.is_some() && files.is_real() {
         // A simulation must not change the real machine.
         for offer in &mut offers {
-            offer.standing = Standing::NotHere { what: "--fake measures no machine".to_owned() };
+            offer.standing = Standing::NotHere { what: "--fake does not measure this machine".to_owned() };
         }
     }
     let can_be_tried = |offer: &Offer| match &offer.standing {
@@ -175,7 +175,7 @@ fn resolved(arguments: &CheckArgs) -> Result<Resolved> {
     Ok(Resolved { plan, offers, changes, rounds })
 }
 
-/// The plan of a trial: the timer probe, with the machine's idle states as they are.
+/// The plan of a trial: the timer probe, without preventing idle states.
 fn plan(flags: &TrialFlags) -> Result<Plan> {
     let allowed = match flags.fake {
         Some(_) => vec![0, 1],
@@ -215,7 +215,7 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Reports what will happen and how long it will take.
+/// Reports the trials and their expected duration.
 fn announce(resolved: &Resolved, quiet: bool) {
     let least = analysis::least_rounds(resolved.changes.len()) as u32;
     if resolved.rounds < least {
@@ -230,7 +230,7 @@ fn announce(resolved: &Resolved, quiet: bool) {
     }
 }
 
-/// The number of trials, and how long they take.
+/// The number of trials and their expected duration, for the user.
 fn expected(resolved: &Resolved) -> String {
     let trials = u64::from(resolved.rounds) * (resolved.changes.len() as u64 + 1);
     let phase = &resolved.plan.phases[0];

@@ -23,12 +23,12 @@ use crate::commands::output;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
-/// The kernels if neither flags nor recipe name any: the most common question.
+/// The default kernels: the most common comparison.
 const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 const DEFAULT_GUEST_CPUS: u32 = 2;
 /// The name of the run file in the guest.
 pub(super) const RUN_FILE: &str = "run.run.json";
-/// Names of busybox in the guest, for shell commands of recipes.
+/// Names of links to busybox in the guest, for shell commands of recipes.
 const BUSYBOX_NAMES: [&str; 16] = [
     "sh", "cat", "cp", "dd", "echo", "find", "ls", "nc", "ping", "rm", "seq", "sleep", "tar", "true", "yes",
     "gzip",
@@ -38,9 +38,9 @@ const BUSYBOX_NAMES: [&str; 16] = [
 pub(super) struct Prepared {
     /// The recipe's name.
     pub(super) recipe: String,
-    /// What it measures, in one sentence.
+    /// The recipe's description, in one sentence.
     pub(super) about: String,
-    /// The title of its chapter in the report of all articles.
+    /// The title of the recipe's chapter in the report of all articles.
     pub(super) chapter: Option<String>,
     /// The experiment in each guest.
     pub(super) experiment: Experiment,
@@ -52,7 +52,7 @@ pub(super) struct Prepared {
 
 /// A guest.
 pub(super) struct Guest {
-    /// Its name in file names.
+    /// The guest's name in file names.
     pub(super) slug: String,
     pub(super) kernel: Kernel,
     /// Modules to load, in order.
@@ -119,14 +119,15 @@ pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
         (_, true) => Ok(Pace::Kvm { cpus }),
         _ if flags.guest_cpus.is_some_and(|cpus| cpus != 1) => Err(wrong(
             "guest-cpus",
-            "a guest whose clock counts instructions has one CPU: the emulator would run several in turn on one counter, and \
-             latencies between them would be those of its turns; add --realtime for a functional test",
+            "a guest whose clock counts instructions has one CPU: the emulator would run several in turn on one counter, so \
+             latencies between CPUs would be artefacts of the turns; add --realtime for a functional test",
         )),
         _ => Ok(Pace::default()),
     }
 }
 
-/// With the host's time an emulated CPU is too slow to become idle, and latencies are meaningless anyway.
+/// The condition to begin the measurement. With the host's time an emulated CPU is too slow to become idle, so the wait is
+/// short; latencies are meaningless then.
 pub(super) fn idle_criterion(pace: Pace) -> IdleCriterion {
     match pace {
         Pace::Realtime { .. } => IdleCriterion { limit_ns: 2_000_000_000, ..IdleCriterion::default() },
@@ -198,7 +199,7 @@ fn guests(
     specs.iter().map(guest).collect()
 }
 
-/// Prints messages about steps that take time.
+/// A function that prints messages about steps that take time.
 pub(super) fn print_notices() -> impl FnMut(&str) {
     |text: &str| output::report(text)
 }

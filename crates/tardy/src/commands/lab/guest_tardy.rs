@@ -1,4 +1,4 @@
-//! Finds a tardy for the guest: statically linked, for the guest's processor.
+//! Finds the tardy executable for the guest: statically linked, for the guest's processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -56,8 +56,8 @@ fn prepare_recipe(
     assemble(recipe, orders, files, arguments, notice)
 }
 
-/// Finds every mistake that the guest would find, before anything boots. Only the guest knows what its kernel's trace
-/// offers.
+/// Plans the run on the host, so that mistakes are reported before anything boots. Only the guest knows the trace events and
+/// tracers of its kernel, so all are assumed here.
 fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
     let machine = plan::Machine {
         allowed: (0..pace.cpus()).collect(),
@@ -95,7 +95,7 @@ fn sends(recipe: &Recipe) -> bool {
     })
 }
 
-/// The path of the recipe in the guest. Its name is part of the run.
+/// The path of the recipe in the guest. The run records the file's name as the recipe's name.
 fn recipe_path(recipe: &Recipe) -> String {
     format!("/lab/{}.toml", recipe.name.as_deref().unwrap_or("recipe"))
 }

@@ -1,4 +1,4 @@
-//! A guest's results as a run.
+//! Converts a guest's results to a run.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use tardy_record::{Run, file};
 use super::assemble::RUN_FILE;
 use crate::commands::origin;
 
-/// The run among a guest's files, with the lab and with the host's origin. The guest's own origin is the same every time.
+/// The guest's run, with the description of the lab and the host's origin. The guest's own origin is the same every time.
 pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {
     let (_, content) = outcome.files.iter().find(|(name, _)| name == RUN_FILE).ok_or_else(|| {
         anyhow!("the guest returned no run file; its messages:\n    {}", outcome.output.join("\n    "))

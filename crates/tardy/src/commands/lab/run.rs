@@ -102,7 +102,7 @@ fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
     Ok(written.collect())
 }
 
-/// All runs, or an error with the reason for each that is missing.
+/// All runs, or an error with the reason for each missing run.
 fn all_of(runs: Vec<Result<Run>>) -> Result<Vec<Run>> {
     let (runs, trouble): (Vec<_>, Vec<_>) = runs.into_iter().partition(Result::is_ok);
     if trouble.is_empty() {
@@ -120,14 +120,14 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
     Ok(parallel_guests::run(
         jobs.len(),
         cores,
-        |number, core, tell| {
+        |number, core, on_message| {
             let Job { prepared: Prepared { experiment, .. }, guest, .. } = &jobs[number];
             let pinned = matches!(experiment.pace, Pace::Instructions { .. });
             let host = Host { core: pinned.then_some(core), cancel };
-            experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
+            experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         },
-        |number, word| {
-            if !quiet && let Some(text) = describe(word) {
+        |number, message| {
+            if !quiet && let Some(text) = describe(message) {
                 output::report(&format!("{}: {text}", jobs[number].guest.slug));
             }
         },
@@ -153,8 +153,8 @@ fn write(outcome: &Outcome, files: &Files) -> Result<Run> {
 }
 
 /// A guest's message for the user; `None` if the summary repeats it.
-fn describe(word: &Message) -> Option<String> {
-    match word {
+fn describe(message: &Message) -> Option<String> {
+    match message {
         Message::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
         Message::Idle(settled) if settled.quiet => {
             Some(format!("idle after {}; measuring", seconds(settled.settled_at_ns)))

@@ -1,4 +1,4 @@
-//! `tardy lab verify`: checks that runs are identical to the byte, whatever else the host does.
+//! `tardy lab verify`: checks that runs are identical to the byte, independent of other work on the host.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ use crate::usage_error::wrong;
 /// Other work of the host while a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disturbance {
-    /// None from tardy.
+    /// No disturbance by tardy.
     None,
     /// The same guest on every other CPU.
     Neighbours,
@@ -146,9 +146,9 @@ fn boot(
             let (core, stop) = (prepared.cores[0], &stop);
             scope.spawn(move || hog(core, stop));
         }
-        let job = |_, core, tell: parallel_guests::OnMessage<'_>| {
+        let job = |_, core, on_message: parallel_guests::OnMessage<'_>| {
             let host = Host { core: Some(core), cancel: Some(signals.as_raw_fd()) };
-            prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
+            prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         };
         let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
         stop.store(true, Ordering::Relaxed);
@@ -158,7 +158,7 @@ fn boot(
 }
 
 fn hog(core: u32, stop: &AtomicBool) {
-    // If pinning fails it still uses a CPU.
+    // If pinning fails, the loop still keeps some CPU busy.
     let _ = scheduling::set_affinity(&[core]);
     while !stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();

@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
 /// Reports what the kernel would refuse, with the line of the file, before anything is changed.
 fn refuse(file: &SwitchFile, arguments: &TsnApplyArgs) -> Option<Result<Exit>> {
     let mut machine = machine::read(&file.network);
-    // Whether an existing shaper may be replaced is decided by `apply` itself.
+    // `apply` itself decides whether an existing shaper may be replaced.
     machine.devices.values_mut().for_each(|device| device.running = None);
     let mut findings = check::check(&file.network, &file.text, &machine);
     findings.retain(|finding: &Finding| matches!(finding.kind, Kind::Refused { .. }));
@@ -89,14 +89,14 @@ fn report(name: &str, applied: &Applied) {
     }
 }
 
-/// Removes a switch and reports it.
+/// Removes a switch and reports what was restored.
 pub(super) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Exit> {
     let undone = tardy_switch::remove(saved_states, name).map_err(|reason| {
         anyhow!("could not restore everything:\n{reason}\nrun 'tardy tsn remove {name}' to try again")
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy is active here") };
     for what in undone {
-        output::report(&format!("put back: {what}"));
+        output::report(&format!("restored: {what}"));
     }
     Ok(Exit::Done)
 }

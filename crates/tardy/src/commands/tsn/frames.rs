@@ -78,7 +78,7 @@ impl<'a> Frames<'a> {
         self.failed = self.failed.take().or(line.err());
     }
 
-    /// Ends the file.
+    /// Completes the file.
     pub(super) fn finish(mut self) -> Result<()> {
         let flushed = self.file.flush();
         let failed = self.failed.take().or(flushed.err());
@@ -86,7 +86,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// A simulated list receives frames as they are simulated.
+/// Adds each frame to a simulated list during the simulation.
 impl Audience for Frames<'_> {
     fn arrived(&mut self, shaped: bool, arrival: &Arrival) {
         let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;

@@ -1,4 +1,4 @@
-//! One switch of a file, and waiting for the end of a command.
+//! Selects one switch of a file, and waits for the end of a command.
 
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -21,7 +21,7 @@ pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
         Some(name) => switches.iter().position(|switch: &Switch| switch.name.value == *name),
         None if switches.len() == 1 => Some(0),
         None => {
-            let which = format!("{} has several switches ({}); name one of them", file.name, names());
+            let which = format!("{} has several switches ({}); choose one with --switch", file.name, names());
             return Err(wrong("switch", which).into());
         }
     };
@@ -46,7 +46,7 @@ impl End {
         Ok(Self { signals, at_ns: duration.map(|duration| monotonic_ns().saturating_add(duration.ns())) })
     }
 
-    /// Waits until one of `news` is readable or the end has come. Returns whether it has.
+    /// Waits until one of `news` is readable or the command is to end. Returns whether it is to end.
     pub(super) fn wait(&self, news: &[RawFd]) -> Result<bool> {
         let left_ns = self.at_ns.map_or(u64::MAX >> 2, |at_ns| at_ns.saturating_sub(monotonic_ns()));
         let mut all = vec![self.signals.as_raw_fd()];

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the kernel would refuse, as far as the file shows.
+/// Messages about settings that the kernel would refuse, without knowledge of this machine.
 fn refused(file: &SwitchFile, switch: &str) -> Vec<String> {
     let findings = check::check(&file.network, &file.text, &Machine::default());
     let of_switch =
@@ -54,9 +54,11 @@ fn of_switch(network: &Network, name: Option<&str>) -> Result<Settings> {
     let switch = match (name, network.switches.as_slice()) {
         (None, [only]) => only,
         (None, _) => {
-            return Err(
-                wrong("switch", format!("the file has several ({}); name one of them", names())).into()
-            );
+            return Err(wrong(
+                "switch",
+                format!("the file has several switches ({}); choose one with --switch", names()),
+            )
+            .into());
         }
         (Some(name), switches) => {
             switches.iter().find(|switch| switch.name.value == name).ok_or_else(|| {

@@ -11,7 +11,7 @@ use crate::args::TsnShowArgs;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// Printed entries of a list.
+/// Maximum number of printed entries of a gate control list.
 const ENTRIES_PRINTED: usize = 32;
 
 /// Shows one switch or all.
@@ -39,11 +39,11 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     Ok(if views.iter().all(whole) { Exit::Done } else { Exit::Failed })
 }
 
-/// Whether a port is as configured and its gates run.
+/// Whether a port belongs to the bridge, and its shaper exists and its gates run.
 fn is_whole(port: &PortView) -> bool {
     let stopped = match &port.shaper {
         ShaperView::Gone => true,
-        // Without a carrier gates always stop.
+        // Gates always stop on a port without a carrier.
         ShaperView::Shown { stands_still, .. } => port.has_carrier && *stands_still == Some(true),
         ShaperView::None | ShaperView::TooLong { .. } => false,
     };
@@ -66,7 +66,7 @@ fn port_text(text: &mut String, port: &PortView) {
     let carrier = if port.has_carrier { "" } else { ", no carrier" };
     let _ = writeln!(text, "  {}: {speed}, {} queues{carrier}", port.name, port.tx_queues);
     if !port.is_of_bridge {
-        text.push_str("    not a port of the bridge any more; 'tardy tsn apply' adds it\n");
+        text.push_str("    no longer a port of the bridge; 'tardy tsn apply' adds it\n");
     }
     match &port.shaper {
         ShaperView::None => {}

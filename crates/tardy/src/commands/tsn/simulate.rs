@@ -1,4 +1,4 @@
-//! `tardy tsn simulate`: simulates a switch and records a run as a test would.
+//! `tardy tsn simulate`: simulates a switch and records a run like that of `tardy tsn test`.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ use crate::usage_error::{UsageError, wrong};
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
-/// Refuses a file that the kernel would refuse: the kernel's behaviour cannot be simulated then.
-fn refuse_what_the_kernel_would(file: &SwitchFile) -> Result<()> {
+/// Refuses a file that the kernel would refuse, because there is no behaviour to simulate then.
+fn check_that_the_kernel_accepts(file: &SwitchFile) -> Result<()> {
     let findings = check::check(&file.network, &file.text, &check::Machine::default());
     let refused = |finding: &&check::Finding| matches!(finding.kind, check::Kind::Refused { .. });
     match findings.iter().find(refused) {
@@ -46,9 +46,9 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     }
     let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
     if options.mode == Mode::Linux && !arguments.without_shaper {
-        refuse_what_the_kernel_would(&file)?;
+        check_that_the_kernel_accepts(&file)?;
     }
-    // Before any file is claimed, so that a failure leaves no files.
+    // The wiring is checked before any file is claimed, so that a failure leaves no files.
     wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
     let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
     let mut frames = arguments

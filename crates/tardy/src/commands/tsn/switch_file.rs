@@ -55,8 +55,8 @@ pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Whether `name` is a built-in switch file or the path of one, and not a recipe. False if the file cannot be read; then
-/// [`find`] reports why.
+/// Whether `name` is a built-in switch file or the path of one, and not a recipe. `false` if the file cannot be read; the
+/// reason is reported when it is opened.
 pub(crate) fn describes_a_switch(name: &str) -> bool {
     if !(name.contains('/') || name.ends_with(".toml")) {
         return built_in().any(|known| known == name);
@@ -65,7 +65,7 @@ pub(crate) fn describes_a_switch(name: &str) -> bool {
     table.is_some_and(|table| table.contains_key("switch"))
 }
 
-/// The switch of that name, or in that file. A name with a slash or with the ending .toml is a file.
+/// Finds a switch file by its name or its path. A name with a slash or with the ending .toml is a path.
 pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     if name.contains('/') || name.ends_with(".toml") {
         return parsed(name.to_owned(), text_of(Path::new(name))?);
@@ -79,7 +79,7 @@ pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     }
 }
 
-/// Reads at most the largest size, whatever the file's length appears to be.
+/// Reads a file of at most [`file::SIZE_MAX`] bytes. A longer one is an error, even if its reported length is shorter.
 fn text_of(path: &Path) -> Result<String, SwitchFileError> {
     let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
     let mut text = String::new();

@@ -78,7 +78,7 @@ fn test(arguments: &TsnTestArgs, file: SwitchFile) -> Test {
     }
 }
 
-/// Shows what the test reports, unless it is to be quiet.
+/// Prints the messages of the test, unless `--quiet` is given.
 struct Messages {
     quiet: bool,
 }
@@ -93,8 +93,8 @@ impl Listener for Messages {
     }
 }
 
-/// With the shaper and then without, unless one of them is requested. An active switch is tested as it is: with its shaper,
-/// unless a flag says otherwise.
+/// The phases to test; `true`: with the shaper. By default, `--netns` tests with and then without it, and an active switch is
+/// tested only with it.
 fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
     match (arguments.with_shaper, arguments.without_shaper) {
         (true, _) => vec![true],
@@ -104,10 +104,10 @@ fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
     }
 }
 
-/// An unused name: another run may have started in the same second.
+/// The default run file, with a name that is unused: another run may have started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
     let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-tsn-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-tsn-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
-    names.find(|name| name.symlink_metadata().is_err()).expect("numbers do not end")
+    names.find(|name| name.symlink_metadata().is_err()).expect("the names are infinite")
 }

@@ -61,7 +61,7 @@ impl Total {
 
     fn summary(&self) -> String {
         format!(
-            "gates stood still {} times, {} in total; repaired {}, not repaired {}; {} frames dropped",
+            "gates stopped {} times, {} in total; repaired {}, not repaired {}; {} frames dropped",
             self.repaired + self.failed,
             format_duration_ns(self.stood_still_ns),
             self.repaired,

@@ -1,5 +1,5 @@
-//! What gives frames their priority: the priority in their VLAN tags, by the article's rule and by one that works, and each
-//! program that tardy can set a classifier with.
+//! Classifiers: by the priority in VLAN tags, with the article's rule and with one that works, and with each program
+//! that tardy can use.
 
 use super::{BRIDGED, IPTABLES_MODULES, IPTABLES_TOOLS, PRIORITY_TAGS, TWO_FLOWS, classified, slots};
 use crate::scripted::Scene;
@@ -74,7 +74,7 @@ pub(super) fn scenes() -> Vec<Scene> {
     vec![scene("tags", TAGS), scene("programs", PROGRAMS)]
 }
 
-/// The scene that does not.
+/// The scene of this file that does not need iptables.
 pub(super) fn slots_scene() -> Scene {
     let script = "part slots\n\
                   answer tardy tsn test --netns $FILES/tags.toml --with-shaper --for 1s -o /lab/results/tags.run.json\n";
@@ -82,12 +82,12 @@ pub(super) fn slots_scene() -> Scene {
 }
 
 #[test]
-fn tags_are_classified_and_by_the_articles_rule_never() {
+fn tags_are_classified_but_not_by_the_articles_rule() {
     let Some(printed) = classified("tags") else { return };
     let u32 = printed.part("u32");
     assert_eq!(u32.by_queue(), (0, 2 * FRAMES), "every frame is red's");
     assert_eq!((u32.number("article"), u32.number("seen")), (0, 2 * FRAMES as u64), "{}", u32.text());
-    // With the right number at the right place it looks at the sender's address.
+    // With the correct mask the rule still reads the sender's address, since the offset counts from the IP header.
     assert_eq!(u32.number("mended"), 0);
     assert_eq!(printed.part("tags").by_queue(), (FRAMES, FRAMES));
 }

@@ -38,7 +38,7 @@ both
 ip link set listener up; until_true moved 5
 count healed with frames lost
 part whole; answer tardy tsn show
-# The watcher leaves this alone: the gates move on.
+# The watcher does not repair this, since the gates still run.
 ip link set swp1 nomaster
 part no port; answer tardy tsn show
 kill -INT $watcher; wait $watcher
@@ -51,34 +51,38 @@ pub(super) fn scene() -> Scene {
 }
 
 #[test]
-fn the_watcher_restarts_gates_that_stand_still() {
+fn the_watcher_restarts_stopped_gates() {
     let Some(printed) = BRIDGED.scene("healing") else { return };
     let counts = |part: &str| {
         let part = printed.part(part);
         (part.number("timers"), part.number("delivered"))
     };
     assert_eq!(counts("running"), (1, FRAMES));
-    assert_eq!(counts("flapped"), (0, 0), "the kernel has mended itself: is the watcher still needed?");
+    assert_eq!(counts("flapped"), (0, 0), "the gates restarted without the watcher: is it still needed?");
     let shaper = &printed.part("waiting").json()[0]["ports"][1]["shaper"];
     assert_eq!(shaper["waiting_frames"], FRAMES, "frames wait for ever");
     assert_eq!(
         (&shaper["stands_still"], printed.part("waiting").status()),
         (&true.into(), 3),
-        "show says so"
+        "show reports it"
     );
     assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
     let no_port = printed.part("no port");
-    assert!(no_port.text().contains("not a port of the bridge any more"), "{}", no_port.text());
+    assert!(no_port.text().contains("no longer a port of the bridge"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
-    assert_eq!(counts("healed after a flap before it was watched"), (1, FRAMES), "what had waited");
+    assert_eq!(
+        counts("healed after a flap before it was watched"),
+        (1, FRAMES),
+        "the frames that had waited"
+    );
     for cause in ["a flap", "being set down", "another child"] {
         assert_eq!(counts(&format!("healed after {cause}")), (1, FRAMES), "{cause}");
     }
     assert_eq!(printed.part("healed with frames lost").number("timers"), 1);
     let watched = printed.part("watched").text();
-    assert!(watched.contains("gates stood still 5 times"), "{watched}");
+    assert!(watched.contains("gates stopped 5 times"), "{watched}");
     assert!(watched.contains("repaired 5, not repaired 0"), "{watched}");
-    assert_eq!(watched.matches("its carrier went").count(), 3, "{watched}");
-    assert_eq!(watched.matches("had been stopped before it was watched").count(), 1, "{watched}");
-    assert_eq!(watched.matches("a queue below its shaper was changed").count(), 1, "{watched}");
+    assert_eq!(watched.matches("its carrier was lost").count(), 3, "{watched}");
+    assert_eq!(watched.matches("had stopped before the watch began").count(), 1, "{watched}");
+    assert_eq!(watched.matches("a queueing discipline below its shaper was changed").count(), 1, "{watched}");
 }

@@ -1,4 +1,4 @@
-//! Setting up, setting up again, removing, and being killed in between: what changes, and that nothing else does.
+//! Applying a switch, applying it again, removing it, and killing tardy in between. Only the switch's settings change.
 
 use super::{BRIDGED, PRIORITY_TAGS};
 use crate::scripted::{Printed, Scene};

@@ -72,7 +72,7 @@ fn lists_of_any_length_are_applied_whole() {
             let told = part("told").text();
             assert!(told.contains("cannot show one with more than about 880 entries: 2000"), "{told}");
         } else {
-            // One that has not begun yet is still to come.
+            // A schedule that has not begun yet is in `admin`.
             let runs =
                 ["operating", "admin"].map(|which| &shaper[which]).into_iter().find(|one| !one.is_null());
             let read: Vec<(u32, u32)> = serde_json::from_value(runs.unwrap()["entries"].clone()).unwrap();
@@ -80,7 +80,7 @@ fn lists_of_any_length_are_applied_whole() {
         }
     }
     assert_eq!(printed.part("effect").status(), 0, "{}", printed.part("effect").text());
-    // Had the kernel another cycle, most frames would come outside the windows of this one.
+    // If the kernel used another cycle, most frames would arrive outside these windows.
     let run = slots::held(printed.file("effect.run.json"));
     let port = &run.switch.as_ref().unwrap().ports[0];
     assert_eq!((port.entries.len(), port.source), (NOT_SHOWN, ScheduleSource::Sent));

@@ -1,9 +1,9 @@
 //! Switches on the real kernel: what it refuses, setting up and removing, lists of all lengths, classifiers, what stops the
 //! gates, and replacing a schedule.
 //!
-//! Each test reads what one scene printed (`scripted.rs`). Scenes share two boots, and each has network namespaces of its
-//! own. Frames come from the kernel's generator (pktgen); its trace shows when and by which queue they leave. `network.sh`
-//! has what the scripts share.
+//! Each test reads what one scene printed (`scripted.rs`). Scenes share two boots, and each has its own network
+//! namespaces. Frames come from the kernel's generator (pktgen); its trace shows when and by which queue they leave.
+//! `network.sh` has what the scripts share.
 
 mod classifiers;
 mod healing;
@@ -19,7 +19,7 @@ use tardy_tsn::kernel_modules::KERNEL_MODULES;
 use crate::scripted::{Place, Scene, SharedBoot, Tool};
 
 const KERNEL: &str = "debian:6.12-rt";
-/// What sends frames.
+/// The kernel's frame generator.
 const SENDER_MODULE: &str = "pktgen";
 /// Programs that every scene about a switch may use.
 const TOOLS: [Tool; 4] = [
@@ -33,10 +33,10 @@ pub(crate) const TWO_FLOWS: &str = include_str!("two-flows.toml");
 /// A switch with bridge, VLANs, shaper and a classifier by priority tag.
 pub(crate) const PRIORITY_TAGS: &str = include_str!("priority-tags.toml");
 
-/// What iptables needs to classify, beside [`iptables_tools`].
+/// Kernel modules that iptables needs to classify, in addition to [`IPTABLES_TOOLS`].
 pub(crate) const IPTABLES_MODULES: [&str; 5] =
     ["br_netfilter", "xt_u32", "xt_CLASSIFY", "iptable_mangle", "xt_tcpudp"];
-/// The program and what it loads.
+/// iptables and the extensions that it loads.
 pub(crate) const IPTABLES_TOOLS: [Tool; 5] = [
     ("iptables", "/usr/sbin/xtables-legacy-multi"),
     ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_u32.so"),
@@ -89,7 +89,7 @@ pub(crate) fn parts() -> Scene {
     }
 }
 
-/// A scene about a switch, in networks of its own.
+/// A scene about a switch, in its own network namespaces.
 pub(crate) fn scene(name: &'static str, script: &str, files: &[(&str, &str)]) -> Scene {
     Scene {
         name,

@@ -1,4 +1,5 @@
-//! Every refusal of the kernel that a switch file can provoke. `tardy tsn check` predicts each in the same words.
+//! Every refusal of the kernel that a switch file can provoke. `tardy tsn check` must predict each with the same
+//! message.
 //!
 //! No file can provoke the others: a parent other than the root ("Can only be attached as root qdisc"), because tardy uses
 //! no other; and preemptible classes ("Preemption only supported with full offload"), which the file cannot express. A list
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::BRIDGED;
 use crate::scripted::{Part, Printed, Scene};
 
-/// What the kernel takes, on a port with four queues.
+/// A file that the kernel accepts, for a port with four queues.
 const ACCEPTED: &str = r#"
 about = "A schedule with a mistake."
 priority_map = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
@@ -37,9 +38,9 @@ gates = [
 struct Row {
     /// The rule of `tardy tsn check`.
     rule: &'static str,
-    /// The kernel's words.
+    /// The kernel's message.
     words: &'static str,
-    /// What to replace in [`ACCEPTED`], and by what.
+    /// Replacements in [`ACCEPTED`]: the old text and the new.
     changes: &'static [(&'static str, &'static str)],
 }
 
@@ -99,8 +100,8 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// What a running schedule cannot change. tardy removes the shaper and makes a new one, so here tc runs what
-/// `tardy tsn plan` prints.
+/// Settings that cannot be changed while a schedule runs. `tardy tsn apply` would create the shaper anew, so the test
+/// runs the tc commands that `tardy tsn plan` prints.
 const ROWS_OF_RUNNING: &[Row] = &[
     row(
         "running-schedule",

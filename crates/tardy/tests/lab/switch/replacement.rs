@@ -31,7 +31,7 @@ fn margins_ns(part: &Part<'_>, windows: [Window; 2]) -> Vec<u64> {
         let outside = since_opening.checked_sub(length);
         Some(outside.map_or(0, |late| late.min(CYCLE_NS - since_opening)))
     };
-    part.all("left").map(|line| margin(line).unwrap_or_else(|| panic!("what is '{line}'?"))).collect()
+    part.all("left").map(|line| margin(line).unwrap_or_else(|| panic!("unexpected line '{line}'"))).collect()
 }
 
 /// The bounds that tardy reported, in ns. Empty if nothing leaked.
@@ -110,7 +110,7 @@ fn no_gate_opens_early_when_a_schedule_is_replaced() {
     let two = [(0, 30_000_000), (20_000_000, 20_000_000)];
     let (_, worst_ns, reported_ns, replaced) = of("two", two);
     assert_eq!(replaced, 6);
-    // A rehearsal that the load delays stretches the bound of the request after it.
+    // If the load delays a rehearsal, the bound of the request that follows is longer.
     let short = reported_ns.iter().filter(|ns| **ns <= BOUND_NS_MAX).count();
     let reported_ns = reported_ns.into_iter().max().unwrap_or(0);
     assert!(short >= 3 && reported_ns <= CYCLE_NS + BOUND_NS_MAX, "gates were open for {reported_ns} ns");
@@ -121,6 +121,6 @@ fn no_gate_opens_early_when_a_schedule_is_replaced() {
     let (early, worst_ns, ..) = of("naive", two);
     assert!(
         early > 0 && worst_ns > BOUND_NS_MAX,
-        "a naive replacement leaks nothing: this test sees nothing"
+        "a naive replacement leaks nothing, so this test cannot detect a leak"
     );
 }
