@@ -48,7 +48,7 @@ fn a_capture_is_a_run_like_any_other() {
     assert!(placed.len() > 1, "{placed:?}");
     // The other file has the same signals, sample for sample.
     let compared = bench.run(&["compare", "vcd.run.json", "sr.run.json"]).exits(0).out;
-    assert!(compared.contains("distribution functions are at most 0 apart"), "{compared}");
+    assert!(compared.contains("distribution functions differ by at most 0"), "{compared}");
     bench.run(&["report", "vcd.run.json", "sr.run.json", "-o", "both.html"]).exits(0);
     bench.run(&["report", "vcd.run.json", "-o", "one.html"]).exits(0);
     let page = fs::read_to_string(bench.path("one.html")).unwrap();

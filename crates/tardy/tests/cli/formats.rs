@@ -113,7 +113,7 @@ fn a_run_without_a_distribution_is_exported_as_lines_of_threads() {
     assert!(!bench.path("plot").exists());
     let refused = bench.run(&["plot", "x.run.json", "-o", "x.svg"]).exits(1).err;
     assert!(
-        refused.contains("nothing to draw: no distribution of thread 0, thread 1, only counts"),
+        refused.contains("nothing to draw: only counts and extremes are known of thread 0, thread 1"),
         "{refused}"
     );
     fs::copy(fixture("cyclictest-2.4.json"), bench.path("y.json")).unwrap();

@@ -73,7 +73,7 @@ fn reports_and_comparisons_show_noise() {
     }
     let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
     assert!(
-        compared.contains("candidate, gaps/s") && compared.contains("Of one gap from each"),
+        compared.contains("candidate, gaps/s") && compared.contains("For a random gap of each run"),
         "{compared}"
     );
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);

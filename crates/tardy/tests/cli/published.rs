@@ -16,7 +16,7 @@ fn every_result_is_listed_and_shown_with_its_source() {
     }
     // One of each kind, among them a misnamed wake method, Xenomai, pins and a switch.
     for (id, expected) in [
-        ("g20-standard-none", "20.5 % of the periods have no reading"),
+        ("g20-standard-none", "20.5 % of the periods have no sample"),
         ("g20-rt-n", "but its command used clock_nanosleep"),
         ("g20-xenomai-irq", "timer IRQ"),
         ("rpi1-gpio-wiggle-busy", "hole every"),
