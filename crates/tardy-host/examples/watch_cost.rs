@@ -12,7 +12,7 @@ fn main() {
     let seconds: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(30);
     let start = Instant::now();
     let clock = move || start.elapsed().as_nanos() as u64;
-    let options = WatchOptions { measured_cpus: vec![0, 1], on_a_measured_cpu: false };
+    let options = WatchOptions { measured_cpus: vec![0, 1], ..WatchOptions::default() };
     let mut watchers = Watchers::new(&KernelFiles::real(), &options, clock);
     let before = cpu_time_ns();
     for second in 0..=seconds {

@@ -172,6 +172,14 @@ impl ProbePlan {
         }
     }
 
+    /// Whether its threads wait for CLOCK_REALTIME, or for a clock that is derived from it.
+    pub fn uses_realtime(&self) -> bool {
+        match self {
+            Self::Switch(_) => true,
+            _ => self.timer().is_some_and(|timer| timer.clock != ClockId::Monotonic),
+        }
+    }
+
     /// The kind of the probe.
     pub fn kind(&self) -> ProbeKind {
         match self {

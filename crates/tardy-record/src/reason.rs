@@ -25,6 +25,52 @@ pub enum Reason {
         /// Its process id.
         pid: u32,
     },
+    /// CLOCK_REALTIME was set while a thread waited for it or for CLOCK_TAI.
+    ClockSet {
+        /// By how much, in ns; positive if forward.
+        by_ns: i64,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// The machine was suspended.
+    Suspended {
+        /// How long, in ns.
+        for_ns: u64,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// The kernel changed the source of its clocks.
+    ClockSourceChanged {
+        /// The source before.
+        from: String,
+        /// The source after.
+        to: String,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// A measured CPU went offline.
+    CpuOffline {
+        /// The CPU.
+        cpu: u32,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// A thread that was pinned to a CPU may run on others.
+    ThreadMoved {
+        /// The CPU that it measures.
+        cpu: u32,
+        /// The CPUs that it may run on, as a list.
+        allowed: String,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// The probe was stopped by a signal.
+    ProbeStopped {
+        /// Its process id.
+        pid: u32,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
     /// A probe reported twice that it waits for the start.
     ProbeReadyTwice,
     /// The program that serves timerlat's user thread ended.
@@ -195,6 +241,36 @@ impl fmt::Display for Reason {
             Self::ProbeUnresponsive { pid } => {
                 write!(f, "the probe (pid {pid}) did not stop when asked, and was killed")
             }
+            Self::ClockSet { by_ns, at_ns } => {
+                let by = format_duration_ns(by_ns.unsigned_abs());
+                let direction = if *by_ns < 0 { "back" } else { "forward" };
+                write!(f, "CLOCK_REALTIME was set {direction} by {by}, noticed at {:.1} s", seconds(*at_ns))
+            }
+            Self::Suspended { for_ns, at_ns } => write!(
+                f,
+                "the machine was suspended for {:.1} s, noticed at {:.1} s",
+                seconds(*for_ns),
+                seconds(*at_ns)
+            ),
+            Self::ClockSourceChanged { from, to, at_ns } => write!(
+                f,
+                "the kernel's clock source changed from {from} to {to}, noticed at {:.1} s",
+                seconds(*at_ns)
+            ),
+            Self::CpuOffline { cpu, at_ns } => {
+                write!(f, "cpu {cpu}, which is measured, went offline, noticed at {:.1} s", seconds(*at_ns))
+            }
+            Self::ThreadMoved { cpu, allowed, at_ns } => write!(
+                f,
+                "the thread on cpu {cpu} was allowed to run on CPUs {allowed} (taskset, a cpuset, or its CPU went \
+                 offline), noticed at {:.1} s",
+                seconds(*at_ns)
+            ),
+            Self::ProbeStopped { pid, at_ns } => write!(
+                f,
+                "the probe (pid {pid}) was stopped by a signal such as SIGSTOP, noticed at {:.1} s",
+                seconds(*at_ns)
+            ),
             Self::ProbeReadyTwice => f.write_str("a probe became ready twice; please report it"),
             Self::UserThreadEnded { cpu } => {
                 write!(f, "timerlat's user thread on cpu {cpu} ended by itself")

@@ -19,7 +19,7 @@ mod wait;
 pub use ending::{Ended, How};
 pub use fork::fork;
 pub use tree::{end_descendants, end_strays, has_children};
-pub use wait::{ChildSignals, Notice};
+pub use wait::{ChildSignals, Notice, was_stopped};
 
 use std::io;
 use std::os::fd::RawFd;

@@ -6,6 +6,7 @@
 pub mod cell64;
 pub mod child;
 pub mod clock;
+pub mod clock_changes;
 pub mod clock_discipline;
 pub mod clock_properties;
 pub mod counters;

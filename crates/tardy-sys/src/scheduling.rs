@@ -119,10 +119,19 @@ pub fn set_affinity_to_all() -> io::Result<()> {
 
 /// The CPUs that the calling thread may run on, in ascending order.
 pub fn affinity() -> io::Result<Vec<u32>> {
+    affinity_of(0)
+}
+
+/// The CPUs that the thread with this id may run on, in ascending order; 0 for the calling thread.
+///
+/// # Errors
+/// ESRCH if there is no such thread.
+pub fn affinity_of(thread: u32) -> io::Result<Vec<u32>> {
     let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
-    // SAFETY: `mask` is writable for the size given; pid 0 is the calling thread.
-    let written =
-        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<CpuMask>(), mask.as_mut_ptr()) };
+    // SAFETY: `mask` is writable for the size given; the kernel looks the thread up by its id.
+    let written = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, thread, size_of::<CpuMask>(), mask.as_mut_ptr())
+    };
     if written < 0 {
         return Err(io::Error::last_os_error());
     }

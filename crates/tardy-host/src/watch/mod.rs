@@ -7,13 +7,17 @@
 //! Alternative not chosen: tracepoints or BPF. They need privileges and a kernel built for them, and they run on the
 //! measured CPUs. The counters exist on every kernel since 3.2, and reading them costs time only on the reading CPU.
 
+mod cgroup;
 mod changes;
+mod clocks;
 mod count_table;
 mod faults;
 mod frequency;
+mod frequency_limits;
 mod interrupts;
 mod kernel_threads;
 mod number;
+mod online_cpus;
 mod polled;
 mod pressure;
 mod readings;
@@ -24,6 +28,7 @@ mod temperature;
 mod throttling;
 
 use tardy_record::environment::{Environment, WatcherCost};
+use tardy_record::reason::Reason;
 use tardy_record::series::Change;
 use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
@@ -39,6 +44,10 @@ pub struct WatchOptions {
     pub measured_cpus: Vec<u32>,
     /// Whether this process runs on one of them.
     pub on_a_measured_cpu: bool,
+    /// Whether the clocks are this machine's; a synthetic run has its own.
+    pub clocks_are_real: bool,
+    /// Whether a thread waits for CLOCK_REALTIME or CLOCK_TAI, so that setting the clock invalidates the run.
+    pub uses_realtime: bool,
 }
 
 /// The occasion of a reading.
@@ -75,6 +84,14 @@ trait Watcher {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings);
     /// The parts that it does not read, with the reasons; `None` if it reads everything.
     fn left_out(&self) -> Option<String>;
+    /// Removes and returns the reasons for which the measurement is invalid.
+    fn take_reasons(&mut self) -> Vec<Reason> {
+        Vec::new()
+    }
+    /// Removes and returns remarks on the time since the last call.
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// Adds its totals over the whole run.
     fn add_totals(&self, _watched_ns: u64, _environment: &mut Environment) {}
 }
@@ -145,7 +162,11 @@ impl Watchers {
         let watchers: Vec<Box<dyn Watcher>> = vec![
             Box::new(temperature::Temperature::new(files, measured)),
             Box::new(frequency::Frequency::new(files, measured)),
+            Box::new(frequency_limits::FrequencyLimits::new(files, measured)),
             Box::new(throttling::Throttling::new(files)),
+            Box::new(cgroup::Cgroup::new(files)),
+            Box::new(clocks::Clocks::new(files, options.clocks_are_real, options.uses_realtime)),
+            Box::new(online_cpus::OnlineCpus::new(files, measured)),
             Box::new(interrupts::new(files, measured)),
             Box::new(softirqs::new(files, measured)),
             Box::new(kernel_threads::KernelThreads::new(files)),
@@ -170,6 +191,9 @@ impl Watchers {
             self.read(now_ns, Occasion::Boundary);
         }
         self.room.take_overlaps();
+        // What happened between two phases concerns neither.
+        self.take_reasons();
+        self.take_remarks();
     }
 
     /// Sets when the thread that is measured on this process's CPU wakes up, so that readings are taken between its wake-ups.
@@ -202,6 +226,16 @@ impl Watchers {
         }
         self.last_ns = now_ns;
         self.rounds += 1;
+    }
+
+    /// Removes and returns the reasons since the last call for which the measurement is invalid.
+    pub fn take_reasons(&mut self) -> Vec<Reason> {
+        self.watchers.iter_mut().flat_map(|held| held.watcher.take_reasons()).collect()
+    }
+
+    /// Removes and returns remarks on the time since the last call, such as the one on throttling.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        self.watchers.iter_mut().flat_map(|held| held.watcher.take_remarks()).collect()
     }
 
     /// Removes and returns the reads since the last call during which the measuring thread on this CPU was due to wake up.

@@ -38,7 +38,7 @@ impl Fake {
             time.set(time.get() + 1000);
             time.get()
         };
-        let options = WatchOptions { measured_cpus: measured.to_vec(), on_a_measured_cpu: false };
+        let options = WatchOptions { measured_cpus: measured.to_vec(), ..WatchOptions::default() };
         Watchers::new(&KernelFiles::under(self.root.path()), &options, clock)
     }
 }
@@ -86,7 +86,7 @@ fn interrupts_are_counted_by_source_and_cpu() {
 fn sharing(fake: &Fake, takes_ns: u64) -> Watchers {
     let time = Cell::new(0);
     let clock = move || time.replace(time.get() + takes_ns);
-    let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true };
+    let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true, ..WatchOptions::default() };
     Watchers::new(&KernelFiles::under(fake.root.path()), &options, clock)
 }
 
@@ -373,4 +373,58 @@ proptest! {
         let back: Environment = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(back.series.len(), environment.series.len());
     }
+}
+
+#[test]
+fn a_measured_cpu_that_goes_offline_is_a_reason_once() {
+    let fake = Fake::new(&[("sys/devices/system/cpu/online", "0-3\n")]);
+    let mut watchers = fake.watch(&[1, 2]);
+    watchers.read(0, Occasion::Tick);
+    assert_eq!(watchers.take_reasons(), [""; 0]);
+    fake.write("sys/devices/system/cpu/online", "0,2\n");
+    watchers.read(SECOND, Occasion::Tick);
+    assert_eq!(watchers.take_reasons(), [Reason::CpuOffline { cpu: 1, at_ns: SECOND }]);
+    watchers.read(2 * SECOND, Occasion::Tick);
+    assert_eq!(watchers.take_reasons(), [""; 0]);
+}
+
+#[test]
+fn another_clock_source_is_a_reason() {
+    let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let fake = Fake::new(&[(path, "tsc\n")]);
+    let mut watchers = fake.watch(&[0]);
+    watchers.read(0, Occasion::Tick);
+    fake.write(path, "hpet\n");
+    watchers.read(SECOND, Occasion::Tick);
+    let reasons = watchers.take_reasons();
+    assert_eq!(reasons, ["the kernel's clock source changed from tsc to hpet, noticed at 1.0 s"]);
+}
+
+#[test]
+fn throttling_and_a_changed_governor_are_remarks_and_throttling_is_on_the_timeline() {
+    let stat = |times: u32, us: u32| format!("nr_periods 9\nnr_throttled {times}\nthrottled_usec {us}\n");
+    let thermal = "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count";
+    let governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor";
+    let fake = Fake::new(&[
+        ("proc/self/cgroup", "0::/user.slice/run.scope\n"),
+        ("sys/fs/cgroup/user.slice/cpu.stat", &stat(5, 0)),
+        (thermal, "7\n"),
+        (governor, "performance\n"),
+    ]);
+    let mut watchers = fake.watch(&[1]);
+    watchers.read(0, Occasion::Tick);
+    fake.write("sys/fs/cgroup/user.slice/cpu.stat", &stat(8, 250_000));
+    fake.write(thermal, "9\n");
+    fake.write(governor, "powersave\n");
+    watchers.read(SECOND, Occasion::Tick);
+    assert_eq!(
+        watchers.take_remarks(),
+        [
+            "the governor of cpu 1 changed from performance to powersave at 1.0 s",
+            "the core of cpu 1 was throttled 2 times for its temperature",
+            "the CPU quota of cgroup /user.slice was used up 3 times, which stopped its threads for 0.25 s altogether",
+        ]
+    );
+    assert_eq!(watchers.take_remarks(), [""; 0]);
+    assert_eq!(find(&watchers.snapshot(), "throttled by quota", "/user.slice").values, [250.0]);
 }

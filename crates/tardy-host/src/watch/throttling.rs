@@ -31,6 +31,8 @@ struct Counter {
     what: &'static str,
     cpu: u32,
     last: Option<u64>,
+    /// How often since the last remark.
+    since: u64,
     series: Option<SeriesId>,
     refused: bool,
 }
@@ -50,7 +52,15 @@ impl Throttling {
             for what in ["core", "package"] {
                 let path = format!("{CPUS}/{name}/thermal_throttle/{what}_throttle_count");
                 if let Ok(file) = Polled::open(files, &path) {
-                    counters.push(Counter { file, what, cpu, last: None, series: None, refused: false });
+                    counters.push(Counter {
+                        file,
+                        what,
+                        cpu,
+                        last: None,
+                        since: 0,
+                        series: None,
+                        refused: false,
+                    });
                 }
             }
         }
@@ -76,6 +86,10 @@ impl Watcher for Throttling {
         }
     }
 
+    fn take_remarks(&mut self) -> Vec<String> {
+        self.counters.iter_mut().filter_map(Counter::remark).collect()
+    }
+
     fn left_out(&self) -> Option<String> {
         let none = self.counters.is_empty() && self.firmware.is_none();
         none.then(|| {
@@ -85,11 +99,19 @@ impl Watcher for Throttling {
 }
 
 impl Counter {
+    fn remark(&mut self) -> Option<String> {
+        let times = std::mem::take(&mut self.since);
+        (times > 0).then(|| {
+            format!("the {} of cpu {} was throttled {times} times for its temperature", self.what, self.cpu)
+        })
+    }
+
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let Some(now) = self.file.read(round.room).and_then(|content| whole(content.trim_ascii())) else {
             return;
         };
         let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
+        self.since += advance(before, now);
         let by = advance(before, now) as f64;
         if self.series.is_none() && by > 0.0 && !self.refused {
             let head = Head {

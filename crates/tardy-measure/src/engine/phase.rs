@@ -210,6 +210,8 @@ impl<'r> Phase<'r> {
     fn tick(&mut self, supervisor: &mut Supervisor<'_>) {
         let now_ns = supervisor.clock.now_ns();
         supervisor.watchers.read(now_ns, Occasion::Tick);
+        let reasons = supervisor.watchers.take_reasons();
+        self.invalidate(supervisor, reasons);
         supervisor.loads.read(now_ns);
         let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
         let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: false };
@@ -218,7 +220,8 @@ impl<'r> Phase<'r> {
         self.invalidate(supervisor, reasons);
         self.each_observer(supervisor, |observer, supervisor| observer.read(supervisor, &reading));
         supervisor.report(self.index, &self.source.progress());
-        if !self.interruption.is_requested() && supervisor.listener.wants_end() {
+        let is_useless = !supervisor.is_valid(self.index);
+        if !self.interruption.is_requested() && (is_useless || supervisor.listener.wants_end()) {
             self.end_early(supervisor);
         }
         if supervisor.file.is_due(now_ns) {
@@ -260,6 +263,9 @@ impl<'r> Phase<'r> {
         supervisor.loads.end_phase(supervisor.clock.now_ns());
         let now_ns = supervisor.clock.now_ns();
         supervisor.watchers.read(now_ns, Occasion::Boundary);
+        let (reasons, remarks) = (supervisor.watchers.take_reasons(), supervisor.watchers.take_remarks());
+        self.invalidate(supervisor, reasons);
+        supervisor.remark(self.index, remarks);
         let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
         let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: true };
         let reasons = self.source.read(&reading);

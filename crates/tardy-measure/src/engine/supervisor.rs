@@ -270,6 +270,11 @@ fn watchers(request: &Request) -> Watchers {
     let measured_cpus = request.plan.measured_cpus();
     let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
     let shares_cpu = measured_cpus.contains(&request.plan.housekeeping_cpu) || request.measures_in_process;
-    let options = WatchOptions { measured_cpus, on_a_measured_cpu: shares_cpu && request.fake.is_none() };
+    let options = WatchOptions {
+        measured_cpus,
+        on_a_measured_cpu: shares_cpu && request.fake.is_none(),
+        clocks_are_real: request.fake.is_none(),
+        uses_realtime: request.plan.phases.iter().any(|phase| phase.probe.uses_realtime()),
+    };
     Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock)
 }

@@ -75,10 +75,22 @@ fn environment_panel(name: &str, unit: &str, group: &[&EnvSeries]) -> Panel {
             (Some(cpu), false) => format!("{of}, cpu {cpu}"),
             (None, _) => of,
         };
-        (label, series.at_ns.iter().copied().zip(series.values.iter().copied()).collect())
+        (label, steps(series))
     });
     let from_zero = group.iter().all(|series| series.merge == Merge::Mean);
     panel(format!("{}, {}", harmless(name), harmless(unit)), lines.collect(), from_zero)
+}
+
+/// The readings as steps: each holds from the reading before it, since nothing was read in between. The first one holds for as
+/// long as the second, or from the start of the run if it is the only one.
+fn steps(series: &EnvSeries) -> Vec<(u64, f64)> {
+    let first_ns = match series.at_ns[..] {
+        [first, second, ..] => first.saturating_sub(second - first),
+        _ => 0,
+    };
+    let begins = std::iter::once(first_ns).chain(series.at_ns.iter().copied());
+    let readings = begins.zip(&series.at_ns).zip(&series.values);
+    readings.flat_map(|((from, to), value)| [(from, *value), (*to, *value)]).collect()
 }
 
 fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -> Panel {
@@ -116,4 +128,25 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
 pub fn value_label(value: f64) -> String {
     let text = if value.abs() >= 10_000.0 { per_second(value, "") } else { three_digits(value) };
     text.trim_end_matches("/s").trim().replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_holds_from_the_one_before_it() {
+        let series = |at_ns: &[u64], values: &[f64]| EnvSeries {
+            name: "context switches".into(),
+            of: String::new(),
+            cpu: None,
+            unit: "1/s".into(),
+            merge: Merge::Mean,
+            at_ns: at_ns.to_vec(),
+            values: values.to_vec(),
+        };
+        let found = steps(&series(&[10, 20, 60], &[1.0, 5.0, 2.0]));
+        assert_eq!(found, [(0, 1.0), (10, 1.0), (10, 5.0), (20, 5.0), (20, 2.0), (60, 2.0)]);
+        assert_eq!(steps(&series(&[60], &[2.0])), [(0, 2.0), (60, 2.0)], "a single reading is visible");
+    }
 }

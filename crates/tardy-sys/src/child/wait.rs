@@ -64,3 +64,47 @@ impl AsRawFd for ChildSignals {
         self.fd.as_raw_fd()
     }
 }
+
+/// Whether a signal has stopped the child process `pid` since the last call, or since its start; also if it runs again by now.
+/// The exit of the child is left to be waited for.
+pub fn was_stopped(pid: u32) -> bool {
+    let mut was_stopped = false;
+    loop {
+        // SAFETY: siginfo_t consists of integers, for which zero is valid.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let flags = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
+        // SAFETY: `info` is writable; waitid(2) without WEXITED does not reap.
+        let status = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) };
+        // The kernel leaves si_signo at 0 if there is nothing to report.
+        if status != 0 || info.si_signo == 0 {
+            return was_stopped;
+        }
+        was_stopped = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_stop_is_noticed_even_if_the_child_runs_again() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let pid = child.id();
+        assert!(!was_stopped(pid));
+        for signal in [libc::SIGSTOP, libc::SIGCONT] {
+            // SAFETY: kill takes integers; the child has not been waited for, so that its id is its own.
+            assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+        }
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !was_stopped(pid) {
+            assert!(Instant::now() < deadline, "no stop was noticed");
+            std::thread::yield_now();
+        }
+        assert!(!was_stopped(pid), "it is reported once");
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success(), "its exit is left to be waited for");
+    }
+}

@@ -1,7 +1,8 @@
 //! Runs tardy in a temporary directory and holds its output, for all tests of the command line.
 
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -26,6 +27,11 @@ impl Bench {
         command
     }
 
+    /// Starts `tardy` with these arguments.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        Running::of(self.command(arguments))
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Printed {
         Printed::from(self.command(arguments).output().expect("tardy starts"))
     }
@@ -39,6 +45,55 @@ impl Bench {
 pub(crate) fn json(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("a run file is JSON")
+}
+
+/// A command that runs. It is killed when this is dropped, so that a failed test leaves none behind.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn of(mut command: Command) -> Self {
+        Self(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tardy starts")))
+    }
+
+    /// Sends it a signal, such as `-INT`.
+    pub(crate) fn signal(&self, signal: &str) {
+        send(signal, self.id());
+    }
+
+    /// Waits for its end.
+    pub(crate) fn printed(mut self) -> Printed {
+        let child = self.0.take().expect("it is taken once");
+        Printed::from(child.wait_with_output().expect("its output can be read"))
+    }
+}
+
+/// Sends process or thread `pid` a signal, such as `-STOP`.
+pub(crate) fn send(signal: &str, pid: u32) {
+    let status = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
+    assert!(status.success(), "kill {signal} {pid}");
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        self.0.as_ref().expect("it was not taken")
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        self.0.as_mut().expect("it was not taken")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 /// The output and the exit status of a command.

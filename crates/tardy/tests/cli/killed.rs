@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tardy_sys::shared_map::{self, SharedMap};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Running};
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -74,10 +74,10 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     assert_eq!(again.out, shown.out, "a sealed run does not change");
 }
 
-fn start(bench: &Bench) -> Child {
+fn start(bench: &Bench) -> Running {
     let arguments =
         ["run", "--quiet", "--duration", "1h", "--warmup", "0s", "--interval", "1ms", "-o", "a.run.json"];
-    bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    bench.start(&arguments)
 }
 
 pub(crate) fn map_of(path: &Path) -> String {
@@ -149,8 +149,7 @@ fn no_load_outlives_a_killed_run() {
     let load = format!("cmd:setsid sh -c 'exec sleep 1000' {mark} & sleep 1000");
     let arguments =
         ["run", "--quiet", "--duration", "1h", "--load", &load, "--load", "doload", "-o", "a.run.json"];
-    let mut supervisor =
-        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);

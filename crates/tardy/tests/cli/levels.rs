@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,8 +98,7 @@ fn restore_removes_the_trace_instance_of_a_killed_run() {
         "-o",
         "a.run.json",
     ];
-    let mut supervisor =
-        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let instance = instance_of(&bench.json("a.run.json"));

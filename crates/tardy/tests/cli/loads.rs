@@ -1,7 +1,7 @@
 //! Loads in the run file and in the summary. The loads themselves are tested in tardy-load.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use tardy_sys::child::{send, signal};
@@ -50,8 +50,7 @@ fn names(load: &Value) -> Vec<&str> {
 #[test]
 fn a_load_whose_worker_is_killed_makes_the_run_invalid() {
     let bench = Bench::new();
-    let tardy =
-        bench.command(&run_with(LIGHT, "1h")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let tardy = bench.start(&run_with(LIGHT, "1h"));
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
@@ -70,7 +69,7 @@ fn a_load_whose_worker_is_killed_makes_the_run_invalid() {
     let cycles = least_counted_in(&map);
     wait_until("three more seconds", || least_counted_in(&map) > cycles + 3_000);
     send(tardy.id(), signal::TERMINATE).unwrap();
-    let printed = Printed::from(tardy.wait_with_output().unwrap()).exits(5);
+    let printed = tardy.printed().exits(5);
     let run = bench.json("a.run.json");
     assert_eq!(run["validity"]["valid"], false);
     let reasons: BTreeSet<&str> = run["validity"]["spoilt_by"]

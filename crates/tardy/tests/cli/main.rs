@@ -22,6 +22,7 @@ mod real_run;
 mod run_files;
 mod samples;
 mod simulate;
+mod upset;
 mod wiggle;
 mod xenomai;
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::Value;
 use tardy_sys::shared_map::{self, SharedMap};
@@ -118,8 +117,7 @@ fn after_kill_9_every_gap_is_still_counted() {
     let bench = Bench::new();
     let arguments =
         ["run", "-q", "--probe", "noise", "--duration", "1h", "--warmup", "0s", "-o", "a.run.json"];
-    let mut supervisor =
-        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);

@@ -169,26 +169,23 @@ fn a_dead_load_makes_the_run_invalid() {
 #[test]
 fn ctrl_c_ends_the_run_properly() {
     let bench = Bench::new();
-    let mut command = bench.command(&["run", "--duration", "1h", "-o", "a.run.json"]);
-    let child =
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let running = bench.start(&["run", "--duration", "1h", "-o", "a.run.json"]);
     let path = bench.path("a.run.json");
     wait_until(|| path.exists() && phase_has_begun(&path));
-    let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    let printed = crate::bench::Printed::from(child.wait_with_output().unwrap()).exits(0);
+    running.signal("-INT");
+    let printed = running.printed().exits(0);
     assert!(printed.err.contains("ending; the run is kept"), "{}", printed.err);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "interrupted");
     assert!(bench.run(&["show", "a.run.json"]).exits(0).out.contains("nterrupted"));
 }
 
-fn phase_has_begun(path: &std::path::Path) -> bool {
+pub(crate) fn phase_has_begun(path: &std::path::Path) -> bool {
     let id = crate::bench::json(path)["origin"]["id"].as_str().unwrap().to_owned();
     std::path::Path::new(&format!("/dev/shm/tardy-{id}-0.map")).exists()
 }
 
-fn wait_until(mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !condition() {
         assert!(std::time::Instant::now() < deadline, "it never came true");

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Running};
 use crate::killed::{least_counted_in, map_of, wait_until};
 use serde_json::Value;
 
@@ -215,10 +215,10 @@ fn a_killed_supervisor_leaves_whole_lines_and_their_count_in_the_run() {
     assert_eq!(fs::read(bench.path("a.csv")).unwrap(), before, "recovering a run writes no other file");
 }
 
-fn start(bench: &Bench, duration: &str) -> Child {
+fn start(bench: &Bench, duration: &str) -> Running {
     let arguments = ["run", "--quiet", "--duration", duration, "--warmup", "0s", "--interval", "1ms"];
     let arguments = [&arguments[..], &["-o", "a.run.json", "--samples", "a.csv"]].concat();
-    let child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = bench.start(&arguments);
     let begun = Instant::now();
     while !bench.path("a.run.json").exists() || bench.json("a.run.json")["phases"][0].is_null() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the measurement never began");

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::Value;
 use tardy_sys::shared_map::{self, SharedMap};
@@ -139,8 +138,7 @@ fn a_dry_run_names_the_pin_that_will_be_driven() {
 fn after_kill_9_every_toggle_is_still_counted() {
     let bench = Bench::new();
     let arguments = wiggle("a.run.json", &["--wake", "busy", "--duration", "5m"]);
-    let mut supervisor =
-        bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut supervisor = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);

@@ -15,10 +15,11 @@ use std::rc::Rc;
 use tardy_host::watch::WakeTimes;
 use tardy_probe::cells::HEADER_RUN_START;
 use tardy_probe::order::{Order, Reply};
-use tardy_record::Series;
 use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::reason::Reason;
 use tardy_record::self_cost::ThreadCost;
+use tardy_record::{Series, cpu_list};
+use tardy_sys::scheduling;
 
 use crate::engine::{
     Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
@@ -105,6 +106,24 @@ impl<'r> OwnProbe<'r> {
     }
 }
 
+impl OwnProbe<'_> {
+    /// What another process did to the probe: a signal that stopped it, another affinity.
+    fn upset_by(&self, at_ns: u64) -> Vec<Reason> {
+        let stopped = self.processes.iter().filter(|process| process.was_stopped());
+        let mut reasons: Vec<Reason> =
+            stopped.map(|process| Reason::ProbeStopped { pid: process.pid(), at_ns }).collect();
+        for (cpu, tid) in self.state.pinned_threads() {
+            // An error means that the thread has ended.
+            let Ok(allowed) = scheduling::affinity_of(tid) else { continue };
+            if allowed != [cpu] {
+                let allowed = cpu_list::format(&allowed);
+                reasons.push(Reason::ThreadMoved { cpu, allowed, at_ns });
+            }
+        }
+        reasons
+    }
+}
+
 impl Source for OwnProbe<'_> {
     fn set_up(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
         let run_start_ns = self.context.clock.start_ns();
@@ -171,7 +190,10 @@ impl Source for OwnProbe<'_> {
             series.cut_slice(reading.is_last);
             series.annotate_worst(reading);
         }
-        Vec::new()
+        match reading.is_last || self.is_synthetic() {
+            true => Vec::new(),
+            false => self.upset_by(reading.now_ns),
+        }
     }
 
     fn has_ended(&self) -> bool {

@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use tardy_probe::order::{Go, Order, Reply};
 
+use tardy_sys::child;
+
 use crate::engine::Clock;
 
 /// The variable that sets glibc's tunables, as `name=value:name=value`. Other C libraries ignore it.
@@ -99,6 +101,11 @@ impl ProbeProcess {
     pub(super) fn ask_to_end(&mut self) {
         // The probe may have ended already, so an error is ignored.
         let _ = self.order.write_all(b"\n");
+    }
+
+    /// Whether a signal has stopped the probe since the last call, even if another one has continued it meanwhile.
+    pub(super) fn was_stopped(&self) -> bool {
+        child::was_stopped(self.pid())
     }
 
     /// Waits for the exit of a probe that has sent its last reply.

@@ -16,6 +16,8 @@ pub(crate) struct ProbeState<'r> {
     map: Rc<SharedMap>,
     series: RefCell<Vec<LiveSeries<'r>>>,
     tids: RefCell<Vec<u32>>,
+    /// CPU and kernel id of the pinned threads.
+    pinned: RefCell<Vec<(u32, u32)>>,
     stop_trace: RefCell<Option<PathBuf>>,
 }
 
@@ -33,6 +35,7 @@ impl<'r> ProbeState<'r> {
             map: Rc::clone(map),
             series: RefCell::new(setup.counters.iter().enumerate().map(series).collect()),
             tids: RefCell::default(),
+            pinned: RefCell::default(),
             stop_trace: RefCell::default(),
         }
     }
@@ -57,6 +60,11 @@ impl<'r> ProbeState<'r> {
         self.tids.borrow().clone()
     }
 
+    /// The CPU and the kernel id of each thread that is pinned.
+    pub(super) fn pinned_threads(&self) -> Vec<(u32, u32)> {
+        self.pinned.borrow().clone()
+    }
+
     /// How the thread of each series is scheduled.
     pub(crate) fn granted(&self) -> Vec<Granted> {
         self.series().iter().map(LiveSeries::granted).collect()
@@ -69,6 +77,8 @@ impl<'r> ProbeState<'r> {
             // A synthetic probe has no thread for the stimulus.
             let granted = granted.get(counter.thread).or(granted.last());
             granted.into_iter().for_each(|granted| series.set_granted(*granted));
+            let thread = tids.get(counter.thread).map(|tid| (series.cpu(), *tid));
+            self.pinned.borrow_mut().extend(thread.filter(|_| series.granted().pinned));
         }
     }
 

@@ -1,0 +1,172 @@
+//! How long the CPU quota of a control group stopped tardy's threads: `cpu.stat` of its cgroup and of those above it
+//! (Documentation/admin-guide/cgroup-v2.rst, "CPU Interface Files"; cgroup-v1: Documentation/scheduler/sched-bwc.rst).
+
+use tardy_record::environment::Merge;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::number::{advance, lines, whole, words};
+use super::polled::Polled;
+use super::readings::{Head, Quota, Readings, SeriesId};
+use super::{Round, Watcher};
+
+const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct"];
+
+/// Watches the quotas of all cgroups that this process is in.
+pub(super) struct Cgroup {
+    groups: Vec<Group>,
+    quota: Quota,
+}
+
+/// One cgroup.
+struct Group {
+    path: String,
+    file: Polled,
+    last: Option<Throttled>,
+    series: Option<SeriesId>,
+    /// Since the last remark.
+    since: Throttled,
+}
+
+/// How often and for how long a cgroup was throttled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Throttled {
+    times: u64,
+    ns: u64,
+}
+
+impl Cgroup {
+    pub(super) fn new(files: &KernelFiles) -> Self {
+        let groups = paths(&files.text("/proc/self/cgroup").unwrap_or_default());
+        let with_parents = groups.iter().flat_map(|path| ancestors(path));
+        let mut found: Vec<Group> = Vec::new();
+        for path in with_parents {
+            if found.iter().any(|group| group.path == path) {
+                continue;
+            }
+            let file = MOUNTS.iter().find_map(|at| Polled::open(files, &format!("{at}{path}/cpu.stat")).ok());
+            found.extend(file.map(|file| Group {
+                path,
+                file,
+                last: None,
+                series: None,
+                since: Throttled::default(),
+            }));
+        }
+        Self { groups: found, quota: Quota(8) }
+    }
+}
+
+/// The paths in /proc/self/cgroup of the hierarchies that limit CPU time (cgroups(7)).
+fn paths(text: &str) -> Vec<String> {
+    let path = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let limits_cpu = controllers.is_empty() || controllers.split(',').any(|one| one == "cpu");
+        limits_cpu.then(|| path.to_owned())
+    };
+    text.lines().filter_map(path).collect()
+}
+
+/// A path and those above it, without the root, which has no quota.
+fn ancestors(path: &str) -> Vec<String> {
+    let path = path.trim_end_matches('/');
+    let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+    ends.filter(|end| *end > 0).map(|end| path[..end].to_owned()).collect()
+}
+
+impl Throttled {
+    fn parse(content: &[u8]) -> Option<Self> {
+        let value = |name: &[u8]| {
+            lines(content).find_map(|line| {
+                let mut words = words(line);
+                (words.next() == Some(name)).then(|| words.next().and_then(whole)).flatten()
+            })
+        };
+        let us = value(b"throttled_usec").map(|us| us.saturating_mul(1000));
+        Some(Self { times: value(b"nr_throttled")?, ns: us.or_else(|| value(b"throttled_time"))? })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self { times: advance(before.times, self.times), ns: advance(before.ns, self.ns) }
+    }
+}
+
+impl Watcher for Cgroup {
+    fn name(&self) -> &'static str {
+        "cgroup quotas"
+    }
+
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
+        for group in &mut self.groups {
+            group.read(round, readings, &mut self.quota);
+        }
+    }
+
+    fn left_out(&self) -> Option<String> {
+        self.groups.is_empty().then(|| "no cgroup of this process has a CPU quota".to_owned())
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        let remark = |group: &mut Group| {
+            let Throttled { times, ns } = std::mem::take(&mut group.since);
+            (times > 0).then(|| {
+                format!(
+                    "the CPU quota of cgroup {} was used up {times} times, which stopped its threads for {:.2} s altogether",
+                    group.path,
+                    ns as f64 / 1e9
+                )
+            })
+        };
+        self.groups.iter_mut().filter_map(remark).collect()
+    }
+}
+
+impl Group {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
+        let Some(now) = self.file.read(round.room).and_then(Throttled::parse) else { return };
+        let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
+        let by = now.since(before);
+        self.since = Throttled { times: self.since.times + by.times, ns: self.since.ns + by.ns };
+        if self.series.is_none() && by.times > 0 {
+            let head = Head {
+                name: "throttled by quota",
+                of: self.path.clone(),
+                cpu: None,
+                unit: "ms/s",
+                merge: Merge::Mean,
+                change: format!("cgroup {} throttled", self.path),
+                change_unit: "ms",
+                grain: 1.0,
+            };
+            self.series = readings.create(quota, head);
+        }
+        if let Some(id) = self.series {
+            let ms = by.ns as f64 / 1e6;
+            readings.put(id, round.now_ns, ms / seconds, ms);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cgroup_above_can_have_a_quota() {
+        assert_eq!(
+            paths("2:cpuacct:/a\n1:cpu,memory:/b\n0::/user.slice/x.scope\n"),
+            ["/b", "/user.slice/x.scope"]
+        );
+        assert_eq!(ancestors("/user.slice/x.scope"), ["/user.slice", "/user.slice/x.scope"]);
+        assert_eq!(ancestors("/"), [""; 0]);
+    }
+
+    #[test]
+    fn both_versions_of_the_statistics_are_read() {
+        let expected = Some(Throttled { times: 3, ns: 88_000_000 });
+        let second = b"usage_usec 9\nnr_periods 4\nnr_throttled 3\nthrottled_usec 88000\n";
+        assert_eq!(Throttled::parse(second), expected);
+        assert_eq!(Throttled::parse(b"nr_periods 4\nnr_throttled 3\nthrottled_time 88000000\n"), expected);
+        assert_eq!(Throttled::parse(b"usage_usec 9\n"), None);
+    }
+}
