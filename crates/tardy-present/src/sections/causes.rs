@@ -176,7 +176,7 @@ fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
     if findings.simultaneous.len() > EVENTS_MAX {
         let more = findings.simultaneous.len() - EVENTS_MAX;
-        lines.push(format!("Several CPUs were late at once {more} more times."));
+        lines.push(format!("Several CPUs were late at the same time {more} more times."));
     }
     // Guesses only if no cause is known.
     if findings.causes.is_empty() {
@@ -205,13 +205,15 @@ fn most_of(causes: &[Cause]) -> Option<String> {
 fn at_once(event: &Event) -> String {
     let felt: Vec<String> =
         event.felt.iter().map(|(cpu, late_ns)| format!("cpu {cpu} {}", with_unit(*late_ns as f64))).collect();
-    format!(
-        "After {}, {} CPUs were late at once ({}): a single event that stops all of them, such as a hypervisor, firmware or \
-         the kernel's stop_machine.",
-        rounded(event.from_ns),
-        event.felt.len(),
-        felt.join(", ")
-    )
+    let (after, count, felt) = (rounded(event.from_ns), event.felt.len(), felt.join(", "));
+    match event.is_one_stop {
+        true => format!(
+            "After {after}, {count} CPUs were late at the same time ({felt}) and ran again at the same time, which hardly \
+             happens by chance: a single event that stops all of them, such as a hypervisor, firmware or the kernel's \
+             stop_machine."
+        ),
+        false => format!("After {after}, {count} CPUs were late at the same time ({felt})."),
+    }
 }
 
 fn guess(run: &Run, hint: &Hint) -> String {

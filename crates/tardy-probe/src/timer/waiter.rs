@@ -187,13 +187,31 @@ impl Waiter for Setitimer {
         self.timer.wait()?;
         let now_ns = self.clock.now_ns();
         let deadline_ns = self.deadline_ns;
-        let interval_ns = self.interval_ns as i64;
-        let due_ns = self.clock.now_ns() + self.timer.due_in_ns()? as i64;
-        let passed = ((due_ns - deadline_ns + interval_ns / 2) / interval_ns).max(1);
-        let missed = ((passed - 1) as u64).min(missed_behind(now_ns - deadline_ns, self.interval_ns));
-        self.deadline_ns += (missed as i64 + 1) * interval_ns;
+        let then_ns = self.clock.now_ns();
+        let left_ns = self.timer.due_in_ns()?;
+        let [late_ns, later_ns] = [now_ns, then_ns].map(|at_ns| at_ns - deadline_ns);
+        let missed = match left_ns {
+            0 => missed_before_expired(late_ns, later_ns, self.interval_ns),
+            _ => missed_before_due(late_ns, later_ns + left_ns as i64, self.interval_ns),
+        };
+        self.deadline_ns += (missed as i64 + 1) * self.interval_ns as i64;
         Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: 0, dropped: 0 })
     }
+}
+
+/// How many deadlines were missed before a wake-up that was `late_ns` late, if the timer is due next `due_in_ns` after the
+/// deadline.
+fn missed_before_due(late_ns: i64, due_in_ns: i64, interval_ns: u64) -> u64 {
+    let interval = interval_ns as i64;
+    let passed = ((due_in_ns + interval / 2) / interval).max(1);
+    ((passed - 1) as u64).min(missed_behind(late_ns, interval_ns))
+}
+
+/// The same if, at `later_ns` after the deadline, the timer has expired again. The signal was taken before `late_ns`, and the
+/// kernel restarted the timer for the first deadline after that, which may lie between the two.
+fn missed_before_expired(late_ns: i64, later_ns: i64, interval_ns: u64) -> u64 {
+    let expired = missed_behind(later_ns, interval_ns);
+    expired.min(missed_behind(late_ns, interval_ns) + 1).saturating_sub(1)
 }
 
 /// SCHED_DEADLINE's period, ended by sched_yield(2). The kernel does not report when a period begins; the earliest of
@@ -247,5 +265,24 @@ impl Waiter for DeadlinePeriod {
                 return Ok(Woken { dropped, ..woken });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_up_to_the_next_expiry_are_missed() {
+        assert_eq!(missed_before_due(30, 200, 200), 0);
+        assert_eq!(missed_before_due(450, 600, 200), 2);
+    }
+
+    #[test]
+    fn an_expiry_after_the_signal_was_taken_is_the_next_wake_up_and_not_missed() {
+        assert_eq!(missed_before_expired(205, 207, 200), 0, "taken before 200, running after it");
+        assert_eq!(missed_before_expired(30, 210, 200), 0, "expired between the two readings");
+        assert_eq!(missed_before_expired(30, 450, 200), 0, "200 is pending; 400 is missed then");
+        assert_eq!(missed_before_expired(405, 410, 200), 1);
     }
 }
