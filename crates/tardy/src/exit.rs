@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use tardy_analyse::verdict;
 use tardy_record::Run;
+use tardy_record::run::State;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +23,39 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The exit status for `run`: [`Self::Invalid`] if the run is invalid.
+    /// The exit status of a command that converts or shows `run`: [`Self::Invalid`] if the run is invalid.
     pub(crate) fn of_run(run: &Run) -> Self {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }
+
+    /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was exceeded.
+    pub(crate) fn of_verdict(run: &Run) -> Self {
+        match Self::of_run(run) {
+            Self::Done if exceeds_limit(run) => Self::Failed,
+            status => status,
+        }
+    }
+
+    /// The exit status of a command that measured `runs`: the one that matters most, of 1, 5, 3 and 0 in this order.
+    pub(crate) fn of_measured_all<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
+        let order = [Self::CouldNot, Self::Invalid, Self::Failed, Self::Done];
+        let rank = |status: &Self| order.iter().position(|one| one == status);
+        runs.into_iter().map(Self::of_measured).min_by_key(rank).unwrap_or(Self::Done)
+    }
+
+    /// The exit status of a command that measured `run`: [`Self::CouldNot`] if it was interrupted, else as
+    /// [`Self::of_verdict`].
+    pub(crate) fn of_measured(run: &Run) -> Self {
+        match run.progress.state {
+            State::Interrupted if run.validity.valid => Self::CouldNot,
+            _ => Self::of_verdict(run),
+        }
+    }
+}
+
+fn exceeds_limit(run: &Run) -> bool {
+    let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
+    verdict.is_some_and(|verdict| verdict.share_of_limit > 1.0)
 }
 
 impl From<Exit> for ExitCode {

@@ -54,6 +54,8 @@ impl Undo for TraceInstance {
         if !self.is_of_tardy() {
             return Err(format!("{path} is not a trace instance of tardy"));
         }
+        // The run that made it may have mounted tracefs for itself alone.
+        Tracefs::mount_if_missing(files);
         let _ = files.write(&format!("{path}/tracing_on"), "0");
         match files.remove_directory(path) {
             Err(error) if !error.is_absent() => Err(error.to_string()),

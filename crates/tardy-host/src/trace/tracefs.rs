@@ -1,7 +1,10 @@
 //! Finds tracefs and the events and tracers that this kernel offers, or the remedy if they are not available.
 
+use std::path::Path;
+
 use tardy_record::plan::Tracer;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
+use tardy_sys::mounts;
 
 use super::events::{EVENTS, EventLayouts};
 use super::format::Format;
@@ -41,6 +44,16 @@ impl Tracefs {
             }
             None => absence(files),
         })
+    }
+
+    /// Mounts tracefs for this thread and the processes that it starts, if the kernel has one and it is mounted nowhere. Must be
+    /// called before they start. Failures are left to [`Self::find`], which says what is missing.
+    pub fn mount_if_missing(files: &KernelFiles) {
+        let [place, _] = PLACES;
+        let is_missing = PLACES.iter().all(|path| !files.exists(&format!("{path}/trace")));
+        if files.is_real() && is_missing && files.exists(place) {
+            let _ = mounts::mount_privately("tracefs", Path::new(place));
+        }
     }
 
     /// The full path of `name` in it.

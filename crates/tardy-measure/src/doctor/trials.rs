@@ -183,6 +183,7 @@ impl Doctor<'_> {
             exe: self.request.exe.clone(),
             kernel_root: self.request.kernel_root.clone(),
             fake: self.request.fake.map(|seed| seed.wrapping_add(self.trials)),
+            requires_policy: false,
             measures_in_process: false,
         };
         crate::run(&request, self.listener).map_err(|error| error.to_string())

@@ -34,6 +34,8 @@ pub struct Request {
     pub kernel_root: PathBuf,
     /// Seed of a synthetic measurement; `None` for a real one.
     pub fake: Option<u64>,
+    /// Whether the run ends with an error, before anything is measured, if the kernel refuses the plan's scheduling policy.
+    pub requires_policy: bool,
     /// Whether threads of this process measure. The process is then not confined to the plan's housekeeping CPU.
     pub measures_in_process: bool,
 }

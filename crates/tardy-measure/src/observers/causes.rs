@@ -6,7 +6,6 @@ use std::rc::Rc;
 use tardy_host::trace::moments::{Late, MomentTrace};
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_probe::cells::{self, Traced, Tracing};
-use tardy_record::event::EventKind;
 use tardy_record::moment::{CauseTrace, MOMENT_COUNT, Moment, TracingCost};
 use tardy_record::plan::{CausesPlan, ThreadPlan, TimerPlan};
 use tardy_record::series::{Series, SeriesKind};
@@ -177,23 +176,16 @@ impl<'r> Causes<'r> {
 }
 
 impl Observer for Causes<'_> {
-    /// Creates the trace. If it is not available, the measurement continues without causes.
-    fn prepare(&mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
+    /// Creates the trace.
+    fn prepare(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
         if self.is_synthetic() {
             return Ok(());
         }
-        match self.make_trace() {
-            Ok(trace) => {
-                self.state.set_stop_trace(Some(trace.stop_file()));
-                self.trace = Some(trace);
-            }
-            Err(reason) => {
-                self.threads.clear();
-                let remark = format!("no cause can be traced: {reason}");
-                supervisor.message(&remark);
-                supervisor.note(EventKind::Warning, &remark, 0);
-            }
-        }
+        let trace = self.make_trace().map_err(|reason| {
+            format!("no cause can be traced: {reason}. To measure without causes, remove --causes")
+        })?;
+        self.state.set_stop_trace(Some(trace.stop_file()));
+        self.trace = Some(trace);
         Ok(())
     }
 

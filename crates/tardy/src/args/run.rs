@@ -33,6 +33,10 @@ pub(crate) struct RunArgs {
     /// CPU of tardy's supervisor process [default: one that is not measured, if any]
     #[arg(long, value_name = "CPU", help_heading = "What to run")]
     pub(crate) housekeeping_cpu: Option<u32>,
+    /// Measure without the scheduling policy if the kernel refuses the one that --policy, --priority or a recipe file asks
+    /// for.
+    #[arg(long, help_heading = "What to run")]
+    pub(crate) allow_degraded: bool,
     /// Print the plan as JSON and do nothing else.
     #[arg(long, help_heading = "What to run")]
     pub(crate) dry_run: bool,

@@ -8,7 +8,7 @@ use tardy_analyse::phase_lock;
 use tardy_host::co_kernel::CoKernel;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
-use tardy_host::trace::tracefs::Offer;
+use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Outcome, Request};
 use tardy_present::sections::phase_lock as shown;
@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         facts: facts(arguments),
         samples: arguments.samples.clone(),
         reports_samples: false,
+        requires_policy: requires_policy(arguments)?,
         measures_in_process: false,
         force: arguments.force,
         exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
@@ -83,7 +84,7 @@ fn present(
     if let Some(trouble) = trouble {
         bail!("{trouble}");
     }
-    Ok(Exit::of_run(run))
+    Ok(Exit::of_measured(run))
 }
 
 /// Checks that the programs of all loads exist, so that a missing one is not detected hours later, in its phase.
@@ -107,6 +108,18 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
     Ok(resolve(&recipe, extras, &machine(arguments, &recipe)?)?)
 }
 
+/// Whether the user asked for a scheduling policy, so that a run without it would answer another question. A recipe that is
+/// built in, or no recipe, leaves the first minute without root possible.
+fn requires_policy(arguments: &RunArgs) -> Result<bool> {
+    let timer = &arguments.flags.timer;
+    let by_flag = timer.policy.is_some() || timer.priority.is_some();
+    let by_file = match arguments.recipe.as_deref().filter(|name| Recipe::is_path(name)) {
+        Some(path) => Recipe::find(path)?.asks_for_policy(),
+        None => false,
+    };
+    Ok(!arguments.allow_degraded && (by_flag || by_file))
+}
+
 /// This machine, or with `--fake` a fixed synthetic one.
 fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
     if arguments.fake.is_some() {
@@ -118,6 +131,9 @@ fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
         });
     }
     let files = KernelFiles::under(&arguments.kernel_root);
+    if recipe.uses_trace() {
+        Tracefs::mount_if_missing(&files);
+    }
     // The chips are read only if a line is named.
     let chips = match recipe.gpio.names_a_line() {
         true => chips::all().map_err(|reason| anyhow!(reason))?,

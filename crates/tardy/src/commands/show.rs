@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     }
     let run = output::open_run(&arguments.run)?;
     print(&run, arguments.json)?;
-    Ok(Exit::of_run(&run))
+    Ok(Exit::of_verdict(&run))
 }
 
 fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {

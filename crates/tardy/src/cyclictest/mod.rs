@@ -98,6 +98,7 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         output: place.file.clone(),
         samples: None,
         reports_samples: true,
+        requires_policy: false,
         measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::args::options::{
     GpioOptions, LabOptions, NoiseOptions, PhaseOptions, RecipeFlags, RunOptions, TimerOptions, or,
 };
+use crate::args::values::{CauseTracing, ProbeKind};
 use built_in::BUILT_IN;
 
 /// Largest recipe file that is read.
@@ -70,7 +71,7 @@ impl Recipe {
     /// # Errors
     /// If there is no such recipe, or the file cannot be read or is not a recipe.
     pub(crate) fn find(name: &str) -> Result<Self, RecipeError> {
-        if name.contains('/') || name.ends_with(".toml") {
+        if Self::is_path(name) {
             return Self::read(Path::new(name));
         }
         let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
@@ -78,6 +79,31 @@ impl Recipe {
             return Err(RecipeError::Unknown { name: name.to_owned(), known });
         };
         Self::parse(text, name, &format!("recipe {name}"))
+    }
+
+    /// Whether `name` is the path of a file, and not the name of a built-in recipe.
+    pub(crate) fn is_path(name: &str) -> bool {
+        name.contains('/') || name.ends_with(".toml")
+    }
+
+    /// Whether it sets a scheduling policy or a priority for any of its phases.
+    pub(crate) fn asks_for_policy(&self) -> bool {
+        let timers = self.phase.iter().map(|phase| &phase.timer).chain([&self.timer]);
+        let by_timer = timers.into_iter().any(|timer| timer.policy.is_some() || timer.priority.is_some());
+        by_timer || self.noise.policy.is_some() || self.noise.priority.is_some()
+    }
+
+    /// Whether any of its phases reads the kernel's trace.
+    pub(crate) fn uses_trace(&self) -> bool {
+        let phases: Vec<Self> = self.phase.iter().map(|phase| self.for_phase(phase)).collect();
+        let phases = if phases.is_empty() { std::slice::from_ref(self) } else { &phases };
+        phases.iter().any(|one| {
+            one.timer.causes() != CauseTracing::Off
+                || matches!(
+                    one.run.probe(),
+                    ProbeKind::Kernel | ProbeKind::Timerlat | ProbeKind::Osnoise | ProbeKind::Hwlat
+                )
+        })
     }
 
     /// All built-in recipes, in the order of the documentation.

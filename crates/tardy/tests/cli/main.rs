@@ -9,6 +9,7 @@ mod check_of_other_machines;
 mod cyclictest;
 mod doctor;
 mod errors;
+mod exit_status;
 mod formats;
 mod full_disk;
 mod killed;

@@ -44,6 +44,7 @@ impl Bench {
             exe: PathBuf::from("/nowhere"),
             kernel_root: directory.path().to_owned(),
             fake: Some(0),
+            requires_policy: false,
             measures_in_process: false,
         };
         fs::create_dir(directory.path().join("runs")).unwrap();

@@ -94,6 +94,14 @@ impl<'r> OwnProbe<'r> {
         for process in &mut self.processes {
             match process.wait_until_ready(&*self.context.clock)? {
                 Reply::Ready { threads, tids, refused } => {
+                    let policy = self.setup.counters.first().map(|counter| counter.policy);
+                    let is_refused = threads.iter().any(|granted| Some(granted.policy) != policy);
+                    if is_refused && self.context.request.requires_policy {
+                        return Err(format!(
+                            "{}. This policy was asked for; to measure without it, use --allow-degraded",
+                            refused.join("; ")
+                        ));
+                    }
                     ready.granted.extend(threads);
                     ready.tids.extend(tids);
                     ready.remarks.extend(refused);

@@ -75,8 +75,7 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
         })
         .collect();
     report::write_chapters(&report_chapters, &report)?;
-    let invalid = runs_of_all.iter().flatten().any(|run| !run.validity.valid);
-    Ok(if invalid { Exit::Invalid } else { Exit::Done })
+    Ok(Exit::of_measured_all(runs_of_all.iter().flatten()))
 }
 
 /// Claims the paths of all results before anything boots.
@@ -179,8 +178,7 @@ fn present(runs: &[Run], json: bool) -> Result<Exit> {
         Some(comparison) => compare_command::print(&all, &comparison, json)?,
         None => show::print(&runs[0], json)?,
     }
-    let invalid = runs.iter().any(|run| !run.validity.valid);
-    Ok(if invalid { Exit::Invalid } else { Exit::Done })
+    Ok(Exit::of_measured_all(runs))
 }
 
 fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {

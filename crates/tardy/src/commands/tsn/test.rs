@@ -64,6 +64,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
         exe: std::env::current_exe().context("cannot find the path of this program, which runs the loads")?,
         kernel_root: PathBuf::from("/"),
         fake: None,
+        requires_policy: false,
         measures_in_process: true,
     })
 }
