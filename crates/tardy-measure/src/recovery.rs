@@ -23,7 +23,7 @@ use tardy_probe::order::Granted;
 use tardy_probe::timer::reading::{Of, Place};
 
 use crate::engine::result_file::ResultFile;
-use crate::engine::{RunFile, map_of_phase};
+use crate::engine::{RunFile, counters_of_phase, map_of_phase};
 use crate::sources::own_probe::{LiveSeries, setup_of};
 
 /// Why a run cannot be opened.
@@ -88,11 +88,42 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
             remark: Some("this run is still in progress; these are its numbers so far".to_owned()),
         });
     }
-    let recovered = maps
-        .first()
-        .and_then(|map| SharedMap::open(map).ok().map(Rc::new))
-        .is_some_and(|map| overlay(&mut run, &map, current));
-    Ok(seal(path, run, &maps, recovered))
+    let counters = counters_of_phase(path, current);
+    let source = if overlaid(&mut run, maps.first(), current) {
+        Recovered::Memory
+    } else if overlaid(&mut run, Some(&counters), current) {
+        Recovered::Counters
+    } else {
+        Recovered::Checkpoint
+    };
+    let leftovers: Vec<PathBuf> = maps.into_iter().chain(Some(counters)).collect();
+    Ok(seal(path, run, &leftovers, source))
+}
+
+/// Where the last numbers of a killed run were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovered {
+    /// In the map.
+    Memory,
+    /// In the copy of its counters.
+    Counters,
+    /// In the run file itself.
+    Checkpoint,
+}
+
+impl Recovered {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Memory => "its last numbers were still in memory, so no count is lost",
+            Self::Counters => "its counters were on the disk, so at most the last 5 s are lost",
+            Self::Checkpoint => "these are the numbers of its last checkpoint",
+        }
+    }
+}
+
+fn overlaid(run: &mut Run, map: Option<&PathBuf>, phase: usize) -> bool {
+    let map = map.and_then(|map| SharedMap::open(map).ok().map(Rc::new));
+    map.is_some_and(|map| overlay(run, &map, phase))
 }
 
 /// Removes a run file that is no longer needed, and the maps that its run left if it was killed.
@@ -101,6 +132,9 @@ pub(crate) fn discard(path: &Path) {
         let maps = (0..=run.plan.phases.len()).filter_map(|phase| map_of_phase(&run.origin.id, phase));
         for map in maps.filter(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use)) {
             let _ = fs::remove_file(map);
+        }
+        for phase in 0..run.phases.len() {
+            let _ = fs::remove_file(counters_of_phase(path, phase));
         }
     }
     let _ = fs::remove_file(path);
@@ -234,7 +268,7 @@ fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_
     Place { phase, of, granted, run_start_ns }
 }
 
-fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened {
+fn seal(path: &Path, mut run: Run, leftovers: &[PathBuf], source: Recovered) -> Opened {
     run.progress.state = State::CutShort;
     // Samples in the rings are not added to the samples file: its name comes from the run file, which any user may have
     // written, so it must not be trusted for writing. Only samples that the supervisor had not read yet are lost.
@@ -243,16 +277,12 @@ fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened 
         samples.settle(recorded);
     }
     run.validity = validity::judge(&run);
-    let source = if recovered {
-        "its last numbers were still in memory, so no count is lost"
-    } else {
-        "these are the numbers of its last checkpoint"
-    };
+    let source = source.describe();
     let sealed = ResultFile::claim(path, true).and_then(|file| RunFile::at(file).write(&run));
     let remark = match sealed {
         Ok(()) => {
-            for map in maps {
-                let _ = fs::remove_file(map);
+            for leftover in leftovers {
+                let _ = fs::remove_file(leftover);
             }
             format!("this run was cut short; {source}, and the file is now sealed")
         }

@@ -250,6 +250,26 @@ impl SharedMap {
         Some(ring)
     }
 
+    /// The contents of a file that [`Self::open`] reads: this map's header and counters, without rings.
+    pub fn counters(&self) -> Vec<u8> {
+        let shape = Shape { ring_slots: 0, ..self.shape };
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + shape.blocks * shape.block_bytes());
+        let header = (0..FIXED_CELLS + HEADER_CELLS).map(|index| self.fixed(index).get());
+        for (index, value) in header.enumerate() {
+            let is_ring_slots = index == FIXED_CELLS - 1;
+            bytes.extend((if is_ring_slots { 0 } else { value }).to_ne_bytes());
+        }
+        bytes.resize(HEADER_BYTES, 0);
+        let mut copy = Vec::new();
+        for index in 0..shape.blocks {
+            self.block(index).read(&mut copy);
+            bytes.extend([0; BLOCK_HEAD_BYTES]);
+            bytes.extend(copy.iter().flat_map(|value| value.to_ne_bytes()));
+            bytes.resize(HEADER_BYTES + (index + 1) * shape.block_bytes(), 0);
+        }
+        bytes
+    }
+
     /// Removes the file. The mapping remains until the value is dropped.
     pub fn remove(&self) -> io::Result<()> {
         std::fs::remove_file(&self.path)

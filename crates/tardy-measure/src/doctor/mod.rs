@@ -19,3 +19,4 @@ pub use changes::{Change, Offer, Standing, Steps, Subject, offers};
 pub use held::Held;
 pub use order::order_of_round;
 pub use trials::{Ending, Request, Trial, check_nothing_is_left, run};
+pub use workplace::discard_leftovers;

@@ -137,7 +137,7 @@ impl Doctor<'_> {
         let remarks = held.map_or_else(Vec::new, Held::put_back);
         self.workplace.done_with(&output);
         remarks.iter().for_each(|remark| self.listener.message(&format!("round {round}, {name}: {remark}")));
-        let Outcome { run, trouble } = measured?;
+        let Outcome { run, trouble, .. } = measured?;
         if run.progress.state == State::Interrupted && trouble.is_none() {
             return Ok(None);
         }

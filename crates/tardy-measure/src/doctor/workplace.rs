@@ -32,7 +32,7 @@ impl Workplace {
             ),
             TryLockError::Error(error) => fail(&path)(error),
         })?;
-        let own = beside.join("trials");
+        let own = directory_of(place);
         clear(&own);
         let directory = match keep {
             None => own,
@@ -61,6 +61,21 @@ impl Drop for Workplace {
             clear(&self.directory);
         }
     }
+}
+
+/// The directory for runs that are not kept.
+fn directory_of(place: &Place) -> PathBuf {
+    place.directory().parent().unwrap_or(Path::new("/")).join("trials")
+}
+
+/// Removes the runs of a killed doctor and their shared maps, unless a doctor is running. Returns whether there were any.
+pub fn discard_leftovers(place: &Place) -> bool {
+    let directory = directory_of(place);
+    if !directory.exists() {
+        return false;
+    }
+    // Taking the workplace clears it, and so does leaving it.
+    Workplace::take(place, None).is_ok()
 }
 
 /// Removes the runs of a killed doctor and their shared maps.

@@ -2,15 +2,24 @@
 
 use tardy_record::{Run, file};
 
+use super::counters_file::CountersFile;
 use super::result_file::{ResultFile, ResultFileError};
 
+/// When the first checkpoint is written, in ns.
+const FIRST_NS: u64 = 1_000_000_000;
+/// From the first checkpoint to the second, in ns; the interval doubles from one to the next.
 const FIRST_INTERVAL_NS: u64 = 5_000_000_000;
+/// The longest interval, in ns. In between, the counters are written (`counters_file`).
 const LONGEST_INTERVAL_NS: u64 = 60_000_000_000;
+/// Without a map there are no counters to write, so checkpoints stay as frequent, unless they take so long that this share of
+/// the time would be spent on them.
+const SHARE_MAX: u64 = 50;
 
 /// A run file that is rewritten at each checkpoint.
 #[derive(Debug)]
 pub(crate) struct RunFile {
     file: ResultFile,
+    counters: CountersFile,
     interval_ns: u64,
     due_ns: u64,
 }
@@ -18,18 +27,26 @@ pub(crate) struct RunFile {
 impl RunFile {
     /// The run file at a claimed path.
     pub(crate) fn at(file: ResultFile) -> Self {
-        Self { file, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_INTERVAL_NS }
+        let counters = CountersFile::next_to(file.path());
+        Self { file, counters, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
     }
 
-    /// Whether the next checkpoint is due, `now_ns` after the start of the run. The interval doubles from 5 s up to 60
-    /// s, since writing loads the machine.
-    pub(crate) fn is_due(&mut self, now_ns: u64) -> bool {
+    /// Whether the next checkpoint is due, `now_ns` after the start of the run. `has_counters`: the phase counts in a map, so
+    /// that writing its counters is enough in between. `last_took_ns` is the cost of the last checkpoint.
+    pub(crate) fn is_due(&mut self, now_ns: u64, has_counters: bool, last_took_ns: u64) -> bool {
         if now_ns < self.due_ns {
             return false;
         }
+        let frequent_ns = FIRST_INTERVAL_NS.max(last_took_ns.saturating_mul(SHARE_MAX));
+        let interval_ns = if has_counters { self.interval_ns } else { frequent_ns.min(LONGEST_INTERVAL_NS) };
+        self.due_ns = now_ns + interval_ns;
         self.interval_ns = (self.interval_ns * 2).min(LONGEST_INTERVAL_NS);
-        self.due_ns = now_ns + self.interval_ns;
         true
+    }
+
+    /// The copy of the counters.
+    pub(super) fn counters(&mut self) -> &mut CountersFile {
+        &mut self.counters
     }
 
     /// Replaces the run file by `run`. The previous content stays if this fails.
@@ -47,11 +64,24 @@ impl RunFile {
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+
     #[test]
     fn checkpoints_back_off_to_once_a_minute() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
-        let due: Vec<u64> = (0..300).filter(|second| file.is_due(second * 1_000_000_000)).collect();
-        assert_eq!(due, [5, 15, 35, 75, 135, 195, 255]);
+        let due: Vec<u64> = (0..300).filter(|second| file.is_due(second * SECOND, true, 0)).collect();
+        assert_eq!(due, [1, 6, 16, 36, 76, 136, 196, 256]);
+    }
+
+    #[test]
+    fn without_counters_checkpoints_stay_frequent_as_long_as_they_are_cheap() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
+        let due: Vec<u64> =
+            (0..20).filter(|second| file.is_due(second * SECOND, false, SECOND / 100)).collect();
+        assert_eq!(due, [1, 6, 11, 16]);
+        assert!(file.is_due(21 * SECOND, false, SECOND / 5));
+        assert!(!file.is_due(30 * SECOND, false, SECOND / 5) && file.is_due(31 * SECOND, false, SECOND / 5));
     }
 }

@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod clock;
+mod counters_file;
 mod interruption;
 mod listener;
 mod loads;
@@ -30,6 +31,7 @@ pub use sample_file::SampleFileError;
 
 pub(crate) use checkpoint::RunFile;
 pub(crate) use clock::Clock;
+pub(crate) use counters_file::counters_of_phase;
 pub(crate) use observer::Observer;
 pub(crate) use phase_map::{MapLayout, map_of_phase};
 pub(crate) use reading::{Counted, Reading, SourceProgress};

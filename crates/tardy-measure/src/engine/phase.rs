@@ -224,9 +224,11 @@ impl<'r> Phase<'r> {
         if !self.interruption.is_requested() && (is_useless || supervisor.listener.wants_end()) {
             self.end_early(supervisor);
         }
-        if supervisor.file.is_due(now_ns) {
+        if supervisor.checkpoint_is_due(now_ns, self.map.has_counters()) {
             self.refresh(supervisor);
             supervisor.checkpoint();
+        } else if self.map.has_counters() && supervisor.request.fake.is_none() {
+            supervisor.write_counters(now_ns, self.index, self.map.shared());
         }
     }
 

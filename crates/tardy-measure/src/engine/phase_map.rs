@@ -68,6 +68,11 @@ impl PhaseMap {
         Ok(Self { map: Rc::new(map), is_removed: Cell::new(false) })
     }
 
+    /// Whether the source counts in it.
+    pub(crate) fn has_counters(&self) -> bool {
+        self.map.cell_count() > MapLayout::EMPTY.cells
+    }
+
     /// The map itself.
     pub(crate) fn shared(&self) -> &Rc<SharedMap> {
         &self.map

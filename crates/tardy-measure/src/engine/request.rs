@@ -55,6 +55,8 @@ pub struct Outcome {
     /// The error that ended the run early, or because of which its file could not be written. The run contains the
     /// measurements up to then.
     pub trouble: Option<String>,
+    /// Whether the run file holds the run.
+    pub is_saved: bool,
 }
 
 /// Why there is no run.

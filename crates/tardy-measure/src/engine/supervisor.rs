@@ -13,6 +13,7 @@ use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
+use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals::EndSignals;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 
@@ -77,6 +78,8 @@ pub(crate) struct Supervisor<'r> {
     pub(super) loads: LoadSet,
     pub(super) watchers: Watchers,
     used_before: ThreadUsage,
+    /// Cost of the last checkpoint, in ns.
+    checkpoint_took_ns: u64,
 }
 
 impl<'r> Supervisor<'r> {
@@ -104,6 +107,7 @@ impl<'r> Supervisor<'r> {
             loads: LoadSet::new(loads),
             watchers: watchers(request),
             used_before,
+            checkpoint_took_ns: 0,
         };
         if let Some(samples) = &request.samples {
             supervisor.samples = Some(SampleFile::create(samples, request.force)?);
@@ -132,7 +136,12 @@ impl<'r> Supervisor<'r> {
         let outcome = self.file.write(&self.run);
         let took_ns = self.clock.now_ns() - began_ns;
         match outcome {
-            Ok(()) => self.note(EventKind::Checkpoint, "", took_ns),
+            Ok(()) => {
+                self.checkpoint_took_ns = took_ns;
+                let now_ns = self.clock.now_ns();
+                self.file.counters().remove(now_ns);
+                self.note(EventKind::Checkpoint, "", took_ns);
+            }
             Err(error) => {
                 let text = error.to_string();
                 if !self.run.events.iter().any(|event| event.text == text) {
@@ -141,6 +150,22 @@ impl<'r> Supervisor<'r> {
                     ));
                 }
                 self.note(EventKind::CheckpointFailed, &text, took_ns);
+            }
+        }
+    }
+
+    /// Whether a checkpoint is due at `now_ns`, in a phase whose source counts in a map, or elsewhere.
+    pub(super) fn checkpoint_is_due(&mut self, now_ns: u64, has_counters: bool) -> bool {
+        self.file.is_due(now_ns, has_counters, self.checkpoint_took_ns)
+    }
+
+    /// Writes the counters of phase `index` to the disk, if that is due. A disk that is full is reported by the next checkpoint.
+    pub(super) fn write_counters(&mut self, now_ns: u64, index: usize, map: &SharedMap) {
+        if self.file.counters().is_due(now_ns) {
+            let outcome = self.file.counters().write(now_ns, index, map);
+            let took_ns = self.clock.now_ns() - now_ns;
+            if outcome.is_ok() {
+                self.note(EventKind::Checkpoint, "counters", took_ns);
             }
         }
     }
@@ -211,10 +236,13 @@ impl<'r> Supervisor<'r> {
         }
         self.run.validity = validity::judge(&self.run);
         debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
-        if let Err(error) = self.file.write(&self.run) {
-            trouble = Some(self.rescue(&error));
+        let written = self.file.write(&self.run);
+        if let Err(error) = &written {
+            trouble = Some(self.rescue(error));
         }
-        Outcome { run: self.run, trouble }
+        let now_ns = self.clock.now_ns();
+        self.file.counters().remove(now_ns);
+        Outcome { run: self.run, trouble, is_saved: written.is_ok() }
     }
 
     fn own_cost(&self) -> Option<ThreadCost> {

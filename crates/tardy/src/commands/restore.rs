@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use tardy_host::journal::{Fate, Place, restore};
+use tardy_measure::doctor;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
@@ -11,9 +12,13 @@ use crate::exit::Exit;
 /// Undoes every entry of the journal whose process has ended.
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
     let files = KernelFiles::under(&arguments.kernel_root);
-    let entries = restore(&Place::of(&files), &files, &tardy_measure::undo_kinds())
-        .map_err(|reason| anyhow!(reason))?;
-    if entries.is_empty() {
+    let place = Place::of(&files);
+    let entries = restore(&place, &files, &tardy_measure::undo_kinds()).map_err(|reason| anyhow!(reason))?;
+    let had_trials = doctor::discard_leftovers(&place);
+    if had_trials {
+        output::report("removed: the trials of a 'tardy check --measure' that was killed");
+    }
+    if entries.is_empty() && !had_trials {
         output::report("nothing to restore: the journal is empty");
     }
     let mut exit = Exit::Done;

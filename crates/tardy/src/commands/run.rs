@@ -72,19 +72,22 @@ fn present(
     run_file: &Path,
     report: Option<&ResultFile>,
 ) -> Result<Exit> {
-    let Outcome { run, trouble } = outcome;
+    let Outcome { run, trouble, is_saved } = outcome;
     show::print(run, arguments.json)?;
-    output::report(&format!("run file {}", run_file.display()));
+    if *is_saved {
+        output::report(&format!("run file {}", run_file.display()));
+    }
     if let Some(samples) = &run.samples {
         output::report(&format!("samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost));
     }
-    if let Some(report) = report {
-        report::write(std::slice::from_ref(run), report)?;
+    let reported = report.map_or(Ok(()), |report| report::write(std::slice::from_ref(run), report));
+    match (trouble, reported) {
+        (None, Ok(())) => Ok(Exit::of_measured(run)),
+        (Some(trouble), Ok(())) => bail!("{trouble}"),
+        (None, Err(error)) => Err(error),
+        // A full disk fails both; where the run is matters more.
+        (Some(trouble), Err(error)) => bail!("{trouble}\n{error:#}"),
     }
-    if let Some(trouble) = trouble {
-        bail!("{trouble}");
-    }
-    Ok(Exit::of_measured(run))
 }
 
 /// Checks that the programs of all loads exist, so that a missing one is not detected hours later, in its phase.

@@ -56,6 +56,20 @@ fn a_disk_that_fills_up_does_not_lose_the_result() {
 }
 
 #[test]
+fn a_disk_that_fills_up_loses_neither_the_run_nor_the_words_where_it_is_if_a_report_was_asked_for() {
+    let bench = Bench::new();
+    let script = "$TARDY run --duration 2s --warmup 0s --report --load 'cmd:until test -s disk/a.run.json; do :; done; \
+                  dd if=/dev/zero of=disk/rest bs=4k 2>/dev/null; sleep 60' -o disk/a.run.json";
+    let Some(printed) = on_a_small_disk(&bench, "256k", script) else { return };
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(!printed.err.contains("run file disk/a.run.json"), "it does not hold the run: {}", printed.err);
+    let rescued = printed.err.split("The whole run is in ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(bench.run(&["show", rescued]).exits(0).out.contains("recorded"));
+    fs::remove_file(rescued).unwrap();
+    assert!(printed.err.contains("disk/a.html"), "the report is missing, too: {}", printed.err);
+}
+
+#[test]
 fn a_disk_that_fills_up_with_samples_loses_lines_and_not_the_result() {
     let bench = Bench::new();
     let script = "$TARDY run --duration 3s --warmup 0s -o a.run.json --samples disk/a.csv; status=$?; \

@@ -74,6 +74,34 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     assert_eq!(again.out, shown.out, "a sealed run does not change");
 }
 
+/// A power cut takes the map in memory away. What is on the disk by then is at most 5 s old.
+#[test]
+fn without_its_map_a_killed_run_has_the_counters_on_the_disk() {
+    let bench = Bench::new();
+    let mut supervisor = start(&bench);
+    let path = bench.path("a.run.json");
+    let counters = bench.path(".a.run.json.0.counters");
+    wait_until("counters on the disk", || counters.exists());
+    let map = map_of(&path);
+    signal(supervisor.id(), "-STOP");
+    children(supervisor.id()).iter().for_each(|pid| kill(*pid));
+    kill(supervisor.id());
+    supervisor.wait().unwrap();
+    wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
+    let counted = counted_in(&map);
+    fs::remove_file(&map).unwrap();
+    let checkpoint = bench.json("a.run.json")["progress"]["cycles"].as_u64().unwrap();
+    let shown = bench.run(&["show", "a.run.json"]).exits(0);
+    assert!(shown.err.contains("at most the last 5 s are lost"), "{}", shown.err);
+    let run = bench.json("a.run.json");
+    let kept = run["progress"]["cycles"].as_u64().unwrap();
+    let cpus = run["series"].as_array().unwrap().len() as u64;
+    assert!(kept > checkpoint && kept <= counted, "{checkpoint} {kept} {counted}");
+    // The interval is 1 ms; a second is allowed for the supervisor of a busy machine.
+    assert!(counted - kept <= 6000 * cpus, "{kept} {counted}");
+    assert!(!counters.exists(), "it is removed once the run is sealed");
+}
+
 fn start(bench: &Bench) -> Running {
     let arguments =
         ["run", "--quiet", "--duration", "1h", "--warmup", "0s", "--interval", "1ms", "-o", "a.run.json"];

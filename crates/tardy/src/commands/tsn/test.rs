@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
         |place| Frames::to(place, arguments.force, (&arguments.switch.file, &network), List::Observed);
     let mut frames = arguments.frames.as_deref().map(frames).transpose()?;
     let mut messages = Messages { quiet: arguments.quiet };
-    let Outcome { run, trouble } = {
+    let Outcome { run, trouble, .. } = {
         let add = |shaped: bool, frame: &ObservedFrame| {
             frames.iter_mut().for_each(|frames| frames.add_observed(shaped, frame));
         };
