@@ -33,6 +33,7 @@ pub mod reactions;
 pub mod readiness;
 pub mod rounds;
 pub mod row;
+pub mod seeds;
 pub mod shape;
 pub mod signed_rank;
 pub mod stops;

@@ -18,6 +18,7 @@ pub mod published;
 pub mod report;
 pub mod section;
 pub mod sections;
+pub mod seeds;
 pub mod summary;
 pub mod table;
 pub mod terminal_text;

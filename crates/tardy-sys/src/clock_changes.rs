@@ -6,9 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Further ahead than any run is long, in s since the epoch: the year 2255.
-const NEVER_S: libc::time_t =
-    if size_of::<libc::time_t>() > 4 { 9_000_000_000i64 as libc::time_t } else { libc::time_t::MAX };
+/// Further ahead than any run is long, in s since the epoch: the year 2255, or the last second that fits into 32 bits.
+const NEVER_S: i64 = if cfg!(target_pointer_width = "64") { 9_000_000_000 } else { i32::MAX as i64 };
 
 /// Watches for settings of the clock.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl ClockChanges {
     }
 
     fn arm(&self) -> io::Result<()> {
-        let never = libc::timespec { tv_sec: NEVER_S, tv_nsec: 0 };
+        let never = libc::timespec { tv_sec: NEVER_S as _, tv_nsec: 0 };
         let once =
             libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: never };
         let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;

@@ -7,6 +7,26 @@ const SLEEP_FOREVER: u64 = 0x17ff_ffff_d503_207f;
 /// The address of that loop for the unused CPUs of a Raspberry Pi 3: below the kernel, above the firmware's spin table.
 const PARKING_ADDRESS: u32 = 0x800;
 
+/// The CPU of a PC: an Atom C3000, as in industrial boards, in a version that QEMU does not change (docs/adr/0017).
+const PC_CPU: &str = "Denverton-v2";
+/// Features of that CPU that the guest does not have.
+const PC_CPU_WITHOUT: [&str; 11] = [
+    // The kernel would clear and copy pages with string instructions, of which the emulator counts every byte.
+    "-erms",
+    // They would bring in the host's entropy.
+    "-rdrand",
+    "-rdseed",
+    // QEMU 7.2 does not emulate these. A later version that does must not change the guest.
+    "-x2apic",
+    "-tsc-deadline",
+    "-sha-ni",
+    "-spec-ctrl",
+    "-arch-capabilities",
+    "-ssbd",
+    "-3dnowprefetch",
+    "-xsavec",
+];
+
 /// QEMU's arguments in their order, without the program's name.
 pub fn emulator_arguments(setup: &Setup) -> Vec<String> {
     let mut arguments = Arguments::default();
@@ -27,9 +47,9 @@ pub fn emulator_arguments(setup: &Setup) -> Vec<String> {
 
 fn machine(arguments: &mut Arguments, setup: &Setup) {
     match setup.machine {
-        // rdrand and rdseed would bring in the host's entropy.
         Machine::Pc if !matches!(setup.pace, Pace::Kvm { .. }) => {
-            arguments.add("-machine q35 -cpu max,-rdrand,-rdseed");
+            arguments.add("-machine q35 -cpu");
+            arguments.add(&[PC_CPU, &PC_CPU_WITHOUT.join(",")].join(","));
         }
         Machine::Pc => arguments.add("-machine q35 -cpu host,-rdrand,-rdseed"),
         // The seed determines the entropy that the emulator writes into the device tree.

@@ -5,8 +5,8 @@ use tardy_analyse::causes::timeline::Occupant;
 use tardy_analyse::causes::{self, Cause, Hint, How, Stage};
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name;
-use tardy_record::Run;
 use tardy_record::moment::{CauseTrace, Task};
+use tardy_record::{Run, Series};
 
 use crate::figures;
 use crate::latency::{count, harmless, rounded, short, with_unit};
@@ -173,6 +173,7 @@ fn place(stage: Stage) -> &'static str {
 /// The most frequent cause, events that delayed several CPUs at once, and guesses.
 fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
     let mut lines: Vec<String> = most_of(&findings.causes).into_iter().collect();
+    lines.extend(the_worst(run));
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
     if findings.simultaneous.len() > EVENTS_MAX {
         let more = findings.simultaneous.len() - EVENTS_MAX;
@@ -183,6 +184,21 @@ fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
         lines.extend(findings.hints.iter().take(EVENTS_MAX).map(|hint| guess(run, hint)));
     }
     lines
+}
+
+/// Whether the latest wake-up of all is among the traced ones; `None` if none was to be traced.
+fn the_worst(run: &Run) -> Option<String> {
+    let traced = |series: &&Series| series.timer().is_some_and(|timer| timer.causes.is_some());
+    let worst = run.series.iter().filter(traced).filter_map(|series| Some((series, series.worst.first()?)));
+    let (series, worst) = worst.max_by_key(|(_, worst)| worst.latency_ns)?;
+    let place = short(&harmless(&name::of(series)), NAME_MAX);
+    let (late, after) = (with_unit(worst.latency_ns as f64), rounded(worst.at_ns));
+    Some(match worst.moment {
+        Some(_) => format!("The latest wake-up of all, {late} on {place} after {after}, was traced."),
+        None => format!(
+            "The latest wake-up of all, {late} on {place} after {after}, was not traced: its cause is unknown."
+        ),
+    })
 }
 
 fn most_of(causes: &[Cause]) -> Option<String> {

@@ -24,6 +24,16 @@ pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
+    /// Run with this many seeds, of which the recipe's is the first, and show how much the maxima depend on them.
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with = "all",
+        help_heading = "What to run"
+    )]
+    pub(crate) seeds: u32,
     /// Run the experiments of all articles, and write one report with a chapter for each.
     #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
     pub(crate) all: bool,
@@ -64,7 +74,7 @@ pub(crate) struct LabVerifyArgs {
 /// Arguments of both `run` and `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {
-    /// Recipe, by name or path (docs/recipes.md) [default: lab-quick]
+    /// Recipe, by name or path (docs/recipes.md) [default: lab-doload]
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]

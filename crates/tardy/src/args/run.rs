@@ -11,7 +11,7 @@ use super::values::{celsius, scale};
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, rpi1-wiggle, at91-timers, at91-gpio, at91-xenomai; for
-    /// the lab lab-quick, lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-gpio, lab-at91-levels; or the path of a
+    /// the lab lab-doload, lab-quick, lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-gpio, lab-at91-levels; or the path of a
     /// file (docs/recipes.md)
     pub(crate) recipe: Option<String>,
 

@@ -1,7 +1,7 @@
 //! The recipes that are part of tardy.
 
 /// Name and text of each, in the order of the documentation.
-pub(super) const BUILT_IN: [(&str, &str); 17] = [
+pub(super) const BUILT_IN: [(&str, &str); 18] = [
     ("quick", include_str!("../../../../recipes/quick.toml")),
     ("noise", include_str!("../../../../recipes/noise.toml")),
     ("osadl", include_str!("../../../../recipes/osadl.toml")),
@@ -12,6 +12,7 @@ pub(super) const BUILT_IN: [(&str, &str); 17] = [
     ("at91-timers", include_str!("../../../../recipes/at91-timers.toml")),
     ("at91-gpio", include_str!("../../../../recipes/at91-gpio.toml")),
     ("at91-xenomai", include_str!("../../../../recipes/at91-xenomai.toml")),
+    ("lab-doload", include_str!("../../../../recipes/lab-doload.toml")),
     ("lab-quick", include_str!("../../../../recipes/lab-quick.toml")),
     ("lab-full", include_str!("../../../../recipes/lab-full.toml")),
     ("lab-rpi3", include_str!("../../../../recipes/lab-rpi3.toml")),

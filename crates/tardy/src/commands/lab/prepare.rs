@@ -13,18 +13,43 @@ use crate::args::ExperimentArgs;
 use crate::commands::tsn::switch_file;
 use crate::plan::{self, Extras, resolve};
 use crate::recipe::Recipe;
-use crate::usage_error::UsageError;
+use crate::usage_error::{UsageError, wrong};
 
 /// The default recipe.
-const DEFAULT_RECIPE: &str = "lab-quick";
+const DEFAULT_RECIPE: &str = "lab-doload";
 
 /// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
 pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
+    let mut prepared = prepare_seeds(arguments, 1, notice)?;
+    Ok(prepared.pop().expect("one seed was asked for"))
+}
+
+/// The same for `count` consecutive seeds, of which the recipe's is the first.
+pub(super) fn prepare_seeds(
+    arguments: &ExperimentArgs,
+    count: u32,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<Prepared>> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
     if switch_file::describes_a_switch(name) {
-        return switch::prepare(name, arguments, notice);
+        if count > 1 {
+            return Err(wrong("seeds", "the test of a switch has no seed; remove --seeds").into());
+        }
+        return Ok(vec![switch::prepare(name, arguments, notice)?]);
     }
-    prepare_recipe(Recipe::find(name)?, arguments, notice)
+    let recipe = Recipe::find(name)?.overridden_by(&arguments.flags);
+    let mut prepared = Vec::new();
+    for offset in 0..u64::from(count) {
+        let mut recipe = recipe.clone();
+        recipe.run.seed = Some(recipe.run.seed().wrapping_add(offset));
+        let seed = recipe.run.seed();
+        let mut one = prepare_recipe(recipe, arguments, notice)?;
+        if count > 1 {
+            one.guests.iter_mut().for_each(|guest| guest.slug = format!("{}-seed-{seed}", guest.slug));
+        }
+        prepared.push(one);
+    }
+    Ok(prepared)
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.
@@ -35,7 +60,7 @@ pub(super) fn prepare_chapters(
     let recipes = Recipe::all().filter(|recipe| recipe.lab.chapter.is_some());
     let mut chapters = Vec::new();
     for recipe in recipes {
-        chapters.push(prepare_recipe(recipe, arguments, notice)?);
+        chapters.push(prepare_recipe(recipe.overridden_by(&arguments.flags), arguments, notice)?);
     }
     for name in switch_file::built_in() {
         chapters.push(switch::prepare(name, arguments, notice)?);
@@ -48,7 +73,6 @@ fn prepare_recipe(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
-    let recipe = recipe.overridden_by(&arguments.flags);
     let pace = pace(&arguments.guest)?;
     check_plan(&recipe, arguments.scale, pace)?;
     let orders = orders(&recipe, arguments.scale, pace)?;

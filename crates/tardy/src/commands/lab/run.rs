@@ -5,19 +5,20 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use tardy_analyse::compare;
+use tardy_analyse::{compare, name, seeds};
 use tardy_lab::experiment::{ExperimentError, Host, Outcome};
 use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::Chapter;
+use tardy_present::seeds as shown_seeds;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
 use super::assemble::{Guest, Prepared, print_notices};
-use super::prepare::{prepare, prepare_chapters};
+use super::prepare::{prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{compare as compare_command, output, report, show};
@@ -35,16 +36,38 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     if arguments.all {
         return run_chapters(arguments);
     }
-    let prepared = prepare(&arguments.experiment, &mut print_notices())?;
+    let prepared = prepare_seeds(&arguments.experiment, arguments.seeds, &mut print_notices())?;
     if arguments.dry_run {
-        return dry_run(&prepared);
+        prepared.iter().try_for_each(|one| dry_run(one).map(drop))?;
+        return Ok(Exit::Done);
     }
-    let directory = directory(arguments, &prepared.recipe);
-    let jobs = jobs(&prepared, &directory, arguments.force)?;
+    let directory = directory(arguments, &prepared[0].recipe);
+    let mut jobs_of_all = Vec::new();
+    for one in &prepared {
+        jobs_of_all.extend(jobs(one, &directory, arguments.force)?);
+    }
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
-    report::write(&runs, &report)?;
-    present(&runs, arguments.json)
+    let runs = all_of(boot_all(&jobs_of_all, arguments.quiet)?)?;
+    let of_first_seed = &runs[..prepared[0].guests.len()];
+    report::write(of_first_seed, &report)?;
+    match arguments.seeds {
+        1 => present(&runs, arguments.json),
+        _ => present_seeds(&runs, of_first_seed.len(), arguments.json),
+    }
+}
+
+/// Shows the runs of several seeds; `kernels` runs belong to each seed, in the order of the kernels.
+fn present_seeds(runs: &[Run], kernels: usize, json: bool) -> Result<Exit> {
+    let of_kernel = |kernel: usize| {
+        let of_it: Vec<&Run> = runs.iter().skip(kernel).step_by(kernels).collect();
+        (name::of_run(&runs[kernel]), of_it)
+    };
+    let rows = seeds::of(&(0..kernels).map(of_kernel).collect::<Vec<_>>());
+    match json {
+        true => output::print_json(&rows)?,
+        false => output::print(&shown_seeds::text(&rows, output::width(), output::colour()))?,
+    }
+    Ok(Exit::of_measured_all(runs))
 }
 
 /// Runs the experiment of every article, each with its own directory, and writes one report.
