@@ -49,7 +49,7 @@ pub(crate) struct LabRunArgs {
     /// Do not print progress.
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
-    /// Print the emulators' command lines and boot nothing. Missing kernels and tools are still downloaded.
+    /// Print the emulators' command lines and the recipe with all flags applied, and boot nothing. Missing kernels and tools are still downloaded.
     #[arg(long, conflicts_with = "json", help_heading = "What to run")]
     pub(crate) dry_run: bool,
 }

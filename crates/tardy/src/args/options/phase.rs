@@ -42,7 +42,16 @@ impl PhaseOptions {
         if flags.run.gives_an_end() {
             run.extend(["duration".to_owned(), "loops".to_owned()]);
         }
+        let name = match &flags.run.load {
+            // A name such as "idle" describes a load that the flag replaces.
+            Some(load) if self.load.as_ref().is_some_and(|own| own != load) => {
+                let load: Vec<String> = load.iter().map(ToString::to_string).collect();
+                format!("{}, instead of {}", load.join(" + "), self.name)
+            }
+            _ => self.name.clone(),
+        };
         Self {
+            name,
             timer: without(&self.timer, &keys(&flags.timer)),
             gpio: without(&self.gpio, &keys(&flags.gpio)),
             ..without(self, &run)
@@ -93,6 +102,7 @@ mod tests {
         let left = phase.yield_to(&parsed_flags(&["--loops=5", "--load=none", "--interval=2ms"]));
         assert_eq!((left.duration, left.loops, &left.load), (None, None, &None));
         assert_eq!((left.timer.interval, left.timer.clock), (None, phase.timer.clock));
-        assert_eq!(left.name, "x");
+        assert_eq!(left.name, "none, instead of x", "the name may describe the load");
+        assert_eq!(phase.yield_to(&parsed_flags(&["--load=cpu"])).name, "x");
     }
 }

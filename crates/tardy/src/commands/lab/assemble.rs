@@ -13,6 +13,7 @@ use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
+use tardy_lab::session;
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
 
@@ -71,11 +72,13 @@ pub(super) fn assemble(
     let flags = &arguments.guest;
     let machine = recipe.lab.machine();
     let specs = kernel_specs(&recipe)?;
+    // Before hundreds of megabytes are downloaded for a guest that cannot start.
+    let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
+    session::version(machine)?;
     files.extend(tools(&recipe, machine, notice)?);
     let modules = modules_wanted(&recipe, &orders);
     let at_rest = requests(&recipe.lab.modules_at_rest);
     let guests = guests(&specs, machine, flags.refresh, [&modules, &at_rest], notice)?;
-    let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
         recipe: recipe.name.clone().unwrap_or_default(),
         about: recipe.about.clone().unwrap_or_default(),

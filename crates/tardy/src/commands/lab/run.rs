@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::{compare, name, seeds};
 use tardy_lab::experiment::{ExperimentError, Host, Outcome};
+use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
@@ -221,7 +222,15 @@ fn dry_run(prepared: &Prepared) -> Result<Exit> {
         }
     }
     text += &serde_json::to_string_pretty(&prepared.experiment.orders)?;
-    output::print(&(text + "\n"))?;
+    text += "\n";
+    for (path, entry) in &prepared.experiment.parts.files {
+        if let Entry::File { content, .. } = entry
+            && path.ends_with(".toml")
+        {
+            text += &format!("{path}:\n{}", String::from_utf8_lossy(content));
+        }
+    }
+    output::print(&text)?;
     Ok(Exit::Done)
 }
 
