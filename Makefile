@@ -120,6 +120,11 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		cargo test --workspace -- --ignored --nocapture long_
 
+.PHONY: lab-numbers
+lab-numbers: build guests ## run the lab and write its numbers into README.md and docs/lab.md
+	@$(TARGET_DIR)/release/tardy lab run --quiet --force -o $(TARGET_DIR)/lab-numbers >/dev/null
+	@$(CARGO) run --quiet --package xtask -- lab-numbers $(TARGET_DIR)/lab-numbers
+
 .PHONY: bench
 bench: build ## measure tardy itself
 	@bench/run

@@ -10,6 +10,7 @@ pub mod dependency_rules;
 pub mod document_links;
 pub mod english;
 pub mod kernel_paths;
+pub mod lab_numbers;
 pub mod module_circles;
 pub mod names;
 pub mod paths;

@@ -1,12 +1,14 @@
 //! `cargo xtask`: the repository's automation that needs more than a line of shell.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{Complaint, Repository, complaints, english};
+use xtask::{Complaint, Repository, complaints, english, lab_numbers};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy              list every place in this repository that breaks one of its rules
-       cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)";
+       cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)
+       cargo xtask lab-numbers DIR   write the numbers of the run files in DIR into the documents";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,6 +16,10 @@ fn main() -> ExitCode {
         ["tidy"] => print(Repository::here().and_then(|repository| complaints(&repository))),
         ["english", ref paths @ ..] if !paths.is_empty() => {
             print(Repository::here().map(|repository| english::check_in(&repository, paths)))
+        }
+        ["lab-numbers", directory] => {
+            let kernels = lab_numbers::read(Path::new(directory));
+            print(kernels.and_then(|kernels| lab_numbers::write(&kernels)).map(|()| Vec::new()))
         }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
