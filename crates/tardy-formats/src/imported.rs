@@ -211,6 +211,8 @@ pub(crate) struct Counts {
     pub(crate) resolution_ns: u64,
     /// Whether rows may be higher than their readings: tardy's exports count a bin wider than a unit at its upper end.
     pub(crate) rounded_up: bool,
+    /// How many of the readings the mean may leave out: Xenomai's `latency` computes it from whole seconds.
+    pub(crate) outside_mean: u64,
     /// The maximum of each second.
     pub(crate) second_maxima_ns: Vec<i64>,
 }
@@ -299,14 +301,14 @@ impl Counts {
             return None;
         }
         let unit = (self.resolution_ns as f64).max(1.0);
-        let (mut count, mut least, mut most) = (0.0, 0.0, 0.0);
-        for bin in &self.bins {
-            let of_bin = bin.count as f64;
-            count += of_bin;
-            least += of_bin * bin.lower_ns as f64;
-            most += of_bin * (bin.upper_ns as f64).min(max as f64 + unit);
+        let count = self.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+        let covered = count.saturating_sub(self.outside_mean);
+        if covered == 0 {
+            return None;
         }
-        let (least, most) = (least / count, most / count);
+        let least = mean_of_first(covered, self.bins.iter().map(|bin| (bin.count, bin.lower_ns as f64)));
+        let upper = |bin: &Bin| (bin.count, (bin.upper_ns as f64).min(max as f64 + unit));
+        let most = mean_of_first(covered, self.bins.iter().rev().map(upper));
         (!(least - unit..=most + unit).contains(&mean)).then(|| {
             format!(
                 "the mean, {} us, is not possible with its histogram: {:.3} us to {:.3} us",
@@ -346,6 +348,17 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// The mean of the first `covered` of counted values.
+fn mean_of_first(covered: u64, values: impl Iterator<Item = (u64, f64)>) -> f64 {
+    let (mut left, mut sum) = (covered, 0.0);
+    for (count, value) in values {
+        let taken = count.min(left);
+        sum += taken as f64 * value;
+        left -= taken;
+    }
+    sum / covered as f64
 }
 
 /// Converts `value` from `unit` to ns.
