@@ -261,13 +261,23 @@ fn cyclictest(
     counts.rounded_up = own.min_ns.is_some();
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(thread)?;
     // Only tardy's exports name threads.
     stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
     if let Some(known) = &known {
         cyclictest_text::complete_from_command(&mut stream, known);
     }
     Ok(stream)
+}
+
+/// The thread's CPU; `None` if it is missing, or -1, which stands for a thread that is not pinned.
+fn cpu(thread: &Object<'_>) -> Result<Option<u32>> {
+    match thread.whole("cpu")? {
+        None | Some(-1) => Ok(None),
+        Some(cpu) => u32::try_from(cpu).map(Some).map_err(|_| {
+            ImportError::field(thread.path_of("cpu"), format!("{cpu} is not the number of a CPU"))
+        }),
+    }
 }
 
 /// Reads a thread of oslat. Its bins have 1 us, or -W ns. The last bin holds everything above.
@@ -310,7 +320,7 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         );
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(thread)?;
     stream.quantity = Quantity::Noise;
     let duration = thread.number("duration")?.filter(|seconds| (0.0..1e9).contains(seconds));
     let duration_ns = duration.map(|seconds| (seconds * 1e9) as u64);
@@ -352,7 +362,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.level = Level::UserThread;
-    stream.cpu = of.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(of)?;
     let priority = match of.count("priority")? {
         Some(priority) => Some(priority),
         None => thread.count("prio")?,
