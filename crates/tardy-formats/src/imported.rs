@@ -75,6 +75,8 @@ pub(crate) struct Imported {
     pub(crate) wake: Option<Knowable<Wake>>,
     /// The start of the measurement, in seconds since 1970.
     pub(crate) started: Option<i64>,
+    /// Its end.
+    pub(crate) ended: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
     /// Whether the duration covers the measurement alone, so that cycles missing from it were skipped.
     pub(crate) duration_is_exact: bool,

@@ -39,6 +39,8 @@ struct Text {
     own: Vec<SeriesComment>,
     dma_latency: Option<String>,
     break_value: Option<String>,
+    /// Lines of `--spike`, which repeat readings that the threads' lines count.
+    spikes: u64,
     cut_short: bool,
     last_line: u64,
 }
@@ -117,7 +119,14 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             "cyclictest held /dev/cpu_dma_latency at {value}, which kept CPUs out of deep idle states"
         ));
     }
+    if text.spikes > 0 {
+        imported
+            .remarks
+            .push(format!("{} single readings (--spike) are listed, and not imported", text.spikes));
+    }
     if let Some(value) = &text.break_value {
+        // The run ended before -D did.
+        imported.duration_ns = None;
         imported
             .remarks
             .push(format!("the measurement stopped at the first latency above the limit of -b, {value}"));
@@ -212,7 +221,10 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
     while let Some(line) = lines.next_line()? {
         let plain = without_cursor_codes(line.text);
         let start = plain.trim_start();
-        if start.starts_with("T:") {
+        if start.starts_with("T:") && start.contains(" Spike:") {
+            text.spikes += 1;
+            text.cut_short |= line.unended;
+        } else if start.starts_with("T:") {
             match ThreadLine::read(line, start) {
                 Ok(read) => text.thread(line.number, read)?,
                 Err(_) if line.unended => text.cut_short = true,
