@@ -86,6 +86,8 @@ pub(crate) struct Imported {
     pub(crate) remarks: Vec<String>,
     /// Contradictions in the file that leave its numbers readable.
     pub(crate) contradictions: Vec<String>,
+    /// Whether the format has no end, total or maximum from which a missing part could be recognised.
+    pub(crate) has_no_end: bool,
     /// Whether the file was cut off.
     pub(crate) cut_short: bool,
     /// The number of the last line, if the file is text.
@@ -204,6 +206,11 @@ pub(crate) struct Counts {
     pub(crate) overflows: Option<u64>,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
+    /// Whether the file states the maximum of the whole measurement. Otherwise the maximum of a file that was cut off is
+    /// a lower bound.
+    pub(crate) max_is_stated: bool,
+    /// Whether the maximum is a lower bound even if the file is complete.
+    pub(crate) max_at_least: bool,
     pub(crate) mean_ns: Option<f64>,
     pub(crate) deviation_ns: Option<f64>,
     /// Periods that passed without a reading, if the tool counts them.

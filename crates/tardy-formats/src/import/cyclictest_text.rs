@@ -30,6 +30,8 @@ struct Text {
     other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
+    /// Whether threads have several lines, as the live output has them; it is complete at any time.
+    is_live: bool,
     /// Counts of each column, by row.
     rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
@@ -261,7 +263,10 @@ impl Text {
             return Err(ImportError::line(line, "T", reason));
         }
         match self.threads.insert(read.thread, (line, read)) {
-            Some((_, before)) => read.check_follows(&before, line),
+            Some((_, before)) => {
+                self.is_live = true;
+                read.check_follows(&before, line)
+            }
             None => Ok(()),
         }
     }
@@ -367,6 +372,7 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
     let mut streams = Vec::new();
     for (thread, (number, line)) in &text.threads {
         let place = format!("line {number}, thread {thread}");
+        imported.has_no_end |= text.is_live;
         let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
         let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
         // While a thread runs, its sum may be one reading ahead of its count, and the mean is wrong.
@@ -446,8 +452,11 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
                 .map_err(|_| ImportError::field(&place, "it is longer than a measurement can be"))?;
             in_ns(value, unit, &place).map(Some)
         };
+        let own_max = text.own.get(thread).and_then(|own| own.max_ns);
+        counts.max_is_stated = value("max").is_some() || own_max.is_some();
+        counts.max_at_least = !counts.max_is_stated;
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
-        counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
+        counts.max_ns = extreme("max")?.or(own_max).or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
         // If the number of readings beyond the rows is missing, a maximum beyond them is one such reading.
         if let (None, Some(max)) = (of("overflows"), counts.max_ns)

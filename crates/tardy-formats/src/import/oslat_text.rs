@@ -75,7 +75,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         let (min_ns, max_ns) = (of(min)?, of(max)?);
         place_bins(&mut bins, min_ns, text.version.as_deref(), text.is_biased);
         let (min_ns, max_ns) = (Some(min_ns), Some(max_ns));
-        let mut counts = Counts { bins, min_ns, max_ns, resolution_ns: 1000, ..Counts::default() };
+        let mut counts =
+            Counts { bins, min_ns, max_ns, max_is_stated: true, resolution_ns: 1000, ..Counts::default() };
         counts.open_last_for_maximum();
         counts.check(&place)?;
         let mut stream = Stream::of_thread(column as u32, Readings::Counts(Box::new(counts)));

@@ -124,6 +124,7 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
             return Err(ImportError::field(place, "samples, minimum or maximum are missing"));
         };
         let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);
+        counts.max_is_stated = true;
         (counts.mean_ns, counts.deviation_ns) = (instance.mean_ns, instance.deviation_ns);
         counts.check(&place)?;
         imported.contradictions.extend(instance.percentile_contradictions(min_ns, max_ns));

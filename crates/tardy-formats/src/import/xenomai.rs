@@ -243,6 +243,8 @@ impl Part {
                 .contradictions
                 .push(format!("line {line}, samples: it is {listed}, but the lines HSD add up to {total}"));
         }
+        counts.max_is_stated = self.result.is_some();
+        counts.max_at_least = !counts.max_is_stated;
         reconcile(&mut counts, self.period_ns, &mut imported.remarks);
         counts.open_last_for_maximum();
         counts.mean_ns = mean_ns.map(|ns| ns as f64);

@@ -79,9 +79,11 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     match result {
         Some((min, mean, max, overruns)) => {
             (counts.min_ns, counts.max_ns) = (Some(min), Some(max));
+            counts.max_is_stated = true;
             (counts.mean_ns, counts.missed) = (Some(mean as f64), Some(overruns));
         }
         None => {
+            counts.max_at_least = true;
             counts.min_ns = counts.bins.first().map(|bin| bin.lower_ns);
             counts.max_ns = counts.bins.last().map(|bin| bin.upper_ns - 1);
             imported.remarks.push(
