@@ -202,6 +202,13 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
         nothing_because: None,
         differences: difference::between(base, candidate),
     };
+    for (run, name) in [(base, "base"), (candidate, "candidate")] {
+        if run.own_series().any(|series| series.max_at_least) {
+            pair.not_comparable_because.push(format!(
+                "maximum: the file of the {name} does not establish it; '≥' marks lower bounds"
+            ));
+        }
+    }
     for (a, b) in matched {
         let phases = Phases::of(base, *a, candidate, *b);
         phases.note_unpaired_series(&mut pair);
@@ -300,6 +307,7 @@ impl<'r> Phases<'r> {
         match (row::of_several("all", &ours), row::of_several("all", &theirs)) {
             (Ok(a), Ok(b)) => {
                 let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
+                let shape = shape.filter(|(a, b)| !a.lacks_its_highest && !b.lacks_its_highest);
                 let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
                 let readings = Readings::of(first);
                 pair.rows.push(RowPair { only, readings, shape, ..row_pair(self.label, a, b) });
@@ -430,7 +438,8 @@ fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
     ];
     let quantiles = base.quantiles.iter().zip(&candidate.quantiles);
     all.extend(quantiles.map(|(a, b)| ratio(a.level, quoted(a), quoted(b))));
-    all.push(ratio("max", whole(base.max_ns), whole(candidate.max_ns)));
+    let highest = |row: &Row| Figure { at_least: row.max_at_least, ..whole(row.max_ns) };
+    all.push(ratio("max", highest(base), highest(candidate)));
     all
 }
 

@@ -42,8 +42,10 @@ fn of_recorded(series: &Series, limit_ns: u64) -> Late {
             return Late { at_least: late, at_most: late, of, dispersion: dependence::dispersion(count) };
         }
     }
-    let (at_least, at_most) =
-        in_histogram(histogram, i64::try_from(limit_ns).unwrap_or(i64::MAX), series.max_ns);
+    let limit_ns = i64::try_from(limit_ns).unwrap_or(i64::MAX);
+    let (at_least, at_most) = in_histogram(histogram, limit_ns, series.max_ns);
+    // The readings that are missing from the file may all be late, whatever their number.
+    let at_most = if series.max_at_least { of.max(1) } else { at_most };
     Late { at_least, at_most, of, dispersion: None }
 }
 

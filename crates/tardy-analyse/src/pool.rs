@@ -40,6 +40,10 @@ pub struct Pool {
     pub min_ns: Option<i64>,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
+    /// Whether the highest value is a lower bound.
+    pub max_at_least: bool,
+    /// Whether the highest readings are missing, so that quantiles are lower bounds.
+    pub lacks_its_highest: bool,
     /// The time of the highest value, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
     /// Mean of the quoted values.
@@ -72,6 +76,8 @@ pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
         dropped: sum_known(series, |one| one.tally.dropped),
         min_ns: series.iter().filter_map(|one| one.min_ns).min(),
         max_ns: highest.and_then(|one| one.max_ns),
+        max_at_least: series.iter().any(|one| one.max_at_least),
+        lacks_its_highest: series.iter().any(|one| one.lacks_its_highest()),
         max_at_ns: highest.and_then(|one| one.max_at_ns),
         mean_ns: mean(series, quoted, histogram.total()),
         deviation_ns: deviation(series, recorded),

@@ -150,6 +150,9 @@ pub struct Ours {
     pub p9999_at_least: bool,
     /// Highest.
     pub max_ns: Option<i64>,
+    /// Whether that is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
 }
 
 /// Compares `run` with those of `published` that its plan names; `None` if the plan names none.
@@ -201,6 +204,7 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
         p9999_ns: outcome.quantile("p99.99").map(|value| value.quoted_ns()),
         p9999_at_least: outcome.quantile("p99.99").is_some_and(|value| value.at_least),
         max_ns: outcome.row.max_ns,
+        max_at_least: outcome.row.max_at_least,
     };
     Match {
         id: published.id.clone(),

@@ -55,6 +55,14 @@ pub struct Quantile {
     pub least_count: u64,
 }
 
+impl Quantile {
+    /// The same quantile as a lower bound: the readings that are missing are all higher.
+    pub fn as_lower_bound(self) -> Self {
+        let value = self.value.map(|value| Value { at_least: true, confidence_upper_ns: None, ..value });
+        Self { value, ..self }
+    }
+}
+
 /// The value of a quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Value {

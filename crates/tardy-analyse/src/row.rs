@@ -37,6 +37,9 @@ pub struct Row {
     pub quantiles: Vec<Quantile>,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
+    /// Whether that is a lower bound, since another tool's file does not establish its maximum.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
     /// When it was recorded, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
 }
@@ -76,8 +79,13 @@ pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError
         min_ns: pool.min_ns,
         mean_ns: pool.mean_ns,
         deviation_ns: pool.deviation_ns,
-        quantiles: LEVELS.iter().map(|level| quantile::of(&pool.histogram, *level, pool.max_ns)).collect(),
+        quantiles: LEVELS
+            .iter()
+            .map(|level| quantile::of(&pool.histogram, *level, pool.max_ns))
+            .map(|quantile| if pool.lacks_its_highest { quantile.as_lower_bound() } else { quantile })
+            .collect(),
         max_ns: pool.max_ns,
+        max_at_least: pool.max_at_least,
         max_at_ns: pool.max_at_ns,
     })
 }

@@ -20,6 +20,9 @@ pub struct Verdict {
     pub limit_ns: u64,
     /// The highest value, in ns.
     pub worst_ns: i64,
+    /// Whether the highest value is a lower bound: without a late reading, it is then unknown whether the limit was kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worst_at_least: bool,
     /// The highest value divided by the limit.
     pub share_of_limit: f64,
     /// Index of its series.
@@ -84,6 +87,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         readings: Readings::of(&run.series[worst_series]),
         limit_ns,
         worst_ns,
+        worst_at_least: run.series.iter().any(|series| series.is_of_wakeups() && series.max_at_least),
         share_of_limit: worst_ns as f64 / limit_ns.max(1) as f64,
         worst_series,
         late_at_least: sum(&late, |one| one.at_least),

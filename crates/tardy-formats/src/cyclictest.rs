@@ -29,6 +29,8 @@ pub struct Thread {
     pub min: u64,
     /// The highest reading; 0 if there is none.
     pub max: u64,
+    /// Whether the highest reading is a lower bound. It is then left out.
+    pub max_at_least: bool,
     /// The lowest and the highest reading in ns, if they are known more precisely than in whole units.
     pub exact_ns: Option<(i64, i64)>,
     /// The last reading. `None` if it was not kept.
@@ -57,7 +59,7 @@ pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
 
 /// The histogram that `-h` and `-H` print. It has all rows below `every_row` (rt-tests up to 2.6), or if that is
 /// `None`, the rows with a count and their neighbours. With `all_column` and several threads, it has a column of sums.
-/// It has a line of means if all means are known.
+/// It has a line of means if all means are known, and one of maxima if none of them is a lower bound.
 pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -> String {
     let sum_column = all_column && threads.len() > 1;
     let mut text = "# Histogram\n".to_owned();
@@ -87,8 +89,10 @@ pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -
     if threads.iter().all(|thread| thread.mean.is_some()) {
         text += &line("Avg Latencies", 5, &|thread| thread.mean.unwrap_or(0.0) as u64, None);
     }
-    let highest = threads.iter().map(|thread| thread.max).max();
-    text += &line("Max Latencies", 5, &|thread| thread.max, highest);
+    if !threads.iter().any(|thread| thread.max_at_least) {
+        let highest = threads.iter().map(|thread| thread.max).max();
+        text += &line("Max Latencies", 5, &|thread| thread.max, highest);
+    }
     let overflows = sum(threads.iter().map(|thread| thread.overflows));
     text += &line("Histogram Overflows", 5, &|thread| thread.overflows, Some(overflows));
     text += "# Histogram Overflow at cycle number:\n";
@@ -192,7 +196,8 @@ struct JsonThread<'a> {
     histogram: &'a BTreeMap<u64, u64>,
     cycles: u64,
     min: u64,
-    max: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,9 +235,9 @@ fn json_thread(thread: &Thread) -> JsonThread<'_> {
         histogram: &thread.rows,
         cycles: thread.cycles,
         min: thread.min,
-        max: thread.max,
+        max: (!thread.max_at_least).then_some(thread.max),
         min_ns: thread.exact_ns.map(|(min, _)| min),
-        max_ns: thread.exact_ns.map(|(_, max)| max),
+        max_ns: thread.exact_ns.filter(|_| !thread.max_at_least).map(|(_, max)| max),
         avg: thread.mean.map(|mean| (mean * 100.0).round() / 100.0),
         cpu: thread.cpu,
         node: thread.node,

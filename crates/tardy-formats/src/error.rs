@@ -1,5 +1,6 @@
 //! Errors of imports and exports.
 
+use tardy_record::excerpt::excerpt;
 use thiserror::Error;
 
 /// Why a file cannot be imported.
@@ -62,12 +63,13 @@ pub enum ImportError {
 impl ImportError {
     /// An error in `field` of line `number`.
     pub(crate) fn line(number: u64, field: &str, reason: impl Into<String>) -> Self {
-        Self::At { place: format!("line {number}, {field}"), reason: reason.into() }
+        Self::field(format!("line {number}, {field}"), reason)
     }
 
     /// An error in the field or file part `path`.
     pub(crate) fn field(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::At { place: path.into(), reason: reason.into() }
+        let short = |text: String| excerpt(&text).into_owned();
+        Self::At { place: short(path.into()), reason: short(reason.into()) }
     }
 }
 

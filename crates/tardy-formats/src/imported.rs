@@ -75,6 +75,8 @@ pub(crate) struct Imported {
     pub(crate) wake: Option<Knowable<Wake>>,
     /// The start of the measurement, in seconds since 1970.
     pub(crate) started: Option<i64>,
+    /// Its end.
+    pub(crate) ended: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
     /// Whether the duration covers the measurement alone, so that cycles missing from it were skipped.
     pub(crate) duration_is_exact: bool,
@@ -84,6 +86,8 @@ pub(crate) struct Imported {
     pub(crate) remarks: Vec<String>,
     /// Contradictions in the file that leave its numbers readable.
     pub(crate) contradictions: Vec<String>,
+    /// Whether the format has no end, total or maximum from which a missing part could be recognised.
+    pub(crate) has_no_end: bool,
     /// Whether the file was cut off.
     pub(crate) cut_short: bool,
     /// The number of the last line, if the file is text.
@@ -202,6 +206,11 @@ pub(crate) struct Counts {
     pub(crate) overflows: Option<u64>,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
+    /// Whether the file states the maximum of the whole measurement. Otherwise the maximum of a file that was cut off is
+    /// a lower bound.
+    pub(crate) max_is_stated: bool,
+    /// Whether the maximum is a lower bound even if the file is complete.
+    pub(crate) max_at_least: bool,
     pub(crate) mean_ns: Option<f64>,
     pub(crate) deviation_ns: Option<f64>,
     /// Periods that passed without a reading, if the tool counts them.
@@ -211,6 +220,8 @@ pub(crate) struct Counts {
     pub(crate) resolution_ns: u64,
     /// Whether rows may be higher than their readings: tardy's exports count a bin wider than a unit at its upper end.
     pub(crate) rounded_up: bool,
+    /// How many of the readings the mean may leave out: Xenomai's `latency` computes it from whole seconds.
+    pub(crate) outside_mean: u64,
     /// The maximum of each second.
     pub(crate) second_maxima_ns: Vec<i64>,
 }
@@ -299,14 +310,14 @@ impl Counts {
             return None;
         }
         let unit = (self.resolution_ns as f64).max(1.0);
-        let (mut count, mut least, mut most) = (0.0, 0.0, 0.0);
-        for bin in &self.bins {
-            let of_bin = bin.count as f64;
-            count += of_bin;
-            least += of_bin * bin.lower_ns as f64;
-            most += of_bin * (bin.upper_ns as f64).min(max as f64 + unit);
+        let count = self.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+        let covered = count.saturating_sub(self.outside_mean);
+        if covered == 0 {
+            return None;
         }
-        let (least, most) = (least / count, most / count);
+        let least = mean_of_first(covered, self.bins.iter().map(|bin| (bin.count, bin.lower_ns as f64)));
+        let upper = |bin: &Bin| (bin.count, (bin.upper_ns as f64).min(max as f64 + unit));
+        let most = mean_of_first(covered, self.bins.iter().rev().map(upper));
         (!(least - unit..=most + unit).contains(&mean)).then(|| {
             format!(
                 "the mean, {} us, is not possible with its histogram: {:.3} us to {:.3} us",
@@ -346,6 +357,17 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// The mean of the first `covered` of counted values.
+fn mean_of_first(covered: u64, values: impl Iterator<Item = (u64, f64)>) -> f64 {
+    let (mut left, mut sum) = (covered, 0.0);
+    for (count, value) in values {
+        let taken = count.min(left);
+        sum += taken as f64 * value;
+        left -= taken;
+    }
+    sum / covered as f64
 }
 
 /// Converts `value` from `unit` to ns.

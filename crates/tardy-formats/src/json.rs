@@ -26,9 +26,44 @@ pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// `text` with null for the numbers `nan`, `-nan`, `inf` and `-inf`, which are not JSON: C programs print them for the mean
+/// of no readings. `None` if there are none.
+fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
+    const NUMBERS: [&[u8]; 4] = [b"-nan", b"nan", b"-inf", b"inf"];
+    let mut replaced = Vec::new();
+    let (mut copied, mut in_string, mut escaped) = (0, false, false);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'-' | b'n' | b'i' if !in_string && at >= copied => {
+                let ends = |number: &&&[u8]| {
+                    let after = text[at + number.len()..].first();
+                    after.is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']'))
+                };
+                let found = NUMBERS.iter().filter(|number| text[at..].starts_with(number)).find(ends);
+                if let Some(number) = found {
+                    replaced.extend_from_slice(&text[copied..at]);
+                    replaced.extend_from_slice(b"null");
+                    copied = at + number.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    if copied == 0 {
+        return None;
+    }
+    replaced.extend_from_slice(&text[copied..]);
+    Some(replaced)
+}
+
 /// Parses `text`. An error if it is nested deeper than [`DEPTH_MAX`] or an object has a key twice.
 pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     check_depth(text)?;
+    let replaced = without_nan(text);
+    let text = replaced.as_deref().unwrap_or(text);
     serde_json::from_slice::<Distinct>(text).map(|distinct| distinct.0).map_err(|error| {
         let what = if error.is_eof() {
             "the document is incomplete: it was cut off, or the tool was killed while writing; incomplete JSON \
@@ -183,8 +218,9 @@ impl<'a> Object<'a> {
         })
     }
 
+    /// A number; `None` if it is missing or not a number, as the mean of no readings.
     pub(crate) fn number(&self, key: &str) -> Result<Option<f64>> {
-        let Some(value) = self.map.get(key) else { return Ok(None) };
+        let Some(value) = self.map.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
         let number = value.as_f64().filter(|number| number.is_finite());
         number
             .map(Some)

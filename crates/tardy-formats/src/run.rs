@@ -74,7 +74,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     let (duration_ns, checked_ns) = (imported.duration_ns.unwrap_or(0), checked_duration_ns(&imported));
     for (index, phase) in imported.phases.into_iter().enumerate() {
         for stream in phase.streams {
-            run.series.push(series(stream, index, duration_ns, checked_ns)?);
+            run.series.push(series(stream, index, duration_ns, checked_ns, imported.cut_short)?);
         }
         let longest = run.series.iter().filter(|one| one.phase == index).map(|one| one.counted_ns).max();
         run.phases.push(Phase {
@@ -100,11 +100,29 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     // All phases of a file were measured at the same time: they are levels of the same cycles.
     run.progress.measured_ns = run.series.iter().map(|one| one.counted_ns).max().unwrap_or(0);
     run.progress.planned_ns = 0;
+    remark_on_maxima(&mut run);
     run.progress.cycles_planned = None;
     run.origin.id = id(&run, name);
     run.validity = validity::judge(&run);
     file::check(&run).map_err(|error| ImportError::field("the file", error.to_string()))?;
     Ok(run)
+}
+
+/// Names the series whose maximum the file does not establish, before all other remarks.
+fn remark_on_maxima(run: &mut Run) {
+    for (index, phase) in run.phases.iter_mut().enumerate() {
+        let lacking = run.series.iter().filter(|series| series.phase == index && series.max_at_least);
+        let lacking: Vec<&str> = lacking.map(|series| series.label.as_str()).collect();
+        if !lacking.is_empty() {
+            let names = lacking.join(", ");
+            phase.remarks.insert(
+                0,
+                format!(
+                    "the file does not establish the maximum ({names}): the value shown is a lower bound"
+                ),
+            );
+        }
+    }
 }
 
 /// Makes the open bins of all streams begin at the end of the longest histogram. A tool's threads have histograms of
@@ -157,6 +175,13 @@ fn remarks(imported: &Imported) -> Vec<String> {
     }
     if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
         remarks.push(format!("the file is cut off in line {line}; the rest is missing"));
+    }
+    if imported.has_no_end && !imported.cut_short {
+        remarks.push(
+            "the format has neither an end mark nor a total: a file that was cut off between two lines cannot be \
+             recognised, and its maximum is too low"
+                .to_owned(),
+        );
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
@@ -220,7 +245,13 @@ fn id(run: &Run, name: &str) -> String {
     format!("{}-{:08x}", plain.trim_start_matches('.'), hash >> 32)
 }
 
-fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64>) -> Result<Series> {
+fn series(
+    stream: Stream,
+    phase: usize,
+    duration_ns: u64,
+    checked_ns: Option<u64>,
+    cut_short: bool,
+) -> Result<Series> {
     let label = stream.name();
     let foreign = |resolution_ns: u64| ForeignSeries {
         cpu: stream.cpu.into(),
@@ -233,7 +264,10 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64
         ..ForeignSeries::default()
     };
     match &stream.readings {
-        Readings::Captured(series) => Ok(Series { label, phase, ..(**series).clone() }),
+        Readings::Captured(series) => {
+            let max_at_least = cut_short && series.max_ns.is_some();
+            Ok(Series { label, phase, max_at_least, ..(**series).clone() })
+        }
         Readings::Samples(series) => {
             let foreign = match series.foreign() {
                 Some(known) => {
@@ -246,6 +280,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64
                 phase,
                 quantity: stream.quantity,
                 level: stream.level,
+                max_at_least: cut_short && series.max_ns.is_some(),
                 kind: SeriesKind::Foreign(Box::new(foreign)),
                 ..(**series).clone()
             })
@@ -280,6 +315,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64
                 max_at_ns: None,
                 sum_ns: Knowable::Unknown,
                 sum_of_squares_ns2: Knowable::Unknown,
+                max_at_least: recorded > 0 && (counts.max_at_least || (cut_short && !counts.max_is_stated)),
                 missed_sum_ns: 0,
                 measured,
                 corrected: None,

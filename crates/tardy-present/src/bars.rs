@@ -93,7 +93,7 @@ fn label(bin: &Line) -> String {
     format!("{}–{}", latency::microseconds(bin.lower_ns), latency::microseconds(bin.upper_ns))
 }
 
-/// The histogram in the finest steps that fit on a screen. A bin is placed by its lower edge.
+/// The histogram in the finest steps that fit on a screen.
 fn rebinned(histogram: &Histogram) -> Vec<Line> {
     STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
         || {
@@ -112,7 +112,9 @@ fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
         lines.push(Line { lower_ns: f64::NEG_INFINITY, upper_ns: 0.0, count: 0 });
     }
     let mut lower = 0.0;
-    for upper in edges(steps) {
+    let mut uppers: Vec<f64> = edges(steps).map(|edge| at_wide_bin(histogram, edge)).collect();
+    uppers.dedup();
+    for upper in uppers {
         if upper > first.lower_ns as f64 && lower <= last.lower_ns as f64 && lower < end {
             lines.push(Line { lower_ns: lower, upper_ns: upper.min(end), count: 0 });
         }
@@ -128,6 +130,21 @@ fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Bins wider than this share of their lower edge move the lines' edges to theirs; tardy's own have 1/128.
+const WIDE: f64 = 1.0 / 64.0;
+
+/// `edge`, or if it is inside a wide bin, the nearer edge of the bin: where its values are within the bin is unknown.
+fn at_wide_bin(histogram: &Histogram, edge: f64) -> f64 {
+    let bins = histogram.bins();
+    let at = bins.partition_point(|bin| bin.upper_ns as f64 <= edge);
+    let Some(bin) = bins.get(at).filter(|bin| !bin.is_open()) else { return edge };
+    let (lower, upper) = (bin.lower_ns as f64, bin.upper_ns as f64);
+    if lower >= edge || upper - lower <= WIDE * lower || upper <= 0.0 {
+        return edge;
+    }
+    if edge - lower < upper - edge && lower > 0.0 { lower } else { upper }
 }
 
 /// The edges of the lines in ns, from the floor to beyond any latency.
@@ -158,7 +175,39 @@ mod tests {
         assert!(drawn.iter().any(|line| line.contains('⋮')), "the gap before it is visible: {drawn:#?}");
     }
 
+    #[test]
+    fn a_line_is_not_finer_than_the_bins() {
+        let bins = vec![(1_000, 2_000, 2000).into(), (2_000, 3_000, 7).into(), (7_000, 8_000, 1).into()];
+        let drawn = lines(&Histogram::from_bins(bins).unwrap(), "wake-ups", 80);
+        let rows: Vec<&str> =
+            drawn.iter().filter(|line| line.contains('█')).map(|line| line.trim()).collect();
+        for (row, label) in rows.iter().zip(["1.00–2.00 │", "2.00–3.00 │", "7.00–8.00 │"]) {
+            assert!(row.starts_with(label), "{drawn:#?}");
+        }
+        let one = Histogram::from_bins(vec![(0, 1_000, 5).into()]).unwrap();
+        let drawn = lines(&one, "wake-ups", 80);
+        assert!(drawn.last().is_some_and(|line| line.trim().starts_with("0.00–1.00 │")), "{drawn:#?}");
+    }
+
     proptest! {
+        #[test]
+        fn no_wide_bin_is_divided(bins in prop::collection::vec((0i64..4, 100i64..5_000), 1..60)) {
+            let mut at = 0;
+            let mut all = Vec::new();
+            for (gap, width) in bins {
+                all.push((at + gap * 300, at + gap * 300 + width, 1).into());
+                at += gap * 300 + width;
+            }
+            let histogram = Histogram::from_bins(all).unwrap();
+            let lines = rebinned(&histogram);
+            for bin in histogram.bins() {
+                let (lower, upper) = (bin.lower_ns as f64, bin.upper_ns as f64);
+                if upper - lower > WIDE * lower {
+                    prop_assert!(lines.iter().any(|line| line.lower_ns <= lower && upper <= line.upper_ns), "{bin:?}");
+                }
+            }
+        }
+
         #[test]
         fn every_value_is_counted(values in prop::collection::btree_set(-1_000i64..3_000_000_000, 1..200)) {
             let bins = values.iter().map(|value| (*value, *value + 1, 1).into()).collect();

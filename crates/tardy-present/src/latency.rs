@@ -62,6 +62,17 @@ pub fn at_least(figure: String, at_least: bool) -> String {
     if at_least { format!("≥{figure}") } else { figure }
 }
 
+/// A maximum in us for a column of a table: `1,163`, or `≥84.0` if it is a lower bound; `none` if there is none.
+pub fn highest(max_ns: Option<i64>, is_least: bool, none: &str) -> String {
+    max_ns.map_or_else(|| none.to_owned(), |ns| at_least(microseconds(ns as f64), is_least))
+}
+
+/// A maximum with its unit: `84 us`, or `≥ 84 us` if it is a lower bound.
+pub fn highest_with_unit(max_ns: i64, is_least: bool) -> String {
+    let figure = with_unit(max_ns as f64);
+    if is_least { format!("≥ {figure}") } else { figure }
+}
+
 /// A count with thousands separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())

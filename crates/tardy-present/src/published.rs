@@ -35,7 +35,7 @@ pub fn placed(placed: &Placed) -> String {
     };
     format!(
         "Worst case {} us; the articles' {} had {theirs} us ({}).{different}",
-        microseconds(placed.max_ns as f64),
+        crate::latency::highest(Some(placed.max_ns), placed.max_at_least, ""),
         harmless(&placed.nearest_what),
         harmless(&placed.nearest.id),
     )
@@ -67,7 +67,11 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
     let us = |ns: Option<i64>, none: &str| ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64));
     let of = |ours: &Ours| {
         let label = if one.ours.len() > 1 { format!("{}, {}", one.id, ours.label) } else { one.id.clone() };
-        row(label, us(ours.max_ns, "-"), at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least))
+        row(
+            label,
+            crate::latency::highest(ours.max_ns, ours.max_at_least, "-"),
+            at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least),
+        )
     };
     one.ours.iter().map(of).collect()
 }

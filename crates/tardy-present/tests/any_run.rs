@@ -7,7 +7,7 @@ use recorded::run;
 use tardy_analyse::{compare, findings};
 use tardy_present::plot::{self, Options, curve};
 use tardy_present::{report, summary};
-use tardy_record::{Histogram, Run};
+use tardy_record::{Histogram, Knowable, Run};
 
 /// Any occupied bins, the extreme ones too.
 fn histograms() -> impl Strategy<Value = Histogram> {
@@ -31,7 +31,7 @@ fn holding(histogram: Histogram) -> Run {
     series.min_ns = histogram.bins().first().map(|bin| bin.lower_ns);
     series.max_ns = histogram.bins().last().map(|bin| bin.lower_ns);
     series.tally.recorded = histogram.total();
-    series.tally.attempted = tardy_record::Knowable::Known(histogram.total());
+    series.tally.attempted = Knowable::Known(histogram.total());
     series.max_at_ns = Some(u64::MAX / 2);
     series.slices.truncate(2);
     for slice in &mut series.slices {
@@ -39,6 +39,8 @@ fn holding(histogram: Histogram) -> Run {
     }
     series.corrected = Some(histogram.clone());
     series.measured = histogram;
+    // The sum of the run before would be that of other values.
+    series.sum_ns = Knowable::Unknown;
     run
 }
 

@@ -3,11 +3,14 @@
 //! Reading checks every invariant that the rest of tardy relies on: counts add up, histograms are in order, every index
 //! is in range, and nothing is larger than the format allows.
 
+use std::collections::BTreeMap;
+
 use thiserror::Error;
 
 use crate::block_maxima::BLOCK_COUNT;
 use crate::capture;
 use crate::environment::{EnvSeries, POINT_COUNT};
+use crate::excerpt::excerpt;
 use crate::flow;
 use crate::gaps;
 use crate::histogram::HistogramError;
@@ -25,7 +28,7 @@ pub const SIZE_MAX: u64 = 1 << 30;
 #[derive(Debug, Error)]
 pub enum RunFileError {
     /// It is not JSON, or not the JSON of a run.
-    #[error("not a run file: {0}")]
+    #[error("not a run file: {}", excerpt(&.0.to_string()))]
     Json(serde_json::Error),
     /// It is truncated.
     #[error(
@@ -42,6 +45,12 @@ pub enum RunFileError {
         "written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy"
     )]
     Newer {
+        /// The version in the file.
+        found: u64,
+    },
+    /// No tardy writes this version.
+    #[error("not a run file: schema_version is {found}, and the versions of the format begin at 1")]
+    NoSuchVersion {
         /// The version in the file.
         found: u64,
     },
@@ -79,6 +88,7 @@ pub fn from_text(text: &[u8]) -> Result<Run, RunFileError> {
     match head.schema_version {
         None => return Err(RunFileError::NoVersion),
         Some(found) if found > u64::from(SCHEMA_VERSION) => return Err(RunFileError::Newer { found }),
+        Some(found @ 0) => return Err(RunFileError::NoSuchVersion { found }),
         Some(_) => {}
     }
     let run: Run = serde_json::from_slice(text)?;
@@ -98,6 +108,7 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
         check_series(run, series)
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
+    check_series_are_distinct(run)?;
     let ended_samples = run.samples.as_ref().filter(|_| run.progress.state != State::Running);
     if let Some(reason) = ended_samples.and_then(|samples| samples.contradiction(run.recorded_samples())) {
         return Err(contradiction("samples", &reason));
@@ -131,7 +142,7 @@ impl From<serde_json::Error> for RunFileError {
 }
 
 fn contradiction(field: &str, reason: &str) -> RunFileError {
-    RunFileError::Contradiction { field: field.to_owned(), reason: reason.to_owned() }
+    RunFileError::Contradiction { field: excerpt(field).into_owned(), reason: excerpt(reason).into_owned() }
 }
 
 type Flaw = (&'static str, String);
@@ -143,6 +154,7 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
     check_histograms(series)?;
     check_tally(series)?;
     check_extremes(series)?;
+    check_mean(series)?;
     if series.slices.len() > SLICE_COUNT {
         return Err(("slices", format!("{} slices; the maximum is {SLICE_COUNT}", series.slices.len())));
     }
@@ -253,6 +265,58 @@ fn check_extremes(series: &Series) -> Result<(), Flaw> {
             "minimum, maximum and histogram do not agree on whether anything was recorded".to_owned(),
         )),
     }
+}
+
+/// Checks that the mean is between the extremes. A mean that another tool's file states may be rounded.
+fn check_mean(series: &Series) -> Result<(), Flaw> {
+    let (Some(min), Some(max)) = (series.min_ns, series.max_ns) else { return Ok(()) };
+    let between = |sum: i64, count: u64| {
+        let (sum, count) = (i128::from(sum), i128::from(count));
+        (i128::from(min) * count..=i128::from(max) * count).contains(&sum)
+    };
+    if let Some(sum) = series.sum_ns.get()
+        && !between(sum, series.tally.recorded)
+    {
+        let reason = format!(
+            "the mean of {} values with the sum {sum} is not between the minimum, {min}, and the maximum, {max}",
+            series.tally.recorded
+        );
+        return Err(("sum_ns", reason));
+    }
+    let Some(foreign) = series.foreign() else { return Ok(()) };
+    let rounding = foreign.resolution_ns.max(1) as f64;
+    match foreign.stated_mean_ns {
+        Some(mean) if !(min as f64 - rounding..=max as f64 + rounding).contains(&mean) => {
+            let reason = format!("{mean} is not between the minimum, {min}, and the maximum, {max}");
+            Err(("kind.stated_mean_ns", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that no series is there twice, which would count its readings twice. Threads on one CPU have the same label: of
+/// these there are at most as many as were planned.
+fn check_series_are_distinct(run: &Run) -> Result<(), RunFileError> {
+    let mut known: BTreeMap<(usize, &str, String), usize> = BTreeMap::new();
+    for (index, series) in run.series.iter().enumerate() {
+        let (of, most) = match &series.kind {
+            SeriesKind::Timer(timer) => {
+                let plan = run.plan.phases.get(series.phase).and_then(|phase| phase.probe.timer());
+                let threads = plan.iter().flat_map(|plan| &plan.threads);
+                ("timer".to_owned(), threads.filter(|thread| thread.cpu == timer.cpu).count().max(1))
+            }
+            SeriesKind::Trace(trace) => (format!("{:?}", trace.source), 1),
+            other => (format!("{:?}", std::mem::discriminant(other)), 1),
+        };
+        let of = format!("{of} {:?} {:?}", series.quantity, series.level);
+        let times = known.entry((series.phase, &series.label, of)).or_default();
+        *times += 1;
+        if *times > most {
+            let reason = format!("'{}' is there more often than it was measured", series.label);
+            return Err(contradiction(&format!("series[{index}].label"), &reason));
+        }
+    }
+    Ok(())
 }
 
 fn check_environment(series: &EnvSeries) -> Result<(), String> {

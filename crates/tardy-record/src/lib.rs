@@ -13,6 +13,7 @@ pub mod capture;
 pub mod cpu_list;
 pub mod environment;
 pub mod event;
+pub mod excerpt;
 pub mod facts;
 pub mod file;
 

@@ -43,6 +43,10 @@ pub struct Series {
     pub min_ns: Option<i64>,
     /// Highest recorded value.
     pub max_ns: Option<i64>,
+    /// Whether the highest value is only a lower bound, since another tool's file does not establish it: the end of the
+    /// file is missing, or it does not state its maximum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
     /// When the highest value was seen, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
     /// Sum of the recorded values; unknown only if another tool's file does not state it.
@@ -86,6 +90,12 @@ impl Series {
             None => (self.measured.total(), sum as f64),
         };
         (count > 0).then(|| sum / count as f64)
+    }
+
+    /// Whether its quantiles are lower bounds as well, since the missing readings are its highest: the end of a histogram
+    /// in ascending order. Of samples in the order of time, any may be missing.
+    pub fn lacks_its_highest(&self) -> bool {
+        self.max_at_least && self.foreign().is_some_and(|foreign| !foreign.overflows.is_known())
     }
 
     /// The fields of another tool's series; `None` for other kinds.

@@ -206,6 +206,7 @@ impl SeriesBuilder {
             max_at_ns: (self.recorded > 0).then_some(self.max_at_ns),
             sum_ns: Knowable::Known(self.sum_ns),
             sum_of_squares_ns2: Knowable::Known(self.sum_of_squares_ns2),
+            max_at_least: false,
             missed_sum_ns: self.missed_sum_ns,
             measured,
             corrected,

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Done, and a check failed, for example `check` on a machine that is not real-time.
     Failed = 3,
+    /// Whether the limit was exceeded is unknown.
+    Inconclusive = 4,
     /// The run is invalid.
     Invalid = 5,
 }
@@ -28,17 +30,20 @@ impl Exit {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }
 
-    /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was exceeded.
+    /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was
+    /// exceeded, or [`Self::Inconclusive`] if only a lower bound of the maximum is known.
     pub(crate) fn of_verdict(run: &Run) -> Self {
-        match Self::of_run(run) {
-            Self::Done if exceeds_limit(run) => Self::Failed,
-            status => status,
+        let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
+        match (Self::of_run(run), verdict) {
+            (Self::Done, Some(verdict)) if verdict.share_of_limit > 1.0 => Self::Failed,
+            (Self::Done, Some(verdict)) if verdict.worst_at_least => Self::Inconclusive,
+            (status, _) => status,
         }
     }
 
-    /// The exit status of a command that measured `runs`: the one that matters most, of 1, 5, 3 and 0 in this order.
+    /// The exit status of a command that measured `runs`: the one that matters most, of 1, 5, 3, 4 and 0 in this order.
     pub(crate) fn of_measured_all<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
-        let order = [Self::CouldNot, Self::Invalid, Self::Failed, Self::Done];
+        let order = [Self::CouldNot, Self::Invalid, Self::Failed, Self::Inconclusive, Self::Done];
         let rank = |status: &Self| order.iter().position(|one| one == status);
         runs.into_iter().map(Self::of_measured).min_by_key(rank).unwrap_or(Self::Done)
     }
@@ -51,11 +56,6 @@ impl Exit {
             _ => Self::of_verdict(run),
         }
     }
-}
-
-fn exceeds_limit(run: &Run) -> bool {
-    let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
-    verdict.is_some_and(|verdict| verdict.share_of_limit > 1.0)
 }
 
 impl From<Exit> for ExitCode {

@@ -11,6 +11,9 @@ use crate::outcome;
 pub struct Placed {
     /// The highest value of the run, in ns.
     pub max_ns: i64,
+    /// Whether that is a lower bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub max_at_least: bool,
     /// The label of the outcome.
     pub label: String,
     /// The result that has the most circumstances in common with the run.
@@ -69,11 +72,21 @@ pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
     rows.push(PlacedRow {
         id: None,
         what: "this run".to_owned(),
-        figures: Figures { max_us: Some(max_us), ..Figures::default() },
+        figures: match worst.row.max_at_least {
+            true => Figures { max_at_least_us: Some(max_us), ..Figures::default() },
+            false => Figures { max_us: Some(max_us), ..Figures::default() },
+        },
     });
     let highest_us = |row: &PlacedRow| row.figures.max_us.or(row.figures.max_at_least_us).unwrap_or(f64::MAX);
     rows.sort_by(|a, b| highest_us(a).total_cmp(&highest_us(b)));
-    Some(Placed { max_ns, label: worst.label.clone(), nearest, nearest_what: what(of), rows })
+    Some(Placed {
+        max_ns,
+        max_at_least: worst.row.max_at_least,
+        label: worst.label.clone(),
+        nearest,
+        nearest_what: what(of),
+        rows,
+    })
 }
 
 /// Board and kernel, as stated.

@@ -24,7 +24,8 @@ pub(crate) struct SeriesComment {
 
 impl SeriesComment {
     pub(crate) fn of(run: &Run, series: &Series, beyond: u64) -> Self {
-        Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond }
+        let max_ns = series.max_ns.filter(|_| !series.max_at_least);
+        Self { label: name(run, series), min_ns: series.min_ns, max_ns, beyond }
     }
 
     /// The comment with its line end.
@@ -103,6 +104,7 @@ pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
     }
     data.push_str(&table(&all));
     let highest = shown(run).filter_map(|series| series.max_ns).max().unwrap_or(0) / 1000;
+    let at_least = if shown(run).any(|series| series.max_at_least) { "at least " } else { "" };
     let reach = all.iter().filter_map(|rows| rows.counts.keys().next_back()).max().copied().unwrap_or(0);
     let plain = |text: &str| -> String {
         text.chars().filter(|c| !c.is_control() && !"\"\\`".contains(*c)).collect()
@@ -118,7 +120,7 @@ pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
         "# gnuplot -e \"datafile='DATA'\" THIS > plot.png\n\
          set terminal pngcairo size 1000,600 noenhanced\n\
          set title \"Latency plot\"\n\
-         set xlabel \"Latency (us), max {highest} us\"\n\
+         set xlabel \"Latency (us), max {at_least}{highest} us\"\n\
          set ylabel \"Number of latency samples\"\n\
          set logscale y\n\
          set xrange [0:{}]\n\

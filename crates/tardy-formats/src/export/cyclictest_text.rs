@@ -21,6 +21,16 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> Result<String, ExportE
     }
     text.push_str("# tardy: a thread id, P, I or Act of 0 is unknown\n");
     for (number, thread) in threads.iter().enumerate() {
+        if thread.max_at_least {
+            return Err(ExportError::NoPlace {
+                format: "cyclictest",
+                what: format!(
+                    "a maximum that is a lower bound ({})",
+                    thread.label.as_deref().unwrap_or_default()
+                ),
+                instead: "cyclictest-json leaves it out, and json marks it".to_owned(),
+            });
+        }
         if thread.mean.is_none() {
             return Err(ExportError::NoPlace {
                 format: "cyclictest",

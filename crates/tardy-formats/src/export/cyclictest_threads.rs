@@ -31,6 +31,7 @@ fn thread(run: &Run, series: &Series, unit: Unit, format: &'static str) -> Resul
         cycles: series.tally.recorded,
         min: series.min_ns.map_or(MIN_OF_NONE, units),
         max: series.max_ns.map_or(0, units),
+        max_at_least: series.max_at_least,
         exact_ns: series.min_ns.zip(series.max_ns).filter(|_| series.tally.recorded > 0),
         mean: mean.map(|ns| ns.max(0.0) / unit.ns() as f64),
         rows: rows.counts,

@@ -32,6 +32,11 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
     for series in shown(run) {
         let tag = escaped(&name(run, series));
         let own = json!({ "tag": tag, "min_ns": series.min_ns, "max_ns": series.max_ns });
+        let own = if series.max_at_least {
+            json!({ "tag": tag, "min_ns": series.min_ns, "max_ns": series.max_ns, "max_at_least": true })
+        } else {
+            own
+        };
         let own = if series.tally.recorded > 0 { own } else { json!({ "tag": tag }) };
         text.push_str(&format!("#{SERIES_MARK}{own}]\n"));
         let counts = counts(series)?;

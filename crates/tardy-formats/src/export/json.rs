@@ -20,7 +20,7 @@ pub(super) fn text(run: &Run) -> String {
 }
 
 fn of_series(run: &Run, series: &Series) -> Value {
-    json!({
+    let mut value = json!({
         "phase": run.phases.get(series.phase).map(|phase| &phase.label),
         "label": series.label,
         "level": series.level,
@@ -33,7 +33,11 @@ fn of_series(run: &Run, series: &Series) -> Value {
         "max_ns": series.max_ns,
         "measured": bins(&series.measured),
         "corrected": series.corrected.as_ref().map(bins),
-    })
+    });
+    if series.max_at_least {
+        value["max_at_least"] = true.into();
+    }
+    value
 }
 
 /// Lower edge, upper edge and count of each bin. The upper edge of an open bin is null.

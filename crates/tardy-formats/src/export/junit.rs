@@ -30,6 +30,14 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> String {
                         format_duration_ns(limit)
                     ));
                 }
+                (Some(limit), Some(_)) if series.max_at_least => {
+                    errors += 1;
+                    cases.push_str(&format!(
+                        "      <error message=\"no verdict on the limit of {}: the file does not establish the maximum, which is \
+                         {worst}\"/>\n",
+                        format_duration_ns(limit)
+                    ));
+                }
                 (Some(_), Some(_)) => {}
                 _ => {
                     skipped += 1;
@@ -55,6 +63,7 @@ fn worst(series: &Series) -> String {
     match series.max_ns.map(|ns| (ns < 0, format_duration_ns(ns.unsigned_abs()))) {
         None => "nothing".to_owned(),
         Some((true, early)) => format!("{early} early"),
+        Some((false, late)) if series.max_at_least => format!("at least {late}"),
         Some((false, late)) => late,
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn text(run: &Run) -> String {
         for one in series() {
             let ns = match statistic {
                 "min" => one.min_ns,
-                "max" => one.max_ns,
+                "max" => one.max_ns.filter(|_| !one.max_at_least),
                 // Digits below a ns are meaningless.
                 _ => one.mean_ns().map(|ns| ns.round() as i64),
             };
@@ -76,8 +76,13 @@ fn histogram(run: &Run, series: &Series) -> String {
     }
     let labels = labels(run, series);
     let bins = series.measured.bins();
-    let end_ns = bins.last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns);
-    let beyond_all = |limit: i64| series.max_ns.is_some_and(|max| max <= limit);
+    let end_ns = match bins.last() {
+        Some(bin) if bin.is_open() => Some(bin.lower_ns),
+        // Above a maximum that is a lower bound, nothing is known.
+        Some(bin) if series.max_at_least => Some(bin.upper_ns),
+        _ => None,
+    };
+    let beyond_all = |limit: i64| !series.max_at_least && series.max_ns.is_some_and(|max| max <= limit);
     for limit in limits_ns() {
         if beyond_all(limit) {
             let total = series.measured.total();

@@ -117,10 +117,14 @@ fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&SeriesComment>) 
             counts.add_overflows(from_ns, own.beyond);
         }
         (counts.min_ns, counts.max_ns) = (own.min_ns, own.max_ns);
+        counts.max_is_stated = own.max_ns.is_some();
+        counts.max_at_least = own.max_ns.is_none();
+        counts.max_ns = counts.max_ns.or(counts.bins.last().map(|bin| bin.lower_ns));
         if let (Some(first), Some(min)) = (counts.bins.first_mut(), own.min_ns) {
             first.lower_ns = first.lower_ns.min(min);
         }
     } else {
+        counts.max_at_least = true;
         counts.min_ns = counts.bins.first().map(|bin| bin.lower_ns);
         counts.max_ns = counts.bins.last().map(|bin| bin.lower_ns);
     }

@@ -28,6 +28,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut file = Samples { unit, threads: Vec::new(), closing: BTreeMap::new(), line: 0, cut_short: false };
     file.read(reader)?;
     imported.cut_short = file.cut_short;
+    imported.has_no_end = file.closing.is_empty();
     imported.remarks.push(
         "samples have no times, so there is no plot over time; with cyclictest's -o, only the worst of \
          several samples is in the file"

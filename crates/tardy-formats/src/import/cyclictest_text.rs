@@ -30,6 +30,8 @@ struct Text {
     other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
+    /// Whether threads have several lines, as the live output has them; it is complete at any time.
+    is_live: bool,
     /// Counts of each column, by row.
     rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
@@ -39,6 +41,8 @@ struct Text {
     own: Vec<SeriesComment>,
     dma_latency: Option<String>,
     break_value: Option<String>,
+    /// Lines of `--spike`, which repeat readings that the threads' lines count.
+    spikes: u64,
     cut_short: bool,
     last_line: u64,
 }
@@ -117,7 +121,14 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             "cyclictest held /dev/cpu_dma_latency at {value}, which kept CPUs out of deep idle states"
         ));
     }
+    if text.spikes > 0 {
+        imported
+            .remarks
+            .push(format!("{} single readings (--spike) are listed, and not imported", text.spikes));
+    }
     if let Some(value) = &text.break_value {
+        // The run ended before -D did.
+        imported.duration_ns = None;
         imported
             .remarks
             .push(format!("the measurement stopped at the first latency above the limit of -b, {value}"));
@@ -212,7 +223,10 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
     while let Some(line) = lines.next_line()? {
         let plain = without_cursor_codes(line.text);
         let start = plain.trim_start();
-        if start.starts_with("T:") {
+        if start.starts_with("T:") && start.contains(" Spike:") {
+            text.spikes += 1;
+            text.cut_short |= line.unended;
+        } else if start.starts_with("T:") {
             match ThreadLine::read(line, start) {
                 Ok(read) => text.thread(line.number, read)?,
                 Err(_) if line.unended => text.cut_short = true,
@@ -249,7 +263,10 @@ impl Text {
             return Err(ImportError::line(line, "T", reason));
         }
         match self.threads.insert(read.thread, (line, read)) {
-            Some((_, before)) => read.check_follows(&before, line),
+            Some((_, before)) => {
+                self.is_live = true;
+                read.check_follows(&before, line)
+            }
             None => Ok(()),
         }
     }
@@ -355,6 +372,7 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
     let mut streams = Vec::new();
     for (thread, (number, line)) in &text.threads {
         let place = format!("line {number}, thread {thread}");
+        imported.has_no_end |= text.is_live;
         let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
         let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
         // While a thread runs, its sum may be one reading ahead of its count, and the mean is wrong.
@@ -434,8 +452,11 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
                 .map_err(|_| ImportError::field(&place, "it is longer than a measurement can be"))?;
             in_ns(value, unit, &place).map(Some)
         };
+        let own_max = text.own.get(thread).and_then(|own| own.max_ns);
+        counts.max_is_stated = value("max").is_some() || own_max.is_some();
+        counts.max_at_least = !counts.max_is_stated;
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
-        counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
+        counts.max_ns = extreme("max")?.or(own_max).or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
         // If the number of readings beyond the rows is missing, a maximum beyond them is one such reading.
         if let (None, Some(max)) = (of("overflows"), counts.max_ns)

@@ -27,6 +27,8 @@ struct Tagged {
     line: u64,
     bins: BTreeMap<(i64, i64), u64>,
     exact: Option<(i64, i64)>,
+    /// Whether tardy exported a maximum that was a lower bound.
+    max_at_least: bool,
     /// Beginning and end of the last interval.
     last_ns: Option<(i64, i64)>,
 }
@@ -105,6 +107,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut streams = Vec::new();
     for (number, tag) in order.iter().enumerate() {
         let Some(tagged) = tags.remove(tag) else { continue };
+        imported.has_no_end |= tagged.exact.is_none();
         streams.push(stream(number as u32, tag, tagged)?);
     }
     if streams.is_empty() {
@@ -220,7 +223,7 @@ fn own_series(
         return Err(ImportError::TooMuch(format!("more than {TAG_MAX} tags")));
     }
     let into = tags.entry(tag).or_default();
-    (into.line, into.exact) = (line, exact);
+    (into.line, into.exact, into.max_at_least) = (line, exact, object.has("max_at_least"));
     Ok(())
 }
 
@@ -232,9 +235,12 @@ fn stream(number: u32, tag: &str, tagged: Tagged) -> Result<Stream> {
         .into_iter()
         .map(|((lower_ns, upper_ns), count)| Bin { lower_ns, upper_ns, count })
         .collect();
-    let mut counts = Counts { bins, resolution_ns: 1, ..Counts::default() };
+    // The histograms have no end: no reading is beyond them.
+    let mut counts = Counts { bins, resolution_ns: 1, overflows: Some(0), ..Counts::default() };
     counts.total(&place)?;
     // Without exact extremes, the ends of the outermost bins are used.
+    (counts.max_is_stated, counts.max_at_least) =
+        (tagged.exact.is_some() && !tagged.max_at_least, tagged.max_at_least);
     let (min_ns, max_ns) = match tagged.exact {
         Some((min, max)) => (Some(min), Some(max)),
         None => (counts.bins.first().map(|bin| bin.lower_ns), counts.bins.last().map(|bin| bin.upper_ns - 1)),

@@ -111,27 +111,42 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             highest / 1000
         ));
     }
-    let mut streams = Vec::new();
-    for (cpu, values) in values {
-        let bins: Vec<Bin> = values
-            .iter()
-            .map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count })
-            .collect();
-        let counts = Counts {
-            min_ns: values.keys().next().copied(),
-            max_ns: values.keys().next_back().copied(),
-            bins,
-            resolution_ns: 1000,
-            ..Counts::default()
-        };
-        let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
-        (stream.cpu, stream.quantity, stream.level) = (cpu, Quantity::Noise, Level::Irq);
-        stream.interval_ns = interval_ns;
-        stream.label = cpu.is_none().then(|| "all CPUs in turn".to_owned());
-        streams.push(stream);
-    }
+    // The text has a total. The file of --report has none.
+    let is_complete = if begun.is_some() {
+        recorded.is_some_and(|(_, count)| count == listed)
+    } else {
+        !imported.cut_short
+    };
+    imported.has_no_end = begun.is_none();
+    let streams =
+        values.into_iter().map(|(cpu, values)| stream(cpu, &values, interval_ns, is_complete)).collect();
     imported.phases.push(ImportedPhase { label: "hwlatdetect".to_owned(), streams });
     Ok(imported)
+}
+
+/// The samples of one CPU; `is_complete` if all that were recorded are listed.
+fn stream(
+    cpu: Option<u32>,
+    values: &BTreeMap<i64, u64>,
+    interval_ns: Option<u64>,
+    is_complete: bool,
+) -> Stream {
+    let bins: Vec<Bin> =
+        values.iter().map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count }).collect();
+    let counts = Counts {
+        min_ns: values.keys().next().copied(),
+        max_ns: values.keys().next_back().copied(),
+        bins,
+        resolution_ns: 1000,
+        max_is_stated: is_complete,
+        max_at_least: !is_complete,
+        ..Counts::default()
+    };
+    let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
+    (stream.cpu, stream.quantity, stream.level) = (cpu, Quantity::Noise, Level::Irq);
+    stream.interval_ns = interval_ns;
+    stream.label = cpu.is_none().then(|| "all CPUs in turn".to_owned());
+    stream
 }
 
 /// Compares the number of recorded samples (with its line) with the number of listed ones. Adds a contradiction or a
@@ -159,7 +174,7 @@ fn only_extremes(
     let place = format!("line {line}, Max Latency");
     let threshold_us = i64::try_from(threshold_us).unwrap_or(i64::MAX);
     let (min_ns, max_ns) = (in_ns(threshold_us, Unit::Us, "threshold")?, in_ns(max_us, Unit::Us, &place)?);
-    let counts = Counts::extremes(count, min_ns, max_ns, 1000);
+    let counts = Counts { max_is_stated: true, ..Counts::extremes(count, min_ns, max_ns, 1000) };
     counts.check(&place)?;
     let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
     (stream.quantity, stream.level, stream.interval_ns) = (Quantity::Noise, Level::Irq, interval_ns);

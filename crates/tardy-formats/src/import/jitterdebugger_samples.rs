@@ -64,6 +64,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         late_periods: LatePeriods::MadeUp,
         wake: Some(jitterdebugger::WAKE),
         cut_short: left > 0,
+        has_no_end: true,
         ..Imported::default()
     };
     imported.used.unit = true;

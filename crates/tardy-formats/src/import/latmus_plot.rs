@@ -83,7 +83,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             }
             "min latency" => counts.min_ns = Some(us()?),
             "avg latency" => counts.mean_ns = Some(us()? as f64),
-            "max latency" => counts.max_ns = Some(us()?),
+            "max latency" => (counts.max_ns, counts.max_is_stated) = (Some(us()?), true),
             "sample count" => listed = Some((line.number, number(first, line.number, key)?)),
             _ => {}
         }

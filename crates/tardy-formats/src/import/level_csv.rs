@@ -41,6 +41,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let Some(table) = table else { return Err(ImportError::field("the file", "it contains no row")) };
     let mut imported = table.imported(head.version)?;
     imported.cut_short = cut_short;
+    imported.has_no_end = true;
     if cut_short {
         imported.remarks.push("the last row of the file is incomplete and left out".to_owned());
     }

@@ -19,6 +19,8 @@ const CORE_MAX: usize = 4096;
 #[derive(Default)]
 struct Text {
     version: Option<String>,
+    /// Whether -B was given.
+    is_biased: bool,
     cores: Vec<u32>,
     /// Upper end of the bin in ns as the row is named, line, counts.
     rows: Vec<(i64, u64, Vec<u64>)>,
@@ -71,9 +73,10 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             })
             .collect::<Vec<Bin>>();
         let (min_ns, max_ns) = (of(min)?, of(max)?);
-        shift_rounded_up(&mut bins, min_ns);
+        place_bins(&mut bins, min_ns, text.version.as_deref(), text.is_biased);
         let (min_ns, max_ns) = (Some(min_ns), Some(max_ns));
-        let mut counts = Counts { bins, min_ns, max_ns, resolution_ns: 1000, ..Counts::default() };
+        let mut counts =
+            Counts { bins, min_ns, max_ns, max_is_stated: true, resolution_ns: 1000, ..Counts::default() };
         counts.open_last_for_maximum();
         counts.check(&place)?;
         let mut stream = Stream::of_thread(column as u32, Readings::Counts(Box::new(counts)));
@@ -93,15 +96,34 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     })
 }
 
-/// Moves bins that include their upper ends. Up to rt-tests 2.4, oslat rounds up to a us and names the bin from 0 to 1
-/// us `1`; 2.5 also rounds up, but puts a result of 1 into the bin named `2`; later versions truncate (insert_bucket
-/// and bucket_to_lat in oslat.c). A minimum equal to the name of the lowest bin was therefore rounded up.
-pub(super) fn shift_rounded_up(bins: &mut [Bin], min_ns: i64) {
-    if bins.first().is_some_and(|bin| bin.upper_ns == min_ns) {
-        for bin in bins {
+/// Moves bins to the readings that they hold.
+///
+/// Up to rt-tests 2.4, oslat rounds up to a us and names the bin from 0 to 1 us `1`; 2.5 also rounds up, but puts a
+/// result of 1 into the bin named `2`; later versions truncate (insert_bucket and bucket_to_lat in oslat.c). A minimum
+/// equal to the name of the lowest bin was therefore rounded up.
+///
+/// With -B, the shortest length of the warm-up is subtracted from each length, and shorter ones count as it: the lowest
+/// bin, named one above it, begins at 0.
+pub(super) fn place_bins(bins: &mut [Bin], min_ns: i64, version: Option<&str>, is_biased: bool) {
+    let Some(first) = bins.first().copied() else { return };
+    let includes_ends = version.is_some_and(rounds_up);
+    let rounds_up = first.upper_ns == min_ns || includes_ends;
+    // A file without its preamble and its command line: up to 2.4, only -B makes the lowest bin end above the minimum.
+    let is_biased = is_biased || (includes_ends && min_ns < first.upper_ns);
+    if rounds_up {
+        for bin in &mut *bins {
             (bin.lower_ns, bin.upper_ns) = (bin.lower_ns + 1, bin.upper_ns + 1);
         }
     }
+    if is_biased && min_ns < first.upper_ns {
+        bins[0].lower_ns = 0;
+    }
+}
+
+/// Whether this version rounds lengths up to the name of their bin: all up to 2.4. Versions are written with two digits
+/// behind the point, so that 2.4 is `2.40`, and `2.10` is 2.1 or 2.10.
+fn rounds_up(version: &str) -> bool {
+    matches!(version.trim(), "2.00" | "2.20" | "2.30" | "2.40") || version.starts_with("1.")
 }
 
 fn read(reader: &mut dyn Read) -> Result<Text> {
@@ -113,6 +135,7 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
             text.version = Some(version.trim().chars().take(32).collect());
             continue;
         }
+        text.is_biased |= plain.starts_with("Global bias set to");
         let Some((name, rest)) = plain.split_once(':') else { continue };
         if line.unended {
             text.cut_short = true;

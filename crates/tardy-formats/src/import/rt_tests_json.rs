@@ -77,7 +77,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     };
     let (start, end) = (root.text("start_time"), root.text("end_time"));
     let (start, end) = (start.and_then(dates::parse_rfc2822), end.and_then(dates::parse_rfc2822));
-    imported.started = start;
+    (imported.started, imported.ended) = (start, end);
     if start.zip(end).is_some_and(|(start, end)| end < start) {
         imported.contradictions.push("end_time: it is before start_time".to_owned());
     }
@@ -112,6 +112,15 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         let reason = format!("num_threads: it is not {}, the number of threads in the file", numbers.len());
         imported.contradictions.push(reason);
     }
+    let mut totals = Vec::new();
+    for (_, key) in &numbers {
+        if let Some(thread) =
+            threads.object(key)?.filter(|thread| thread.has("total") && !thread.has("cycles"))
+        {
+            totals.extend(thread.count("total")?.zip(thread.count("avg")?));
+        }
+    }
+    let rounds = rounds(&totals, &mut imported)?;
     let mut streams = Vec::new();
     for (number, key) in numbers {
         let thread = threads.required(&key, threads.object(&key)?)?;
@@ -122,7 +131,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
                 let stream = cyclictest(number, &thread, &root, options, &mut imported)?;
                 Stream { policy: Some(Policy::Deadline), ..stream }
             }
-            _ => other(number, &thread, known, &mut imported)?,
+            _ => other(number, &thread, known, rounds, &mut imported)?,
         });
     }
     finish(&mut imported, known);
@@ -143,7 +152,13 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
     if imported.tool == "cyclictest"
         && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
     {
-        imported.duration_ns = known.duration_ns.or(imported.duration_ns);
+        // -b and signals end a run before -D does; the dates of its start and end have whole seconds.
+        let elapsed_ns = imported
+            .started
+            .zip(imported.ended)
+            .map(|(start, end)| (end - start).max(0) as u64 * 1_000_000_000);
+        let ended_early = |ns: u64| elapsed_ns.is_some_and(|elapsed_ns| elapsed_ns + 1_000_000_000 < ns);
+        imported.duration_ns = known.duration_ns.filter(|ns| !ended_early(*ns)).or(imported.duration_ns);
         // Every version with JSON uses clock_nanosleep unless an option changes it.
         imported.wake = Some(known.wake(Some(true)).into());
     }
@@ -261,13 +276,23 @@ fn cyclictest(
     counts.rounded_up = own.min_ns.is_some();
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(thread)?;
     // Only tardy's exports name threads.
     stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
     if let Some(known) = &known {
         cyclictest_text::complete_from_command(&mut stream, known);
     }
     Ok(stream)
+}
+
+/// The thread's CPU; `None` if it is missing, or -1, which stands for a thread that is not pinned.
+fn cpu(thread: &Object<'_>) -> Result<Option<u32>> {
+    match thread.whole("cpu")? {
+        None | Some(-1) => Ok(None),
+        Some(cpu) => u32::try_from(cpu).map(Some).map_err(|_| {
+            ImportError::field(thread.path_of("cpu"), format!("{cpu} is not the number of a CPU"))
+        }),
+    }
 }
 
 /// Reads a thread of oslat. Its bins have 1 us, or -W ns. The last bin holds everything above.
@@ -290,7 +315,13 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         let upper = thousandths(key, place)?;
         Ok((upper - width_ns.max(1), upper))
     })?;
-    oslat_text::shift_rounded_up(&mut bins, min_ns);
+    let version = imported.version.as_deref();
+    let mut words = imported.command.iter().flat_map(|command| command.split_whitespace());
+    let is_bias = |word: &str| {
+        word == "--bias" || (word.starts_with('-') && !word.starts_with("--") && word.contains('B'))
+    };
+    let is_biased = words.any(is_bias);
+    oslat_text::place_bins(&mut bins, min_ns, version, is_biased);
     let mut counts = Counts {
         bins,
         min_ns: Some(min_ns),
@@ -310,7 +341,7 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         );
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(thread)?;
     stream.quantity = Quantity::Noise;
     let duration = thread.number("duration")?.filter(|seconds| (0.0..1e9).contains(seconds));
     let duration_ns = duration.map(|seconds| (seconds * 1e9) as u64);
@@ -327,7 +358,13 @@ fn thousandths(word: &str, place: &str) -> Result<i64> {
 }
 
 /// Reads a thread or pair of a program that writes only a count and extremes.
-fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut Imported) -> Result<Stream> {
+fn other(
+    number: u32,
+    thread: &Object<'_>,
+    known: Option<&Tool>,
+    rounds: Option<u64>,
+    imported: &mut Imported,
+) -> Result<Stream> {
     let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
     let of = receiver.as_ref().unwrap_or(thread);
     let us =
@@ -337,8 +374,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
         Some(sender) => sender.required("samples", sender.count("samples")?)?,
         None => match thread.count("cycles")? {
             Some(cycles) => cycles,
-            // rt-migrate-test writes the sum and the mean of -l runs (50 by default), truncated to us.
-            None => loops(imported).unwrap_or(50),
+            None => rounds.ok_or_else(|| ImportError::field(thread.path_of("cycles"), "is missing"))?,
         },
     };
     let mut counts = Counts::extremes(count, us("min")?, us("max")?, 1000);
@@ -352,7 +388,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.level = Level::UserThread;
-    stream.cpu = of.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.cpu = cpu(of)?;
     let priority = match of.count("priority")? {
         Some(priority) => Some(priority),
         None => thread.count("prio")?,
@@ -374,13 +410,54 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     Ok(stream)
 }
 
-/// The value of -l in the command line.
+/// How many rounds rt-migrate-test made, which it does not write: all its threads have the same number, and each has a
+/// total and a mean in us, the total divided by the rounds and truncated. `None` without threads of it.
+///
+/// # Errors
+/// If the totals and the means of the threads are not of one number of rounds.
+fn rounds(totals: &[(u64, u64)], imported: &mut Imported) -> Result<Option<u64>> {
+    if totals.is_empty() {
+        return Ok(None);
+    }
+    let least = totals.iter().map(|(total, mean)| total / mean.saturating_add(1) + 1).max().unwrap_or(1);
+    let most =
+        totals.iter().map(|(total, mean)| total.checked_div(*mean).unwrap_or(u64::MAX)).min().unwrap_or(1);
+    if least > most {
+        let reason = "the threads' totals and means are not of one number of rounds";
+        return Err(ImportError::field("thread", reason));
+    }
+    let stated = loops(imported);
+    let usual = stated.or(Some(ROUNDS)).filter(|rounds| (least..=most).contains(rounds));
+    if let Some(stated) = stated.filter(|stated| Some(*stated) != usual) {
+        imported.contradictions.push(format!(
+            "cmdline: it has -l {stated}, but the threads' totals and means are of at least {least} rounds and at most {most}"
+        ));
+    }
+    if usual.is_none() && least < most {
+        imported.remarks.push(format!(
+            "the number of rounds is between {least} and {most}, from totals and means; {least} are imported"
+        ));
+    }
+    Ok(Some(usual.unwrap_or(least)))
+}
+
+/// rt-migrate-test's default number of rounds.
+const ROUNDS: u64 = 50;
+
+/// The value of -l or --loops in the command line.
 fn loops(imported: &Imported) -> Option<u64> {
     let command = imported.command.as_deref()?;
     let mut words = command.split_whitespace();
-    let word = words.by_ref().find(|word| word.starts_with("-l"))?;
-    match word.strip_prefix("-l").filter(|rest| !rest.is_empty()) {
-        Some(rest) => rest.parse().ok(),
-        None => words.next()?.parse().ok(),
+    while let Some(word) = words.next() {
+        if let Some(value) = word.strip_prefix("--loops=") {
+            return value.parse().ok();
+        }
+        match word.strip_prefix("-l") {
+            Some("") => return words.next()?.parse().ok(),
+            Some(value) => return value.parse().ok(),
+            None if word == "--loops" => return words.next()?.parse().ok(),
+            None => {}
+        }
     }
+    None
 }

@@ -275,6 +275,8 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
         ));
     }
     counts.min_ns = of("minimum").or(counts.bins.first().map(|bin| bin.lower_ns));
+    counts.max_is_stated = of("maximum").is_some();
+    counts.max_at_least = !counts.max_is_stated;
     counts.max_ns = of("maximum").or(counts.bins.last().map(|bin| bin.lower_ns));
     // For a single sample rteval computes no mean and deviation and writes 0 (RunData.reduce in cyclictest.py).
     if total > 1 {

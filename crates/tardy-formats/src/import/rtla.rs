@@ -284,6 +284,8 @@ impl Histogram {
                 }
             };
             counts.min_ns = extreme("min", first.map(|bin| bin.lower_ns))?;
+            counts.max_is_stated = of("max").is_some();
+            counts.max_at_least = !counts.max_is_stated;
             counts.max_ns = extreme("max", last.map(|bin| bin.lower_ns))?;
             if self.is_osnoise {
                 // osnoise's extremes are truncated to their bins (the kernel's hist trigger).

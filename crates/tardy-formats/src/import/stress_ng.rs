@@ -99,11 +99,15 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
             return Err(ImportError::line(line.number, "process", reason));
         }
         instances.entry(process).or_default().take(line, rest.trim())?;
-        if let Some(needed) = rest.split_once("needed to be ") {
-            imported.remarks.push(format!(
-                "its figures cover only the first samples; {} are needed (--cyclic-samples)",
-                needed.1.trim().chars().take(24).collect::<String>()
-            ));
+        let needed = rest.split_once("needed to be ").and_then(|(_, rest)| rest.split_whitespace().next());
+        if let Some(needed) = needed {
+            let needed = number(needed, line.number, "--cyclic-samples")?;
+            let remark = format!(
+                "the figures cover only the first samples; with --cyclic-samples {needed}, they would have covered the run"
+            );
+            // Every instance writes the note.
+            imported.remarks.retain(|known| *known != remark);
+            imported.remarks.push(remark);
         }
     }
     imported.last_line = Some(lines.read_lines());
@@ -120,6 +124,7 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
             return Err(ImportError::field(place, "samples, minimum or maximum are missing"));
         };
         let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);
+        counts.max_is_stated = true;
         (counts.mean_ns, counts.deviation_ns) = (instance.mean_ns, instance.deviation_ns);
         counts.check(&place)?;
         imported.contradictions.extend(instance.percentile_contradictions(min_ns, max_ns));

@@ -61,6 +61,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     imported.time_unit_stated = header.scale_stated;
     imported.remarks.extend(undeclared);
     imported.cut_short = cut_short;
+    imported.has_no_end = true;
     if cut_short {
         imported.remarks.push("the last word of the file is incomplete and left out".to_owned());
     }

@@ -243,17 +243,10 @@ impl Part {
                 .contradictions
                 .push(format!("line {line}, samples: it is {listed}, but the lines HSD add up to {total}"));
         }
-        if min_ns < 0
-            && let Some(first) = counts.bins.first_mut()
-        {
-            first.lower_ns = first.lower_ns.min(min_ns);
-            imported.remarks.push(
-                "early wake-ups count as late ones in the histogram, since latency drops their sign"
-                    .to_owned(),
-            );
-        }
+        counts.max_is_stated = self.result.is_some();
+        counts.max_at_least = !counts.max_is_stated;
+        reconcile(&mut counts, self.period_ns, &mut imported.remarks);
         counts.open_last_for_maximum();
-        // The histogram covers all seconds, the last one included; extremes cover all but the warm-up.
         counts.mean_ns = mean_ns.map(|ns| ns as f64);
         counts.missed = self.overruns;
         counts.second_maxima_ns = self.seconds;
@@ -269,6 +262,64 @@ impl Part {
         }
         Ok(Some(ImportedPhase { label: self.mode, streams: vec![stream] }))
     }
+}
+
+/// Makes the bins and the extremes of a result agree where `latency` counts them differently (latency.c):
+///
+/// - The histogram covers the second that was not finished; minimum, mean and maximum do not.
+/// - The histogram has absolute values (`add_histogram`); the extremes have a sign.
+///
+/// Anything else that does not agree is left for [`Counts::check`].
+pub(super) fn reconcile(counts: &mut Counts, period_ns: Option<u64>, remarks: &mut Vec<String>) {
+    let (Some(min_ns), Some(max_ns)) = (counts.min_ns, counts.max_ns) else { return };
+    if min_ns < 0 {
+        restore_signs(&mut counts.bins, min_ns, max_ns);
+        counts.rounded_up = true;
+        remarks.push(
+            "early wake-ups count as late ones in the histogram, since latency drops their sign".to_owned(),
+        );
+    }
+    let Some(per_second) = period_ns.and_then(|ns| 1_000_000_000u64.checked_div(ns)).filter(|n| *n > 0)
+    else {
+        return;
+    };
+    let sum =
+        |bins: &mut dyn Iterator<Item = &Bin>| bins.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+    let unfinished = sum(&mut counts.bins.iter()) % per_second;
+    counts.outside_mean = unfinished;
+    let outside = |bin: &&Bin| bin.upper_ns <= min_ns || bin.lower_ns > max_ns;
+    let beyond = sum(&mut counts.bins.iter().filter(outside));
+    if beyond == 0 || beyond > unfinished {
+        return;
+    }
+    let (Some(first), Some(last)) = (counts.bins.first().copied(), counts.bins.last().copied()) else {
+        return;
+    };
+    if first.upper_ns <= min_ns {
+        counts.min_ns = Some(first.lower_ns);
+    }
+    if last.lower_ns > max_ns {
+        counts.max_ns = Some(last.upper_ns - 1);
+    }
+    remarks.push(format!(
+        "latency's minimum and maximum leave out the last second, which was not finished; {beyond} of its readings are \
+         outside them, and the edges of their bins are shown instead"
+    ));
+}
+
+/// Gives bins of absolute values their sign: above the maximum they are early wake-ups. Bins up to the maximum may hold
+/// early and late ones, and stay; without mirrored bins, the lowest one holds the minimum too.
+fn restore_signs(bins: &mut Vec<Bin>, min_ns: i64, max_ns: i64) {
+    let is_early = |bin: &Bin| bin.lower_ns > max_ns && bin.lower_ns <= -min_ns;
+    let mut signed: Vec<Bin> = bins.iter().rev().filter(|bin| is_early(bin)).copied().collect();
+    for bin in &mut signed {
+        (bin.lower_ns, bin.upper_ns) = (1 - bin.upper_ns, 1 - bin.lower_ns);
+    }
+    signed.extend(bins.iter().filter(|bin| !is_early(bin)));
+    if let Some(first) = signed.first_mut() {
+        first.lower_ns = first.lower_ns.min(min_ns);
+    }
+    *bins = signed;
 }
 
 /// Parses a value in us. latmus appends `+` to a value beyond its histogram.

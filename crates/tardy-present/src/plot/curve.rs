@@ -26,6 +26,8 @@ pub struct Curve {
     pub histogram: Histogram,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
+    /// Whether that is a lower bound.
+    pub max_at_least: bool,
 }
 
 /// The curves of `runs`: one for each of several runs, or for each run and phase if they share a few phases; for a
@@ -39,6 +41,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             label: short(&harmless(&label), LABEL_MAX),
             class: "",
             max_ns: pool.max_ns,
+            max_at_least: pool.max_at_least,
             histogram: pool.histogram,
         })
     };

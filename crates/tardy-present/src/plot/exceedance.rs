@@ -92,7 +92,9 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
             step(bin.upper_ns, left, &mut points);
         }
     }
-    if let (Some(max), Some(Some((_, level)))) = (one.max_ns, points.last().copied()) {
+    // A maximum that is a lower bound does not end the curve.
+    let max_ns = one.max_ns.filter(|_| !one.max_at_least);
+    if let (Some(max), Some(Some((_, level)))) = (max_ns, points.last().copied()) {
         let end = x.at(max as f64);
         points.extend([Some((end, level)), Some((end, y.at(y.low())))]);
     }
@@ -111,8 +113,12 @@ fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
 }
 
 fn describe(one: &Curve) -> String {
-    let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
-    format!("{}: at most {max}, once in {}", one.label, count(one.histogram.total()))
+    let max = one.max_ns.map_or_else(
+        || "nothing".to_owned(),
+        |max| crate::latency::at_least(typeset(max as f64), one.max_at_least),
+    );
+    let at_most = if one.max_at_least { "" } else { "at most " };
+    format!("{}: {at_most}{max}, once in {}", one.label, count(one.histogram.total()))
 }
 
 /// A share on the axis: `all`, `1 in 10`, `1 in 1,000`, `1 in 1M`.

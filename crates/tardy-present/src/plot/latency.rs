@@ -192,7 +192,10 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, be
 }
 
 fn entry(one: &Curve, high: f64) -> String {
-    let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
+    let max = one.max_ns.map_or_else(
+        || "nothing".to_owned(),
+        |max| crate::latency::at_least(typeset(max as f64), one.max_at_least),
+    );
     let beyond: u64 =
         one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();
     let end = one.histogram.bins().last().filter(|bin| bin.is_open() && (bin.lower_ns as f64) < high);
@@ -219,6 +222,7 @@ mod tests {
             class: "c0",
             histogram: Histogram::from_bins(bins).unwrap(),
             max_ns: Some(12_109_000),
+            max_at_least: false,
         };
         let options = Options { latency_max_ns: Some(500_000), ..Options::default() };
         let drawn = draw("latency", "title", &[curve], &options);

@@ -216,7 +216,7 @@ fn published_rows(name: &str, one: &Match) -> Vec<Vec<String>> {
         vec![
             harmless(&one.id),
             max.clone(),
-            us(ours.max_ns, "–"),
+            crate::latency::highest(ours.max_ns, ours.max_at_least, "–"),
             at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least),
             format!("{name}{of}"),
             differs.clone(),

@@ -6,7 +6,7 @@ use tardy_analyse::outcome::{self, Key, Outcome};
 use tardy_analyse::published::{Match, Ours};
 use tardy_record::Run;
 
-use crate::latency::{harmless, microseconds, quantile, short};
+use crate::latency::{harmless, quantile, short};
 use crate::published;
 
 /// The top.
@@ -89,9 +89,6 @@ pub(super) fn entry(anchor: String, title: &str, about: &str, runs: &[Measured<'
 }
 
 fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -> RowView {
-    let us = |ns: Option<i64>, none: &str| {
-        ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64).replace('-', "−"))
-    };
     let is_of_it = |ours: &Ours| ours.outcome == index;
     let matches = measured.findings.published.iter().flat_map(|compared| &compared.matches);
     let of_it = matches.filter(|one| one.ours.iter().any(is_of_it));
@@ -104,7 +101,7 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
         anchor: measured.anchor.clone(),
         p50: quantile(outcome.quantile("p50")).replace('-', "−"),
         p99: quantile(outcome.quantile("p99")).replace('-', "−"),
-        max: us(outcome.row.max_ns, "–"),
+        max: crate::latency::highest(outcome.row.max_ns, outcome.row.max_at_least, "–").replace('-', "−"),
         published: published.join(" / "),
         alarm: alarm(measured.findings),
     }

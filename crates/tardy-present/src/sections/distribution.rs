@@ -142,7 +142,7 @@ fn cells(row: &Row, label_max: usize) -> Vec<String> {
         us(row.mean_ns),
     ];
     cells.extend(row.quantiles.iter().map(|quantile| latency::quantile(quantile.value)));
-    cells.push(us(row.max_ns.map(|ns| ns as f64)));
+    cells.push(latency::highest(row.max_ns, row.max_at_least, "-"));
     cells
 }
 
@@ -208,14 +208,18 @@ fn key_numbers(context: &Context<'_>, phases: &[&PhaseFindings]) -> Vec<KeyNumbe
     let rows = phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
     let worst = rows.filter_map(|(phase, row)| Some((row.max_ns?, phase, row))).max_by_key(|(max, ..)| *max);
     let (Some((max_ns, phase, row)), Some(first)) = (worst, phases.first()) else { return Vec::new() };
+    let is_least = phases.iter().any(|phase| phase.rows.iter().any(|row| row.max_at_least));
     let single = phases.len() == 1;
     let place = match single {
         true => harmless(&row.label),
         false => format!("{}, {}", harmless(&row.label), harmless(&phase.label)),
     };
     let at = row.max_at_ns.map_or_else(String::new, |ns| format!(", after {}", rounded(ns)));
-    let mut numbers =
-        vec![KeyNumber::new("worst", &typeset(max_ns as f64), short(&format!("{place}{at}"), 60))];
+    let mut numbers = vec![KeyNumber::new(
+        "worst",
+        &at_least(typeset(max_ns as f64), is_least),
+        short(&format!("{place}{at}"), 60),
+    )];
     if let Some(all) = first.all.as_ref().filter(|_| single) {
         let more = super::words(context.sections, first.readings).more;
         for (level, name, share) in

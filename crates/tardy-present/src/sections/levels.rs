@@ -5,7 +5,7 @@ use tardy_analyse::row::Row;
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::series::TraceSource;
 
-use crate::latency::{self, count, harmless, microseconds, short, with_unit};
+use crate::latency::{self, count, harmless, short, with_unit};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
@@ -69,7 +69,7 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
             quantiles.iter().find(|quantile| quantile.level == *name).and_then(|quantile| quantile.value);
         latency::quantile(value)
     }));
-    cells.push(max_ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64)));
+    cells.push(latency::highest(*max_ns, level.row.max_at_least, "-"));
     cells
 }
 

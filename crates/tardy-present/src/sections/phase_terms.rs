@@ -36,7 +36,7 @@ impl<'a> PhaseWords<'a> {
         let worst = phase.rows.iter().find(|row| row.max_ns == Some(max));
         Some(Self {
             all,
-            max: with_unit(max as f64),
+            max: crate::latency::highest_with_unit(max, all.max_at_least),
             count: count(all.quoted_count),
             over: phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns))),
             under: match phase.loads.as_slice() {

@@ -98,7 +98,9 @@ fn match_heading(one: &Match) -> String {
     let place = |ours: &Ours| {
         if one.ours.len() > 1 { format!(" ({})", published::label(ours)) } else { String::new() }
     };
-    let here = |ours: &Ours| Some(format!("{}{}", typeset(ours.max_ns? as f64), place(ours)));
+    let here = |ours: &Ours| {
+        Some(format!("{}{}", at_least(typeset(ours.max_ns? as f64), ours.max_at_least), place(ours)))
+    };
     let here: Vec<String> = one.ours.iter().filter_map(here).collect();
     let heading = match here.as_slice() {
         [] => format!("{published}, nothing here"),
@@ -111,20 +113,25 @@ fn match_heading(one: &Match) -> String {
 fn figures(one: &Match) -> Vec<[String; 4]> {
     let us =
         |us: Option<f64>| us.map_or_else(|| "not given".to_owned(), |us| three_digits(us).replace('-', "−"));
-    let figure = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str, is_tail: bool| {
+    let figure = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str, is_least: &dyn Fn(&Ours) -> bool| {
         let text = |ours: &Ours| {
             let value = ns(ours).map_or_else(|| none.to_owned(), |ns| microseconds(ns).replace('-', "−"));
-            let value = at_least(value, is_tail && ours.p9999_at_least);
+            let value = at_least(value, is_least(ours));
             if one.ours.len() > 1 { format!("{value} ({})", published::label(ours)) } else { value }
         };
         one.ours.iter().map(text).collect::<Vec<_>>().join("; ")
     };
-    let here = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str| figure(ns, none, false);
+    let here = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str| figure(ns, none, &|_| false);
     let whole = |value: Option<i64>| value.map(|ns| ns as f64);
-    let tail = figure(&|ours| whole(ours.p9999_ns), "n/a: too few", true);
+    let tail = figure(&|ours| whole(ours.p9999_ns), "n/a: too few", &|ours| ours.p9999_at_least);
     let max = published::highest(&one.published).unwrap_or_else(|| "not given".to_owned());
     vec![
-        ["max".to_owned(), max, here(&|ours| whole(ours.max_ns), "–"), String::new()],
+        [
+            "max".to_owned(),
+            max,
+            figure(&|ours| whole(ours.max_ns), "–", &|ours| ours.max_at_least),
+            String::new(),
+        ],
         ["p99.99".to_owned(), "not given".to_owned(), tail, String::new()],
         ["mean".to_owned(), us(one.published.avg_us), here(&|ours| ours.mean_ns, "–"), String::new()],
         ["min".to_owned(), us(one.published.min_us), here(&|ours| whole(ours.min_ns), "–"), String::new()],

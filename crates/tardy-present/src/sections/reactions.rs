@@ -203,7 +203,7 @@ fn values(row: &Row) -> Vec<String> {
     };
     let mut cells = vec![us(row.min_ns)];
     cells.extend(["p50", "p99", "p99.9"].map(quantile));
-    cells.push(us(row.max_ns));
+    cells.push(crate::latency::highest(row.max_ns, row.max_at_least, "-"));
     cells
 }
 

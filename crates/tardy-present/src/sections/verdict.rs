@@ -4,7 +4,7 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::verdict::Verdict as Found;
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, harmless, one_in, per_cent, rounded, three_digits, with_unit};
+use crate::latency::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
 use crate::page::{Element, Judgement, Page, Place, Tone};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
@@ -39,7 +39,11 @@ impl Section for Verdict {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         if let Some(verdict) = &context.findings.verdict {
             let judgement = Judgement {
-                tone: if verdict.late_at_most == 0 { Tone::Kept } else { Tone::Broken },
+                tone: match verdict.late_at_most {
+                    0 => Tone::Kept,
+                    _ if verdict.worst_at_least && verdict.late_at_least == 0 => Tone::Neutral,
+                    _ => Tone::Broken,
+                },
                 alert: false,
                 strong: typographic(&outcome(verdict)),
                 paragraphs: reservations(verdict).iter().map(|text| typographic(text)).collect(),
@@ -74,10 +78,15 @@ fn outcome(verdict: &Found) -> String {
     let (one, many) = (verdict.readings.one(), verdict.readings.name());
     let (total, time) = (count(verdict.wakeups), rounded(verdict.looked_ns));
     let share = per_cent(verdict.share_of_limit);
-    let worst = with_unit(verdict.worst_ns as f64);
+    let worst = highest_with_unit(verdict.worst_ns, verdict.worst_at_least);
     if verdict.late_at_most == 0 {
         format!(
             "The limit of {limit} was kept: the worst of {total} {many} took {worst} ({share} of the limit) in {time}."
+        )
+    } else if verdict.worst_at_least && verdict.late_at_least == 0 {
+        format!(
+            "Whether the limit of {limit} was kept is unknown: the file does not establish the maximum. The worst of the \
+             {total} {many} in it took {worst} ({share} of the limit), and later ones are missing or may be."
         )
     } else if verdict.late_at_least == 0 {
         let unanswered = count(verdict.late_at_most);
@@ -142,6 +151,11 @@ fn no_bound(verdict: &Found) -> String {
     let bound = &verdict.bound;
     let (late, of) = (count(bound.late), count(bound.wakeups));
     let (label, many) = (harmless(&bound.label), verdict.readings.name());
+    if verdict.worst_at_least {
+        return format!(
+            "How many {many} were late is unknown: the file does not have all of them, or not its maximum."
+        );
+    }
     if verdict.late_at_least < verdict.late_at_most / 2 {
         return format!(
             "How many {many} were late is unknown: there is no histogram, or its bins are too wide."

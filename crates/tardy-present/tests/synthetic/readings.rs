@@ -72,6 +72,7 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
         max_at_ns: None,
         sum_ns: Knowable::Known(0),
         sum_of_squares_ns2: Knowable::Known(0),
+        max_at_least: false,
         missed_sum_ns: 0,
         measured: Histogram::default(),
         corrected: timer.wake.has_schedule().then(Histogram::default),

@@ -231,6 +231,7 @@ impl Cells<'_> {
             sum_of_squares_ns2: Knowable::Known(
                 u128::from(self.total(Total::SquaresHigh)) << 64 | u128::from(self.total(Total::SquaresLow)),
             ),
+            max_at_least: false,
             missed_sum_ns: self.total(Total::MissedSum) as i64,
             corrected: has_schedule.then(|| self.corrected()),
             measured,

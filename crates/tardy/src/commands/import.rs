@@ -357,6 +357,8 @@ fn what(imported: &ImportedRun) -> String {
     let worst = run.own_series().filter_map(|series| series.max_ns).max();
     let readings = run.series.iter().fold(0u64, |sum, series| sum.saturating_add(series.tally.recorded));
     let worst = worst.and_then(|ns| u64::try_from(ns).ok());
-    let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", format_duration_ns(ns)));
+    let is_least = run.own_series().any(|series| series.max_at_least);
+    let sign = if is_least { "≥ " } else { "" };
+    let worst = worst.map_or_else(String::new, |ns| format!(", worst {sign}{}", format_duration_ns(ns)));
     format!("{}, {} series, {readings} readings{worst}", imported.format, run.series.len())
 }

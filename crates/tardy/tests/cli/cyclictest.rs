@@ -198,6 +198,79 @@ fn every_reading_is_a_line() {
     }
 }
 
+/// What every mode prints or writes can be imported, and has the readings that the run file counts.
+#[test]
+fn the_results_of_every_mode_can_be_imported() {
+    let bench = Bench::new();
+    let threads = [
+        "-t1 -l400",
+        "-t3 -l400",
+        "-a -l400",
+        "-a1 -l400",
+        "-Sp90 -l400",
+        "-t2 -a0,1 -d0 -p50 --priospread -l400",
+        "-t2 -A5 --policy=rr -p3 -D1",
+        "-t2 -i500 -l400 -s",
+        "-t2 -l400 -x",
+        "-t2 -l400 -x -s",
+        "-t2 -l400 -r",
+        "-t2 -l400 -c1 -m",
+        "-t1 -l400 -b 25",
+    ];
+    let results = [
+        "-q",
+        "",
+        "-v",
+        "-q -h400",
+        "-q -h20",
+        "-q -H30",
+        "-h30",
+        "-q -h30 --histfile=out",
+        "-q --json=out",
+        "-q -h30 --json=out",
+    ];
+    let all = threads.iter().flat_map(|thread| results.map(|result| (*thread, result)));
+    for (number, (thread, result)) in all.enumerate() {
+        let (in_ns, unit) = if number % 3 == 0 { (Some("-N"), "ns") } else { (None, "us") };
+        let words = thread.split_whitespace().chain(result.split_whitespace()).chain(in_ns);
+        let line: Vec<&str> = words.chain(["--tardy-run=measured.run.json"]).collect();
+        let printed = cyclictest(&bench, &line).exits(0);
+        if !result.contains("out") {
+            std::fs::write(bench.path("out"), &printed.out).unwrap();
+        }
+        let unit = if result.contains("json") { &[][..] } else { &["--unit", unit] };
+        let imported = bench.run(&[&["import", "out", "-o", "imported.run.json", "--force"], unit].concat());
+        assert_eq!(imported.code, Some(0), "{line:?}: {}{}", imported.out, imported.err);
+        let mut expected = readings_in(&bench, in_ns.is_some());
+        let found = readings(&bench, "imported.run.json");
+        if thread.contains("-b") {
+            // cyclictest counts up to the break; the run file also has the readings until the threads have stopped.
+            assert!(found[0][0] <= expected[0][0], "{line:?}");
+            expected[0][0] = found[0][0];
+        }
+        assert_eq!(found, expected, "{line:?}");
+    }
+}
+
+/// The count, minimum and maximum of each series.
+fn readings(bench: &Bench, run: &str) -> Vec<[i64; 3]> {
+    let run = bench.json(run);
+    let series = run["series"].as_array().unwrap().iter();
+    series
+        .map(|one| {
+            [&one["tally"]["recorded"], &one["min_ns"], &one["max_ns"]].map(|value| value.as_i64().unwrap())
+        })
+        .collect()
+}
+
+/// The same of the measured run, as cyclictest counts it: in whole units, and early wake-ups as 0.
+fn readings_in(bench: &Bench, in_ns: bool) -> Vec<[i64; 3]> {
+    let unit = if in_ns { 1 } else { 1000 };
+    let whole = |ns: i64| (ns / unit * unit).max(0);
+    let measured = readings(bench, "measured.run.json");
+    measured.into_iter().map(|[count, min, max]| [count, whole(min), whole(max)]).collect()
+}
+
 #[test]
 fn a_break_is_printed_and_ends_the_run() {
     let bench = Bench::new();

@@ -179,3 +179,69 @@ fn changed_numbers_and_keys_are_differences_and_changed_words_of_prose_are_not()
     assert_eq!(now("rows", serde_json::json!([1])), 1);
     assert_eq!(now("more", 1.into()), 1);
 }
+
+/// Damaged or edited run files are errors that name the field, and a long text in a file does not make a long error.
+#[test]
+fn damaged_run_files_are_rejected() {
+    let bench = Bench::new();
+    let timer = json(&directory().join("timer.run.json"));
+    let foreign = json(&directory().join("xenomai-plot.run.json"));
+    let max = timer["series"][0]["max_ns"].as_i64().unwrap();
+    let recorded = timer["series"][0]["tally"]["recorded"].as_i64().unwrap();
+    let changed = |of: &Value, change: &dyn Fn(&mut Value)| {
+        let mut run = of.clone();
+        change(&mut run);
+        run
+    };
+    let long = "x".repeat(300_000);
+    let cases = [
+        (changed(&timer, &|run| run["schema_version"] = 0.into()), "schema_version is 0"),
+        (
+            changed(&timer, &|run| {
+                let first = run["series"][0].clone();
+                run["series"].as_array_mut().unwrap().push(first);
+            }),
+            "series[2].label: 'cpu 0' is there more often than it was measured",
+        ),
+        (
+            changed(&foreign, &|run| {
+                let first = run["series"][0].clone();
+                run["series"].as_array_mut().unwrap().push(first);
+            }),
+            "series[1].label: 'thread 0' is there",
+        ),
+        (
+            changed(&timer, &|run| run["series"][0]["sum_ns"] = (max * recorded + 1).into()),
+            "series[0].sum_ns: the mean of",
+        ),
+        (
+            changed(&foreign, &|run| run["series"][0]["kind"]["stated_mean_ns"] = 88_003.0.into()),
+            "series[0].kind.stated_mean_ns: 88003 is not between",
+        ),
+        (
+            changed(&timer, &|run| run["plan"]["phases"][0]["probe"]["kind"] = long.as_str().into()),
+            "unknown variant",
+        ),
+        (changed(&timer, &|run| run["series"][0]["kind"]["kind"] = long.as_str().into()), "unknown variant"),
+    ];
+    for (run, expected) in cases {
+        fs::write(bench.path("x.run.json"), run.to_string()).unwrap();
+        let shown = bench.run(&["show", "x.run.json"]).exits(1);
+        assert!(shown.err.contains(expected) && shown.err.len() < 1000, "{expected}: {:.2000}", shown.err);
+    }
+    let key = fs::read_to_string(directory().join("timer.run.json")).unwrap();
+    let key = key.replacen('{', &format!("{{\"{long}\": 1, \"{long}\": 2, "), 1).replacen(
+        "\"progress\"",
+        "\"x\"",
+        1,
+    );
+    fs::write(bench.path("x.run.json"), key).unwrap();
+    let shown = bench.run(&["show", "x.run.json"]).exits(1);
+    assert!(shown.err.len() < 1000, "{:.2000}", shown.err);
+    let import = format!(
+        r#"{{"rt_test_version:": "2.40", "cmdline:": "oslat", "thread": {{"{long}": {{"{long}": 7}}}}}}"#
+    );
+    fs::write(bench.path("x.json"), import).unwrap();
+    let shown = bench.run(&["import", "x.json"]);
+    assert!(shown.code != Some(0) && shown.err.len() < 1000, "{:.2000}", shown.err);
+}

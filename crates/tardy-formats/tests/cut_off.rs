@@ -1,0 +1,174 @@
+//! A file that lacks lines never has a better verdict than the whole file: its maximum is as high, or a lower bound, from
+//! which no verdict follows.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
+use tardy_record::Run;
+
+/// Fixtures of all text formats that carry a total, a maximum or an end mark.
+const CARRYING: [&str; 29] = [
+    "columns-osadl.txt",
+    "cyclicdeadline-2.10-hist.txt",
+    "cyclicdeadline-2.10.json",
+    "cyclictest-1.0-hist.txt",
+    "cyclictest-2.10-hist-all.txt",
+    "cyclictest-2.10.json",
+    "cyclictest-2.4-beyond.json",
+    "cyclictest-2.4-hist.txt",
+    "cyclictest-2.4.json",
+    "cyclictest-2.7-hist-all.txt",
+    "hwlatdetect.txt",
+    "jitterdebugger-results.json",
+    "latmus-plot.txt",
+    "latmus.txt",
+    "oslat-2.4.txt",
+    "oslat-2.5.json",
+    "rteval-summary.xml",
+    "rtla-osnoise-hist.txt",
+    "rtla-timerlat-hist.txt",
+    "stress-ng-cyclic.log",
+    "cyclicdeadline-2.10-quiet.txt",
+    "oslat-2.10-half-us.txt",
+    "pmqtest-2.4.json",
+    "rtla-osnoise-top.txt",
+    "rtla-timerlat-top.txt",
+    "signaltest-2.10-quiet.txt",
+    "xenomai-plot-early.txt",
+    "xenomai-plot.txt",
+    "xenomai3-latency-h.txt",
+];
+
+/// Fixtures of formats from which a missing end cannot be recognised: their runs state that.
+const SILENT: [&str; 5] = [
+    "capture-saleae.csv",
+    "capture.vcd",
+    "cyclictest-2.4-samples.txt",
+    "hdr.hlog",
+    "jitterdebugger-samples.raw",
+];
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)).unwrap()
+}
+
+fn import(bytes: &[u8]) -> Option<Run> {
+    let options = ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() };
+    Some(import_bytes(bytes, "x", None, &options).ok()?.run)
+}
+
+/// The text without the lines at which `is_missing` is true.
+fn without(text: &str, is_missing: impl Fn(usize) -> bool) -> String {
+    let lines = text.split_inclusive('\n').enumerate();
+    lines.filter(|(number, _)| !is_missing(*number)).map(|(_, line)| line).collect()
+}
+
+/// Checks that every maximum in `text` that is not a lower bound is that of the whole file.
+fn check(name: &str, whole: &Run, text: &str) {
+    let Some(run) = import(text.as_bytes()).filter(|run| run.validity.valid) else { return };
+    for series in run.series.iter().filter(|series| !series.max_at_least && series.tally.recorded > 0) {
+        let same = whole.series.iter().filter(|other| {
+            (&other.label, other.level, other.quantity) == (&series.label, series.level, series.quantity)
+        });
+        let highest = same.filter_map(|other| other.max_ns).max();
+        assert!(
+            highest.is_none() || series.max_ns >= highest,
+            "{name}, {}: the maximum was {highest:?} and is {:?}:\n{text}",
+            series.label,
+            series.max_ns
+        );
+    }
+}
+
+#[test]
+fn a_file_without_its_end_or_one_line_has_no_better_verdict() {
+    for name in CARRYING {
+        let text = String::from_utf8(fixture(name)).unwrap();
+        let whole = import(text.as_bytes()).unwrap();
+        let count = text.lines().count();
+        let step = count.div_ceil(200);
+        for line in (0..count).step_by(step).chain(count.saturating_sub(20)..count) {
+            check(name, &whole, &without(&text, |number| number >= line));
+            check(name, &whole, &without(&text, |number| number == line));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn a_file_without_some_lines_has_no_better_verdict(
+        name in 0..CARRYING.len(),
+        ranges in prop::collection::vec((0.0..1.0f64, 0usize..20), 1..4),
+    ) {
+        let text = String::from_utf8(fixture(CARRYING[name])).unwrap();
+        let whole = import(text.as_bytes()).unwrap();
+        let count = text.lines().count();
+        let is_missing = |number: usize| {
+            ranges.iter().any(|(share, length)| {
+                let from = (share * count as f64) as usize;
+                (from..=from + length).contains(&number)
+            })
+        };
+        check(CARRYING[name], &whole, &without(&text, is_missing));
+    }
+}
+
+#[test]
+fn formats_without_an_end_state_that() {
+    for name in SILENT {
+        let options = ImportOptions {
+            unit: Some(Unit::Us),
+            output: name.starts_with("capture").then(|| "0".to_owned()),
+            ..ImportOptions::default()
+        };
+        let run = import_bytes(&fixture(name), "x", None, &options)
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+            .run;
+        let states = |text: &String| text.contains("neither an end mark nor a total");
+        assert!(run.validity.limits.iter().any(states), "{name}: {:?}", run.validity.limits);
+    }
+}
+
+/// 70 lines of a histogram whose worst reading is 12 ms.
+fn cut_off() -> Run {
+    let text = String::from_utf8(fixture("cyclictest-2.4-hist.txt")).unwrap();
+    let run = import(without(&text, |number| number >= 70).as_bytes()).unwrap();
+    assert!(run.series.iter().all(|series| series.max_at_least));
+    run
+}
+
+#[test]
+fn a_maximum_that_is_a_lower_bound_is_exported_as_one() {
+    let run = cut_off();
+    assert!(run.validity.limits[0].contains("does not establish the maximum"), "{:?}", run.validity.limits);
+    let exported = |format: &str, run: &Run| {
+        let format = EXPORTS.iter().find(|known| known.name == format).unwrap();
+        export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: Some(1_000_000) }).unwrap()[0]
+            .1
+            .clone()
+    };
+    let junit = exported("junit", &run);
+    assert!(
+        junit.contains("failures=\"0\" errors=\"2\"") && junit.contains("does not establish the maximum"),
+        "{junit}"
+    );
+    for format in ["cyclictest", "hdr-log", "osadl"] {
+        let text = exported(format, &run);
+        assert!(!text.contains("Max Latencies"), "{text}");
+        let again = import_bytes(
+            text.as_bytes(),
+            "x",
+            None,
+            &ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() },
+        );
+        let again = again.unwrap_or_else(|error| panic!("{format}: {error}\n{text}")).run;
+        assert!(again.series.iter().all(|series| series.max_at_least), "{format}: {text}");
+    }
+    let json = exported("cyclictest-json", &run);
+    assert!(!json.contains("\"max\"") && !json.contains("max_ns"), "{json}");
+    let metrics = exported("openmetrics", &run);
+    assert!(!metrics.contains("tardy_latency_max_seconds{") && !metrics.contains("le=\"1\""), "{metrics}");
+    assert!(exported("json", &run).contains("\"max_at_least\": true"));
+}
