@@ -13,7 +13,8 @@ use crate::{Complaint, Repository};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-record", &[]),
     ("tardy-sys", &[]),
-    ("tardy-formats", &["tardy-record"]),
+    ("tardy-archive", &[]),
+    ("tardy-formats", &["tardy-archive", "tardy-record"]),
     ("tardy-tsn", &["tardy-record"]),
     ("tardy-analyse", &["tardy-record"]),
     ("tardy-probe", &["tardy-record", "tardy-sys"]),
@@ -40,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "tardy-record",
             "tardy-sys",
+            "tardy-archive",
             "tardy-formats",
             "tardy-tsn",
             "tardy-analyse",

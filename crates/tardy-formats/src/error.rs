@@ -1,5 +1,6 @@
 //! Errors of imports and exports.
 
+use tardy_archive::ArchiveError;
 use tardy_record::excerpt::excerpt;
 use thiserror::Error;
 
@@ -58,6 +59,16 @@ pub enum ImportError {
     /// The file exceeds a limit on size, number or nesting.
     #[error("{0}")]
     TooMuch(String),
+}
+
+impl From<ArchiveError> for ImportError {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Read(error) => Self::Read(error),
+            ArchiveError::At { place, reason } => Self::field(place, reason),
+            ArchiveError::TooMuch(reason) => Self::TooMuch(reason),
+        }
+    }
 }
 
 impl ImportError {

@@ -8,7 +8,6 @@
 //! Rejected alternative: one reader that guesses the columns, as plot scripts do. It would read wrong numbers from
 //! every format here; docs/formats.md lists the reasons.
 
-pub mod archive;
 mod capture;
 mod command_line;
 mod csv_records;
@@ -22,22 +21,20 @@ mod import;
 mod imported;
 mod json;
 pub mod lines;
-mod read_more;
 mod run;
 pub mod skipped;
 mod xml;
-mod zip;
 
 use std::io::Read;
 
 use tardy_record::Run;
 
-use archive::Content;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
+use tardy_archive::Content;
 
 /// An imported file.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use tardy_formats::{ImportError, ImportOptions, TimeUnit, archive::Content, detect, import, import_bytes};
+use tardy_archive::Content;
+use tardy_formats::{ImportError, ImportOptions, TimeUnit, detect, import, import_bytes};
 use tardy_record::capture::{Edge, Interval, ResolvedBy};
 use tardy_record::run::State;
 use tardy_record::{Run, Series};

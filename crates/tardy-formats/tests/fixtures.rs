@@ -5,7 +5,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use tardy_formats::{FORMATS, ImportOptions, Unit, archive::Content, archive::Tar, import_bytes};
+use tardy_archive::{Content, Tar};
+use tardy_formats::{FORMATS, ImportOptions, Unit, import_bytes};
 use tardy_record::run::State;
 use tardy_record::{Knowable, Run, Series, file};
 

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use proptest::prelude::*;
-use tardy_formats::archive::Content;
+use tardy_archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import_bytes};
 use tardy_record::file;
 use tardy_record::reason;

@@ -11,7 +11,7 @@ use super::level_csv::sample_rate;
 use crate::capture::{Capture, Choice, Level, Levels, TimeBase};
 use crate::error::{ImportError, Result};
 use crate::imported::Imported;
-use crate::zip::{End, Member, Zip};
+use tardy_archive::{End, Zip, ZipMember as Member};
 
 /// The most bytes of metadata, which are a page of text.
 const METADATA_MAX: usize = 1 << 20;
@@ -176,7 +176,7 @@ impl Session {
                 end
             }
             name => match self.number_of(name) {
-                None => zip.content(member, |_| Ok(()))?,
+                None => zip.content(member, |_| Ok::<_, ImportError>(()))?,
                 Some(number) if self.samples.is_some() && number == self.next => {
                     let samples = self.samples.as_mut();
                     let Some(samples) = samples else { return Ok(false) };

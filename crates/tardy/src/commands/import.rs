@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_formats::archive::{Content, Tar};
+use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;

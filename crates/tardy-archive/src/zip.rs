@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use flate2::bufread::DeflateDecoder;
 
 use crate::archive::MEMBER_MAX;
-use crate::error::{ImportError, Result};
+use crate::error::{ArchiveError, Result};
 use crate::read_more::read_more;
 
 const LOCAL: u32 = 0x0403_4b50;
@@ -21,8 +21,9 @@ const ZIP64: u16 = 1;
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) name: String,
+pub struct Member {
+    /// Its name in the archive, at most 200 characters.
+    pub name: String,
     deflated: bool,
     crc: u32,
     packed: u64,
@@ -34,7 +35,7 @@ pub(crate) struct Member {
 
 /// How a member ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// Complete and correct.
     Whole,
     /// The bytes cannot be decompressed, or do not match size and checksum.
@@ -44,13 +45,14 @@ pub(crate) enum End {
 }
 
 /// The members of an archive, one after the other.
-pub(crate) struct Zip<R> {
+pub struct Zip<R> {
     reader: Buffered<R>,
     members: usize,
 }
 
 impl<R: Read> Zip<R> {
-    pub(crate) fn new(reader: R) -> Self {
+    /// Reads the archive in `reader` from its start.
+    pub fn new(reader: R) -> Self {
         Self {
             reader: Buffered { reader, buffer: vec![0; 64 * 1024], at: 0, end: 0, last_error: None },
             members: 0,
@@ -61,19 +63,19 @@ impl<R: Read> Zip<R> {
     ///
     /// # Errors
     /// If it is damaged or uses an unsupported compression.
-    pub(crate) fn next_member(&mut self) -> Result<std::result::Result<Option<Member>, ()>> {
+    pub fn next_member(&mut self) -> Result<std::result::Result<Option<Member>, ()>> {
         let Some(signature) = self.number(4)? else { return Ok(Err(())) };
         match signature as u32 {
             LOCAL => {}
             CENTRAL | CENTRAL_END => return Ok(Ok(None)),
             _ => {
                 let place = format!("zip, after member {}", self.members);
-                return Err(ImportError::field(place, "expected another member; the archive is damaged"));
+                return Err(ArchiveError::field(place, "expected another member; the archive is damaged"));
             }
         }
         self.members += 1;
         if self.members > MEMBER_MAX {
-            return Err(ImportError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
+            return Err(ArchiveError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
         }
         let mut fixed = [0; 26];
         if !self.fill(&mut fixed)? {
@@ -89,7 +91,7 @@ impl<R: Read> Zip<R> {
         }
         let name: String =
             String::from_utf8_lossy(&name).chars().filter(|c| !c.is_control()).take(200).collect();
-        let wrong = |reason: String| Err(ImportError::field(format!("zip, {name}"), reason));
+        let wrong = |reason: String| Err(ArchiveError::field(format!("zip, {name}"), reason));
         if flags & 1 != 0 {
             return wrong("it is encrypted; unpack it first".to_owned());
         }
@@ -121,11 +123,11 @@ impl<R: Read> Zip<R> {
     ///
     /// # Errors
     /// If `take` fails or the file cannot be read.
-    pub(crate) fn content(
+    pub fn content<E: From<ArchiveError>>(
         &mut self,
         member: &Member,
-        mut take: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<End> {
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<End, E> {
         let mut sum = flate2::Crc::new();
         let mut piece = vec![0; 64 * 1024];
         let mut given = 0u64;
@@ -146,7 +148,7 @@ impl<R: Read> Zip<R> {
         };
         let left = limited.left;
         if let Some(error) = self.reader.last_error.take() {
-            return Err(error.into());
+            return Err(ArchiveError::from(error).into());
         }
         let ended = self.reader.is_at_end();
         if let Some(error) = outcome? {
@@ -159,7 +161,7 @@ impl<R: Read> Zip<R> {
             }
             // Deflate ended before the member did.
             let reader = &mut self.reader;
-            io::copy(&mut Limited { inner: reader, left }, &mut io::sink())?;
+            io::copy(&mut Limited { inner: reader, left }, &mut io::sink()).map_err(ArchiveError::from)?;
         }
         let (crc, size) = if member.described {
             match self.descriptor(member.zip64)? {
@@ -229,11 +231,11 @@ impl Member {
 }
 
 /// Passes all bytes that can be read to `take`. Returns the read error, if any.
-fn pieces(
+fn pieces<E>(
     reader: &mut impl Read,
     piece: &mut [u8],
-    mut take: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<Option<io::Error>> {
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Option<io::Error>, E> {
     loop {
         match read_more(reader, piece) {
             Ok(0) => return Ok(None),

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Result};
 
 /// Reads into `buffer`. Returns the number of bytes, 0 at the end. A read interrupted by a signal is repeated.
 #[inline]
-pub(crate) fn read_more(reader: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> Result<usize> {
+pub fn read_more(reader: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> Result<usize> {
     loop {
         match reader.read(buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use crate::error::{ImportError, Result};
+use crate::error::{ArchiveError, Result};
 
 /// The most output bytes per input byte. Deflate reaches 1032; histograms of zeros reach about 200.
 const EXPANSION_MAX: u64 = 2_000;
@@ -43,7 +43,7 @@ impl<'a> Content<'a> {
                 Some(compression) => Self::plain(compression.decompressed(content)?)?,
             };
         }
-        Err(ImportError::TooMuch(format!("is compressed more than {NESTING_MAX} times; unpack it first")))
+        Err(ArchiveError::TooMuch(format!("is compressed more than {NESTING_MAX} times; unpack it first")))
     }
 
     fn plain(mut rest: Box<dyn Read + 'a>) -> Result<Self> {
@@ -71,7 +71,7 @@ impl<'a> Content<'a> {
     }
 
     /// An unsupported compression, archive or encoding of the content, and the command that converts it, as a message.
-    pub(crate) fn wrapping(&self) -> Option<&'static str> {
+    pub fn wrapping(&self) -> Option<&'static str> {
         let wrappings: [(&[u8], &str); 6] = [
             (b"\xfd7zXZ\0", "is compressed with xz; unpack it first (xz -d)"),
             (b"BZh", "is compressed with bzip2; unpack it first (bzip2 -d)"),
@@ -254,7 +254,7 @@ impl<R: Read> Tar<R> {
             let passed = io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
             if passed < self.left {
                 let reason = "the archive is cut off in this member; the rest is missing";
-                return Err(ImportError::field(format!("member {}", self.name), reason));
+                return Err(ArchiveError::field(format!("member {}", self.name), reason));
             }
             (self.left, self.padding) = (0, 0);
             let mut header = [0; TAR_BLOCK];
@@ -263,7 +263,9 @@ impl<R: Read> Tar<R> {
                 match self.reader.read(&mut header[filled..])? {
                     0 if filled == 0 => return Ok(None),
                     0 => {
-                        return Err(ImportError::TooMuch("the archive ends in a member's header".to_owned()));
+                        return Err(ArchiveError::TooMuch(
+                            "the archive ends in a member's header".to_owned(),
+                        ));
                     }
                     count => filled += count,
                 }
@@ -274,10 +276,10 @@ impl<R: Read> Tar<R> {
             }
             self.members += 1;
             if self.members > MEMBER_MAX {
-                return Err(ImportError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
+                return Err(ArchiveError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
             }
             let size = octal(&header[124..136]).filter(|_| checksum_fits(&header)).ok_or_else(|| {
-                ImportError::field(format!("member {}", self.members), "its header is damaged")
+                ArchiveError::field(format!("member {}", self.members), "its header is damaged")
             })?;
             (self.left, self.padding) = (size, size.next_multiple_of(TAR_BLOCK as u64) - size);
             if matches!(header[156], b'0' | 0) {

@@ -1,0 +1,13 @@
+//! Compressed files, tar archives and zip archives, read as streams in bounded memory whatever they contain.
+//!
+//! The content comes from strangers: it may be cut off, damaged, or unpack to more than any disk holds.
+
+mod archive;
+mod error;
+mod read_more;
+mod zip;
+
+pub use archive::{Content, MEMBER_MAX, Member, Tar};
+pub use error::ArchiveError;
+pub use read_more::read_more;
+pub use zip::{End, Member as ZipMember, Zip};
