@@ -10,6 +10,7 @@ mod classes;
 mod environment;
 mod flows;
 pub mod kernel;
+mod limits;
 mod refused;
 mod schedule;
 
@@ -163,6 +164,7 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
             classes::of_port(&place, &mut found);
             environment::of_port(&place, machine, &mut found);
             flows::of_port(&place, &mut found);
+            limits::of_port(network, PortId { switch: number, port: index }, &place, &ways, &mut found);
         }
     }
     let mut findings = found.findings;

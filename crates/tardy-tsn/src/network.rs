@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
+use tardy_record::plan::{FlowLimits, FlowPlan};
 
 use crate::span::{Located, Span};
 
@@ -415,10 +416,43 @@ pub struct Flow {
     pub marks: Marks,
     /// The intended traffic class, if the file states it.
     pub class: Option<Located<u8>>,
-    /// The longest permitted time from sending a frame to receiving it, in ns.
-    pub deadline_ns: Option<Located<u64>>,
+    /// The limits that the file states.
+    pub limits: Limits,
     /// Its place in the file.
     pub span: Span,
+}
+
+/// The limits of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest permitted time from sending a frame to receiving it, in ns.
+    pub deadline_ns: Option<Located<u64>>,
+    /// The largest permitted difference between two of these times, in ns.
+    pub jitter_ns: Option<Located<u64>>,
+    /// The number of frames in a million sent that may be lost.
+    pub loss_ppm: Option<Located<u32>>,
+}
+
+impl Flow {
+    /// The flow in the plan of a run.
+    pub fn plan(&self) -> FlowPlan {
+        let limits = &self.limits;
+        FlowPlan {
+            name: self.name.value.clone(),
+            frame_bytes: self.size.value,
+            period_ns: match self.pace {
+                Pace::FlatOut => None,
+                Pace::Periodic { period_ns, frames, .. } => {
+                    Some((period_ns / u64::from(frames.max(1))).max(1))
+                }
+            },
+            limits: FlowLimits {
+                deadline_ns: limits.deadline_ns.as_deref().copied(),
+                jitter_ns: limits.jitter_ns.as_deref().copied(),
+                loss_ppm: limits.loss_ppm.as_deref().copied().unwrap_or(0),
+            },
+        }
+    }
 }
 
 /// When a talker sends.

@@ -107,6 +107,16 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"2ms\"\ndeadline = \"850us\"\njitter = \"10us\"",
+        &["deadline-out-of-reach", "jitter-margin"],
+    ),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"800us\"\ndeadline = \"1ms\"\njitter = \"500us\"\nloss = \"1%\"",
+        &["deadline-margin", "jitter-out-of-reach"],
+    ),
+    (
         "udp_port = 7777\npriority = 0\n",
         "udp_port = 7777\npriority = 0\n\n[[classify]]\nethertype = 0x88f7\npriority = 7\n",
         &["-no-class-for-ptp"],
@@ -318,6 +328,7 @@ fn the_document_names_every_rule() {
         include_str!("../src/check/cabling.rs"),
         include_str!("../src/check/classes.rs"),
         include_str!("../src/check/flows.rs"),
+        include_str!("../src/check/limits.rs"),
         include_str!("../src/check/refused.rs"),
         include_str!("../src/check/schedule.rs"),
         include_str!("../src/check/environment.rs"),

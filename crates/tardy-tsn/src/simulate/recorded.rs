@@ -4,7 +4,7 @@
 use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
 use tardy_record::flow_recorder::{self, FlowRecorder};
 use tardy_record::gates::GateEntry;
-use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_record::run::{Origin, Phase, Progress, Run, State};
 use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
@@ -147,14 +147,6 @@ fn empty_run(request: &Request<'_>) -> Run {
 }
 
 fn plan(request: &Request<'_>) -> Plan {
-    let flow = |flow: &Flow| FlowPlan {
-        name: flow.name.value.clone(),
-        frame_bytes: flow.size.value,
-        period_ns: match flow.pace {
-            Pace::FlatOut => None,
-            Pace::Periodic { period_ns, frames, .. } => Some((period_ns / u64::from(frames.max(1))).max(1)),
-        },
-    };
     let phase = |shaped: bool| PhasePlan {
         label: SwitchPlan::label(shaped).to_owned(),
         round: 1,
@@ -163,7 +155,7 @@ fn plan(request: &Request<'_>) -> Plan {
         span: Span::DurationNs(request.talk_ns),
         probe: ProbePlan::Switch(SwitchPlan {
             shaped,
-            flows: request.network.flows.iter().map(flow).collect(),
+            flows: request.network.flows.iter().map(Flow::plan).collect(),
         }),
     };
     let about = Some(request.network.about.clone()).filter(|about| !about.is_empty());

@@ -43,8 +43,7 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
 fn is_whole(port: &PortView) -> bool {
     let stopped = match &port.shaper {
         ShaperView::Gone => true,
-        // Gates always stop on a port without a carrier.
-        ShaperView::Shown { stands_still, .. } => port.has_carrier && *stands_still == Some(true),
+        ShaperView::Shown { stands_still, .. } => *stands_still == Some(true),
         ShaperView::None | ShaperView::TooLong { .. } => false,
     };
     port.is_of_bridge && !stopped

@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         output::report(&format!("run file {}", run_file.path().display()));
     }
     frames.map_or(Ok(()), Frames::finish)?;
-    Ok(Exit::of_run(&simulated.run))
+    Ok(Exit::of_verdict(&simulated.run))
 }
 
 fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {

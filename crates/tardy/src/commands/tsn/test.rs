@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     output::report(&format!("run file {}", path.display()));
     match trouble {
         Some(trouble) => bail!("{trouble}"),
-        None => Ok(Exit::of_run(&run)),
+        None => Ok(Exit::of_measured(&run)),
     }
 }
 
