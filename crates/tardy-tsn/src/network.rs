@@ -183,16 +183,21 @@ impl Schedule {
         self.entries.iter().map(|entry| entry.entry).collect()
     }
 
-    /// How long each entry runs under Linux's software TAPRIO, in ns: a cycle time that is shorter than the sum of the
-    /// entries cuts the list, a longer one is ignored.
+    /// How long each entry runs, in ns: a cycle time that is shorter than the sum of the entries cuts the list. Linux's
+    /// software TAPRIO ignores a longer one.
     pub fn running_ns(&self) -> Vec<u64> {
-        gates::running_ns(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart)
+        gates::running_ns(&self.gate_entries(), self.written_cycle_ns(), self.after_last())
     }
 
-    /// When the gate of `class` is open under Linux's software TAPRIO.
+    /// When the gate of `class` is open.
     pub fn openings(&self, class: usize) -> Openings {
         let class = u8::try_from(class).unwrap_or(u8::MAX);
-        Openings::of(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart, class)
+        Openings::of(&self.gate_entries(), self.written_cycle_ns(), self.after_last(), class)
+    }
+
+    /// Hardware follows the standard, and Linux's software TAPRIO does not.
+    fn after_last(&self) -> AfterLast {
+        if self.is_in_hardware() { AfterLast::Hold } else { AfterLast::Restart }
     }
 
     /// The cycle time as written, in ns; 0 if it is not written.
@@ -431,6 +436,13 @@ pub struct Limits {
     pub jitter_ns: Option<Located<u64>>,
     /// The number of frames in a million sent that may be lost.
     pub loss_ppm: Option<Located<u32>>,
+}
+
+impl Schedule {
+    /// Whether the device runs the schedule (`TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD`), and not the kernel.
+    pub fn is_in_hardware(&self) -> bool {
+        self.flags.value & 2 != 0
+    }
 }
 
 impl Flow {

@@ -199,13 +199,18 @@ fn port_name(network: &Network, id: PortId) -> String {
     if network.switches.len() == 1 { interface.clone() } else { format!("{}/{interface}", switch.name.value) }
 }
 
+/// The gates of a schedule: those of hardware follow the standard.
+fn gates_of(request: &Request<'_>, schedule: &Schedule) -> Mode {
+    if schedule.is_in_hardware() { Mode::Standard } else { request.options.mode }
+}
+
 /// The schedule as it operates in this mode: Linux ignores the part of a cycle after its list, the standard fills it
 /// with the last state.
 fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Schedule) -> PortSchedule {
     let mut entries = schedule.gate_entries();
     let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
     let mut cycle_ns = if written_ns == 0 { sum_ns } else { written_ns };
-    match request.options.mode {
+    match gates_of(request, schedule) {
         Mode::Linux => cycle_ns = cycle_ns.min(sum_ns),
         Mode::Standard => {
             let gates = entries.last().map_or(0, |last| last.gates);
@@ -215,7 +220,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
     let zero_ns = zero_ns(request.network, request.options);
     let base_ns = schedule.base_time_ns.value;
     // Linux repeats the list and not the cycle, so phases count from the first list; see KernelSchedule::installed.
-    let base_ns = if base_ns > zero_ns || request.options.mode == Mode::Standard {
+    let base_ns = if base_ns > zero_ns || gates_of(request, schedule) == Mode::Standard {
         base_ns
     } else {
         let past_ns = i128::from(base_ns) - i128::from(zero_ns);

@@ -82,6 +82,17 @@ fn a_flow_that_exceeds_a_limit_or_loses_frames_ends_with_3_in_simulate_and_show(
 }
 
 #[test]
+fn a_period_that_no_cable_carries_is_refused_instead_of_simulated_for_hours() {
+    let bench = Bench::new();
+    fs::write(bench.path("switch.toml"), format!("{LIMITS}period = \"1ns\"")).unwrap();
+    let refused = bench.run(&["tsn", "simulate", "./switch.toml", "-o", "one.run.json"]).exits(1);
+    let reason =
+        "flow 'control' sends more than its talker's cable carries: a frame takes 9.92us of a period of 1ns";
+    assert!(refused.err.contains(reason), "{}", refused.err);
+    assert!(!bench.path("one.run.json").exists());
+}
+
+#[test]
 fn every_frame_can_be_written_to_a_file() {
     let bench = Bench::new();
     let words =

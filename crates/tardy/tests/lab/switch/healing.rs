@@ -44,6 +44,8 @@ ip link set swp1 nomaster
 part no port; answer tardy tsn show
 kill -INT $watcher; wait $watcher
 part watched; cat /tmp/watched
+ip link del swp1
+part deleted; answer tardy tsn show
 "#;
 
 /// The scene of this file.
@@ -74,6 +76,9 @@ fn the_watcher_restarts_stopped_gates() {
     let no_port = printed.part("no port");
     assert!(no_port.text().contains("no longer a port of the bridge"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
+    let deleted = printed.part("deleted");
+    assert!(deleted.text().contains("swp1: the interface is gone"), "{}", deleted.text());
+    assert_eq!(deleted.status(), 3);
     assert_eq!(
         counts("healed after a flap before it was watched"),
         (1, FRAMES),
