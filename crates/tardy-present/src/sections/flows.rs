@@ -1,5 +1,6 @@
 //! Flows through a time-aware switch, and whether their frames arrived in their slots.
 
+use tardy_analyse::findings::Findings;
 use tardy_analyse::flows::{self, FlowFindings, FlowPhase, LimitFindings, Limited, SlotVerdict};
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::phases::PhaseFindings;
@@ -20,6 +21,8 @@ use crate::terms::{LATENCY, Terms};
 
 /// Longer names are shortened.
 const NAME_MAX: usize = 24;
+/// The most names in the headline.
+const NAMES_MAX: usize = 4;
 /// Longer labels of phases are shortened in the terminal.
 const LABEL_MAX: usize = 28;
 
@@ -27,7 +30,8 @@ const LABEL_MAX: usize = 28;
 const HEADS: [&str; 9] =
     ["flow", "class", "received", "lost", "bit/s", "outside", "worst, us", "opens at", "slot"];
 
-const CYCLE_CAPTION: &str = "Arrivals modulo the cycle, as a rate on the wire, with one panel for each phase of the test. \
+const CYCLE_CAPTION: &str = "Arrivals modulo the cycle, as a rate on the wire, with one panel for each phase of the test: \
+                             each frame occupies the link for the time that it takes at the link’s speed. \
                              Behind the curves are the slots of each flow’s class in \
                              the operating schedule (without the shaper: of the tested schedule), with darker guard \
                              bands. A red tick below the axis marks a frame outside its slot.";
@@ -140,6 +144,38 @@ impl Measurement for Flows {
         }
         planned
     }
+}
+
+/// The verdict on the switch, in one sentence; `None` for a run without flows, or one that is invalid.
+pub(crate) fn headline(findings: &Findings) -> Option<String> {
+    let phases = &findings.flows;
+    if phases.is_empty() || !findings.validity.valid {
+        return None;
+    }
+    let judged: Vec<&FlowFindings> =
+        phases.iter().filter(|phase| phase.judged).flat_map(|phase| &phase.flows).collect();
+    if judged.is_empty() {
+        return Some("The switch ran without its shaper, so no slot was tested".to_owned());
+    }
+    let with = |held: Option<bool>| judged.iter().filter(move |flow| flow.held == held);
+    let listed = |held: Option<bool>| {
+        let named = with(held)
+            .take(NAMES_MAX)
+            .map(|flow| format!("{}: {}", short(&harmless(&flow.flow), NAME_MAX), word(flow).to_lowercase()));
+        let more = with(held).count().saturating_sub(NAMES_MAX);
+        let more = (more > 0).then(|| format!("and {} more", count(more as u64)));
+        named.chain(more).collect::<Vec<_>>().join("; ")
+    };
+    let (all, failed, open) = (judged.len(), with(Some(false)).count(), with(None).count());
+    let flows = if all == 1 { "flow" } else { "flows" };
+    Some(match (failed, open) {
+        (0, 0) if all == 1 => "The switch held: its flow kept its slot and its limits".to_owned(),
+        (0, 0) => format!("The switch held: all {} flows kept their slots and limits", count(all as u64)),
+        (0, _) => {
+            format!("Whether the switch held is undecidable for {open} of {all} {flows} ({})", listed(None))
+        }
+        _ => format!("The switch failed: {failed} of {all} {flows} did not hold ({})", listed(Some(false))),
+    })
 }
 
 /// A table of flows for each phase.

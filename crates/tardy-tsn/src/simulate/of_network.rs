@@ -271,6 +271,18 @@ impl PortBuilder<'_> {
     }
 }
 
+/// The speed of the link at a port, in bit/s; `None` if it is unknown. A veth device has 10 Gbit/s whatever the file
+/// states.
+pub(super) fn link_bps(network: &Network, options: &Options, id: PortId) -> Option<u64> {
+    let switch = &network.switches[id.switch];
+    let builder = PortBuilder { network, options, id, switch, port: &switch.ports[id.port], zero_ns: 0 };
+    match options.mode {
+        Mode::Standard => builder.port.speed.value.known(),
+        Mode::Linux if options.ports == Ports::Hardware => builder.port.speed.value.known(),
+        Mode::Linux => builder.kernel_mbps().map(|mbps| mbps * 1_000_000),
+    }
+}
+
 /// Whether `--netns` creates a tap device for a port: one with a schedule and a stated speed computes and sends at
 /// that speed.
 fn wants_tap(network: &Network, port: &Port) -> bool {

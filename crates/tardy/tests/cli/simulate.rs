@@ -82,6 +82,47 @@ fn a_flow_that_exceeds_a_limit_or_loses_frames_ends_with_3_in_simulate_and_show(
 }
 
 #[test]
+fn the_headline_is_the_verdict_and_the_model_of_the_ports_is_that_of_the_test_and_stated() {
+    let bench = Bench::new();
+    let simulate =
+        |more: &[&str]| bench.run(&[&["tsn", "simulate", "tsn-two-flows", "--for", "600ms"], more].concat());
+    let as_tested = simulate(&[]).exits(0);
+    assert!(
+        as_tested.out.starts_with("The switch held: all 2 flows kept their slots and limits.\n"),
+        "{}",
+        as_tested.out
+    );
+    assert!(as_tested.out.contains("--ports virtual"), "{}", as_tested.out);
+    let cards = simulate(&["--ports", "hardware", "-o", "cards.run.json"]).exits(3);
+    assert!(
+        cards.out.starts_with("The switch failed: 1 of 2 flows did not hold (red: frames lost).\n"),
+        "{}",
+        cards.out
+    );
+    assert!(
+        cards.out.replace("\n  ", " ").contains("a ring of 16 frames (--ports hardware)"),
+        "{}",
+        cards.out
+    );
+    assert!(!cards.out.contains("every 0s"), "{}", cards.out);
+    let phases = bench.json("cards.run.json")["phases"].clone();
+    assert_eq!(phases[0]["end_ns"], phases[1]["start_ns"]);
+    assert!(
+        phases[0]["end_ns"].as_u64().unwrap() > 600_000_000,
+        "frames arrive after the talkers have stopped"
+    );
+    // Hosts with interfaces are connected to a real switch.
+    let two_flows = include_str!("../../../../recipes/tsn-two-flows.toml");
+    fs::write(
+        bench.path("cabled.toml"),
+        format!("{two_flows}\n[[host]]\nname = \"talkers\"\ninterface = \"eth1\"\n"),
+    )
+    .unwrap();
+    let cabled = bench.run(&["tsn", "simulate", "./cabled.toml", "--for", "10ms"]);
+    assert!(cabled.out.replace("\n  ", " ").contains("--ports hardware"), "{}", cabled.out);
+}
+
+#[test]
 fn a_period_that_no_cable_carries_is_refused_instead_of_simulated_for_hours() {
     let bench = Bench::new();
     fs::write(bench.path("switch.toml"), format!("{LIMITS}period = \"1ns\"")).unwrap();
@@ -95,8 +136,19 @@ fn a_period_that_no_cable_carries_is_refused_instead_of_simulated_for_hours() {
 #[test]
 fn every_frame_can_be_written_to_a_file() {
     let bench = Bench::new();
-    let words =
-        ["tsn", "simulate", "tsn-two-flows", "--for", "10ms", "--queue", "5", "--frames", "frames.csv"];
+    let words = [
+        "tsn",
+        "simulate",
+        "tsn-two-flows",
+        "--ports",
+        "hardware",
+        "--for",
+        "10ms",
+        "--queue",
+        "5",
+        "--frames",
+        "frames.csv",
+    ];
     // The short queue loses frames.
     bench.run(&words).exits(3);
     let text = fs::read_to_string(bench.path("frames.csv")).unwrap();
