@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 use tardy_record::flow::{DequeueCost, FlowSeries, OutOfSlot, PhaseBin, StampSource, Window};
+use tardy_record::plan::{FlowLimits, ProbePlan, SwitchPlan};
 use tardy_record::switch::SwitchRecord;
 use tardy_record::{Run, Series};
+
+use crate::late;
 
 /// The flows of one phase of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,6 +17,8 @@ pub struct FlowPhase {
     pub label: String,
     /// Whether a schedule was in operation.
     pub shaped: bool,
+    /// Whether its flows were to keep their slots and limits: a phase without the shaper is there for comparison.
+    pub judged: bool,
     /// Its flows.
     pub flows: Vec<FlowFindings>,
 }
@@ -57,6 +62,45 @@ pub struct FlowFindings {
     pub slots: Vec<SlotFindings>,
     /// Whether its slots held.
     pub verdict: SlotVerdict,
+    /// Its limits: the loss, and those that its file states.
+    pub limits: Vec<LimitFindings>,
+    /// Whether its slots held and its limits were kept. `None` if that is undecidable, or the phase is not judged.
+    pub held: Option<bool>,
+}
+
+/// A limit of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LimitFindings {
+    /// What is limited.
+    pub of: Limited,
+    /// The largest permitted value: ns, or frames for the loss.
+    pub limit: u64,
+    /// The observed value; `None` if it is unknown.
+    pub observed: Option<u64>,
+    /// How much larger the observed value could be; negative if the limit was exceeded.
+    pub margin: Option<i64>,
+    /// The frames that certainly exceeded a deadline; `None` for other limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+}
+
+/// What a limit of a flow is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limited {
+    /// The longest latency.
+    Deadline,
+    /// The difference between the longest and the shortest latency.
+    Jitter,
+    /// The number of lost frames.
+    Loss,
+}
+
+impl LimitFindings {
+    /// Whether the limit was kept; `None` if that is unknown.
+    pub fn kept(&self) -> Option<bool> {
+        self.margin.map(|margin| margin >= 0)
+    }
 }
 
 /// The frames that arrived in one window of a flow's class.
@@ -107,23 +151,86 @@ pub fn of(run: &Run) -> Vec<FlowPhase> {
             .enumerate()
             .filter(|(_, series)| series.phase == phase)
             .filter_map(|(index, series)| {
-                Some(flow_findings(run.switch.as_ref(), index, series, series.flow()?))
+                Some(flow_findings(run.switch.as_ref(), plan(run, phase), index, series, series.flow()?))
             })
             .collect();
         let shaped = flows.iter().any(|flow| flow.verdict != SlotVerdict::NotShaped);
-        FlowPhase { phase, label: run.phases[phase].label.clone(), shaped, flows }
+        let judged = plan(run, phase).is_none_or(|plan| plan.shaped);
+        FlowPhase { phase, label: run.phases[phase].label.clone(), shaped, judged, flows }
     };
     (0..run.phases.len()).map(of_phase).filter(|phase| !phase.flows.is_empty()).collect()
 }
 
+/// The plan of a phase of a switch's test.
+fn plan(run: &Run, phase: usize) -> Option<&SwitchPlan> {
+    match &run.plan.phases.get(phase)?.probe {
+        ProbePlan::Switch(plan) => Some(plan),
+        _ => None,
+    }
+}
+
+/// Whether the switch held in the judged phases: every flow kept its slots and its limits. `None` if no flow was
+/// judged, or if the result of some is undecidable and all others held.
+pub fn held(phases: &[FlowPhase]) -> Option<bool> {
+    let judged = || phases.iter().filter(|phase| phase.judged).flat_map(|phase| &phase.flows);
+    if judged().any(|flow| flow.held == Some(false)) {
+        return Some(false);
+    }
+    (judged().count() > 0 && judged().all(|flow| flow.held == Some(true))).then_some(true)
+}
+
+/// The limits of `flow`, and what was observed.
+fn limits(limits: &FlowLimits, series: &Series, flow: &FlowSeries) -> Vec<LimitFindings> {
+    let finding = |of, limit: u64, observed: Option<u64>| LimitFindings {
+        of,
+        limit,
+        observed,
+        margin: observed.map(|observed| signed(limit).saturating_sub(signed(observed))),
+        late: None,
+    };
+    let worst = series.max_ns.map(|ns| u64::try_from(ns).unwrap_or(0));
+    let spread = series.max_ns.zip(series.min_ns).map(|(max, min)| max.abs_diff(min));
+    let deadline = limits.deadline_ns.map(|limit_ns| LimitFindings {
+        late: Some(late::beyond(series, limit_ns).at_least),
+        ..finding(Limited::Deadline, limit_ns, worst)
+    });
+    let jitter = limits.jitter_ns.map(|limit_ns| finding(Limited::Jitter, limit_ns, spread));
+    let sent = flow.frames.sent.get();
+    let permitted = sent.map_or(0, |sent| limits.frames_lost_max(sent));
+    let loss = finding(Limited::Loss, permitted, flow.frames.lost.get());
+    deadline.into_iter().chain(jitter).chain([loss]).collect()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Whether a flow of a judged phase held.
+fn flow_held(verdict: SlotVerdict, limits: &[LimitFindings]) -> Option<bool> {
+    let slot = match verdict {
+        SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. } | SlotVerdict::NotShaped => Some(true),
+        SlotVerdict::Broken | SlotVerdict::NothingCame => Some(false),
+        SlotVerdict::CannotTell { .. } => None,
+    };
+    // Talkers on other machines are not counted, so an unknown loss decides nothing.
+    let stated = limits.iter().filter(|limit| limit.of != Limited::Loss || limit.margin.is_some());
+    let all: Vec<Option<bool>> = stated.map(LimitFindings::kept).chain([slot]).collect();
+    if all.contains(&Some(false)) { Some(false) } else { all.iter().all(Option::is_some).then_some(true) }
+}
+
 fn flow_findings(
     switch: Option<&SwitchRecord>,
+    plan: Option<&SwitchPlan>,
     index: usize,
     series: &Series,
     flow: &FlowSeries,
 ) -> FlowFindings {
     let windows = if flow.windows.is_empty() { scheduled(switch, flow) } else { flow.windows.clone() };
     let cycles = series.counted_ns as f64 / flow.cycle_ns as f64;
+    let planned = plan.and_then(|plan| plan.flows.iter().find(|planned| planned.name == flow.flow));
+    let limits = limits(&planned.map_or_else(FlowLimits::default, |planned| planned.limits), series, flow);
+    let verdict = verdict(flow);
+    let judged = plan.is_none_or(|plan| plan.shaped);
     FlowFindings {
         series: index,
         flow: flow.flow.clone(),
@@ -141,7 +248,9 @@ fn flow_findings(
         late: flow.late,
         dequeue_to_receive: flow.dequeue_to_receive,
         slots: windows.iter().map(|window| slot_findings(flow, *window, cycles)).collect(),
-        verdict: verdict(flow),
+        verdict,
+        held: judged.then(|| flow_held(verdict, &limits)).flatten(),
+        limits,
     }
 }
 
@@ -223,6 +332,7 @@ mod tests {
     use tardy_record::flow::{FrameCount, PhaseHistogram};
     use tardy_record::flow_recorder::{Arrival, FlowRecorder};
     use tardy_record::gates::GateEntry;
+    use tardy_record::plan::FlowPlan;
     use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace};
 
     use super::*;
@@ -293,7 +403,13 @@ mod tests {
     }
 
     fn findings(series: Series) -> FlowFindings {
-        flow_findings(Some(&switch()), 0, &series, series.flow().unwrap())
+        findings_with(FlowLimits { loss_ppm: 10_000, ..FlowLimits::default() }, &series)
+    }
+
+    fn findings_with(limits: FlowLimits, series: &Series) -> FlowFindings {
+        let flow = FlowPlan { name: "blue".into(), frame_bytes: 1226, period_ns: None, limits };
+        let plan = SwitchPlan { shaped: true, flows: vec![flow] };
+        flow_findings(Some(&switch()), Some(&plan), 0, series, series.flow().unwrap())
     }
 
     fn slot() -> Vec<Window> {
@@ -346,5 +462,24 @@ mod tests {
     #[test]
     fn a_flow_without_frames_does_not_hold_its_slot() {
         assert_eq!(findings(series(slot(), &[], None)).verdict, SlotVerdict::NothingCame);
+    }
+
+    #[test]
+    fn a_flow_that_loses_frames_or_exceeds_a_limit_has_not_held_although_its_slot_did() {
+        // 400 of 403 frames arrive, each 1 us after it was sent.
+        let series = series(slot(), &[10_000, 20_000, 400_100, 799_000], None);
+        let held = |limits: FlowLimits| findings_with(limits, &series).held;
+        let lossy = FlowLimits { loss_ppm: 10_000, ..FlowLimits::default() };
+        assert_eq!(findings_with(FlowLimits::default(), &series).verdict, SlotVerdict::Held);
+        assert_eq!(held(FlowLimits::default()), Some(false), "3 of 403 frames are lost");
+        assert_eq!(held(lossy), Some(true));
+        assert_eq!(held(FlowLimits { deadline_ns: Some(1000), ..lossy }), Some(true));
+        assert_eq!(held(FlowLimits { deadline_ns: Some(999), ..lossy }), Some(false));
+        assert_eq!(held(FlowLimits { jitter_ns: Some(0), ..lossy }), Some(true));
+        let late = findings_with(FlowLimits { deadline_ns: Some(400), ..lossy }, &series);
+        let deadline = late.limits.iter().find(|limit| limit.of == Limited::Deadline).unwrap();
+        assert_eq!((deadline.observed, deadline.margin, deadline.late), (Some(1000), Some(-600), Some(400)));
+        let loss = late.limits.last().unwrap();
+        assert_eq!((loss.limit, loss.observed, loss.margin), (4, Some(3), Some(1)));
     }
 }

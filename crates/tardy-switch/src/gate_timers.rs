@@ -17,8 +17,14 @@ const READINGS: usize = 3;
 /// The clocks of the kernel's timers, by their number (enum hrtimer_base_type); those of soft interrupts follow in the
 /// same order.
 const CLOCKS: [Clock; 4] = [Clock::Monotonic, Clock::Realtime, Clock::Boottime, Clock::Tai];
-/// The flag for full offload: the gates are in the device, and the kernel has no timer.
-const OFFLOADED: u32 = 2;
+/// The flags of schedules without a gate timer: with transmit times for ETF (1) frames are only stamped, and with full
+/// offload (2) the gates are in the device.
+const WITHOUT_TIMER: u32 = 1 | 2;
+
+/// Whether the kernel opens and closes the gates of this shaper itself, with a timer.
+pub(super) fn has_timer(shaper: &Taprio) -> bool {
+    shaper.flags & WITHOUT_TIMER == 0
+}
 
 /// An armed gate timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +77,8 @@ fn moving(shapers: &[&Taprio], timers: &[GateTimer]) -> Vec<bool> {
     for shaper in 0..shapers.len() {
         claim(shaper, shapers, timers, &mut owner, &mut vec![false; timers.len()]);
     }
-    let has_timer = |shaper| owner.contains(&Some(shaper));
-    (0..shapers.len()).map(|shaper| shapers[shaper].flags & OFFLOADED != 0 || has_timer(shaper)).collect()
+    let owns = |shaper| owner.contains(&Some(shaper));
+    (0..shapers.len()).map(|shaper| !has_timer(shapers[shaper]) || owns(shaper)).collect()
 }
 
 /// Assigns a timer to a shaper. If another shaper has that timer, it is assigned another one (augmenting paths).
@@ -186,8 +192,12 @@ active timers:
     }
 
     #[test]
-    fn a_schedule_in_the_device_has_no_timer() {
-        let offloaded = Taprio { flags: OFFLOADED, clock_id: None, ..shaper(0, &[800, 200]) };
-        assert_eq!(moving(&[&offloaded], &[]), [true]);
+    fn a_schedule_in_the_device_or_of_transmit_times_has_no_timer() {
+        for flags in [1, 2] {
+            let without = Taprio { flags, ..shaper(Clock::Tai.id(), &[800, 200]) };
+            assert!(!has_timer(&without));
+            assert_eq!(moving(&[&without], &[]), [true], "flags {flags}: nothing has stopped");
+        }
+        assert_eq!(moving(&[&shaper(Clock::Tai.id(), &[800, 200])], &[]), [false]);
     }
 }

@@ -29,6 +29,8 @@ pub struct SwitchView {
 pub struct PortView {
     /// Its name.
     pub name: String,
+    /// Whether the interface exists.
+    pub is_there: bool,
     /// Whether it is a port of the switch's bridge.
     pub is_of_bridge: bool,
     /// Whether it is up and has a carrier.
@@ -64,7 +66,10 @@ pub enum ShaperView {
         operating: Option<ScheduleView>,
         /// The schedule that runs from its base time on.
         admin: Option<ScheduleView>,
-        /// Whether its gates stand still, as after a lost carrier; absent if unknown.
+        /// The flags: 0 for gates in software, 1 for transmit times for ETF, 2 for gates in the device.
+        flags: u32,
+        /// Whether its gates stand still, as after a lost carrier; absent if unknown, and for gates that are not in
+        /// software.
         stands_still: Option<bool>,
         /// Frames that wait.
         waiting_frames: u32,
@@ -119,7 +124,10 @@ fn find_stopped(view: &mut SwitchView) {
         });
         let shaper = now.and_then(|now| ShaperRecord::of(&now));
         if let (ShaperView::Shown { stands_still, .. }, Some(shaper)) = (&mut port.shaper, shaper) {
-            shown.push((stands_still, shaper.taprio()));
+            let shaper = shaper.taprio();
+            if gate_timers::has_timer(&shaper) {
+                shown.push((stands_still, shaper));
+            }
         }
     }
     let shapers: Vec<&taprio::Taprio> = shown.iter().map(|(_, shaper)| shaper).collect();
@@ -153,9 +161,12 @@ pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
 }
 
 fn port_view(name: &str, state: &SwitchState, bridge_index: Option<u32>) -> PortView {
-    let link = links::find(name).ok().flatten().unwrap_or_default();
+    let found = links::find(name).ok().flatten();
+    let is_there = found.is_some();
+    let link = found.unwrap_or_default();
     PortView {
         name: name.to_owned(),
+        is_there,
         is_of_bridge: is_of_bridge(name, link.master, state, bridge_index),
         has_carrier: link.is_up && link.has_carrier,
         speed_mbps: links::speed_mbps(name).ok().flatten(),
@@ -191,6 +202,7 @@ fn seen(shown: &Shown) -> ShaperView {
         clock_id: shown.clock_id,
         operating: shown.operating.as_ref().map(schedule),
         admin: shown.admin.as_ref().map(schedule),
+        flags: shown.flags,
         stands_still: None,
         waiting_frames: shown.waiting_frames,
         dropped: shown.dropped,

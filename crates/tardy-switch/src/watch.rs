@@ -23,7 +23,7 @@ pub struct Watch {
     /// Used only for repairs: its port number distinguishes events that a repair caused from others.
     socket: RouteSocket,
     ports: BTreeMap<u32, Port>,
-    remark: Option<String>,
+    remarks: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -99,17 +99,20 @@ impl Watch {
             };
             ports.insert(link.index, watched);
         }
-        let mut watch = Self { monitor, socket, ports, remark: None };
-        watch.remark = watch
-            .find_stopped()
-            .err()
-            .map(|error| format!("{error}: gates that stand still already are not detected"));
+        let mut watch = Self { monitor, socket, ports, remarks: Vec::new() };
+        let without = watch.ports.values().filter(|port| !gate_timers::has_timer(&port.shaper));
+        let mut remarks: Vec<String> = without.map(without_gates).collect();
+        let error = watch.find_stopped().err();
+        remarks
+            .extend(error.map(|error| format!("{error}: gates that stand still already are not detected")));
+        watch.remarks = remarks;
         Ok(watch)
     }
 
-    /// A remark for the user, if gates that stood still before the watch cannot be detected.
-    pub fn remark(&self) -> Option<&str> {
-        self.remark.as_deref()
+    /// Remarks for the user: ports whose gates are not in software, and whether gates that stood still before the watch
+    /// cannot be detected.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Records the gates that stand still before any event.
@@ -151,7 +154,7 @@ impl Watch {
             && let Some(port) = self.ports.get_mut(&link.index)
         {
             let has_carrier = link.is_up && link.has_carrier && !gone;
-            if port.has_carrier && !has_carrier {
+            if port.has_carrier && !has_carrier && gate_timers::has_timer(&port.shaper) {
                 port.stopped_since_ns.get_or_insert((now_ns, Cause::Carrier));
             }
             port.has_carrier = has_carrier;
@@ -166,6 +169,9 @@ impl Watch {
         }
         let Some(qdisc) = qdiscs::Qdisc::read(message) else { return };
         if qdisc.parent >> 16 == u32::from(HANDLE) {
+            if !gate_timers::has_timer(&port.shaper) {
+                return;
+            }
             port.stopped_since_ns.get_or_insert((now_ns, Cause::Child));
         } else if qdisc.parent == ROOT && (qdisc.kind != "taprio" || is_deletion(message)) {
             port.stopped_since_ns.get_or_insert((now_ns, Cause::Gone));
@@ -177,9 +183,20 @@ impl Watch {
         for port in self.ports.values_mut() {
             let link = links::find(&port.name).ok().flatten();
             port.has_carrier = link.is_some_and(|link| link.is_up && link.has_carrier);
-            port.stopped_since_ns.get_or_insert((now_ns, Cause::Carrier));
+            if gate_timers::has_timer(&port.shaper) {
+                port.stopped_since_ns.get_or_insert((now_ns, Cause::Carrier));
+            }
         }
     }
+}
+
+/// The remark on a port without a gate timer.
+fn without_gates(port: &Port) -> String {
+    let why = match port.shaper.flags & 2 {
+        0 => "flags 1 has no gates: frames only get transmit times for ETF",
+        _ => "flags 2 has its gates in the device",
+    };
+    format!("{}: {why}; only the removal of its shaper is repaired", port.name)
 }
 
 /// ENOBUFS.

@@ -10,6 +10,7 @@ mod classes;
 mod environment;
 mod flows;
 pub mod kernel;
+mod limits;
 mod refused;
 mod schedule;
 
@@ -29,6 +30,8 @@ pub struct Machine {
     pub devices: BTreeMap<String, Device>,
     /// Clocks, in nanoseconds since their zero, all read at the same time.
     pub now_ns: BTreeMap<Clock, i64>,
+    /// Whether a PTP daemon runs.
+    pub runs_ptp: Option<bool>,
 }
 
 /// What is known of a network interface. `None`: unknown.
@@ -161,8 +164,9 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
             refused::of_port(&place, &mut found);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
-            environment::of_port(&place, machine, &mut found);
+            environment::of_port(network, &place, machine, &mut found);
             flows::of_port(&place, &mut found);
+            limits::of_port(network, PortId { switch: number, port: index }, &place, &ways, &mut found);
         }
     }
     let mut findings = found.findings;
@@ -210,7 +214,7 @@ struct Place<'a> {
 impl Place<'_> {
     /// Whether the kernel runs the schedule, and not the hardware.
     fn is_software(&self) -> bool {
-        self.schedule.flags.value & 2 == 0
+        !self.schedule.is_in_hardware()
     }
 
     /// The cycle as it runs.

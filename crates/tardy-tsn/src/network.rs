@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
+use tardy_record::plan::{FlowLimits, FlowPlan};
 
 use crate::span::{Located, Span};
 
@@ -182,16 +183,21 @@ impl Schedule {
         self.entries.iter().map(|entry| entry.entry).collect()
     }
 
-    /// How long each entry runs under Linux's software TAPRIO, in ns: a cycle time that is shorter than the sum of the
-    /// entries cuts the list, a longer one is ignored.
+    /// How long each entry runs, in ns: a cycle time that is shorter than the sum of the entries cuts the list. Linux's
+    /// software TAPRIO ignores a longer one.
     pub fn running_ns(&self) -> Vec<u64> {
-        gates::running_ns(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart)
+        gates::running_ns(&self.gate_entries(), self.written_cycle_ns(), self.after_last())
     }
 
-    /// When the gate of `class` is open under Linux's software TAPRIO.
+    /// When the gate of `class` is open.
     pub fn openings(&self, class: usize) -> Openings {
         let class = u8::try_from(class).unwrap_or(u8::MAX);
-        Openings::of(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart, class)
+        Openings::of(&self.gate_entries(), self.written_cycle_ns(), self.after_last(), class)
+    }
+
+    /// Hardware follows the standard, and Linux's software TAPRIO does not.
+    fn after_last(&self) -> AfterLast {
+        if self.is_in_hardware() { AfterLast::Hold } else { AfterLast::Restart }
     }
 
     /// The cycle time as written, in ns; 0 if it is not written.
@@ -415,10 +421,50 @@ pub struct Flow {
     pub marks: Marks,
     /// The intended traffic class, if the file states it.
     pub class: Option<Located<u8>>,
-    /// The longest permitted time from sending a frame to receiving it, in ns.
-    pub deadline_ns: Option<Located<u64>>,
+    /// The limits that the file states.
+    pub limits: Limits,
     /// Its place in the file.
     pub span: Span,
+}
+
+/// The limits of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest permitted time from sending a frame to receiving it, in ns.
+    pub deadline_ns: Option<Located<u64>>,
+    /// The largest permitted difference between two of these times, in ns.
+    pub jitter_ns: Option<Located<u64>>,
+    /// The number of frames in a million sent that may be lost.
+    pub loss_ppm: Option<Located<u32>>,
+}
+
+impl Schedule {
+    /// Whether the device runs the schedule (`TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD`), and not the kernel.
+    pub fn is_in_hardware(&self) -> bool {
+        self.flags.value & 2 != 0
+    }
+}
+
+impl Flow {
+    /// The flow in the plan of a run.
+    pub fn plan(&self) -> FlowPlan {
+        let limits = &self.limits;
+        FlowPlan {
+            name: self.name.value.clone(),
+            frame_bytes: self.size.value,
+            period_ns: match self.pace {
+                Pace::FlatOut => None,
+                Pace::Periodic { period_ns, frames, .. } => {
+                    Some((period_ns / u64::from(frames.max(1))).max(1))
+                }
+            },
+            limits: FlowLimits {
+                deadline_ns: limits.deadline_ns.as_deref().copied(),
+                jitter_ns: limits.jitter_ns.as_deref().copied(),
+                loss_ppm: limits.loss_ppm.as_deref().copied().unwrap_or(0),
+            },
+        }
+    }
 }
 
 /// When a talker sends.

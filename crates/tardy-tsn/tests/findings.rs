@@ -56,6 +56,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
     ("cycle_time = \"1ms\"", "cycle_time = \"9us\"", &["cycle-too-short"]),
     ("queues = 2", "queues = 2\nclock = \"none\"", &["clock"]),
     ("queues = 2", "queues = 2\nclock = \"monotonic-raw\"", &["clock"]),
+    ("queues = 2", "queues = 2\nflags = 1", &["no-etf"]),
     ("queues = 2", "queues = 2\nflags = 3", &["flags"]),
     ("queues = 2", "queues = 2\nflags = 4", &["flags"]),
     ("queues = 2", "queues = 2\nflags = 2", &["clock"]),
@@ -105,6 +106,16 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
         "udp_port = 7777\nsize = 1014\nflat_out = true",
         "udp_port = 7777\nsize = 1014\nperiod = \"500us\"",
         &[],
+    ),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"2ms\"\ndeadline = \"850us\"\njitter = \"10us\"",
+        &["deadline-out-of-reach", "jitter-margin"],
+    ),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"800us\"\ndeadline = \"1ms\"\njitter = \"500us\"\nloss = \"1%\"",
+        &["deadline-margin", "jitter-out-of-reach"],
     ),
     (
         "udp_port = 7777\npriority = 0\n",
@@ -208,6 +219,51 @@ fn facts_of_the_machine_override_the_file() {
         writeln!(golden, "{name}\n{}", describe(&found)).unwrap();
     }
     insta::assert_snapshot!(golden);
+}
+
+/// A schedule in the device has neither the kernel's timer nor its budgets.
+#[test]
+fn findings_on_a_schedule_in_hardware_do_not_describe_software() {
+    let changes = [
+        ("{ open = [\"red\"],", "{ open = \"none\","),
+        ("{ open = [\"red\"],", "{ mask = 0xffffffff,"),
+        ("udp_port = 7777\nsize = 1014", "udp_port = 7777\nsize = 2477"),
+        ("udp_port = 7777\nsize = 1014", "udp_port = 7777\nsize = 2400"),
+        ("name = \"red\"\nqueues", "name = \"red\"\nmax_sdu = 999\nqueues"),
+        ("base_time = \"0s\"", "base_time = \"-300us\""),
+        ("cycle_time = \"1ms\"", "cycle_time = \"15ms\""),
+        ("speed = \"100Mbit/s\"\nqueues", "speed = \"unknown\"\nqueues"),
+        ("for = \"200us\" }", "for = \"200us\", operation = \"hold\" }"),
+        (
+            "{ open = [\"blue\"], for = \"800us\" }",
+            "{ open = [\"blue\"], for = \"400us\" },\n  { open = [\"blue\"], for = \"400us\" }",
+        ),
+    ];
+    let offload = TWO_FLOWS.replace("queues = 2", "queues = 2\nflags = 2\nclock = \"none\"");
+    let mut golden = String::new();
+    for (right, wrong) in changes {
+        let text = offload.replacen(right, wrong, 1);
+        assert!(text != offload, "{right:?} is not in the file any more");
+        let found = describe(&findings(&text, &machine(|device| device.ptp_clock = Some(true))));
+        for words in ["software", "instead of queued", "timer", "budget"] {
+            assert!(!found.contains(words), "{wrong:?}: {words}\n{found}");
+        }
+        writeln!(golden, "{right:?} -> {wrong:?}\n{found}").unwrap();
+    }
+    insta::assert_snapshot!(golden);
+}
+
+#[test]
+fn a_missing_class_for_ptp_is_a_note_unless_ptp_is_in_use() {
+    let kind = |text: &str, machine: &Machine| {
+        let found = findings(text, machine);
+        found.into_iter().find(|finding| finding.rule == "no-class-for-ptp").map(|finding| finding.kind)
+    };
+    let with_flow = TWO_FLOWS.replacen("udp_port = 7777\nsize", "ethertype = 0x88f7\nsize", 1);
+    assert_eq!(kind(TWO_FLOWS, &Machine::default()), Some(Kind::Note));
+    assert_eq!(kind(&with_flow, &Machine::default()), Some(Kind::Accepted));
+    let with_daemon = Machine { runs_ptp: Some(true), ..Machine::default() };
+    assert_eq!(kind(TWO_FLOWS, &with_daemon), Some(Kind::Accepted));
 }
 
 #[test]
@@ -318,6 +374,7 @@ fn the_document_names_every_rule() {
         include_str!("../src/check/cabling.rs"),
         include_str!("../src/check/classes.rs"),
         include_str!("../src/check/flows.rs"),
+        include_str!("../src/check/limits.rs"),
         include_str!("../src/check/refused.rs"),
         include_str!("../src/check/schedule.rs"),
         include_str!("../src/check/environment.rs"),

@@ -116,6 +116,26 @@ fn the_standards_model() {
     insta::assert_snapshot!(format!("{}\n{}", everything_in_json(&two), everything_in_json(&all)));
 }
 
+/// A bridge with eight queues that keeps the standard's own table (8.6.6) would put priority 7 into class 7.
+#[test]
+fn no_priority_has_a_class_whose_gate_the_list_closes_for_ever() {
+    for text in [TWO_FLOWS, EVERYTHING] {
+        let json = serde_json::to_value(yang::document(&settings_of(text)).unwrap()).unwrap();
+        let port = &json["ietf-interfaces:interfaces"]["interface"][0]["ieee802-dot1q-bridge:bridge-port"];
+        let gates = &port["ieee802-dot1q-sched-bridge:gate-parameter-table"]["admin-control-list"];
+        let entries = gates["gate-control-entry"].as_array().unwrap();
+        let opened = entries.iter().fold(0, |all, entry| all | entry["gate-states-value"].as_u64().unwrap());
+        let table = port["traffic-class"]["traffic-class-map"].as_array().unwrap();
+        assert_eq!(table.len(), 8);
+        for row in table {
+            let with_eight = row["available-traffic-class"].as_array().unwrap().last().unwrap();
+            assert_eq!(with_eight["num-traffic-class"], 8);
+            let class = with_eight["traffic-class"].as_u64().unwrap();
+            assert!(opened >> class & 1 == 1, "{row}");
+        }
+    }
+}
+
 #[test]
 fn settings_that_the_standard_cannot_express_are_errors() {
     let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tardy_analyse::verdict;
+use tardy_analyse::{flows, verdict};
 use tardy_record::Run;
 use tardy_record::run::State;
 
@@ -31,10 +31,12 @@ impl Exit {
     }
 
     /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was
-    /// exceeded, or [`Self::Inconclusive`] if only a lower bound of the maximum is known.
+    /// exceeded or a flow of a switch did not keep its slots or limits, else [`Self::Inconclusive`] if only a lower bound of the
+    /// maximum is known.
     pub(crate) fn of_verdict(run: &Run) -> Self {
         let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
         match (Self::of_run(run), verdict) {
+            (Self::Done, _) if flows::held(&flows::of(run)) == Some(false) => Self::Failed,
             (Self::Done, Some(verdict)) if verdict.share_of_limit > 1.0 => Self::Failed,
             (Self::Done, Some(verdict)) if verdict.worst_at_least => Self::Inconclusive,
             (status, _) => status,
@@ -61,5 +63,39 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_tsn::simulate::Options;
+    use tardy_tsn::simulate::recorded::{Request, simulate};
+
+    use super::*;
+
+    /// A run of the article's switch with queues of this length.
+    fn run(queue_frames: u32) -> Run {
+        let text = include_str!("../../../recipes/tsn-two-flows.toml");
+        let request = Request {
+            network: &tardy_tsn::file::parse(text).unwrap(),
+            options: &Options { queue_frames, ..Options::default() },
+            talk_ns: 10_000_000,
+            phases: &[true],
+            file: ("tsn-two-flows.toml", text),
+            command: &[],
+            version: "",
+        };
+        simulate(&request, &mut ()).unwrap().run
+    }
+
+    #[test]
+    fn an_invalid_run_precedes_one_that_lost_frames() {
+        let (held, lossy) = (run(1000), run(5));
+        assert_eq!(Exit::of_verdict(&lossy), Exit::Failed);
+        assert_eq!(Exit::of_measured_all([&held]), Exit::Done);
+        assert_eq!(Exit::of_measured_all([&held, &lossy]), Exit::Failed);
+        let mut invalid = lossy.clone();
+        invalid.validity.valid = false;
+        assert_eq!(Exit::of_measured_all([&lossy, &invalid, &held]), Exit::Invalid);
     }
 }

@@ -12,7 +12,7 @@ use super::curve;
 use super::frame::{Area, latency_label, spread};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
-use crate::latency::{harmless, short, three_digits};
+use crate::latency::{harmless, prefixed, short, three_digits};
 
 /// Heights of a panel's drawing area and of the margins above and below it.
 const PANEL: f64 = 150.0;
@@ -38,6 +38,8 @@ struct Lane<'a> {
     flow: &'a FlowSeries,
     class: &'static str,
     cycles: f64,
+    /// The speed of the link that it leaves by, in bit/s.
+    link_bps: Option<u64>,
 }
 
 /// The rate over the cycle; `None` if the run has no flows.
@@ -83,11 +85,23 @@ fn panels<'a>(run: &'a Run, phases: &'a [FlowPhase]) -> Vec<Panel<'a>> {
                 if ports.len() > 1 { format!("{}, {port}", phase.label) } else { phase.label.clone() };
             let flows = lanes(run, phase.flows.iter().filter(|flow| flow.port == *port).collect());
             let cycle_ns = flows.iter().map(|lane| lane.flow.cycle_ns).max().unwrap_or(1);
-            panels.push(Panel { title: short(&harmless(&title), 60), flows, cycle_ns });
+            let title = match link_bps(run, port) {
+                Some(bps) => {
+                    format!("{}, a link of {}bit/s", short(&harmless(&title), 60), prefixed(bps as f64))
+                }
+                None => short(&harmless(&title), 60),
+            };
+            panels.push(Panel { title, flows, cycle_ns });
         }
     }
     panels.truncate(PANEL_MAX);
     panels
+}
+
+/// The speed of the link at a port, if the run has it.
+fn link_bps(run: &Run, port: &str) -> Option<u64> {
+    let mut ports = run.switch.iter().flat_map(|switch| &switch.ports);
+    ports.find(|known| known.port == port)?.link_bps.get().filter(|bps| *bps > 0)
 }
 
 fn lanes<'a>(run: &'a Run, flows: Vec<&'a FlowFindings>) -> Vec<Lane<'a>> {
@@ -95,7 +109,8 @@ fn lanes<'a>(run: &'a Run, flows: Vec<&'a FlowFindings>) -> Vec<Lane<'a>> {
     let lane = |(found, class): (&'a FlowFindings, &'static str)| {
         let series = &run.series[found.series];
         let flow = series.flow()?;
-        Some(Lane { found, flow, class, cycles: series.counted_ns as f64 / flow.cycle_ns as f64 })
+        let cycles = series.counted_ns as f64 / flow.cycle_ns as f64;
+        Some(Lane { found, flow, class, cycles, link_bps: link_bps(run, &flow.port) })
     };
     flows.into_iter().zip(curve::classes(&weights)).filter_map(lane).collect()
 }
@@ -172,37 +187,60 @@ impl Lane<'_> {
         }
     }
 
-    /// Bytes on the wire by column, without empty columns; and the width of a column in ns.
-    fn columns(&self, wanted: u64) -> (Vec<(u64, u64)>, u64) {
+    /// Bytes on the wire in each column, and the width of a column in ns. A frame occupies the link for the time that it
+    /// takes at the link's speed, up to its arrival.
+    fn columns(&self, wanted: u64) -> (Vec<f64>, u64) {
         let bin_ns = self.flow.phases.bin_ns.max(1);
         let bins_a_column = self.flow.cycle_ns.div_ceil(bin_ns).div_ceil(wanted.max(1)).max(1);
-        let mut columns: Vec<(u64, u64)> = Vec::new();
+        let width_ns = bins_a_column * bin_ns;
+        let mut columns = vec![0.0; self.flow.cycle_ns.div_ceil(width_ns).max(1) as usize];
         for bin in &self.flow.phases.bins {
-            let column = u64::from(bin.index) / bins_a_column;
-            match columns.last_mut().filter(|(last, _)| *last == column) {
-                Some((_, bytes)) => *bytes += bin.wire_bytes,
-                None => columns.push((column, bin.wire_bytes)),
-            }
+            let arrived_ns = u64::from(bin.index) * bin_ns + bin_ns / 2;
+            self.add_frames(&mut columns, width_ns as f64, arrived_ns as f64, (bin.frames, bin.wire_bytes));
         }
-        (columns, bins_a_column * bin_ns)
+        (columns, width_ns)
     }
 
-    fn rate_bps(&self, bytes: u64, width_ns: u64) -> f64 {
-        bytes as f64 * 8e9 / (self.cycles.max(1.0) * width_ns as f64)
+    /// Adds frames that arrived at the same phase to the columns in which they were on the wire.
+    fn add_frames(&self, columns: &mut [f64], width_ns: f64, arrived_ns: f64, (frames, bytes): (u64, u64)) {
+        let wire_ns =
+            self.link_bps.map_or(0.0, |bps| bytes as f64 * 8e9 / (frames.max(1) as f64 * bps as f64));
+        let last = (arrived_ns / width_ns) as usize;
+        let wire_ns = wire_ns.min(width_ns * columns.len() as f64);
+        let mut left_ns = wire_ns;
+        let mut to_ns = arrived_ns;
+        // From the arrival backwards, across the start of the cycle.
+        for back in 0..=columns.len() {
+            let column = (last + 2 * columns.len() - back) % columns.len();
+            let from_ns = (last as f64 - back as f64) * width_ns;
+            let part_ns = (to_ns - from_ns).min(left_ns);
+            let share = if wire_ns > 0.0 { part_ns / wire_ns } else { 1.0 };
+            columns[column] += bytes as f64 * share;
+            left_ns -= part_ns;
+            to_ns = from_ns;
+            if left_ns <= 0.0 {
+                break;
+            }
+        }
+    }
+
+    fn rate_bps(&self, bytes: f64, width_ns: u64) -> f64 {
+        bytes * 8e9 / (self.cycles.max(1.0) * width_ns as f64)
     }
 
     fn highest_bps(&self, wanted: u64) -> f64 {
         let (columns, width_ns) = self.columns(wanted);
-        columns.into_iter().map(|(_, bytes)| self.rate_bps(bytes, width_ns)).fold(0.0, f64::max)
+        columns.into_iter().map(|bytes| self.rate_bps(bytes, width_ns)).fold(0.0, f64::max)
     }
 
     fn outline(&self, wanted: u64, x: &Scale, y: &Scale) -> String {
         let (columns, width_ns) = self.columns(wanted);
-        let step = |(column, bytes): (u64, u64)| {
-            let from = (column * width_ns) as f64;
+        let step = |(column, bytes): (usize, f64)| {
+            let from = column as f64 * width_ns as f64;
             (x.at(from), x.at(from + width_ns as f64), y.at(self.rate_bps(bytes, width_ns)))
         };
-        steps(&columns.into_iter().map(step).collect::<Vec<_>>(), y.at(0.0))
+        let occupied = columns.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0.0);
+        steps(&occupied.map(step).collect::<Vec<_>>(), y.at(0.0))
     }
 
     /// A tick below the axis for each occupied bin outside the slots; none without a schedule.
@@ -222,5 +260,34 @@ impl Lane<'_> {
         };
         let middles = self.flow.phases.bins.iter().map(|bin| u64::from(bin.index) * bin_ns + bin_ns / 2);
         middles.filter(|middle| !is_inside(*middle)).map(tick).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_analyse::flows;
+    use tardy_record::file;
+
+    use super::*;
+
+    /// A flow that fills a link of 100 Mbit/s in bursts, from the simulator.
+    #[test]
+    fn the_rate_on_the_wire_is_not_above_the_links() {
+        let run = file::from_text(include_bytes!("../../../tardy/tests/run_files/switch-simulated.run.json"))
+            .unwrap();
+        let phases = flows::of(&run);
+        let panels = panels(&run, &phases);
+        let lanes: Vec<&Lane<'_>> = panels.iter().flat_map(|panel| &panel.flows).collect();
+        assert_eq!(lanes.len(), 4);
+        for lane in lanes {
+            assert_eq!(lane.link_bps, Some(100_000_000));
+            for columns in [50, 300, 900] {
+                let highest = lane.highest_bps(columns);
+                assert!((1e6..110e6).contains(&highest), "{}: {highest} with {columns}", lane.flow.flow);
+                let (bytes, _) = lane.columns(columns);
+                let all: u64 = lane.flow.phases.bins.iter().map(|bin| bin.wire_bytes).sum();
+                assert!((bytes.iter().sum::<f64>() - all as f64).abs() < 1.0, "no byte is lost");
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::latency::harmless;
 use crate::page::RunPage;
 use crate::plot::curve;
 use crate::section::Section;
+use crate::sections::flows;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -41,11 +42,11 @@ struct ChapterView {
 
 /// The page of one experiment.
 pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Options<'_>) -> PageView {
-    let title = match runs {
-        [run] => harmless(&run.headline()),
-        runs => format!("{} runs compared", runs.len()),
-    };
     let found = found(runs, options);
+    let title = match (runs, &found[..]) {
+        ([run], [findings, ..]) => flows::headline(findings).unwrap_or_else(|| harmless(&run.headline())),
+        (runs, _) => format!("{} runs compared", runs.len()),
+    };
     let chapter = ChapterView {
         id: String::new(),
         title: title.clone(),

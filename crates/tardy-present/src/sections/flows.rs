@@ -1,6 +1,7 @@
 //! Flows through a time-aware switch, and whether their frames arrived in their slots.
 
-use tardy_analyse::flows::{FlowFindings, FlowPhase, SlotVerdict};
+use tardy_analyse::findings::Findings;
+use tardy_analyse::flows::{self, FlowFindings, FlowPhase, LimitFindings, Limited, SlotVerdict};
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::phases::PhaseFindings;
 use tardy_record::flow::StampSource;
@@ -20,6 +21,8 @@ use crate::terms::{LATENCY, Terms};
 
 /// Longer names are shortened.
 const NAME_MAX: usize = 24;
+/// The most names in the headline.
+const NAMES_MAX: usize = 4;
 /// Longer labels of phases are shortened in the terminal.
 const LABEL_MAX: usize = 28;
 
@@ -27,7 +30,8 @@ const LABEL_MAX: usize = 28;
 const HEADS: [&str; 9] =
     ["flow", "class", "received", "lost", "bit/s", "outside", "worst, us", "opens at", "slot"];
 
-const CYCLE_CAPTION: &str = "Arrivals modulo the cycle, as a rate on the wire, with one panel for each phase of the test. \
+const CYCLE_CAPTION: &str = "Arrivals modulo the cycle, as a rate on the wire, with one panel for each phase of the test: \
+                             each frame occupies the link for the time that it takes at the link’s speed. \
                              Behind the curves are the slots of each flow’s class in \
                              the operating schedule (without the shaper: of the tested schedule), with darker guard \
                              bands. A red tick below the axis marks a frame outside its slot.";
@@ -68,7 +72,7 @@ impl Section for Flows {
         let mut elements = vec![heading(2, "Slots")];
         let sentences: Vec<String> = sentences(phases).iter().map(|text| typographic(text)).collect();
         if !sentences.is_empty() {
-            let tone = match all_held(phases) {
+            let tone = match flows::held(phases) {
                 Some(true) => Tone::Kept,
                 Some(false) => Tone::Broken,
                 None => Tone::Neutral,
@@ -142,6 +146,38 @@ impl Measurement for Flows {
     }
 }
 
+/// The verdict on the switch, in one sentence; `None` for a run without flows, or one that is invalid.
+pub(crate) fn headline(findings: &Findings) -> Option<String> {
+    let phases = &findings.flows;
+    if phases.is_empty() || !findings.validity.valid {
+        return None;
+    }
+    let judged: Vec<&FlowFindings> =
+        phases.iter().filter(|phase| phase.judged).flat_map(|phase| &phase.flows).collect();
+    if judged.is_empty() {
+        return Some("The switch ran without its shaper, so no slot was tested".to_owned());
+    }
+    let with = |held: Option<bool>| judged.iter().filter(move |flow| flow.held == held);
+    let listed = |held: Option<bool>| {
+        let named = with(held)
+            .take(NAMES_MAX)
+            .map(|flow| format!("{}: {}", short(&harmless(&flow.flow), NAME_MAX), word(flow).to_lowercase()));
+        let more = with(held).count().saturating_sub(NAMES_MAX);
+        let more = (more > 0).then(|| format!("and {} more", count(more as u64)));
+        named.chain(more).collect::<Vec<_>>().join("; ")
+    };
+    let (all, failed, open) = (judged.len(), with(Some(false)).count(), with(None).count());
+    let flows = if all == 1 { "flow" } else { "flows" };
+    Some(match (failed, open) {
+        (0, 0) if all == 1 => "The switch held: its flow kept its slot and its limits".to_owned(),
+        (0, 0) => format!("The switch held: all {} flows kept their slots and limits", count(all as u64)),
+        (0, _) => {
+            format!("Whether the switch held is undecidable for {open} of {all} {flows} ({})", listed(None))
+        }
+        _ => format!("The switch failed: {failed} of {all} {flows} did not hold ({})", listed(Some(false))),
+    })
+}
+
 /// A table of flows for each phase.
 fn add_tables(phases: &[FlowPhase], text: &mut Text) {
     for phase in phases {
@@ -169,7 +205,7 @@ fn cells(flow: &FlowFindings) -> Vec<String> {
         flow.outside.map_or_else(|| "-".to_owned(), |share| format!("{} %", three_digits(share * 100.0))),
         if worst > 0 { microseconds(worst as f64) } else { "-".to_owned() },
         opening_rate(flow),
-        word(flow.verdict).to_owned(),
+        word(flow).to_owned(),
     ]
 }
 
@@ -179,41 +215,85 @@ fn opening_rate(flow: &FlowFindings) -> String {
     fullest.map_or_else(|| "-".to_owned(), |slot| prefixed(slot.opening_rate_bps))
 }
 
-fn word(verdict: SlotVerdict) -> &'static str {
-    match verdict {
+fn word(flow: &FlowFindings) -> &'static str {
+    match flow.verdict {
+        SlotVerdict::Broken => "BROKEN",
+        SlotVerdict::NothingCame => "no frames",
+        _ if flow.held == Some(false) => match flow.limits.iter().find(|limit| limit.kept() == Some(false)) {
+            Some(LimitFindings { of: Limited::Deadline, .. }) => "TOO LATE",
+            Some(LimitFindings { of: Limited::Jitter, .. }) => "JITTER",
+            _ => "FRAMES LOST",
+        },
         SlotVerdict::Held => "held",
         SlotVerdict::HeldAtTheGate { .. } => "held at the gate",
-        SlotVerdict::Broken => "BROKEN",
         SlotVerdict::CannotTell { .. } => "undecidable",
-        SlotVerdict::NothingCame => "no frames",
         SlotVerdict::NotShaped => "-",
     }
 }
 
-/// Whether the slots of all shaped flows held; `None` if there are none, or if some are undecidable and all others
-/// held. A flow without frames did not hold.
-fn all_held(phases: &[FlowPhase]) -> Option<bool> {
-    let verdicts: Vec<SlotVerdict> = phases
-        .iter()
-        .flat_map(|phase| &phase.flows)
-        .map(|flow| flow.verdict)
-        .filter(|verdict| *verdict != SlotVerdict::NotShaped)
-        .collect();
-    let holds =
-        |verdict: &SlotVerdict| matches!(verdict, SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. });
-    let is_decided = |verdict: &&SlotVerdict| !matches!(verdict, SlotVerdict::CannotTell { .. });
-    let decided: Vec<&SlotVerdict> = verdicts.iter().filter(is_decided).collect();
-    let all_hold = decided.iter().all(|verdict| holds(verdict));
-    (!decided.is_empty() && (decided.len() == verdicts.len() || !all_hold)).then_some(all_hold)
-}
-
-/// The result of the test, a sentence for each flow.
+/// The result of the test: for each flow a sentence on its slot, and in judged phases one on each of its limits.
 fn sentences(phases: &[FlowPhase]) -> Vec<String> {
+    let of_flow = |(phase, flow): (&FlowPhase, &FlowFindings)| {
+        let limits = flow.limits.iter().filter(|_| phase.judged).filter_map(|limit| of_limit(flow, limit));
+        sentence((phase, flow)).into_iter().chain(limits).collect::<Vec<_>>()
+    };
     phases
         .iter()
         .flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)))
-        .filter_map(sentence)
+        .flat_map(of_flow)
         .collect()
+}
+
+/// A sentence on a limit of a flow; `None` for a flow that may not lose frames and lost none.
+fn of_limit(flow: &FlowFindings, limit: &LimitFindings) -> Option<String> {
+    let name = short(&harmless(&flow.flow), NAME_MAX);
+    let kept = limit.kept();
+    if limit.of == Limited::Loss {
+        let (lost, sent) = (limit.observed?, flow.sent?);
+        let share = || three_digits(lost as f64 * 100.0 / sent as f64);
+        return match kept? {
+            false => Some(format!(
+                "Flow {name} lost frames: {} of {} ({} %); {} may be lost.",
+                count(lost),
+                count(sent),
+                share(),
+                if limit.limit == 0 { "none".to_owned() } else { format!("at most {}", count(limit.limit)) },
+            )),
+            true if lost == 0 => None,
+            true => Some(format!(
+                "Flow {name} lost {} of {} frames ({} %), {} fewer than it may lose.",
+                count(lost),
+                count(sent),
+                share(),
+                count(limit.limit - lost),
+            )),
+        };
+    }
+    let (what, measure) = match limit.of {
+        Limited::Deadline => ("deadline", "the longest latency was"),
+        _ => ("jitter limit", "latencies differed by up to"),
+    };
+    let permitted = format_duration_ns(limit.limit);
+    let (Some(observed), Some(margin)) = (limit.observed, limit.margin) else {
+        return Some(format!(
+            "Whether flow {name} kept its {what} of {permitted} is unknown: no frame arrived."
+        ));
+    };
+    let (observed, margin) = (with_unit(observed as f64), with_unit(margin.unsigned_abs() as f64));
+    let late = limit.late.filter(|late| *late > 0).map_or_else(String::new, |late| {
+        if late == flow.received {
+            return format!(" All {} frames were later.", count(late));
+        }
+        format!(" At least {} of {} frames were later.", count(late), count(flow.received))
+    });
+    Some(match kept? {
+        true => format!("Flow {name} kept its {what} of {permitted}: {measure} {observed}, {margin} less."),
+        false => {
+            format!(
+                "Flow {name} exceeded its {what} of {permitted}: {measure} {observed}, {margin} more.{late}"
+            )
+        }
+    })
 }
 
 fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
@@ -231,7 +311,9 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
         SlotVerdict::Broken => {
             let part = |frames: u64, worst_ns: u64, when: &str| {
                 (frames > 0).then(|| {
-                    format!("{} frames arrived up to {} {when}", count(frames), with_unit(worst_ns as f64))
+                    let frames =
+                        if frames == 1 { "1 frame".to_owned() } else { format!("{} frames", count(frames)) };
+                    format!("{frames} arrived up to {} {when}", with_unit(worst_ns as f64))
                 })
             };
             let parts = [

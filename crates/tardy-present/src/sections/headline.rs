@@ -4,6 +4,7 @@ use tardy_analyse::name;
 use tardy_record::run::State;
 use tardy_record::{Run, validity};
 
+use super::flows;
 use crate::lab;
 use crate::latency::{harmless, short};
 use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
@@ -21,7 +22,13 @@ impl Section for Headline {
     fn text(&self, context: &Context<'_>, text: &mut Text) {
         let run = context.run;
         let mut block = text.block();
-        block.paragraph(Style::Bold, &harmless(&run.headline()));
+        match flows::headline(context.findings) {
+            Some(verdict) => {
+                block.paragraph(Style::Bold, &format!("{verdict}."));
+                block.paragraph(Style::Plain, &harmless(&run.headline()));
+            }
+            None => block.paragraph(Style::Bold, &harmless(&run.headline())),
+        }
         for reason in invalid_because(run) {
             block.paragraph(Style::Bad, &format!("INVALID: {reason}"));
         }
@@ -42,8 +49,11 @@ impl Section for Headline {
         let run = context.run;
         let spans = kicker(run).into_iter().map(|part| [String::new(), part]).collect();
         let kicker = Element::Spans { class: "kicker", spans };
-        let title = Element::Heading { level: 1, class: "", text: harmless(&run.headline()) };
-        page.add(Place::Title, [kicker, title]);
+        let verdict = flows::headline(context.findings);
+        let kernel = verdict.is_some().then(|| paragraph("note", &harmless(&run.headline())));
+        let text = verdict.unwrap_or_else(|| harmless(&run.headline()));
+        let title = Element::Heading { level: 1, class: "", text };
+        page.add(Place::Title, [kicker, title].into_iter().chain(kernel));
         let reasons = invalid_because(run);
         if !reasons.is_empty() {
             page.add(Place::Alarm, [alarm("Invalid. These numbers must not be used.".to_owned(), reasons)]);

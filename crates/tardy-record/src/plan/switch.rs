@@ -29,4 +29,34 @@ pub struct FlowPlan {
     /// From one frame to the next, in ns; absent for a talker that sends as fast as it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<u64>,
+    /// The limits that it must keep.
+    #[serde(default, skip_serializing_if = "FlowLimits::is_default")]
+    pub limits: FlowLimits,
+}
+
+/// The limits that a flow must keep. By default no frame may be lost, and frames may be late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowLimits {
+    /// The longest permitted latency, in ns; absent if there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// The largest permitted difference between the longest and the shortest latency, in ns; absent if there is no
+    /// limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
+    /// The number of frames in a million sent that may be lost.
+    #[serde(default)]
+    pub loss_ppm: u32,
+}
+
+impl FlowLimits {
+    /// Whether these are the limits of a flow that states none.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The number of frames that may be lost of `sent`.
+    pub fn frames_lost_max(&self, sent: u64) -> u64 {
+        (u128::from(sent) * u128::from(self.loss_ppm) / 1_000_000) as u64
+    }
 }

@@ -1,7 +1,7 @@
 //! The plan of a test's run.
 
-use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
-use tardy_tsn::network::{Flow, Network, Pace};
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
+use tardy_tsn::network::{Flow, Network};
 
 /// The shortest warm-up, in ns. Frames do not count while addresses are learnt and queues fill.
 const WARMUP_NS: u64 = 200_000_000;
@@ -24,21 +24,16 @@ pub fn plan(network: &Network, file_name: &str, duration_ns: u64, phases: &[bool
 }
 
 fn phase(network: &Network, duration_ns: u64, shaped: bool) -> PhasePlan {
-    let flow = |flow: &Flow| FlowPlan {
-        name: flow.name.value.clone(),
-        frame_bytes: flow.size.value,
-        period_ns: match flow.pace {
-            Pace::FlatOut => None,
-            Pace::Periodic { period_ns, .. } => Some(period_ns),
-        },
-    };
     PhasePlan {
         label: SwitchPlan::label(shaped).to_owned(),
         round: 1,
         loads: Vec::new(),
         warmup_ns: warmup_ns(network),
         span: Span::DurationNs(duration_ns),
-        probe: ProbePlan::Switch(SwitchPlan { shaped, flows: network.flows.iter().map(flow).collect() }),
+        probe: ProbePlan::Switch(SwitchPlan {
+            shaped,
+            flows: network.flows.iter().map(Flow::plan).collect(),
+        }),
     }
 }
 

@@ -50,7 +50,10 @@ fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
         place.schedule.gates_span,
         [
             format!("the gate of {} never opens", place.class(class)),
-            format!("Its frames are dropped instead of queued.{who}"),
+            match place.is_software() {
+                true => format!("Its frames are dropped instead of queued.{who}"),
+                false => format!("Its frames stay in the device's queue for ever.{who}"),
+            },
             format!("Add \"{name}\" to `open` of an entry, or assign its priorities to another class."),
         ],
     );
@@ -82,7 +85,12 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
                     "{} accepts frames of up to {most} bytes, and flow '{name}' sends {size}",
                     place.class(class)
                 ),
-                "These frames are dropped instead of queued.".to_owned(),
+                match place.is_software() {
+                    true => "These frames are dropped instead of queued.".to_owned(),
+                    false => {
+                        "A device that supports max_sdu drops these frames; others ignore it.".to_owned()
+                    }
+                },
                 format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
             ],
         );
@@ -117,7 +125,14 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
         place.class(class)
     );
     let change = format!("Write {enough} or more, or send shorter frames in this class.");
-    if u64::from(size) > passing {
+    if !place.is_software() {
+        // The device has no timer that can be late.
+        if needed >= longest {
+            let effect = "The device never sends such a frame, since its transmission must end before the gate closes. The frame blocks the class for ever."
+                .to_owned();
+            found.accepted("window-shorter-than-frame", span, [head, effect, change]);
+        }
+    } else if u64::from(size) > passing {
         let effect = format!(
             "Frames of more than {passing} bytes are dropped instead of queued: their transmission could not end before the gate closes."
         );

@@ -2,9 +2,9 @@
 
 use tardy_record::units::format_duration_ns;
 
-use super::{DeviceSpeed, Found, Machine, Place, classes, schedule};
+use super::{DeviceSpeed, Found, Kind, Machine, Place, classes, schedule};
 use crate::file::format_rate;
-use crate::network::{CLASSES_MAX, Clock, Switch};
+use crate::network::{CLASSES_MAX, Clock, Network, Switch};
 use crate::settings;
 use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
 
@@ -56,17 +56,18 @@ fn short_map(switch: &Switch, found: &mut Found<'_>) {
 }
 
 /// Checks one port.
-pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
+pub(super) fn of_port(network: &Network, place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     speed(place, found);
     sizes(place, found);
     schedule::future_base_time(place, machine, found);
     tai_offset(place, machine, found);
-    ptp(place, found);
+    ptp(network, place, machine, found);
 }
 
 fn speed(place: &Place<'_>, found: &mut Found<'_>) {
     let interface = &place.port.interface.value;
     let frame = wire_ns(place.on_wire(1514), UNKNOWN_SPEED_BITS_PER_SECOND);
+    let shortest = format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND));
     let written = place.port.speed.value.known();
     if place.device.speed == Some(DeviceSpeed::Unknown) {
         let mbps = written.map_or(100, |speed| speed / 1_000_000);
@@ -75,11 +76,15 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             place.port.speed.span,
             [
                 format!("the speed of {interface} is unknown"),
-                format!(
-                    "TAPRIO then assumes 10 Mbit/s: a full frame uses {} of its window, and no entry can be shorter than {}.",
-                    format_duration_ns(frame),
-                    format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND))
-                ),
+                match place.is_software() {
+                    true => format!(
+                        "TAPRIO then assumes 10 Mbit/s: a full frame uses {} of its window, and no entry can be shorter than {shortest}.",
+                        format_duration_ns(frame),
+                    ),
+                    false => format!(
+                        "TAPRIO then assumes 10 Mbit/s, and refuses entries shorter than {shortest} before it asks the device."
+                    ),
+                },
                 format!(
                     "Bring the link up before the schedule is set, or set the speed of a virtual port: `ethtool -s {interface} speed \
                      {mbps} duplex full`; and write speed = \"{mbps}Mbit/s\"."
@@ -100,7 +105,11 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
                     format_rate(written)
                 ),
                 format!(
-                    "The kernel computes guard bands and budgets with {}: a full frame takes {}, not {}.",
+                    "{} with {}: a full frame takes {}, not {}.",
+                    match place.is_software() {
+                        true => "The kernel computes guard bands and budgets",
+                        false => "The device sends",
+                    },
                     format_rate(real),
                     format_duration_ns(wire_ns(place.on_wire(1514), real)),
                     format_duration_ns(wire_ns(place.on_wire(1514), written))
@@ -179,7 +188,13 @@ fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
 }
 
 /// Gates are closed most of the time, so the protocol that synchronises the clocks needs a class that is open.
-fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
+///
+/// Without PTP on the switch there is nothing to synchronise: then it is a note.
+fn ptp(network: &Network, place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
+    // A schedule in hardware runs on the device's PTP clock.
+    let uses_ptp = machine.runs_ptp == Some(true)
+        || !place.is_software()
+        || network.flows.iter().any(|flow| flow.marks.ethertype == Some(PTP));
     let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
     let class = usize::from(place.switch.class_of_priority(0));
     let openings = place.schedule.openings(class);
@@ -187,16 +202,25 @@ fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
     if known || closed == 0 {
         return;
     }
-    found.accepted(
+    let delay = format!(
+        "Frames of EtherType 0x88f7 have priority 0, like all unclassified frames: {} delays them by up to {}",
+        place.class(class),
+        format_duration_ns(closed)
+    );
+    let (kind, effect) = match uses_ptp {
+        true => (Kind::Accepted, format!("{delay}, and the clocks of the schedule drift apart.")),
+        false => (
+            Kind::Note,
+            format!("{delay}. That matters as soon as PTP synchronises devices through this port."),
+        ),
+    };
+    found.add(
         "no-class-for-ptp",
+        kind,
         place.schedule.gates_span,
         [
             "no class for PTP".to_owned(),
-            format!(
-                "Frames of EtherType 0x88f7 have priority 0, like all unclassified frames: {} delays them by up to {}, and the clocks of the schedule drift apart.",
-                place.class(class),
-                format_duration_ns(closed)
-            ),
+            effect,
             "Give PTP a class with a window: add [[classify]] with ethertype = 0x88f7 and a priority of that class. Set the same socket_priority in ptp4l.conf: ptp4l's frames do not pass the bridge."
                 .to_owned(),
         ],

@@ -11,6 +11,28 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     masks(place, found);
     operations(place, found);
     negative_base_time(place, found);
+    transmit_times(place, found);
+}
+
+/// With flags 1 the kernel does not close any gate: it writes into each frame when it may leave, for ETF.
+fn transmit_times(place: &Place<'_>, found: &mut Found<'_>) {
+    let flags = &place.schedule.flags;
+    if flags.value & 1 == 0 || !place.is_software() {
+        return;
+    }
+    found.accepted(
+        "no-etf",
+        flags.span,
+        [
+            "flags = 1 without ETF below the shaper".to_owned(),
+            "TAPRIO only writes a transmit time into each frame, and tardy adds no queueing discipline that waits for it: every frame leaves at once."
+                .to_owned(),
+            format!(
+                "Write flags = 0: gates in software. Or add ETF to each queue after `tardy tsn apply`: `tc qdisc add dev {} parent 7514:1 etf clockid CLOCK_TAI delta 200000 skip_sock_check`, and so on.",
+                place.port.interface.value
+            ),
+        ],
+    );
 }
 
 fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
@@ -98,7 +120,7 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
     let all = (1u64 << classes) - 1;
     for entry in &place.schedule.entries {
         let mask = entry.entry.gates;
-        if mask == u32::MAX {
+        if mask == u32::MAX && place.is_software() {
             found.accepted(
                 "mask-all-ones",
                 entry.gates_span,
@@ -155,8 +177,13 @@ fn negative_base_time(place: &Place<'_>, found: &mut Found<'_>) {
         base.span,
         [
             "a negative base time".to_owned(),
-            "The kernel accepts it; hardware and the YANG model, whose seconds are unsigned, do not."
-                .to_owned(),
+            match place.is_software() {
+                true => {
+                    "The kernel accepts it; hardware and the YANG model, whose seconds are unsigned, do not."
+                }
+                false => "The kernel passes it to the device, which may refuse it or start at another time.",
+            }
+            .to_owned(),
             format!(
                 "Write base_time = \"{phase}\": the same phase of a cycle of {}.",
                 format_duration_ns(cycle)
@@ -182,7 +209,11 @@ pub(super) fn future_base_time(place: &Place<'_>, machine: &Machine, found: &mut
         base.span,
         [
             format!("the base time is {wait} ahead"),
-            "Until then all gates are open, as without a schedule.".to_owned(),
+            match place.is_software() {
+                true => "Until then all gates are open, as without a schedule.",
+                false => "Until then the device's gates are as its driver leaves them, usually all open.",
+            }
+            .to_owned(),
             format!("Write a base time in the past: base_time = \"{phase}\" has the same phase, and the first cycle starts at once."),
         ],
     );

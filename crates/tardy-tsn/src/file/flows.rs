@@ -6,7 +6,7 @@ use super::classes::class_number;
 use super::keys::{Keys, Problems};
 use super::switches::carried_marks;
 use super::values::nearest;
-use crate::network::{Class, Flow, Host, Marks, Network, Pace};
+use crate::network::{Class, Flow, Host, Limits, Marks, Network, Pace};
 use crate::span::{Located, Span};
 
 /// The most hosts, and the most flows, in a file.
@@ -83,7 +83,7 @@ fn flow(mut keys: Keys<'_>, network: &Network, problems: &mut Problems) -> Optio
     let mut marks = carried_marks(&mut keys, problems);
     let classes: &[Class] = network.switches.first().map_or(&[], |switch| &switch.classes);
     let class = keys.take("class").and_then(|value| class_number(&value, classes, problems));
-    let deadline_ns = keys.duration("deadline", problems);
+    let limits = limits(&mut keys, problems);
     keys.finish(problems);
     let (talker, listener) = (talker?, listener?);
     if talker.value == listener.value {
@@ -91,7 +91,15 @@ fn flow(mut keys: Keys<'_>, network: &Network, problems: &mut Problems) -> Optio
     }
     complete(&mut marks, &network.hosts[talker.value], &network.hosts[listener.value]);
     let size = size?.map(|size| size as u32);
-    Some(Flow { name: name?, talker, listener, size, pace: pace?, marks, class, deadline_ns, span })
+    Some(Flow { name: name?, talker, listener, size, pace: pace?, marks, class, limits, span })
+}
+
+fn limits(keys: &mut Keys<'_>, problems: &mut Problems) -> Limits {
+    Limits {
+        deadline_ns: keys.duration("deadline", problems),
+        jitter_ns: keys.duration("jitter", problems),
+        loss_ppm: keys.share("loss", problems),
+    }
 }
 
 /// Adds the fields that frames always carry: addresses, priority 0 of a tag, the protocol of UDP and TCP.

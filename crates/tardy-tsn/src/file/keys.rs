@@ -163,6 +163,12 @@ impl<'t> Keys<'t> {
         value.parsed(problems, values::rate)
     }
 
+    /// A share such as `0.1%`, in parts per million.
+    pub(super) fn share(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<u32>> {
+        let value = self.take(key)?;
+        value.parsed(problems, values::share_ppm)
+    }
+
     pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<[u8; 6]>> {
         let value = self.take(key)?;
         value.parsed(problems, values::mac)

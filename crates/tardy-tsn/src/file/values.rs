@@ -68,6 +68,21 @@ pub(super) fn instant(text: &str) -> Result<i64, String> {
     Ok(if negative { -ns } else { ns })
 }
 
+/// Parses `1%`, `0.05%` into parts per million.
+pub(super) fn share_ppm(text: &str) -> Result<u32, String> {
+    let wrong = || {
+        format!("'{text}' is not a share from 0% to 100% with at most four decimals; write one such as 0.1%")
+    };
+    let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim_end();
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 3 || fraction.len() > 4 || !digits(whole) || !digits(fraction) {
+        return Err(wrong());
+    }
+    let ppm: u32 = format!("{whole}{fraction:0<4}").parse().map_err(|_| wrong())?;
+    if ppm > 1_000_000 { Err(wrong()) } else { Ok(ppm) }
+}
+
 /// Parses `02:00:00:00:00:01`.
 pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
     let wrong = || format!("'{text}' is not an Ethernet address; write six bytes, such as 02:00:00:00:00:01");
@@ -120,6 +135,16 @@ mod tests {
         }
         for text in ["", "100", "100Mb", "Mbit/s", "-1Mbit/s", "1e9bit/s", "0bit/s", "99999999999999Gbit/s"] {
             assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_in_per_cent() {
+        for (text, ppm) in [("0%", 0), ("0.1%", 1000), ("1 %", 10_000), ("100%", 1_000_000), ("0.0001%", 1)] {
+            assert_eq!(share_ppm(text), Ok(ppm), "{text}");
+        }
+        for text in ["", "1", "%", "100.1%", "-1%", "0.00001%", "1e2%", "1000%"] {
+            assert!(share_ppm(text).is_err(), "{text}");
         }
     }
 

@@ -2,8 +2,11 @@
 //! bridge port (`ieee802-dot1q-sched-bridge`), in the JSON of RFC 7951 (64-bit numbers are strings, identities have a
 //! module prefix).
 //!
-//! The standard has eight classes, a base time that is not negative, and cycles as fractions of a second. It has no
-//! queues, clocks or frame overhead, which exist only in Linux. The priority map and the VLANs belong to other modules.
+//! The priority map becomes the traffic class table of the bridge port (`ieee802-dot1q-bridge`): without it a bridge
+//! with eight queues would put priorities into classes that the list never opens.
+//!
+//! The standard has eight classes and priorities, a base time that is not negative, and cycles as fractions of a second.
+//! It has no queues, clocks or frame overhead, which exist only in Linux. VLANs and classifiers belong to other modules.
 
 use serde::Serialize;
 use tardy_record::gates::{self, GateOperation};
@@ -11,6 +14,10 @@ use tardy_record::gates::{self, GateOperation};
 use crate::settings::{PortSettings, Settings, Taprio};
 
 const NS_PER_S: i64 = 1_000_000_000;
+/// The most classes of a port in the standard.
+const CLASSES_MAX: u8 = 8;
+/// The number of priorities in the standard; Linux has eight more.
+const PRIORITIES: u8 = 8;
 
 /// The document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,8 +42,32 @@ struct Interface {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct BridgePort {
+    #[serde(rename = "traffic-class")]
+    classes: TrafficClassTable,
     #[serde(rename = "ieee802-dot1q-sched-bridge:gate-parameter-table")]
     gates: GateParameterTable,
+}
+
+/// The class of each priority (IEEE 802.1Q, 8.6.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct TrafficClassTable {
+    traffic_class_map: Vec<PriorityClasses>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct PriorityClasses {
+    priority: u8,
+    available_traffic_class: Vec<AvailableClass>,
+}
+
+/// The class of a priority in a port with this number of classes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct AvailableClass {
+    num_traffic_class: u8,
+    traffic_class: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,12 +136,24 @@ fn interface(port: &PortSettings, taprio: &Taprio) -> Result<Interface, String> 
     Ok(Interface {
         name: port.interface.clone(),
         kind: "iana-if-type:ethernetCsmacd",
-        bridge_port: BridgePort { gates },
+        bridge_port: BridgePort { classes: classes(taprio), gates },
     })
 }
 
+/// The table has a row for each number of classes that a port may have and that includes those of the list.
+fn classes(taprio: &Taprio) -> TrafficClassTable {
+    let of_priority = |(priority, class): (u8, &u8)| PriorityClasses {
+        priority,
+        available_traffic_class: (taprio.num_tc.max(1)..=CLASSES_MAX)
+            .map(|num_traffic_class| AvailableClass { num_traffic_class, traffic_class: *class })
+            .collect(),
+    };
+    let known = (0..PRIORITIES).zip(&taprio.prio_tc_map).filter(|(_, class)| **class < CLASSES_MAX);
+    TrafficClassTable { traffic_class_map: known.map(of_priority).collect() }
+}
+
 fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
-    if taprio.num_tc > 8 {
+    if taprio.num_tc > CLASSES_MAX {
         return Err(format!("{} classes; the standard has 8", taprio.num_tc));
     }
     let sum = gates::sum_ns(&taprio.entries).cast_signed();

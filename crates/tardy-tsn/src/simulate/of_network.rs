@@ -1,5 +1,7 @@
 //! Converts a network into a wiring.
 
+use tardy_record::units::format_duration_ns;
+
 use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
@@ -269,6 +271,18 @@ impl PortBuilder<'_> {
     }
 }
 
+/// The speed of the link at a port, in bit/s; `None` if it is unknown. A veth device has 10 Gbit/s whatever the file
+/// states.
+pub(super) fn link_bps(network: &Network, options: &Options, id: PortId) -> Option<u64> {
+    let switch = &network.switches[id.switch];
+    let builder = PortBuilder { network, options, id, switch, port: &switch.ports[id.port], zero_ns: 0 };
+    match options.mode {
+        Mode::Standard => builder.port.speed.value.known(),
+        Mode::Linux if options.ports == Ports::Hardware => builder.port.speed.value.known(),
+        Mode::Linux => builder.kernel_mbps().map(|mbps| mbps * 1_000_000),
+    }
+}
+
 /// Whether `--netns` creates a tap device for a port: one with a schedule and a stated speed computes and sends at
 /// that speed.
 fn wants_tap(network: &Network, port: &Port) -> bool {
@@ -327,12 +341,13 @@ fn add_flow(
     let host = flow.talker.value;
     let talker_rate = ingress_bps(network, host).filter(|_| options.ports == Ports::Virtual);
     let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(host)));
+    let talker_wire_ps = wire_ps(flow.size.value.saturating_add(WIRE_OVERHEAD_BYTES), talker_rate);
     wiring.hops.push(Hop {
         transmitter: transmitter_of_host(network, flow.talker.value),
         class: 0,
         queue: 0,
         last: path.passages.is_empty() && path.astray.is_none(),
-        wire_ps: wire_ps(flow.size.value.saturating_add(WIRE_OVERHEAD_BYTES), talker_rate),
+        wire_ps: talker_wire_ps,
         kernel_bytes: flow.size.value,
         charged_bytes: flow.size.value,
         longest_bytes: u32::MAX,
@@ -348,7 +363,7 @@ fn add_flow(
         first_hop,
         hops: (wiring.hops.len() as u32 - first_hop) as u16,
         wire_bytes: received_bytes.saturating_add(WIRE_OVERHEAD_BYTES),
-        release: release(network, options, flow, wiring.zero_ns)?,
+        release: release(network, options, flow, wiring.zero_ns, talker_wire_ps)?,
     });
     Ok(())
 }
@@ -394,11 +409,30 @@ fn hop_of(
     })
 }
 
-/// When a talker sends, in ns of the simulation.
-fn release(network: &Network, options: &Options, flow: &Flow, zero_ns: i64) -> Result<Release, WiringError> {
+/// When a talker sends, in ns of the simulation. A frame takes `wire_ps` on the talker's cable.
+fn release(
+    network: &Network,
+    options: &Options,
+    flow: &Flow,
+    zero_ns: i64,
+    wire_ps: u64,
+) -> Result<Release, WiringError> {
     let Pace::Periodic { period_ns, offset_ns, frames } = flow.pace else { return Ok(Release::FlatOut) };
     if period_ns > TIME_MAX_NS {
         let what = format!("flow '{}': a period of more than a day is not simulated", flow.name.value);
+        return Err(WiringError { span: flow.span, what });
+    }
+    // Otherwise the simulation would compute any number of frames that no cable carries.
+    let burst_ps = u128::from(wire_ps) * u128::from(frames);
+    if burst_ps > u128::from(period_ns) * 1000 {
+        let burst_ns = u64::try_from(burst_ps.div_ceil(1000)).unwrap_or(u64::MAX);
+        let what = format!(
+            "flow '{}' sends more than its talker's cable carries: {} {} of a period of {}; write a longer period, or flat_out = true",
+            flow.name.value,
+            if frames == 1 { "a frame takes".to_owned() } else { format!("{frames} frames take") },
+            format_duration_ns(burst_ns),
+            format_duration_ns(period_ns)
+        );
         return Err(WiringError { span: flow.span, what });
     }
     let base_ns = schedule_of(network, flow).map_or(zero_ns, |(_, schedule)| schedule.base_time_ns.value);

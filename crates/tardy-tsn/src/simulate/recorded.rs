@@ -4,16 +4,16 @@
 use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
 use tardy_record::flow_recorder::{self, FlowRecorder};
 use tardy_record::gates::GateEntry;
-use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_record::run::{Origin, Phase, Progress, Run, State};
 use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
 
 use super::engine::{self, Arrival, Duration, Fate, Listener, Lost, Tally};
-use super::of_network::{Wired, schedule_of, wire, zero_ns};
+use super::of_network::{Wired, link_bps, schedule_of, wire, zero_ns};
 use super::wiring::{Wiring, WiringError};
-use super::{Mode, Options};
-use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
+use super::{Mode, Options, Ports};
+use crate::network::{Flow, Network, Pace, PortId, Schedule};
 
 /// How long frames can arrive after the talkers have stopped: this many cycles, but at least this many ns.
 const DRAIN_CYCLES: u64 = 10;
@@ -74,12 +74,8 @@ impl Audience for () {
 /// What [`wire`] refuses.
 pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<Simulated, WiringError> {
     let mut run = empty_run(request);
-    let (mut tallies, mut frame_hops, mut start_ns) = (Vec::new(), 0, 0);
-    let gates = match request.options.mode {
-        Mode::Standard => "The gates are those of IEEE 802.1Q",
-        Mode::Linux => "The gates are those of the kernel's software TAPRIO",
-    };
-    let mut remarks = vec![gates.to_owned()];
+    let (mut tallies, mut frame_hops, mut start_ns, mut measured_ns) = (Vec::new(), 0, 0, 0);
+    let mut remarks = vec![models(request.options)];
     for (number, shaped) in request.phases.iter().copied().enumerate() {
         let Wired { wiring, remarks: of_phase } = wire(request.network, request.options, shaped)?;
         let mut recorders = Recorders::of(request, &wiring, shaped, start_ns, audience);
@@ -87,15 +83,18 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
         let outcome = engine::run(&wiring, duration, request.options.seed, &mut recorders);
         let series = recorders.flows.iter().zip(&outcome.flows);
         run.series.extend(series.map(|(recorder, tally)| recorder.series(number, Some(tally.sent), None)));
+        // The last frames arrive after the talkers have stopped; the next phase begins after them.
+        let end_ns = start_ns + request.talk_ns.max(recorders.last_ns);
         run.phases.push(Phase {
             label: SwitchPlan::label(shaped).to_owned(),
             start_ns,
-            end_ns: Some(start_ns + request.talk_ns),
+            end_ns: Some(end_ns),
             remarks: fates(request.network, &outcome.flows),
             spoilt_by: Vec::new(),
         });
         remarks.extend(of_phase);
-        start_ns += request.talk_ns;
+        start_ns = end_ns;
+        measured_ns += request.talk_ns;
         frame_hops += outcome.frame_hops;
         tallies.push(outcome.flows);
     }
@@ -103,9 +102,34 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
     run.switch = Some(switch_record(request, remarks));
     run.progress.state = State::Complete;
     run.refresh_progress();
-    run.progress.measured_ns = start_ns;
+    run.progress.measured_ns = measured_ns;
     run.validity = validity::judge(&run);
     Ok(Simulated { run, tallies, frame_hops })
+}
+
+/// The models of gates and ports.
+fn models(options: &Options) -> String {
+    let gates = match options.mode {
+        Mode::Standard => "Simulated with the gates of IEEE 802.1Q",
+        Mode::Linux => "Simulated with the gates of the kernel's software TAPRIO",
+    };
+    let ports = match (options.ports, options.mode) {
+        (Ports::Hardware, Mode::Standard) => {
+            "network cards, which accept a frame when the previous one has been sent".to_owned()
+        }
+        (Ports::Hardware, Mode::Linux) => {
+            format!("network cards with a ring of {} frames", options.ring_frames)
+        }
+        (Ports::Virtual, Mode::Standard) => {
+            "ports of the file's speeds behind the talkers of --netns".to_owned()
+        }
+        (Ports::Virtual, Mode::Linux) => "the veth and tap devices of --netns".to_owned(),
+    };
+    let option = match options.ports {
+        Ports::Hardware => "hardware",
+        Ports::Virtual => "virtual",
+    };
+    format!("{gates}, and {ports} (--ports {option})")
 }
 
 /// Messages for the user about frames that did not arrive.
@@ -147,14 +171,6 @@ fn empty_run(request: &Request<'_>) -> Run {
 }
 
 fn plan(request: &Request<'_>) -> Plan {
-    let flow = |flow: &Flow| FlowPlan {
-        name: flow.name.value.clone(),
-        frame_bytes: flow.size.value,
-        period_ns: match flow.pace {
-            Pace::FlatOut => None,
-            Pace::Periodic { period_ns, frames, .. } => Some((period_ns / u64::from(frames.max(1))).max(1)),
-        },
-    };
     let phase = |shaped: bool| PhasePlan {
         label: SwitchPlan::label(shaped).to_owned(),
         round: 1,
@@ -163,7 +179,7 @@ fn plan(request: &Request<'_>) -> Plan {
         span: Span::DurationNs(request.talk_ns),
         probe: ProbePlan::Switch(SwitchPlan {
             shaped,
-            flows: request.network.flows.iter().map(flow).collect(),
+            flows: request.network.flows.iter().map(Flow::plan).collect(),
         }),
     };
     let about = Some(request.network.about.clone()).filter(|about| !about.is_empty());
@@ -185,7 +201,7 @@ fn switch_record(request: &Request<'_>, remarks: Vec<String>) -> SwitchRecord {
         for (place, port) in switch.ports.iter().enumerate() {
             let id = PortId { switch: number, port: place };
             let schedule = port.schedule.as_ref();
-            ports.extend(schedule.map(|schedule| port_schedule(request, id, port, schedule)));
+            ports.extend(schedule.map(|schedule| port_schedule(request, id, schedule)));
         }
     }
     SwitchRecord {
@@ -207,13 +223,18 @@ fn port_name(network: &Network, id: PortId) -> String {
     if network.switches.len() == 1 { interface.clone() } else { format!("{}/{interface}", switch.name.value) }
 }
 
+/// The gates of a schedule: those of hardware follow the standard.
+fn gates_of(request: &Request<'_>, schedule: &Schedule) -> Mode {
+    if schedule.is_in_hardware() { Mode::Standard } else { request.options.mode }
+}
+
 /// The schedule as it operates in this mode: Linux ignores the part of a cycle after its list, the standard fills it
 /// with the last state.
-fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Schedule) -> PortSchedule {
+fn port_schedule(request: &Request<'_>, id: PortId, schedule: &Schedule) -> PortSchedule {
     let mut entries = schedule.gate_entries();
     let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
     let mut cycle_ns = if written_ns == 0 { sum_ns } else { written_ns };
-    match request.options.mode {
+    match gates_of(request, schedule) {
         Mode::Linux => cycle_ns = cycle_ns.min(sum_ns),
         Mode::Standard => {
             let gates = entries.last().map_or(0, |last| last.gates);
@@ -223,7 +244,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
     let zero_ns = zero_ns(request.network, request.options);
     let base_ns = schedule.base_time_ns.value;
     // Linux repeats the list and not the cycle, so phases count from the first list; see KernelSchedule::installed.
-    let base_ns = if base_ns > zero_ns || request.options.mode == Mode::Standard {
+    let base_ns = if base_ns > zero_ns || gates_of(request, schedule) == Mode::Standard {
         base_ns
     } else {
         let past_ns = i128::from(base_ns) - i128::from(zero_ns);
@@ -236,7 +257,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
         base_ns,
         cycle_ns,
         entries,
-        link_bps: Knowable::from(port.speed.value.known()),
+        link_bps: Knowable::from(link_bps(request.network, request.options, id)),
         overhead_bytes: schedule.overhead.value,
     }
 }
@@ -246,6 +267,8 @@ struct Recorders<'f, A> {
     flows: Vec<FlowRecorder>,
     start_ns: u64,
     zero_ns: i64,
+    /// The last arrival, in ns from the start of the phase.
+    last_ns: u64,
     shaped: bool,
     audience: &'f mut A,
 }
@@ -253,6 +276,7 @@ struct Recorders<'f, A> {
 impl<A: Audience> Listener for Recorders<'_, A> {
     fn arrived(&mut self, arrival: &Arrival) {
         let since_ns = arrival.arrived_ns.saturating_sub(self.zero_ns).max(0) as u64;
+        self.last_ns = self.last_ns.max(since_ns);
         if let Some(recorder) = self.flows.get_mut(arrival.flow as usize) {
             recorder.arrived(flow_recorder::Arrival {
                 sequence: arrival.sequence,
@@ -274,7 +298,7 @@ impl<'f, A> Recorders<'f, A> {
     fn of(request: &Request<'_>, wiring: &Wiring, shaped: bool, start_ns: u64, audience: &'f mut A) -> Self {
         let recorder = |(number, flow)| recorder(request, wiring, number, flow, shaped, start_ns);
         let flows = request.network.flows.iter().enumerate().map(recorder).collect();
-        Self { flows, start_ns, zero_ns: wiring.zero_ns, shaped, audience }
+        Self { flows, start_ns, zero_ns: wiring.zero_ns, last_ns: 0, shaped, audience }
     }
 }
 
@@ -290,9 +314,7 @@ fn recorder(
     let way = network.way_out(flow).unwrap_or_default();
     let last = way.last().copied();
     let known = schedule_of(network, flow);
-    let schedule = known.map(|(id, schedule)| {
-        port_schedule(request, id, &network.switches[id.switch].ports[id.port], schedule)
-    });
+    let schedule = known.map(|(id, schedule)| port_schedule(request, id, schedule));
     // Only the schedule of the flow's last port defines windows for it.
     let keeps_slots = shaped && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];

@@ -1,6 +1,7 @@
 //! `tardy tsn`: a time-aware switch described by a file.
 
 use clap::{Args, Subcommand, ValueEnum};
+use tardy_record::load_spec::LoadSpec;
 use tardy_tsn::plan::commands::Classifying;
 
 use super::switch_file::SwitchFileArgs;
@@ -169,6 +170,9 @@ pub(crate) struct TsnTestArgs {
     /// Time during which frames are counted, with the shaper and again without it.
     #[arg(long = "for", value_name = "TIME", default_value = "2s")]
     pub(crate) duration: PositiveDuration,
+    /// Load on this machine during each phase, as in `tardy run --load`. May be repeated (docs/loads.md)
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) load: Vec<LoadSpec>,
     /// Test only with the shaper.
     #[arg(long, conflicts_with = "without_shaper")]
     pub(crate) with_shaper: bool,

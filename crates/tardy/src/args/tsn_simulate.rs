@@ -16,9 +16,10 @@ pub(crate) struct TsnSimulateArgs {
     /// Gates to simulate: those of the standard, or those of the kernel's software TAPRIO with its deviations.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = SimulatedGates::Linux)]
     pub(crate) mode: SimulatedGates,
-    /// Ports behind the kernel's gates: network cards, or the veth and tap devices of --netns.
-    #[arg(long, value_enum, value_name = "PORTS", default_value_t = SimulatedPorts::Hardware)]
-    pub(crate) ports: SimulatedPorts,
+    /// Ports behind the kernel's gates: network cards, or the veth and tap devices of --netns [default: as `tardy tsn test`
+    /// would use: hardware if the file names an interface of a host, else virtual]
+    #[arg(long, value_enum, value_name = "PORTS")]
+    pub(crate) ports: Option<SimulatedPorts>,
     /// Time during which talkers send, with the shaper and again without it.
     #[arg(long = "for", value_name = "TIME", default_value = "2s")]
     pub(crate) duration: PositiveDuration,

@@ -10,7 +10,11 @@ use crate::usage_error::{UsageError, wrong};
 
 /// The loads of a part of the recipe, without `none`.
 pub(super) fn loads(recipe: &Recipe) -> Result<Vec<LoadSpec>, UsageError> {
-    let loads = recipe.run.loads();
+    checked_loads(recipe.run.loads())
+}
+
+/// The loads of `--load`, without `none`.
+pub(crate) fn checked_loads(loads: &[LoadSpec]) -> Result<Vec<LoadSpec>, UsageError> {
     if let Some(twice) = duplicate(loads) {
         return Err(wrong("load", format!("'{twice}' is given twice")));
     }

@@ -22,6 +22,7 @@ use crate::args::values::ProbeKind;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
+pub(crate) use loads::checked_loads;
 pub(crate) use machine::{Machine, Pins};
 pub(crate) use pin_notices::pin_notices;
 pub(crate) use stimulus::{dither_ns, period_ns};

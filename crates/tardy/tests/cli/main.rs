@@ -23,6 +23,7 @@ mod real_run;
 mod run_files;
 mod samples;
 mod simulate;
+mod switch_test;
 mod upset;
 mod wiggle;
 mod xenomai;

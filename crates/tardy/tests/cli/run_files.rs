@@ -23,6 +23,9 @@ const PROSE: [&str; 12] = [
     "what",
 ];
 
+/// Keys of later builds: whether a flow of a switch held, and its limits.
+const ADDED: [&str; 3] = ["held", "judged", "limits"];
+
 const PROBES: [&str; 8] = ["foreign", "kernel", "noise", "reaction", "switch", "timer", "tracer", "wiggle"];
 const SERIES: [&str; 9] =
     ["capture", "edges", "flow", "foreign", "gaps", "noise", "reaction", "timer", "trace"];
@@ -80,6 +83,7 @@ fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mu
                     (Some(before), Some(Value::Null)) if is_false_default(old, name, before) => {}
                     (Some(before), Some(now)) => compare(before, now, name, &inner, differences),
                     (Some(_), None) => differences.push(format!("{inner} is gone")),
+                    (None, _) if ADDED.contains(&name.as_str()) => {}
                     (None, _) => differences.push(format!("{inner} is new")),
                 }
             }

@@ -1,13 +1,13 @@
 //! This machine's interfaces and clocks, read without privileges.
 
-use tardy_sys::{clock, links, taprio};
+use tardy_sys::{clock, links, processes, taprio};
 use tardy_tsn::check::{Device, DeviceSpeed, Machine, Running};
 use tardy_tsn::network::{Clock, Network};
 use tardy_tsn::settings::Queues;
 
 /// The interfaces of all ports with a schedule. Interfaces that do not exist here are left out.
 pub(super) fn read(network: &Network) -> Machine {
-    let mut machine = Machine::default();
+    let mut machine = Machine { runs_ptp: runs_ptp(), ..Machine::default() };
     let clocks = [
         (Clock::Tai, clock::Clock::Tai),
         (Clock::Realtime, clock::Clock::Realtime),
@@ -27,6 +27,12 @@ pub(super) fn read(network: &Network) -> Machine {
         }
     }
     machine
+}
+
+/// Whether a PTP daemon runs; `None` if the processes cannot be listed.
+fn runs_ptp() -> Option<bool> {
+    let mut commands = processes::all().ok()?.into_iter().filter_map(processes::command_of);
+    Some(commands.any(|command| matches!(command.as_str(), "ptp4l" | "ptpd")))
 }
 
 fn device(link: &links::LinkInfo) -> Device {

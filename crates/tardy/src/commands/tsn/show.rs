@@ -43,11 +43,10 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
 fn is_whole(port: &PortView) -> bool {
     let stopped = match &port.shaper {
         ShaperView::Gone => true,
-        // Gates always stop on a port without a carrier.
-        ShaperView::Shown { stands_still, .. } => port.has_carrier && *stands_still == Some(true),
+        ShaperView::Shown { stands_still, .. } => *stands_still == Some(true),
         ShaperView::None | ShaperView::TooLong { .. } => false,
     };
-    port.is_of_bridge && !stopped
+    port.is_there && port.is_of_bridge && !stopped
 }
 
 fn text(view: &SwitchView) -> String {
@@ -60,6 +59,14 @@ fn text(view: &SwitchView) -> String {
 }
 
 fn port_text(text: &mut String, port: &PortView) {
+    if !port.is_there {
+        let _ = writeln!(
+            text,
+            "  {}: the interface is gone; create it and run 'tardy tsn apply', or 'tardy tsn remove'",
+            port.name
+        );
+        return;
+    }
     let speed = port
         .speed_mbps
         .map_or("unknown speed, assumed to be 10 Mbit/s".to_owned(), |mbps| format!("{mbps} Mbit/s"));
@@ -78,7 +85,12 @@ fn port_text(text: &mut String, port: &PortView) {
                 "    a shaper exists, but the kernel cannot show one with more than about 880 entries:{sent} only a test with frames can verify it"
             );
         }
-        ShaperView::Shown { operating, admin, waiting_frames, dropped, stands_still, .. } => {
+        ShaperView::Shown { operating, admin, waiting_frames, dropped, flags, stands_still, .. } => {
+            if flags & 2 != 0 {
+                text.push_str("    the gates are in the device (flags 2): whether they move is unknown\n");
+            } else if flags & 1 != 0 {
+                text.push_str("    no gates: frames get transmit times for ETF (flags 1)\n");
+            }
             if *stands_still == Some(true) {
                 text.push_str("    its gates have stopped; 'tardy tsn watch' repairs this\n");
             }
@@ -104,5 +116,66 @@ fn schedule_text(text: &mut String, which: &str, schedule: Option<&ScheduleView>
     }
     if let Some(more) = schedule.entries.len().checked_sub(ENTRIES_PRINTED).filter(|more| *more > 0) {
         let _ = writeln!(text, "      and {more} more (--json shows them all)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port() -> PortView {
+        PortView {
+            name: "swp1".to_owned(),
+            is_there: true,
+            is_of_bridge: true,
+            has_carrier: true,
+            speed_mbps: Some(100),
+            tx_queues: 2,
+            carrier_changes: 1,
+            shaper: ShaperView::None,
+        }
+    }
+
+    fn shown(port: &PortView) -> String {
+        let mut text = String::new();
+        port_text(&mut text, port);
+        text
+    }
+
+    #[test]
+    fn a_deleted_interface_is_not_a_port_of_10_megabit() {
+        assert!(is_whole(&port()));
+        let gone = PortView {
+            is_there: false,
+            is_of_bridge: false,
+            has_carrier: false,
+            speed_mbps: None,
+            tx_queues: 0,
+            shaper: ShaperView::Gone,
+            ..port()
+        };
+        assert!(!is_whole(&gone));
+        assert!(shown(&gone).contains("swp1: the interface is gone"), "{}", shown(&gone));
+        assert!(!shown(&gone).contains("Mbit/s"), "{}", shown(&gone));
+    }
+
+    #[test]
+    fn stopped_gates_fail_and_gates_that_are_not_in_software_do_not() {
+        let shaper = |flags, stands_still| ShaperView::Shown {
+            clock_id: None,
+            operating: None,
+            admin: None,
+            flags,
+            stands_still,
+            waiting_frames: 0,
+            dropped: 0,
+        };
+        let stopped = PortView { has_carrier: false, shaper: shaper(0, Some(true)), ..port() };
+        assert!(!is_whole(&stopped));
+        for flags in [1, 2] {
+            let other = PortView { shaper: shaper(flags, None), ..port() };
+            assert!(is_whole(&other));
+            assert!(shown(&other).contains(&format!("(flags {flags})")), "{}", shown(&other));
+        }
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check;
+use tardy_tsn::network::Network;
 use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::wiring::WiringError;
@@ -39,7 +40,7 @@ fn check_that_the_kernel_accepts(file: &SwitchFile) -> Result<()> {
 /// Simulates the switch, shows the result and writes the requested files.
 pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
-    let options = options(arguments)?;
+    let options = options(arguments, &file.network)?;
     let talk_ns = limited("for", arguments.duration.ns())?;
     if file.network.flows.is_empty() {
         bail!("{} has no [[flow]], so there is nothing to send; see docs/tsn.md", file.name);
@@ -83,7 +84,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         output::report(&format!("run file {}", run_file.path().display()));
     }
     frames.map_or(Ok(()), Frames::finish)?;
-    Ok(Exit::of_run(&simulated.run))
+    Ok(Exit::of_verdict(&simulated.run))
 }
 
 fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {
@@ -105,15 +106,22 @@ fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
     Ok(ns)
 }
 
-fn options(arguments: &TsnSimulateArgs) -> Result<Options, UsageError> {
+/// The ports that a test of the file would use: hosts with interfaces are connected to a real switch.
+fn ports_of_test(network: &Network) -> Ports {
+    let is_cabled = network.hosts.iter().any(|host| host.interface.is_some());
+    if is_cabled { Ports::Hardware } else { Ports::Virtual }
+}
+
+fn options(arguments: &TsnSimulateArgs, network: &Network) -> Result<Options, UsageError> {
     Ok(Options {
         mode: match arguments.mode {
             SimulatedGates::Standard => Mode::Standard,
             SimulatedGates::Linux => Mode::Linux,
         },
         ports: match arguments.ports {
-            SimulatedPorts::Hardware => Ports::Hardware,
-            SimulatedPorts::Virtual => Ports::Virtual,
+            Some(SimulatedPorts::Hardware) => Ports::Hardware,
+            Some(SimulatedPorts::Virtual) => Ports::Virtual,
+            None => ports_of_test(network),
         },
         ring_frames: arguments.real.ring,
         gate_latency_ns: limited("gate-latency", arguments.real.gate_latency.ns())?,

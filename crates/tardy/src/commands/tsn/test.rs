@@ -17,6 +17,7 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
 use crate::exit::Exit;
+use crate::plan::checked_loads;
 
 /// Tests the switch, writes the run file and shows it.
 pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
@@ -46,15 +47,18 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     output::report(&format!("run file {}", path.display()));
     match trouble {
         Some(trouble) => bail!("{trouble}"),
-        None => Ok(Exit::of_run(&run)),
+        None => Ok(Exit::of_measured(&run)),
     }
 }
 
 fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     let started = SystemTime::now();
     let duration_ns = arguments.duration.ns();
+    let loads = checked_loads(&arguments.load)?;
+    let mut plan = experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments));
+    plan.phases.iter_mut().for_each(|phase| phase.loads.clone_from(&loads));
     Ok(Request {
-        plan: experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments)),
+        plan,
         facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
         origin: origin::of_this_command(started, None),
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     }
     let mut watch = Watch::begin(&settings).map_err(|reason| anyhow!(reason))?;
     output::report(&format!("watching {}", settings.bridge.name));
-    watch.remark().into_iter().for_each(output::report);
+    watch.remarks().iter().for_each(|remark| output::report(remark));
     let mut total = Total::default();
     loop {
         for repaired in watch.look().map_err(|reason| anyhow!(reason))? {

@@ -35,6 +35,7 @@ tc qdisc replace dev swp1 parent 7514:1 pfifo limit 500; until_true moved 4
 count healed after another child; both; until_true all_came; delivered
 ip link set listener down
 both
+part no carrier; answer tardy tsn show
 ip link set listener up; until_true moved 5
 count healed with frames lost
 part whole; answer tardy tsn show
@@ -43,6 +44,8 @@ ip link set swp1 nomaster
 part no port; answer tardy tsn show
 kill -INT $watcher; wait $watcher
 part watched; cat /tmp/watched
+ip link del swp1
+part deleted; answer tardy tsn show
 "#;
 
 /// The scene of this file.
@@ -67,9 +70,15 @@ fn the_watcher_restarts_stopped_gates() {
         "show reports it"
     );
     assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
+    let no_carrier = printed.part("no carrier");
+    assert!(no_carrier.text().contains("its gates have stopped"), "{}", no_carrier.text());
+    assert_eq!(no_carrier.status(), 3);
     let no_port = printed.part("no port");
     assert!(no_port.text().contains("no longer a port of the bridge"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
+    let deleted = printed.part("deleted");
+    assert!(deleted.text().contains("swp1: the interface is gone"), "{}", deleted.text());
+    assert_eq!(deleted.status(), 3);
     assert_eq!(
         counts("healed after a flap before it was watched"),
         (1, FRAMES),
