@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::rc::Rc;
 use std::time::Instant;
 
-use tardy_formats::archive::Content;
+use tardy_archive::Content;
 use tardy_formats::{ImportOptions, Unit, import};
 
 fn main() {

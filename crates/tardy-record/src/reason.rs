@@ -350,7 +350,7 @@ fn seconds(ns: u64) -> f64 {
 
 impl PartialEq for Reason {
     fn eq(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
+        *self == other.to_string()
     }
 }
 
@@ -358,19 +358,21 @@ impl Eq for Reason {}
 
 impl PartialEq<String> for Reason {
     fn eq(&self, other: &String) -> bool {
-        self.to_string() == *other
+        *self == other.as_str()
     }
 }
 
 impl PartialEq<&str> for Reason {
     fn eq(&self, other: &&str) -> bool {
-        self.to_string() == *other
+        let text = self.to_string();
+        text == *other
     }
 }
 
 impl PartialEq<&str> for Shortfall {
     fn eq(&self, other: &&str) -> bool {
-        self.to_string() == *other
+        let text = self.to_string();
+        text == *other
     }
 }
 

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn long_latencies_overlap_by_chance() {
+    fn long_latencies_overlap_often() {
         // 197 ms and 8 ms, in ten seconds of a run without a real-time policy.
         let common = [cpu(&[late(0, 5000 * MS, 197 * MS); 8]), cpu(&[late(1, 5000 * MS, 8 * MS); 8])];
         assert_eq!(examined(&common, 10_000 * MS, 0.05), 1);

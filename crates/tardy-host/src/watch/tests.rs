@@ -290,9 +290,10 @@ fn missing_files_and_the_cost_of_reading_are_reported() {
     watchers.read(3, Occasion::Tick);
     let environment = watchers.finish();
     assert_eq!(environment.series, []);
-    assert_eq!(environment.watchers.len(), 9);
+    assert_eq!(environment.watchers.len(), 13);
     for cost in &environment.watchers {
-        assert!(cost.left_out.is_some(), "{cost:?}");
+        // The clocks are system calls, which no file is needed for.
+        assert!(cost.left_out.is_some() || cost.name == "clocks", "{cost:?}");
         assert_eq!((cost.readings, cost.total_ns, cost.longest_ns), (20, 20_000, 1000));
     }
 }

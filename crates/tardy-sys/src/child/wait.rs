@@ -94,16 +94,25 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let pid = child.id();
         assert!(!was_stopped(pid));
-        for signal in [libc::SIGSTOP, libc::SIGCONT] {
-            // SAFETY: kill takes integers; the child has not been waited for, so that its id is its own.
-            assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
-        }
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !was_stopped(pid) {
-            assert!(Instant::now() < deadline, "no stop was noticed");
-            std::thread::yield_now();
-        }
-        assert!(!was_stopped(pid), "it is reported once");
+        // SAFETY: kill takes integers; the child has not been waited for, so that its id is its own.
+        let send = |signal| assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+        let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while !is_so() {
+                assert!(Instant::now() < deadline, "{what}");
+                std::thread::yield_now();
+            }
+        };
+        let state = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next())
+        };
+        send(libc::SIGSTOP);
+        // SIGCONT would cancel a stop that is still pending.
+        wait_until("it does not stop", &|| state() == Some('T'));
+        send(libc::SIGCONT);
+        wait_until("it does not continue", &|| state() != Some('T'));
+        wait_until("no stop was noticed", &|| was_stopped(pid));
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success(), "its exit is left to be waited for");
     }

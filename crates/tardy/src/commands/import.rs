@@ -164,7 +164,7 @@ impl Import {
                 options.path = Some(path.to_owned());
                 self.content(&mut content, &name, named, &options)
             }
-            Err(error) => self.failure(&name, &error, named),
+            Err(error) => self.failure(&name, &error.into(), named),
         }
     }
 
@@ -192,10 +192,10 @@ impl Import {
                     let options = self.options.clone();
                     match Content::open(&mut tar) {
                         Ok(mut content) => self.content(&mut content, &whole, false, &options)?,
-                        Err(error) => self.failure(&whole, &error, false)?,
+                        Err(error) => self.failure(&whole, &error.into(), false)?,
                     }
                 }
-                Err(error) => return self.failure(name, &error, true),
+                Err(error) => return self.failure(name, &error.into(), true),
             }
         }
     }

@@ -129,7 +129,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 #[test]
 fn sources_stand_side_by_side() {
     let bench = Bench::new();
-    let printed = bench.run(&fake("kernel", "a.run.json")).exits(0);
+    let printed = bench.run(&fake("kernel", "a.run.json")).exits(3);
     let table = printed.out.split("\n\n").skip_while(|block| !block.starts_with("Latency by level"));
     insta::assert_snapshot!(table.take(2).collect::<Vec<_>>().join("\n\n"));
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);

@@ -23,8 +23,8 @@ const PROSE: [&str; 12] = [
     "what",
 ];
 
-/// Keys of later builds: whether a flow of a switch held, and its limits.
-const ADDED: [&str; 3] = ["held", "judged", "limits"];
+/// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped.
+const ADDED: [&str; 4] = ["held", "is_one_stop", "judged", "limits"];
 
 const PROBES: [&str; 8] = ["foreign", "kernel", "noise", "reaction", "switch", "timer", "tracer", "wiggle"];
 const SERIES: [&str; 9] =
@@ -124,7 +124,15 @@ fn run_files_of_an_older_build_show_the_same_numbers() {
         let run = file(name, ".run.json");
         let content = fs::read(&run).unwrap();
         let valid = json(Path::new(&run))["validity"]["valid"].as_bool().unwrap();
-        let code = if valid { 0 } else { 5 };
+        let is_late = {
+            let findings = json(Path::new(&file(name, ".show.json")));
+            findings["verdict"]["share_of_limit"].as_f64().is_some_and(|share| share > 1.0)
+        };
+        let code = match (valid, is_late) {
+            (false, _) => 5,
+            (true, true) => 3,
+            (true, false) => 0,
+        };
         assert_same(&["show", "--json", &run], code, name, ".show.json");
         let shown = Bench::new().run(&["show", &run]).exits(code).out;
         assert_eq!(shown.contains("INVALID"), !valid, "{name}: {shown}");

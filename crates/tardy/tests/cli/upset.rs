@@ -44,6 +44,11 @@ fn a_probe_that_was_stopped_for_a_moment_makes_the_run_invalid() {
     let bench = Bench::new();
     let (running, probe) = measuring(&bench);
     send("-STOP", probe);
+    // SIGCONT would cancel a stop that is still pending.
+    wait_until("the stop", || {
+        let stat = std::fs::read_to_string(format!("/proc/{probe}/stat")).unwrap();
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    });
     send("-CONT", probe);
     is_invalid(&bench, running, "was stopped by a signal");
 }
