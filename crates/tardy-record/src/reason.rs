@@ -350,7 +350,8 @@ fn seconds(ns: u64) -> f64 {
 
 impl PartialEq for Reason {
     fn eq(&self, other: &Self) -> bool {
-        *self == other.to_string()
+        let text = other.to_string();
+        *self == text
     }
 }
 

@@ -135,7 +135,7 @@ fn sources_stand_side_by_side() {
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
     let report = fs::read_to_string(bench.path("a.html")).unwrap();
     assert!(report.contains("Latency by level") && report.contains("timer IRQ"));
-    bench.run(&fake("kernel", "b.run.json")).exits(0);
+    bench.run(&fake("kernel", "b.run.json")).exits(3);
     let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
     for row in ["timer IRQ, events", "wake-up, events", "kernel thread, events", "timer IRQ, timerlat"] {
         assert!(compared.contains(row), "{row} in {compared}");
