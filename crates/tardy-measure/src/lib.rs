@@ -12,10 +12,12 @@ pub mod engine;
 mod measure;
 mod observers;
 pub mod pins;
+mod probe_program;
 pub mod recovery;
 mod sources;
 
 pub use measure::{run, test_switch};
+pub use probe_program::ProbeProgram;
 pub use sources::switch_test::{FrameReceiver, SwitchTest};
 
 use tardy_host::journal::Kind;

@@ -68,6 +68,20 @@ pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
     unsafe { command.pre_exec(clean) };
 }
 
+/// Makes the child of `command` inherit the descriptor `fd`, which must stay open until then.
+pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
+    let keep = move || {
+        // SAFETY: fcntl with F_SETFD takes integers only.
+        if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    };
+    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
+    unsafe { command.pre_exec(keep) };
+}
+
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
 ///
 /// The kernel treats the end of the thread that forked as the end of the parent. If that can happen, `signal` is

@@ -3,6 +3,7 @@
 //! This is the only crate with `unsafe`, libc and raw kernel files; everything that it exports is safe to call. It has
 //! no knowledge of runs, series or histograms.
 
+pub mod capabilities;
 pub mod cell64;
 pub mod child;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod gpio;
 pub mod gpio_registers;
 pub mod gpio_sysfs;
 pub mod icmp;
+pub mod in_memory_program;
 pub mod kernel_files;
 pub mod kernel_log;
 pub mod kernel_modules;

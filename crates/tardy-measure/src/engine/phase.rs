@@ -6,6 +6,7 @@ use tardy_host::watch::Occasion;
 use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::{self, Reason};
+use tardy_sys::memory;
 
 use super::interruption::{Demand, Interruption};
 use super::observer::Observer;
@@ -116,6 +117,9 @@ impl<'r> Phase<'r> {
         supervisor.loads.read(supervisor.clock.now_ns());
         let housekeeping_cpu = supervisor.request.plan.housekeeping_cpu;
         supervisor.watchers.avoid(self.source.wakes_on(housekeeping_cpu, start_ns));
+        if !supervisor.request.measures_in_process {
+            memory::release_unused();
+        }
         self.source.start(counted)?;
         self.counts_from_ns = Some(counted.counted_from_ns());
         Ok(())

@@ -20,6 +20,7 @@ use super::tracer_series::TracerSeries;
 use crate::engine::{
     Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
 };
+use crate::probe_program::ProbeProgram;
 
 /// Time limit for a user thread to become ready.
 const READY_NS: u64 = 30_000_000_000;
@@ -65,7 +66,7 @@ impl<'r> KernelTracer<'r> {
         if let Some(priority) = self.plan.priority.filter(|_| tracing.has_user_thread) {
             for cpu in &self.plan.cpus {
                 let file = tracefs.files.resolve(&Tracing::user_thread_file(&tracefs, *cpu));
-                readers.push(UserThread::start(&request.exe, *cpu, priority, &file)?);
+                readers.push(UserThread::start(&request.probe, *cpu, priority, &file)?);
             }
         }
         Ok(Tracer::Kernel { readers, tracing })
@@ -213,18 +214,17 @@ struct UserThread {
 }
 
 impl UserThread {
-    fn start(exe: &Path, cpu: u32, priority: u32, file: &Path) -> Result<Self, String> {
+    fn start(program: &ProbeProgram, cpu: u32, priority: u32, file: &Path) -> Result<Self, String> {
         let pid = std::process::id().to_string();
-        let child = Command::new(exe)
-            .args(["__timerlat", &pid, &cpu.to_string(), &priority.to_string()])
-            .arg(file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| {
-                format!("timerlat's user thread, {}, cannot be started: {error}", exe.display())
-            })?;
+        let prepare = |command: &mut Command| {
+            command
+                .args(["__timerlat", &pid, &cpu.to_string(), &priority.to_string()])
+                .arg(file)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .process_group(0);
+        };
+        let child = program.spawn(prepare).map_err(|error| format!("timerlat's user thread, {error}"))?;
         let mut this = Self { cpu, child };
         let Some(stdout) = this.child.stdout.take() else { unreachable!("it was requested") };
         let ready = wait_readable(&[stdout.as_raw_fd()], READY_NS).map_err(|error| error.to_string())?;

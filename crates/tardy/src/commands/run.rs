@@ -37,6 +37,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         check_programs(&plan)?;
     }
     let started = SystemTime::now();
+    let exe =
+        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     let request = Request {
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
         origin: origin::of_this_command(started, arguments.fake),
@@ -46,7 +48,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         requires_policy: requires_policy(arguments)?,
         measures_in_process: false,
         force: arguments.force,
-        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
+        probe: super::probe_program::for_the_probe(&exe),
+        exe,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
         plan,

@@ -91,6 +91,8 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         Some(_) => facts::SystemAnswers::none(),
         None => facts::SystemAnswers::ask(),
     };
+    let exe =
+        std::env::current_exe().context("cannot find the path of this program, which runs the probe")?;
     Ok(Request {
         plan,
         facts: facts::collect(&KernelFiles::real(), &answers),
@@ -102,7 +104,8 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,
-        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
+        probe: crate::commands::probe_program::for_the_probe(&exe),
+        exe,
         kernel_root: PathBuf::from("/"),
         fake: options.fake,
     })

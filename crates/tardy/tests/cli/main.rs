@@ -18,6 +18,7 @@ mod loads;
 mod noise;
 mod pins;
 mod pipeline;
+mod probe_program;
 mod published;
 mod real_run;
 mod run_files;

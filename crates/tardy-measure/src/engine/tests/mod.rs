@@ -15,6 +15,8 @@ use tardy_record::run::{Origin, State};
 use tardy_sys::kernel_files::KernelFiles;
 use tempfile::TempDir;
 
+use crate::probe_program::ProbeProgram;
+
 use super::{Outcome, Outside, Request, RunError, map_of_phase, run};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -42,6 +44,7 @@ impl Bench {
             reports_samples: false,
             force: false,
             exe: PathBuf::from("/nowhere"),
+            probe: ProbeProgram::new(&[], PathBuf::from("/nowhere")),
             kernel_root: directory.path().to_owned(),
             fake: Some(0),
             requires_policy: false,

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use tardy_probe::order::{Go, Order, Reply};
@@ -12,6 +11,7 @@ use tardy_probe::order::{Go, Order, Reply};
 use tardy_sys::child;
 
 use crate::engine::Clock;
+use crate::probe_program::ProbeProgram;
 
 /// The variable that sets glibc's tunables, as `name=value:name=value`. Other C libraries ignore it.
 const TUNABLES: &str = "GLIBC_TUNABLES";
@@ -41,17 +41,18 @@ pub(super) struct ProbeProcess {
 }
 
 impl ProbeProcess {
-    /// Starts the program `exe` as a probe and sends it the order. It has its own process group, so that a terminal's
-    /// Ctrl-C reaches only the supervisor.
-    pub(super) fn start(exe: &Path, order: &Order) -> Result<Self, String> {
-        let mut child = Command::new(exe)
-            .arg("__probe")
-            .env(TUNABLES, without_restartable_sequences(std::env::var_os(TUNABLES)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("the probe, {}, cannot be started: {error}", exe.display()))?;
+    /// Starts the program as a probe and sends it the order. It has its own process group, so that a terminal's Ctrl-C
+    /// reaches only the supervisor.
+    pub(super) fn start(program: &ProbeProgram, order: &Order) -> Result<Self, String> {
+        let prepare = |command: &mut Command| {
+            command
+                .arg("__probe")
+                .env(TUNABLES, without_restartable_sequences(std::env::var_os(TUNABLES)))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .process_group(0);
+        };
+        let mut child = program.spawn(prepare).map_err(|error| format!("the probe, {error}"))?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both ends were requested");
         };

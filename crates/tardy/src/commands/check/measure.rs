@@ -89,6 +89,8 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     }
     announce(&resolved, flags.quiet);
     let is_real = flags.fake.is_none() && KernelFiles::under(&arguments.kernel_root).is_real();
+    let exe =
+        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     let request = Request {
         plan: resolved.plan.clone(),
         changes: resolved.changes.clone(),
@@ -96,7 +98,8 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         keep: flags.output.clone(),
         origin: &|| origin::of_this_command(SystemTime::now(), flags.fake),
         answers: if is_real { SystemAnswers::ask() } else { SystemAnswers::none() },
-        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
+        probe: crate::commands::probe_program::for_the_probe(&exe),
+        exe,
         kernel_root: arguments.kernel_root.clone(),
         fake: flags.fake,
     };

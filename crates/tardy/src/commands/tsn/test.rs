@@ -57,6 +57,8 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     let loads = checked_loads(&arguments.load)?;
     let mut plan = experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments));
     plan.phases.iter_mut().for_each(|phase| phase.loads.clone_from(&loads));
+    let exe =
+        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     Ok(Request {
         plan,
         facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
@@ -65,7 +67,8 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
         samples: None,
         reports_samples: false,
         force: arguments.force,
-        exe: std::env::current_exe().context("cannot find the path of this program, which runs the loads")?,
+        probe: crate::commands::probe_program::for_the_probe(&exe),
+        exe,
         kernel_root: PathBuf::from("/"),
         fake: None,
         requires_policy: false,

@@ -1,0 +1,54 @@
+//! The program of the processes that measure.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::Arc;
+
+use tardy_sys::capabilities;
+use tardy_sys::in_memory_program::InMemoryProgram;
+
+/// `tardy-probe`, which is small, executed from memory; or tardy itself, which has the same hidden commands, if there is
+/// no `tardy-probe` or it cannot be executed.
+#[derive(Clone, Debug)]
+pub struct ProbeProgram {
+    small: Option<Arc<InMemoryProgram>>,
+    tardy: PathBuf,
+}
+
+impl ProbeProgram {
+    /// The program `small`, or the executable `tardy` if `small` is empty or this system executes no programs in memory:
+    /// before Linux 3.17, and with `vm.memfd_noexec=2`.
+    pub fn new(small: &[u8], tardy: PathBuf) -> Self {
+        let small = if small.is_empty() {
+            None
+        } else {
+            InMemoryProgram::new("tardy-probe", small).ok().map(Arc::new)
+        };
+        Self { small, tardy }
+    }
+
+    /// Starts it. `prepare` completes the command: its arguments, its environment and its standard streams. The process
+    /// has the capabilities of this one.
+    ///
+    /// # Errors
+    /// If tardy itself cannot be started either.
+    pub(crate) fn spawn(&self, prepare: impl Fn(&mut Command)) -> Result<Child, String> {
+        if let Some(small) = &self.small {
+            // Can fail where a security module forbids it, or where capabilities cannot be passed on.
+            if let Ok(child) = Self::spawn_small(small, &prepare) {
+                return Ok(child);
+            }
+        }
+        let mut command = Command::new(&self.tardy);
+        prepare(&mut command);
+        command.spawn().map_err(|error| format!("{}, cannot be started: {error}", self.tardy.display()))
+    }
+
+    fn spawn_small(small: &InMemoryProgram, prepare: &impl Fn(&mut Command)) -> io::Result<Child> {
+        let mut command = small.command();
+        capabilities::pass_on(&mut command);
+        prepare(&mut command);
+        command.spawn()
+    }
+}
