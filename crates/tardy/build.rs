@@ -18,6 +18,7 @@ const PROFILE: &str = "probe";
 const SEPARATOR: &str = "\u{1f}";
 
 fn main() {
+    name_the_build();
     let out = Path::new(&variable("OUT_DIR")).join("tardy-probe");
     println!("cargo::rerun-if-env-changed=TARDY_PROBE");
     let program = match env::var_os("TARDY_PROBE") {
@@ -29,6 +30,31 @@ fn main() {
     if fs::read(&out).ok().as_deref() != Some(&content) {
         fs::write(&out, content).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
     }
+}
+
+/// Passes the commit, whether the tree was clean, and the target to the compiler. Without git, or outside a checkout, the commit is
+/// unknown. TARDY_COMMIT replaces it: the lab's guests are built with an empty one, so that a commit that changes no code
+/// leaves them as they are.
+fn name_the_build() {
+    println!("cargo::rerun-if-env-changed=TARDY_COMMIT");
+    let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
+    for path in [".git/HEAD", ".git/index", "crates", "recipes", "Cargo.lock"] {
+        let path = root.join(path);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(&root).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = env::var("TARDY_COMMIT").ok().or_else(|| {
+        let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+        let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+        Some(format!("{commit}{}", if is_clean { "" } else { ", modified" }))
+    });
+    println!("cargo::rustc-env=TARDY_COMMIT={}", commit.unwrap_or_default());
+    println!("cargo::rustc-env=TARDY_TARGET={}", variable("TARGET").to_string_lossy());
 }
 
 /// Builds the program and returns its path.
