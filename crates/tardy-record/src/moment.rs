@@ -18,8 +18,8 @@ pub struct Moment {
     /// The time from which the trace is complete, in ns from the deadline. Earlier events may have been overwritten or
     /// left out.
     pub whole_from_ns: i64,
-    /// The events on its CPU in order of time. Of earlier events, only the starts of those that had not ended by then
-    /// are kept.
+    /// The events on its CPU, in order of time: first the starts of the interrupts, soft interrupts and timer functions
+    /// that were still running at `whole_from_ns`, then every event from that time on.
     pub events: Vec<MomentEvent>,
 }
 

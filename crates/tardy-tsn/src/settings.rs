@@ -97,8 +97,9 @@ const SHORT_ENTRY_BYTES: usize = 20;
 const ATTRIBUTE_BYTES_MAX: usize = 65_535;
 /// Bytes that are reserved for everything other than entries.
 const BESIDE_ENTRIES_BYTES: usize = 700;
-/// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of these, 56 are the headers of netlink,
-/// tc, the kind and the options, 88 the priority map; the list's header has 4.
+/// `tc` limits its message to 1,024 bytes (iproute2's `q_taprio.c`, unchanged in iproute2 7.1). Of these, 56 are
+/// taken by the netlink header (16), tcmsg (20), the kind (12), and the headers of the options (4) and of the list (4);
+/// 88 are taken by the priority map.
 const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
 /// The size table of `stab overhead`: 4 + 4 + 24.
 const STAB_BYTES: usize = 32;

@@ -5,7 +5,7 @@
 //! lasts `a` would overlap one that lasts `b`, in a phase of length `T`, with a probability of at most `(a + b + p) / T`;
 //! `p` is the interval, since threads that share their deadlines are late in whole cycles. The sum over all pairs is the
 //! expected number of overlaps by chance. Per series as many of the worst are examined as keep that number below
-//! [`SIGNIFICANCE`] for the whole run. Second, the CPUs ran again at the same time, as they do after a stop.
+//! 0.05 for the whole run. Second, the CPUs ran again at the same time, as they do after a stop.
 
 use serde::Serialize;
 use tardy_record::series::Outlier;

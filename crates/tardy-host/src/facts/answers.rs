@@ -24,7 +24,7 @@ pub struct SystemAnswers {
 }
 
 impl SystemAnswers {
-    /// No answers: for a machine of which only kernel files are available.
+    /// No answers: for another machine, known only from a copy of its /proc, /sys and /boot.
     pub fn none() -> Self {
         Self::default()
     }

@@ -203,7 +203,7 @@ impl Watchers {
     }
 
     /// Takes a reading. `now_ns` counts from the start of the run. To be called about once per second. During a phase whose
-    /// measured CPU the watchers share, expensive ones are read every [`SELDOM`]th time, in turn.
+    /// measured CPU the watchers share, expensive ones are read every tenth time, in turn.
     ///
     /// A reading that is not later than the previous one is ignored: there is no rate over an empty span.
     pub fn read(&mut self, now_ns: u64, occasion: Occasion) {

@@ -5,7 +5,7 @@ use tardy_sys::cycle_counter::{self, Kind, Ticks};
 
 use super::spin::{Turn, turn};
 
-/// A gap must take at least this many turns of the loop to be distinguished from one.
+/// Only gaps of at least this many median turns of the loop are counted; a shorter one could be an ordinary turn.
 const TURNS_MIN: u64 = 2;
 
 /// The measured properties of the counter and the loop.

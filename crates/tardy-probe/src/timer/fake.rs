@@ -38,7 +38,8 @@ pub struct PatientFake<'a> {
 }
 
 impl<'a> PatientFake<'a> {
-    /// A fake that puts its samples into `ring`, for a thread that counts in `block`.
+    /// A fake for the thread that records into `ring`. It waits while `ring` is full, until `block` asks the thread to
+    /// end.
     pub fn new(fake: Fake, block: Block<'a>, ring: Ring<'a>) -> Self {
         Self { fake, block, ring }
     }
