@@ -71,6 +71,9 @@ pub struct Origin {
     pub started_at: String,
     /// The command line that started it.
     pub command: Vec<String>,
+    /// The tardy that was started: version, commit, whether the tree was modified, and target.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
 }
 
 /// How far a run got.

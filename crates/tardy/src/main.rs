@@ -1,6 +1,7 @@
 //! The command `tardy`: arguments, commands and exit statuses.
 
 mod args;
+mod build_identity;
 mod commands;
 mod cyclictest;
 mod exit;

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::build_identity;
+
 pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
@@ -38,7 +40,7 @@ Examples:
 
 /// Measure how late Linux is: latency of timers, GPIO lines and network frames under load.
 #[derive(Debug, Parser)]
-#[command(name = "tardy", version, before_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "tardy", version = build_identity::identity(), before_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

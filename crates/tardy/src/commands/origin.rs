@@ -7,6 +7,8 @@ use tardy_sys::kernel_files::KernelFiles;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::build_identity;
+
 /// The origin of this command's run. A field is empty if its file cannot be read.
 pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
     let read = |path: &str| KernelFiles::real().text(path).unwrap_or_default().trim().to_owned();
@@ -18,6 +20,7 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         started_at: rfc3339(started),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        build: build_identity::identity().to_owned(),
     }
 }
 

@@ -192,3 +192,13 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn a_run_names_the_build_that_measured() {
+    let bench = Bench::new();
+    let version = bench.run(&["--version"]).exits(0).out;
+    let build = version.trim().strip_prefix("tardy ").expect("it names the program").to_owned();
+    assert!(build.contains(std::env::consts::ARCH), "{build}");
+    bench.run(&["run", "--fake", "1", "--loops", "10", "--quiet", "-o", "a.run.json"]).exits(0);
+    assert_eq!(bench.json("a.run.json")["origin"]["build"], build);
+}
