@@ -24,6 +24,9 @@ const SPINS_NS: i64 = 100_000_000;
 /// differ by less.
 const CANDIDATES: usize = 400;
 
+/// Stretches of time: from and to, in ns.
+type Spans = Vec<(i64, i64)>;
+
 const SCRIPT: &str = "
 set -e
 t=/sys/kernel/tracing
@@ -135,10 +138,10 @@ fn gaps_are_the_interruptions_in_the_kernels_record() {
         let start_ns = longest_span.0 - longest_gap.at_ns as i64;
         let counted_from_ns = start_ns + run.phases[0].start_ns as i64;
         let counted_to_ns = counted_from_ns + series.counted_ns as i64;
-        let inside: Vec<(i64, i64)> = (spans.iter().copied())
+        let inside: Spans = (spans.iter().copied())
             .filter(|(from, to)| *from >= counted_from_ns && *to <= counted_to_ns)
             .collect();
-        let gaps: Vec<(i64, i64)> = (gaps.iter())
+        let gaps: Spans = (gaps.iter())
             .map(|gap| (start_ns + gap.at_ns as i64, start_ns + (gap.at_ns + gap.length_ns) as i64))
             .collect();
         (gaps, inside)
@@ -149,9 +152,8 @@ fn gaps_are_the_interruptions_in_the_kernels_record() {
         let place = gaps.partition_point(|gap| gap.1 + AROUND_NS < *to);
         gaps.get(place).filter(|gap| gap.0 - AROUND_NS <= *from)
     }
-    let fitting = |(gaps, inside): &(Vec<(i64, i64)>, Vec<(i64, i64)>)| {
-        inside.iter().filter(|span| gap_of(gaps, span).is_some()).count()
-    };
+    let fitting =
+        |(gaps, inside): &(Spans, Spans)| inside.iter().filter(|span| gap_of(gaps, span).is_some()).count();
     let (gaps, inside) = by_length.iter().take(CANDIDATES).map(aligned).max_by_key(fitting).unwrap();
     let around: Vec<i64> = (inside.iter())
         .filter_map(|span| gap_of(&gaps, span).map(|gap| (gap.1 - gap.0) - (span.1 - span.0)))
