@@ -1,4 +1,5 @@
-//! Builds `tardy-probe`, which tardy contains and starts from memory, statically and for the same target.
+//! Names the build (the commit, whether the tree was modified, the target), and builds `tardy-probe`, which tardy contains
+//! and starts from memory, statically and for the same target.
 //!
 //! It is built by another cargo, with its own profile, in `probe-program` next to the profiles' directories, which all
 //! profiles share. That takes as long as compiling four small crates, and nothing if they have not changed. If TARDY_PROBE
@@ -32,29 +33,36 @@ fn main() {
     }
 }
 
-/// Passes the commit, whether the tree was clean, and the target to the compiler. Without git, or outside a checkout, the commit is
-/// unknown. TARDY_COMMIT replaces it: the lab's guests are built with an empty one, so that a commit that changes no code
-/// leaves them as they are.
+/// Passes the commit, whether the tree was modified, and the target to the compiler.
 fn name_the_build() {
     println!("cargo::rerun-if-env-changed=TARDY_COMMIT");
     let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
-    for path in [".git/HEAD", ".git/index", "crates", "recipes", "Cargo.lock"] {
+    for path in [".git/HEAD", ".git/logs/HEAD", "crates", "recipes", "Cargo.lock"] {
         let path = root.join(path);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(&root).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let commit = env::var("TARDY_COMMIT").ok().or_else(|| {
-        let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-        let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-        Some(format!("{commit}{}", if is_clean { "" } else { ", modified" }))
-    });
-    println!("cargo::rustc-env=TARDY_COMMIT={}", commit.unwrap_or_default());
+    println!("cargo::rustc-env=TARDY_COMMIT={}", commit(&root));
     println!("cargo::rustc-env=TARDY_TARGET={}", variable("TARGET").to_string_lossy());
+}
+
+/// The commit, and `modified` if a tracked file differs from it; empty without git or outside a checkout. TARDY_COMMIT
+/// replaces it: the lab's guests are built with an empty one, so that a commit that changes no code leaves them as they are.
+fn commit(root: &Path) -> String {
+    if let Ok(given) = env::var("TARDY_COMMIT") {
+        return given;
+    }
+    let git = |arguments: &[&str]| {
+        // Without locks git leaves its index as it is, which other commands watch.
+        let output =
+            Command::new("git").arg("--no-optional-locks").arg("-C").arg(root).args(arguments).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return String::new() };
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
+    if changes.is_some_and(|changes| changes.is_empty()) { commit } else { format!("{commit}, modified") }
 }
 
 /// Builds the program and returns its path.

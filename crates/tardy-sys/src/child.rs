@@ -34,6 +34,8 @@ pub mod signal {
     pub const KILL: i32 = libc::SIGKILL;
     /// Cannot be caught, and stops the process until SIGCONT or SIGKILL.
     pub const STOP: i32 = libc::SIGSTOP;
+    /// Continues a stopped process.
+    pub const CONTINUE: i32 = libc::SIGCONT;
     /// Sent by Ctrl-C.
     pub const INTERRUPT: i32 = libc::SIGINT;
     /// Asks the process to end.

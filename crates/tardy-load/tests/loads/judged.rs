@@ -38,8 +38,16 @@ fn every_load_that_is_stopped_makes_its_phase_invalid() {
             continue;
         }
         let mut loads = Loads::start(&specs(&[text]), &context()).unwrap();
+        let mut attempts = 0u32;
         eventually("everything is stopped", || {
             let all = own_descendants();
+            // A parent that waits for its child's exec (vfork(2)) does not stop, and never will if the child was stopped before it:
+            // such a pair is let go from time to time.
+            attempts += 1;
+            if attempts.is_multiple_of(50) {
+                all.iter().for_each(|process| drop(send(process.pid, signal::CONTINUE)));
+                return false;
+            }
             let working: Vec<_> = all.iter().filter(|process| process.name != "tardy-loads").collect();
             working.iter().for_each(|process| drop(send(process.pid, signal::STOP)));
             working.iter().all(|process| is_stopped(process))

@@ -13,6 +13,7 @@ pub fn origin(id: &str) -> Origin {
         boot_id: "5f2c8a4e-0000-4000-8000-000000000001".into(),
         started_at: "2026-11-21T09:39:00Z".into(),
         command: ["tardy", "run", "--load", "doload", "--limit", "1ms"].map(String::from).to_vec(),
+        build: String::new(),
     }
 }
 

@@ -27,7 +27,8 @@ use crate::usage_error::{UsageError, wrong};
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
-    let plan = plan(arguments)?;
+    let recipe = recipe(arguments)?;
+    let plan = plan(arguments, &recipe)?;
     if arguments.dry_run {
         pin_notices(&plan, &facts(arguments)).iter().for_each(|line| output::report(line));
         output::print_json(&plan)?;
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         facts: facts(arguments),
         samples: arguments.samples.clone(),
         reports_samples: false,
-        requires_policy: requires_policy(arguments)?,
+        requires_policy: requires_policy(arguments, &recipe),
         measures_in_process: false,
         force: arguments.force,
         probe: super::probe_program::for_the_probe(&exe),
@@ -99,9 +100,13 @@ fn check_programs(plan: &Plan) -> Result<(), UsageError> {
     loads.try_for_each(tardy_load::check_programs).map_err(|error| wrong("load", error))
 }
 
-fn plan(arguments: &RunArgs) -> Result<Plan> {
+/// The recipe with the flags applied; without a recipe, the flags alone.
+fn recipe(arguments: &RunArgs) -> Result<Recipe> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
-    let recipe = recipe.overridden_by(&arguments.flags);
+    Ok(recipe.overridden_by(&arguments.flags))
+}
+
+fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
     // With phases, each may have its own probe, and one of them may use the option.
     if recipe.phase.is_empty() {
         refuse_unused(recipe.run.probe(), &arguments.flags, arguments.samples.is_some())?;
@@ -111,19 +116,16 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    Ok(resolve(&recipe, extras, &machine(arguments, &recipe)?)?)
+    Ok(resolve(recipe, extras, &machine(arguments, recipe)?)?)
 }
 
 /// Whether the user asked for a scheduling policy, so that a run without it would answer another question. A recipe that is
 /// built in, or no recipe, leaves the first minute without root possible.
-fn requires_policy(arguments: &RunArgs) -> Result<bool> {
+fn requires_policy(arguments: &RunArgs, recipe: &Recipe) -> bool {
     let timer = &arguments.flags.timer;
     let by_flag = timer.policy.is_some() || timer.priority.is_some();
-    let by_file = match arguments.recipe.as_deref().filter(|name| Recipe::is_path(name)) {
-        Some(path) => Recipe::find(path)?.asks_for_policy(),
-        None => false,
-    };
-    Ok(!arguments.allow_degraded && (by_flag || by_file))
+    let is_own = arguments.recipe.as_deref().is_some_and(Recipe::is_path);
+    !arguments.allow_degraded && (by_flag || (is_own && recipe.asks_for_policy()))
 }
 
 /// This machine, or with `--fake` a fixed synthetic one.

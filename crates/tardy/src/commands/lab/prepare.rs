@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use tardy_host::trace::tracefs::Offer;
+use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::orders::{self, Orders};
 use tardy_lab::machine::Pace;
@@ -18,38 +19,53 @@ use crate::usage_error::{UsageError, wrong};
 /// The default recipe.
 const DEFAULT_RECIPE: &str = "lab-doload";
 
-/// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
-pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
-    let mut prepared = prepare_seeds(arguments, 1, notice)?;
-    Ok(prepared.pop().expect("one seed was asked for"))
+/// One of several seeds of a recipe. Its guests differ from the recipe's own in the recipe's file only.
+pub(super) struct Seed {
+    /// The seed.
+    pub(super) number: u64,
+    file: (String, Entry),
 }
 
-/// The same for `count` consecutive seeds, of which the recipe's is the first.
+impl Seed {
+    /// `recipe` with the seed `offset` after its own.
+    fn of(recipe: &Recipe, offset: u32) -> Result<Self> {
+        let mut recipe = recipe.clone();
+        let number = recipe.run.seed().wrapping_add(offset.into());
+        recipe.run.seed = Some(number);
+        Ok(Self { number, file: recipe_file(&recipe)? })
+    }
+
+    /// `experiment` with this seed.
+    pub(super) fn apply(&self, mut experiment: Experiment) -> Experiment {
+        let (path, entry) = &self.file;
+        let files = experiment.parts.files.iter_mut().filter(|(known, _)| known == path);
+        files.for_each(|(_, content)| content.clone_from(entry));
+        experiment
+    }
+}
+
+/// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
+pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
+    prepare_seeds(arguments, 1, notice).map(|(prepared, _)| prepared)
+}
+
+/// The same, and `count` consecutive seeds, of which the recipe's is the first; none if `count` is 1.
 pub(super) fn prepare_seeds(
     arguments: &ExperimentArgs,
     count: u32,
     notice: &mut dyn FnMut(&str),
-) -> Result<Vec<Prepared>> {
+) -> Result<(Prepared, Vec<Seed>)> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
     if switch_file::describes_a_switch(name) {
         if count > 1 {
             return Err(wrong("seeds", "the test of a switch has no seed; remove --seeds").into());
         }
-        return Ok(vec![switch::prepare(name, arguments, notice)?]);
+        return Ok((switch::prepare(name, arguments, notice)?, Vec::new()));
     }
     let recipe = Recipe::find(name)?.overridden_by(&arguments.flags);
-    let mut prepared = Vec::new();
-    for offset in 0..u64::from(count) {
-        let mut recipe = recipe.clone();
-        recipe.run.seed = Some(recipe.run.seed().wrapping_add(offset));
-        let seed = recipe.run.seed();
-        let mut one = prepare_recipe(recipe, arguments, notice)?;
-        if count > 1 {
-            one.guests.iter_mut().for_each(|guest| guest.slug = format!("{}-seed-{seed}", guest.slug));
-        }
-        prepared.push(one);
-    }
-    Ok(prepared)
+    let seeds = (0..count).filter(|_| count > 1).map(|offset| Seed::of(&recipe, offset));
+    let seeds = seeds.collect::<Result<_>>()?;
+    Ok((prepare_recipe(recipe, arguments, notice)?, seeds))
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.

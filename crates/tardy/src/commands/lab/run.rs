@@ -1,12 +1,13 @@
 //! `tardy lab run`: boots guests, and compares and reports their runs.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::{compare, name, seeds};
-use tardy_lab::experiment::{ExperimentError, Host, Outcome};
+use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
@@ -19,7 +20,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
 use super::assemble::{Guest, Prepared, print_notices};
-use super::prepare::{prepare_chapters, prepare_seeds};
+use super::prepare::{Seed, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{compare as compare_command, output, report, show};
@@ -29,7 +30,22 @@ use crate::exit::Exit;
 struct Job<'a> {
     prepared: &'a Prepared,
     guest: &'a Guest,
+    /// Replaces the recipe's seed.
+    seed: Option<&'a Seed>,
+    /// Names the guest in messages and files.
+    name: String,
     files: Files,
+}
+
+/// The experiment; with a seed a copy, made only for the guests that run, since it contains the guest's programs.
+fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
+    let experiment = &prepared.experiment;
+    seed.map_or(Cow::Borrowed(experiment), |seed| Cow::Owned(seed.apply(experiment.clone())))
+}
+
+/// Each seed; once `None`, the recipe's own, if there are none.
+fn each(seeds: &[Seed]) -> impl Iterator<Item = Option<&Seed>> {
+    seeds.is_empty().then_some(None).into_iter().chain(seeds.iter().map(Some))
 }
 
 /// Runs a recipe on each kernel, or the experiments of all articles.
@@ -37,23 +53,19 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     if arguments.all {
         return run_chapters(arguments);
     }
-    let prepared = prepare_seeds(&arguments.experiment, arguments.seeds, &mut print_notices())?;
+    let (prepared, seeds) = prepare_seeds(&arguments.experiment, arguments.seeds, &mut print_notices())?;
     if arguments.dry_run {
-        prepared.iter().try_for_each(|one| dry_run(one).map(drop))?;
-        return Ok(Exit::Done);
+        return dry_run(&prepared, &seeds);
     }
-    let directory = directory(arguments, &prepared[0].recipe);
-    let mut jobs_of_all = Vec::new();
-    for one in &prepared {
-        jobs_of_all.extend(jobs(one, &directory, arguments.force)?);
-    }
+    let directory = directory(arguments, &prepared.recipe);
+    let jobs = jobs(&prepared, &seeds, &directory, arguments.force)?;
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let runs = all_of(boot_all(&jobs_of_all, arguments.quiet)?)?;
-    let of_first_seed = &runs[..prepared[0].guests.len()];
+    let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
+    let of_first_seed = &runs[..prepared.guests.len()];
     report::write(of_first_seed, &report)?;
-    match arguments.seeds {
-        1 => present(&runs, arguments.json),
-        _ => present_seeds(&runs, of_first_seed.len(), arguments.json),
+    match seeds.is_empty() {
+        true => present(&runs, arguments.json),
+        false => present_seeds(&runs, of_first_seed.len(), arguments.json),
     }
 }
 
@@ -75,13 +87,13 @@ fn present_seeds(runs: &[Run], kernels: usize, json: bool) -> Result<Exit> {
 fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
     let chapters = prepare_chapters(&arguments.experiment, &mut print_notices())?;
     if arguments.dry_run {
-        chapters.iter().try_for_each(|prepared| dry_run(prepared).map(drop))?;
+        chapters.iter().try_for_each(|prepared| dry_run(prepared, &[]).map(drop))?;
         return Ok(Exit::Done);
     }
     let directory = directory(arguments, "all");
     let mut jobs_of_all = Vec::new();
     for prepared in &chapters {
-        jobs_of_all.extend(jobs(prepared, &directory.join(&prepared.recipe), arguments.force)?);
+        jobs_of_all.extend(jobs(prepared, &[], &directory.join(&prepared.recipe), arguments.force)?);
     }
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
     let mut outcomes = boot_all(&jobs_of_all, arguments.quiet)?.into_iter();
@@ -103,20 +115,29 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
 }
 
 /// Claims the paths of all results before anything boots.
-fn jobs<'a>(prepared: &'a Prepared, directory: &Path, force: bool) -> Result<Vec<Job<'a>>> {
+fn jobs<'a>(
+    prepared: &'a Prepared,
+    seeds: &'a [Seed],
+    directory: &Path,
+    force: bool,
+) -> Result<Vec<Job<'a>>> {
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let job = |guest: &'a Guest| {
-        let files = Files::claim(directory, &guest.slug, force)?;
-        Ok(Job { prepared, guest, files })
+    let job = |seed: Option<&'a Seed>, guest: &'a Guest| {
+        let name = match seed {
+            Some(seed) => format!("{}-seed-{}", guest.slug, seed.number),
+            None => guest.slug.clone(),
+        };
+        let files = Files::claim(directory, &name, force)?;
+        Ok(Job { prepared, guest, seed, name, files })
     };
-    prepared.guests.iter().map(job).collect()
+    each(seeds).flat_map(|seed| prepared.guests.iter().map(move |guest| job(seed, guest))).collect()
 }
 
 /// Boots every guest and writes its results.
 fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
     let outcomes = boot(jobs, quiet)?;
     let written = jobs.iter().zip(outcomes).map(|(job, outcome)| {
-        let name = || format!("{}, {}", job.prepared.recipe, job.guest.slug);
+        let name = || format!("{}, {}", job.prepared.recipe, job.name);
         outcome
             .map_err(|error| with_console(error, &job.files))
             .and_then(|outcome| write(&outcome, &job.files))
@@ -144,14 +165,15 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
         jobs.len(),
         cores,
         |number, core, on_message| {
-            let Job { prepared: Prepared { experiment, .. }, guest, .. } = &jobs[number];
+            let Job { prepared, guest, seed, .. } = &jobs[number];
+            let experiment = experiment(prepared, *seed);
             let pinned = matches!(experiment.pace, Pace::Instructions { .. });
             let host = Host { core: pinned.then_some(core), cancel };
             experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         },
         |number, message| {
             if !quiet && let Some(text) = describe(message) {
-                output::report(&format!("{}: {text}", jobs[number].guest.slug));
+                output::report(&format!("{}: {text}", jobs[number].name));
             }
         },
     ))
@@ -210,28 +232,35 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
 }
 
 /// Prints each emulator's command line and the guests' orders.
-fn dry_run(prepared: &Prepared) -> Result<Exit> {
+fn dry_run(prepared: &Prepared, seeds: &[Seed]) -> Result<Exit> {
+    for seed in each(seeds) {
+        output::print(&described(&experiment(prepared, seed), &prepared.guests)?)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The emulators' command lines, the orders and the recipe.
+fn described(experiment: &Experiment, guests: &[Guest]) -> Result<String> {
     let mut text = String::new();
-    for guest in &prepared.guests {
-        let words = prepared.experiment.emulator_arguments(&guest.kernel);
+    for guest in guests {
+        let words = experiment.emulator_arguments(&guest.kernel);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
-        text += &format!("  {} {}\n", prepared.experiment.machine.emulator(), shell_words(&words));
+        text += &format!("  {} {}\n", experiment.machine.emulator(), shell_words(&words));
         for module in &guest.modules {
             text += format!("  module {} {}", module.name, module.parameters).trim_end();
             text += "\n";
         }
     }
-    text += &serde_json::to_string_pretty(&prepared.experiment.orders)?;
+    text += &serde_json::to_string_pretty(&experiment.orders)?;
     text += "\n";
-    for (path, entry) in &prepared.experiment.parts.files {
+    for (path, entry) in &experiment.parts.files {
         if let Entry::File { content, .. } = entry
             && path.ends_with(".toml")
         {
             text += &format!("{path}:\n{}", String::from_utf8_lossy(content));
         }
     }
-    output::print(&text)?;
-    Ok(Exit::Done)
+    Ok(text)
 }
 
 fn shell_words(words: &[String]) -> String {
