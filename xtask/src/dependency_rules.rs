@@ -34,7 +34,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-sys",
         ],
     ),
-    ("tardy-lab", &["tardy-record", "tardy-sys"]),
+    ("tardy-init", &["tardy-record", "tardy-sys"]),
+    ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
+    ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
     (
         "tardy",

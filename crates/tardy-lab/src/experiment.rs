@@ -9,13 +9,13 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::time::Duration;
 
+use tardy_init::messages::Message;
+use tardy_init::orders::Orders;
 use tardy_record::lab::{Lab, LabClock, LabKernel};
 use thiserror::Error;
 
 use crate::checksum::sha256;
 use crate::guest::initramfs::{self, Parts};
-use crate::guest::messages::Message;
-use crate::guest::orders::Orders;
 use crate::kernel::Kernel;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};

@@ -1,10 +1,9 @@
 //! The lab: runs real kernels in an emulated machine. Its results are reproducible, byte for byte.
 //!
-//! A guest is a distribution's kernel, an initramfs with tardy in it, and an emulated machine whose clock counts
-//! instructions. tardy is the guest's first program ([`guest::init`]): it waits until the CPUs are idle after the boot,
-//! runs `tardy run`, sends the run files through the emulator's port, and shuts the machine down.
+//! A guest is a distribution's kernel, an initramfs with a measuring program in it, and an emulated machine whose clock counts
+//! instructions. What happens inside is in [`tardy_init`].
 //!
-//! [`kernel`] finds kernels, [`guest`] runs inside the guest, [`machine`] generates QEMU's arguments, [`session`] runs
+//! [`kernel`] finds kernels, [`guest`] builds the initramfs, [`machine`] generates QEMU's arguments, [`session`] runs
 //! one guest from the host's side, [`parallel_guests`] runs several, and [`experiment`] runs one recipe on one kernel.
 //!
 //! Alternatives not taken: virtio devices and a root file system on a disk, because their interrupts depend on the

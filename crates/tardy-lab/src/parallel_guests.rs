@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use crate::guest::messages::Message;
+use tardy_init::messages::Message;
 
 /// Called with each message of a guest while it runs.
 pub type OnMessage<'a> = &'a mut dyn FnMut(&Message);

@@ -11,11 +11,11 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
+use tardy_init::messages::{DecodeError, Decoder, Message, Received};
 use tardy_record::lab::Settled;
 use tardy_sys::signals::wait_readable;
 use thiserror::Error;
 
-use crate::guest::messages::{DecodeError, Decoder, Message, Received};
 use crate::machine::{CONSOLE, Machine};
 
 use emulator::Emulator;

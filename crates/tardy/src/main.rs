@@ -5,9 +5,7 @@ mod build_identity;
 mod commands;
 mod cyclictest;
 mod exit;
-mod plan;
-mod recipe;
-mod usage_error;
+mod lab_recipe;
 
 use std::process::ExitCode;
 
@@ -30,8 +28,8 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             commands::output::report(&message(&error));
-            let usage = error.is::<usage_error::UsageError>()
-                || error.is::<recipe::RecipeError>()
+            let usage = error.is::<tardy_recipe::UsageError>()
+                || error.is::<tardy_recipe::RecipeError>()
                 || error.is::<commands::tsn::SwitchFileError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }

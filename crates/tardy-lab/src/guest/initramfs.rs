@@ -3,8 +3,8 @@
 //! [`build`] is a pure function: the same tardy, orders, modules and tools give the same bytes.
 
 use super::cpio::{Archive, Entry};
-use super::orders::{self, LoadedModule, Orders};
 use crate::kernel::modules::Module;
+use tardy_init::orders::{self, LoadedModule, Orders};
 
 /// Mount points, and directories that programs expect to exist.
 const DIRECTORIES: [&str; 8] = ["dev", "proc", "root", "run", "sys", "tmp", "var", "etc"];

@@ -1,7 +1,7 @@
 //! The kernel's command line.
 
 use super::{Machine, Pace};
-use crate::guest::orders;
+use tardy_init::orders;
 
 /// The kernel's command line on `machine`: the lab's parameters and then `append`, which can override them.
 pub fn command_line(machine: Machine, pace: Pace, append: &str) -> String {

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tardy_measure::doctor::Change;
+use tardy_recipe::values::{CpuSelection, PositiveDuration};
 use tardy_record::load_spec::LoadSpec;
-
-use super::values::{CpuSelection, PositiveDuration};
 
 /// `tardy check`.
 #[derive(Debug, Args)]

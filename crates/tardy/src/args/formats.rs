@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tardy_formats::{ExportFormat, Format, TimeUnit, Unit};
+use tardy_recipe::values::Duration;
 use tardy_record::capture::Edge;
 
-use super::values::{Duration, export_format, import_format};
+use super::values::{export_format, import_format};
 
 /// `tardy import`.
 #[derive(Debug, Args)]

@@ -1,10 +1,9 @@
 //! `tardy gpio`.
 
 use clap::{Args, Subcommand};
+use tardy_recipe::options::STIMULUS_PERIOD;
+use tardy_recipe::values::{Duration, PositiveDuration};
 use tardy_record::line_name::LineName;
-
-use super::options::STIMULUS_PERIOD;
-use super::values::{Duration, PositiveDuration};
 
 /// `tardy gpio …`.
 #[derive(Debug, Subcommand)]

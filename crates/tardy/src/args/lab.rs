@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tardy_recipe::options::RecipeFlags;
+use tardy_recipe::values::{PositiveDuration, scale};
 
-use super::options::{LabOptions, RecipeFlags};
-use super::values::{PositiveDuration, scale};
+use super::LabOptions;
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]

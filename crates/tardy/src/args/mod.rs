@@ -4,17 +4,18 @@ mod check;
 mod formats;
 mod gpio;
 mod lab;
-pub(crate) mod options;
+mod lab_options;
 mod results;
 mod run;
 mod switch_file;
 mod tsn;
 mod tsn_simulate;
-pub(crate) mod values;
+mod values;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tardy_recipe::values::Duration;
 
 use crate::build_identity;
 
@@ -22,6 +23,7 @@ pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
+pub(crate) use lab_options::LabOptions;
 pub(crate) use results::{CompareArgs, ListArgs, PlotArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
@@ -161,7 +163,7 @@ pub(crate) struct LoadArgs {
     pub(crate) host: Option<String>,
     /// End after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
-    pub(crate) duration: Option<values::Duration>,
+    pub(crate) duration: Option<Duration>,
     /// Host that doload, net and ping-flood send to.
     #[arg(long, value_name = "HOST")]
     pub(crate) peer: Option<String>,
@@ -170,12 +172,18 @@ pub(crate) struct LoadArgs {
     pub(crate) seed: u64,
 }
 
-/// Parses flags of `tardy run`, for tests. Panics if they are wrong.
 #[cfg(test)]
-pub(crate) fn parsed_flags(flags: &[&str]) -> options::RecipeFlags {
-    let arguments = ["tardy", "run"].iter().chain(flags);
-    match Cli::try_parse_from(arguments).unwrap_or_else(|error| panic!("{error}")).command {
-        Command::Run(arguments) => arguments.flags,
-        other => panic!("not a run: {other:?}"),
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_load_on_the_command_line_is_refused() {
+        for (arguments, expected) in [
+            (&["run", "--load", "dolaod"][..], "expected one of none, doload"),
+            (&["check", "--measure", "--load=memory:lots"], "expected 1 to 65536 MiB"),
+        ] {
+            let error = Cli::try_parse_from(["tardy"].iter().chain(arguments)).unwrap_err().to_string();
+            assert!(error.contains("--load") && error.contains(expected), "{error}");
+        }
     }
 }

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use super::values::Duration;
+use tardy_recipe::values::Duration;
 
 /// `tardy show`.
 #[derive(Debug, Args)]

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use super::options::RecipeFlags;
-use super::values::{celsius, scale};
+use tardy_recipe::options::RecipeFlags;
+use tardy_recipe::values::{celsius, scale};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
@@ -66,4 +65,20 @@ pub(crate) struct RunArgs {
     /// Read kernel files below this directory.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_help_names_every_recipe_and_every_load() {
+        use clap::CommandFactory;
+        let help =
+            crate::args::Cli::command().find_subcommand_mut("run").unwrap().render_long_help().to_string();
+        for recipe in crate::lab_recipe::LabRecipe::built_in() {
+            assert!(help.contains(recipe.name()), "{}", recipe.name());
+        }
+        for load in tardy_record::load_spec::CATALOGUE.iter().filter(|load| load.name() != "sink") {
+            assert!(help.contains(load.name()), "{}", load.name());
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! `tardy tsn`: a time-aware switch described by a file.
 
 use clap::{Args, Subcommand, ValueEnum};
+use tardy_recipe::values::PositiveDuration;
 use tardy_record::load_spec::LoadSpec;
 use tardy_tsn::plan::commands::Classifying;
 
 use super::switch_file::SwitchFileArgs;
 use super::tsn_simulate::{TsnGenerateArgs, TsnSimulateArgs};
-use super::values::PositiveDuration;
 
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]

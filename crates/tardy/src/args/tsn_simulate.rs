@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tardy_recipe::values::{Duration, PositiveDuration};
 
 use super::switch_file::SwitchFileArgs;
-use super::values::{Duration, PositiveDuration};
 
 /// `tardy tsn simulate`.
 #[derive(Debug, Args)]

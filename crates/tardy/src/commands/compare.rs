@@ -9,12 +9,12 @@ use tardy_analyse::findings;
 use tardy_analyse::published::{Match, match_of};
 use tardy_present::latency::harmless;
 use tardy_present::summary;
+use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, published};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {

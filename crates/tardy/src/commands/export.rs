@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use tardy_formats::{EXPORTS, ExportFormat, ExportOptions, Unit, export, what_is_lost};
+use tardy_recipe::wrong;
 
 use super::output;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Writes a run in another format.
 pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {

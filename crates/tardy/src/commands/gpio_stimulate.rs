@@ -5,6 +5,8 @@ use tardy_analyse::row;
 use tardy_host::gpio::chips;
 use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
 use tardy_present::latency::{self, count, microseconds};
+use tardy_recipe::plan::{dither_ns, period_ns};
+use tardy_recipe::wrong;
 use tardy_record::Series;
 use tardy_record::line_name::LineName;
 use tardy_record::pins::Line;
@@ -12,8 +14,6 @@ use tardy_record::pins::Line;
 use super::output;
 use crate::args::GpioStimulateArgs;
 use crate::exit::Exit;
-use crate::plan::{dither_ns, period_ns};
-use crate::usage_error::wrong;
 
 /// Drives the line for the duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &GpioStimulateArgs) -> Result<Exit> {

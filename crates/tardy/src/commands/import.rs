@@ -9,13 +9,13 @@ use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
+use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{file, validity};
 
 use super::output;
 use crate::args::ImportArgs;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Deepest nesting of directories.
 const DEPTH_MAX: usize = 16;

@@ -21,7 +21,7 @@ pub(crate) fn pins_guard(pins: &str) -> Result<Exit> {
 
 /// Runs as the first program of a lab's guest.
 pub(crate) fn guest() -> Result<Exit> {
-    match tardy_lab::guest::init::main() {
+    match tardy_init::first_program::main() {
         Ok(never) => match never {},
         Err(error) => Err(error.into()),
     }
@@ -29,7 +29,7 @@ pub(crate) fn guest() -> Result<Exit> {
 
 /// Measures the CPU time per cycle of another command's real-time thread, and prints it as JSON.
 pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Result<Exit> {
-    let cost = tardy_lab::guest::thread_cost::of(command, priority, cycles)?;
+    let cost = tardy_init::thread_cost::of(command, priority, cycles)?;
     super::output::print(&(serde_json::to_string(&cost)? + "\n"))?;
     Ok(Exit::Done)
 }

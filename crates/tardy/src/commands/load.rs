@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tardy_load::LoadContext;
+use tardy_recipe::wrong;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Runs the load for its duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {

@@ -3,12 +3,12 @@
 use anyhow::{Context, Result};
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::{self, Chapter};
+use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, published};
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {

@@ -12,6 +12,8 @@ use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Outcome, Request};
 use tardy_present::sections::phase_lock as shown;
+use tardy_recipe::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
+use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
@@ -21,9 +23,7 @@ use super::progress::Progress;
 use super::{origin, output, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
-use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::lab_recipe::LabRecipe;
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -102,7 +102,10 @@ fn check_programs(plan: &Plan) -> Result<(), UsageError> {
 
 /// The recipe with the flags applied; without a recipe, the flags alone.
 fn recipe(arguments: &RunArgs) -> Result<Recipe> {
-    let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
+    let recipe = match &arguments.recipe {
+        Some(name) => LabRecipe::find(name)?.measurement,
+        None => Recipe::default(),
+    };
     Ok(recipe.overridden_by(&arguments.flags))
 }
 
@@ -124,7 +127,7 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
 fn requires_policy(arguments: &RunArgs, recipe: &Recipe) -> bool {
     let timer = &arguments.flags.timer;
     let by_flag = timer.policy.is_some() || timer.priority.is_some();
-    let is_own = arguments.recipe.as_deref().is_some_and(Recipe::is_path);
+    let is_own = arguments.recipe.as_deref().is_some_and(tardy_recipe::is_path);
     !arguments.allow_degraded && (by_flag || (is_own && recipe.asks_for_policy()))
 }
 

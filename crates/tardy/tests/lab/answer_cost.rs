@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use tardy_lab::guest::thread_cost::ThreadCost;
+use tardy_init::thread_cost::ThreadCost;
 use tardy_record::pins::Point;
 
 use crate::cost;

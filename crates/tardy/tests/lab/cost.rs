@@ -3,7 +3,7 @@
 //! The order is fixed, tardy first: a probe's place in the boot changes its run time by 2 %.
 
 use tardy_analyse::quantile;
-use tardy_lab::guest::thread_cost::ThreadCost;
+use tardy_init::thread_cost::ThreadCost;
 use tardy_record::Series;
 
 use crate::own_modules::KERNELS;

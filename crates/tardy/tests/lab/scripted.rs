@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use tardy_init::messages::Message;
+use tardy_init::orders::Orders;
 use tardy_lab::arch::Arch;
 use tardy_lab::experiment::{Experiment, Host};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::guest::messages::Message;
-use tardy_lab::guest::orders::Orders;
 use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};

@@ -38,7 +38,7 @@ impl fmt::Display for KernelChoice {
     }
 }
 
-super::serde_as_text!(KernelChoice);
+tardy_recipe::serde_as_text!(KernelChoice);
 
 /// A guest's memory in MiB, from 64 to 65536.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,21 +12,20 @@ use tardy_measure::doctor::{
     order_of_round,
 };
 use tardy_present::doctor::{Done, Offered, offers as offers_text, text};
+use tardy_recipe::options::{RunOptions, TimerOptions};
+use tardy_recipe::plan::{Extras, Machine, Pins, resolve};
+use tardy_recipe::values::{CpuSelection, DmaLatency, Duration, PositiveDuration};
+use tardy_recipe::{Recipe, wrong};
 use tardy_record::cpu_list;
 use tardy_record::plan::Plan;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
-use crate::args::options::{RunOptions, TimerOptions};
-use crate::args::values::{CpuSelection, DmaLatency, Duration, PositiveDuration};
 use crate::args::{CheckArgs, TrialFlags};
 use crate::commands::progress::Progress;
 use crate::commands::{origin, output};
 use crate::exit::Exit;
-use crate::plan::{Extras, Machine, Pins, resolve};
-use crate::recipe::Recipe;
-use crate::usage_error::wrong;
 
 /// Duration of a trial, by default.
 const DURATION: PositiveDuration = PositiveDuration::from_ns(5_000_000_000);

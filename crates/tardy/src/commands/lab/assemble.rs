@@ -3,26 +3,25 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tardy_init::orders::{IdleCriterion, Orders};
 use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::{IdleCriterion, Orders};
 use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_lab::session;
+use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
 
 use super::guest_tardy;
-use crate::args::options::or;
 use crate::args::{ExperimentArgs, GuestFlags};
 use crate::commands::output;
-use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::lab_recipe::LabRecipe;
 
 /// The default kernels: the most common comparison.
 const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
@@ -62,26 +61,25 @@ pub(super) struct Guest {
 
 /// Finds kernels, tools and the guest's tardy, and combines them with the orders.
 pub(super) fn assemble(
-    mut recipe: Recipe,
+    recipe: &LabRecipe,
     orders: Orders,
     mut files: Vec<(String, Entry)>,
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
-    recipe.lab = or(&arguments.lab, &recipe.lab);
     let flags = &arguments.guest;
     let machine = recipe.lab.machine();
-    let specs = kernel_specs(&recipe)?;
+    let specs = kernel_specs(recipe)?;
     // Before hundreds of megabytes are downloaded for a guest that cannot start.
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     session::version(machine)?;
-    files.extend(tools(&recipe, machine, notice)?);
-    let modules = modules_wanted(&recipe, &orders);
+    files.extend(tools(recipe, machine, notice)?);
+    let modules = modules_wanted(recipe, &orders);
     let at_rest = requests(&recipe.lab.modules_at_rest);
     let guests = guests(&specs, machine, flags.refresh, [&modules, &at_rest], notice)?;
     Ok(Prepared {
-        recipe: recipe.name.clone().unwrap_or_default(),
-        about: recipe.about.clone().unwrap_or_default(),
+        recipe: recipe.name().to_owned(),
+        about: recipe.measurement.about.clone().unwrap_or_default(),
         chapter: recipe.lab.chapter.clone(),
         experiment: Experiment {
             machine,
@@ -96,7 +94,7 @@ pub(super) fn assemble(
     })
 }
 
-fn kernel_specs(recipe: &Recipe) -> Result<Vec<KernelSpec>, UsageError> {
+fn kernel_specs(recipe: &LabRecipe) -> Result<Vec<KernelSpec>, UsageError> {
     let specs: Vec<KernelSpec> = match &recipe.lab.kernels {
         Some(kernels) => kernels.iter().map(|kernel| kernel.spec().clone()).collect(),
         None => {
@@ -145,7 +143,7 @@ pub(super) fn tasks(recipe: &Recipe) -> impl Iterator<Item = &LoadTask> {
 }
 
 /// Programs that the recipe names, with their libraries, from the distribution's packages.
-fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Result<Vec<(String, Entry)>> {
+fn tools(recipe: &LabRecipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Result<Vec<(String, Entry)>> {
     let mut files = Vec::new();
     for tool in recipe.lab.tools.iter().map(String::as_str).chain(shell_for_commands(recipe)) {
         let (package, path) = tool.split_once(':').ok_or_else(|| {
@@ -165,13 +163,13 @@ fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Res
 }
 
 /// The shell for commands of the recipe, unless the recipe has one.
-fn shell_for_commands(recipe: &Recipe) -> Option<&'static str> {
-    let runs_commands = tasks(recipe).any(|task| matches!(task, LoadTask::Command { .. }));
+fn shell_for_commands(recipe: &LabRecipe) -> Option<&'static str> {
+    let runs_commands = tasks(&recipe.measurement).any(|task| matches!(task, LoadTask::Command { .. }));
     let has_a_shell = recipe.lab.tools.iter().any(|tool| tool.ends_with("/busybox") || tool.ends_with("/sh"));
     (runs_commands && !has_a_shell).then_some("busybox-static:/bin/busybox")
 }
 
-fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<ModuleRequest> {
+fn modules_wanted(recipe: &LabRecipe, orders: &Orders) -> Vec<ModuleRequest> {
     let mut modules = requests(&recipe.lab.modules);
     let veth = ModuleRequest::parse("veth");
     if orders.peer && !modules.contains(&veth) {

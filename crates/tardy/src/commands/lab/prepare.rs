@@ -2,19 +2,19 @@
 
 use anyhow::{Context, Result};
 use tardy_host::trace::tracefs::Offer;
+use tardy_init::orders::{self, Orders};
 use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::orders::{self, Orders};
 use tardy_lab::machine::Pace;
+use tardy_recipe::plan::{self, Extras, resolve};
+use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::LoadTask;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace, tasks};
 use super::switch;
 use crate::args::ExperimentArgs;
 use crate::commands::tsn::switch_file;
-use crate::plan::{self, Extras, resolve};
-use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::lab_recipe::LabRecipe;
 
 /// The default recipe.
 const DEFAULT_RECIPE: &str = "lab-doload";
@@ -62,10 +62,10 @@ pub(super) fn prepare_seeds(
         }
         return Ok((switch::prepare(name, arguments, notice)?, Vec::new()));
     }
-    let recipe = Recipe::find(name)?.overridden_by(&arguments.flags);
-    let seeds = (0..count).filter(|_| count > 1).map(|offset| Seed::of(&recipe, offset));
+    let recipe = LabRecipe::find(name)?.overridden_by(arguments);
+    let seeds = (0..count).filter(|_| count > 1).map(|offset| Seed::of(&recipe.measurement, offset));
     let seeds = seeds.collect::<Result<_>>()?;
-    Ok((prepare_recipe(recipe, arguments, notice)?, seeds))
+    Ok((prepare_recipe(&recipe, arguments, notice)?, seeds))
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.
@@ -73,10 +73,10 @@ pub(super) fn prepare_chapters(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Prepared>> {
-    let recipes = Recipe::all().filter(|recipe| recipe.lab.chapter.is_some());
+    let recipes = LabRecipe::built_in().filter(|recipe| recipe.lab.chapter.is_some());
     let mut chapters = Vec::new();
     for recipe in recipes {
-        chapters.push(prepare_recipe(recipe.overridden_by(&arguments.flags), arguments, notice)?);
+        chapters.push(prepare_recipe(&recipe.overridden_by(arguments), arguments, notice)?);
     }
     for name in switch_file::built_in() {
         chapters.push(switch::prepare(name, arguments, notice)?);
@@ -85,14 +85,14 @@ pub(super) fn prepare_chapters(
 }
 
 fn prepare_recipe(
-    recipe: Recipe,
+    recipe: &LabRecipe,
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
     let pace = pace(&arguments.guest)?;
-    check_plan(&recipe, arguments.scale, pace)?;
-    let orders = orders(&recipe, arguments.scale, pace)?;
-    let files = vec![recipe_file(&recipe)?];
+    check_plan(&recipe.measurement, arguments.scale, pace)?;
+    let orders = orders(recipe, arguments.scale, pace)?;
+    let files = vec![recipe_file(&recipe.measurement)?];
     assemble(recipe, orders, files, arguments, notice)
 }
 
@@ -108,8 +108,8 @@ fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError>
     resolve(recipe, Extras { scale, ..Extras::NONE }, &machine).map(drop)
 }
 
-fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
-    let mut run = vec![orders::PROGRAM.to_owned(), "run".to_owned(), recipe_path(recipe)];
+fn orders(recipe: &LabRecipe, scale: f64, pace: Pace) -> Result<Orders> {
+    let mut run = vec![orders::PROGRAM.to_owned(), "run".to_owned(), recipe_path(&recipe.measurement)];
     run.extend(["-o".to_owned(), format!("{}/{RUN_FILE}", orders::RESULTS)]);
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
@@ -119,7 +119,7 @@ fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
         orders.peer = true;
         orders.peer_commands.push(line.split_whitespace().map(str::to_owned).collect());
     }
-    if sends(recipe) {
+    if sends(&recipe.measurement) {
         orders.peer = true;
         orders
             .peer_commands

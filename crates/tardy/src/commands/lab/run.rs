@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::{compare, name, seeds};
+use tardy_init::messages::Message;
 use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
 use tardy_measure::engine::result_file::ResultFile;

@@ -4,16 +4,16 @@
 use std::path::Path;
 
 use anyhow::Result;
+use tardy_init::orders::{self, Orders};
 use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::orders::{self, Orders};
+use tardy_recipe::options::{RecipeFlags, RunOptions};
+use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
-use crate::args::ExperimentArgs;
-use crate::args::options::{LabOptions, RecipeFlags, RunOptions};
+use crate::args::{ExperimentArgs, LabOptions};
 use crate::commands::tsn::switch_file;
-use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::lab_recipe::LabRecipe;
 
 /// The program that configures classifiers.
 const TOOLS: [&str; 1] = ["nftables:/usr/sbin/nft"];
@@ -32,19 +32,20 @@ pub(super) fn prepare(
     test.extend(duration(arguments)?);
     let orders =
         Orders { idle: idle_criterion(pace(&arguments.guest)?), commands: vec![test], ..Orders::default() };
-    let recipe = Recipe {
-        about: Some(file.network.about.clone()),
-        name: Some(stem),
+    let measurement =
+        Recipe { about: Some(file.network.about.clone()), name: Some(stem), ..Recipe::default() };
+    let recipe = LabRecipe {
+        measurement,
         lab: LabOptions {
             chapter: Some("A Linux bridge as time-aware switch".to_owned()),
             modules: KERNEL_MODULES.map(str::to_owned).to_vec(),
             tools: TOOLS.map(str::to_owned).to_vec(),
             ..LabOptions::default()
         },
-        ..Recipe::default()
     };
+    let recipe = recipe.overridden_by(arguments);
     let files = vec![(path, Entry::File { content: file.text.into_bytes(), executable: false })];
-    assemble(recipe, orders, files, arguments, notice)
+    assemble(&recipe, orders, files, arguments, notice)
 }
 
 /// The duration of each part of the test. No other flag of a run applies to a switch.

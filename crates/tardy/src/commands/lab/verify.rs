@@ -11,6 +11,7 @@ use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_recipe::wrong;
 use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
@@ -21,7 +22,6 @@ use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Other work of the host while a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

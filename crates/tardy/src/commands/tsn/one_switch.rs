@@ -3,14 +3,14 @@
 use std::os::fd::{AsRawFd, RawFd};
 
 use anyhow::{Context, Result};
+use tardy_recipe::values::PositiveDuration;
+use tardy_recipe::wrong;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_tsn::network::Switch;
 
 use super::switch_file::{self, SwitchFile};
 use crate::args::OneSwitchArgs;
-use crate::args::values::PositiveDuration;
-use crate::usage_error::wrong;
 
 /// The file and the index of the switch.
 pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {

@@ -1,6 +1,7 @@
 //! `tardy tsn plan`: prints the configuration of a switch.
 
 use anyhow::{Result, bail};
+use tardy_recipe::wrong;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
 use tardy_tsn::network::Network;
 use tardy_tsn::plan::{commands, message, yang};
@@ -10,7 +11,6 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::{PlanForm, TsnPlanArgs};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::usage_error::wrong;
 
 /// Prints the plan for one switch, without reading or changing this machine.
 pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
+use tardy_recipe::{UsageError, wrong};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check;
 use tardy_tsn::network::Network;
@@ -17,7 +18,6 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
 use crate::exit::Exit;
-use crate::usage_error::{UsageError, wrong};
 
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;

@@ -9,6 +9,7 @@ use tardy_host::facts;
 use tardy_measure::SwitchTest;
 use tardy_measure::engine::result_file::is_same_place;
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
+use tardy_recipe::plan::checked_loads;
 use tardy_switch::experiment::{self, ObservedFrame, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -17,7 +18,6 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
 use crate::exit::Exit;
-use crate::plan::checked_loads;
 
 /// Tests the switch, writes the run file and shows it.
 pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {

@@ -1,0 +1,38 @@
+//! The properties of a machine that planning needs.
+
+use tardy_host::co_kernel::CoKernel;
+use tardy_host::gpio::chips::ChipState;
+use tardy_host::trace::tracefs::Offer;
+
+/// The machine that will run the plan.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// CPUs that this process may use, in ascending order.
+    pub allowed: Vec<u32>,
+    /// The trace events and tracers of its kernel.
+    pub trace: Offer,
+    /// Its co-kernel with the latency program, or a message about what is missing.
+    pub co_kernel: Result<CoKernel, String>,
+    /// Its GPIO chips.
+    pub pins: Pins,
+}
+
+impl Machine {
+    /// The error message for a `cpu` that cannot be used.
+    pub fn no_such_cpu(&self, cpu: u32) -> String {
+        let allowed: Vec<String> = self.allowed.iter().map(u32::to_string).collect();
+        format!(
+            "CPU {cpu} does not exist, is offline, or is not available to this process; available: {}",
+            allowed.join(" ")
+        )
+    }
+}
+
+/// What is known about a machine's GPIO chips.
+#[derive(Clone, Debug)]
+pub enum Pins {
+    /// All chips of the machine.
+    Known(Vec<ChipState>),
+    /// Unknown, because the machine has not booted yet (a lab's guest).
+    Elsewhere,
+}

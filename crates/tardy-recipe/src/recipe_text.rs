@@ -1,0 +1,141 @@
+//! The texts of recipes: built in, or in a file.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::built_in::BUILT_IN;
+use crate::recipe::Recipe;
+
+/// Largest recipe file that is read, in bytes.
+const SIZE_MAX: u64 = 1 << 20;
+
+/// The text of a recipe.
+#[derive(Clone, Debug)]
+pub struct RecipeText {
+    /// The recipe's name.
+    name: String,
+    /// Its name in errors.
+    place: String,
+    text: Cow<'static, str>,
+}
+
+/// Why a recipe cannot be used.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the fields are what the message names")]
+pub enum RecipeError {
+    /// No built-in recipe has this name.
+    #[error(
+        "no recipe '{name}'; expected one of {known}, or the path of a recipe file such as ./{name}.toml"
+    )]
+    Unknown { name: String, known: String },
+    /// The file cannot be read.
+    #[error("{path}: cannot read: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    /// The file is too large for a recipe.
+    #[error("{path}: {size} bytes are too many for a recipe")]
+    TooLarge { path: PathBuf, size: u64 },
+    /// The text is not a recipe.
+    #[error("{place}: not a recipe: {source}\ndocs/recipes.md lists every key")]
+    Toml { place: String, source: Box<toml::de::Error> },
+    /// The recipe has two conditions for its end.
+    #[error("{place}: run.duration and run.loops are both set; remove one of them")]
+    TwoEnds { place: String },
+    /// The recipe does not describe itself.
+    #[error("{place}: lacks a description; add about = \"one sentence\"")]
+    NoAbout { place: String },
+}
+
+/// Whether `name` is the path of a recipe file, and not the name of a built-in recipe.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+impl RecipeText {
+    /// Finds a recipe by its name or its path. A name with a slash or with the ending .toml is a path.
+    ///
+    /// # Errors
+    /// If there is no such recipe, or the file cannot be read.
+    pub fn find(name: &str) -> Result<Self, RecipeError> {
+        if is_path(name) {
+            return Self::read(Path::new(name));
+        }
+        let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
+            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            return Err(RecipeError::Unknown { name: name.to_owned(), known });
+        };
+        Ok(Self::new(name, &format!("recipe {name}"), *text))
+    }
+
+    /// All built-in recipes, in the order of the documentation.
+    pub fn built_in() -> impl Iterator<Item = Self> {
+        BUILT_IN.iter().map(|(name, text)| Self::new(name, name, *text))
+    }
+
+    /// Reads a recipe file.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(path: &Path) -> Result<Self, RecipeError> {
+        let fail = |source| RecipeError::Io { path: path.to_owned(), source };
+        let size = path.metadata().map_err(fail)?.len();
+        if size > SIZE_MAX {
+            return Err(RecipeError::TooLarge { path: path.to_owned(), size });
+        }
+        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self::new(&name, &path.display().to_string(), text))
+    }
+
+    pub(crate) fn new(name: &str, place: &str, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: name.to_owned(), place: place.to_owned(), text: text.into() }
+    }
+
+    /// The recipe.
+    ///
+    /// # Errors
+    /// If the text is not a recipe. The error names the line and the key.
+    pub fn recipe(&self) -> Result<Recipe, RecipeError> {
+        let mut recipe: Recipe = self.parse()?;
+        let place = || self.place.clone();
+        if recipe.run.duration.is_some() && recipe.run.loops.is_some() {
+            return Err(RecipeError::TwoEnds { place: place() });
+        }
+        if recipe.about.is_none() {
+            return Err(RecipeError::NoAbout { place: place() });
+        }
+        recipe.name = Some(self.name.clone());
+        Ok(recipe)
+    }
+
+    /// The text's tables as `T`.
+    ///
+    /// # Errors
+    /// If the text does not have that form. The error names the line and the key.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, RecipeError> {
+        toml::from_str(&self.text)
+            .map_err(|source| RecipeError::Toml { place: self.place.clone(), source: Box::new(source) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_of_the_repository_is_built_in_and_parses() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            // Switch files are not recipes; tardy-tsn's tests read them.
+            if name.starts_with("tsn-") {
+                continue;
+            }
+            let recipe = Recipe::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(recipe.run.duration.is_some() != recipe.run.loops.is_some(), "{name}");
+        }
+    }
+}
