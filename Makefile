@@ -31,7 +31,7 @@ build: rust ## build target/release/tardy, and install a compiler and Rust if th
 	@$(CARGO) build --release --package tardy
 
 .PHONY: guests
-guests: rust ## build the static tardy binaries for the lab's guests
+guests: rust ## build the programs of the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 
 .PHONY: dist
@@ -75,8 +75,9 @@ test-boards: rust test-packages ## binaries for 32-bit boards, on emulated proce
 	@scripts/as-owner env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
 		scripts/with-rust cargo test --package tardy --test boards -- --nocapture
 
+# Scenes run commands that the program for guests does not have, so they need all of tardy.
 MAKE_TEST_GUESTS := scripts/as-owner env TARDY_PROFILE=guest-of-tests \
-	scripts/with-rust scripts/make-guests $(TARGET_DIR)/guest-of-tests x86_64 aarch64
+	scripts/with-rust scripts/make-test-guests $(TARGET_DIR)/guest-of-tests
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
 LAB_TESTS := scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 	scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=64

@@ -13,11 +13,13 @@ mod measure;
 mod observers;
 pub mod pins;
 mod probe_program;
+mod programs;
 pub mod recovery;
 mod sources;
 
 pub use measure::{run, test_switch};
 pub use probe_program::ProbeProgram;
+pub use programs::{OutputReader, Programs};
 pub use sources::switch_test::{FrameReceiver, SwitchTest};
 
 use tardy_host::journal::Kind;

@@ -13,7 +13,7 @@ use super::held::Held;
 use super::order::order_of_round;
 use super::workplace::Workplace;
 use crate::engine::{Listener, Outcome, Request as RunRequest};
-use crate::probe_program::ProbeProgram;
+use crate::programs::Programs;
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_host::journal::{self, Place};
 use tardy_host::settings;
@@ -35,10 +35,8 @@ pub struct Request<'a> {
     pub origin: &'a dyn Fn() -> Origin,
     /// What system calls report about the machine.
     pub answers: SystemAnswers,
-    /// Path of the tardy executable, which is also the probe's.
-    pub exe: PathBuf,
-    /// The probe's program.
-    pub probe: ProbeProgram,
+    /// The programs that each trial starts.
+    pub programs: Programs,
     /// Where kernel files are read and changed: `/`, or a directory with synthetic ones.
     pub kernel_root: PathBuf,
     /// Seed of synthetic measurements; `None` for real ones.
@@ -183,8 +181,7 @@ impl Doctor<'_> {
             samples: None,
             reports_samples: false,
             force: false,
-            exe: self.request.exe.clone(),
-            probe: self.request.probe.clone(),
+            programs: self.request.programs.clone(),
             kernel_root: self.request.kernel_root.clone(),
             fake: self.request.fake.map(|seed| seed.wrapping_add(self.trials)),
             requires_policy: false,

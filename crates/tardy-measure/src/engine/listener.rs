@@ -1,7 +1,10 @@
 //! The receiver of a run's progress and messages.
 
+use std::fmt;
+
 use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
+use tardy_record::units::format_duration_ns;
 
 /// Receives the progress and the messages of a run. The supervisor's thread calls it, about once per second.
 pub trait Listener {
@@ -41,4 +44,45 @@ pub struct RunProgress<'a> {
     pub worst: Option<(i64, u32)>,
     /// Deadlines missed so far in this phase.
     pub missed: u64,
+}
+
+/// One line: the phase, the elapsed time, and the worst latency.
+impl fmt::Display for RunProgress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |ns: u64| format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
+        if self.of > 1 {
+            write!(f, "{} ({} of {})  ", self.phase, self.number, self.of)?;
+        }
+        write!(f, "{} of {}  ", seconds(self.counted_ns), seconds(self.planned_ns))?;
+        match self.worst {
+            None => f.write_str("warming up")?,
+            Some((ns, cpu)) => write!(f, "worst so far {:.1} us on CPU {cpu}", ns as f64 / 1000.0)?,
+        }
+        if self.missed > 0 {
+            write!(f, ", {} missed", self.missed)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_shows_the_elapsed_time_and_the_worst_latency() {
+        let now = RunProgress {
+            phase: "nanosleep, round 2",
+            number: 2,
+            of: 3,
+            counted_ns: 61_400_000_000,
+            planned_ns: 120_000_000_000,
+            worst: Some((41_260, 3)),
+            missed: 7,
+        };
+        assert_eq!(
+            now.to_string(),
+            "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on CPU 3, 7 missed"
+        );
+    }
 }

@@ -47,7 +47,7 @@ pub(crate) struct LoadProcesses {
 impl LoadProcesses {
     /// The loads of `request`.
     pub(crate) fn of(request: &Request) -> Self {
-        Self { exe: request.exe.clone(), seed: request.plan.seed, peer: request.plan.peer.clone() }
+        Self { exe: request.programs.own.clone(), seed: request.plan.seed, peer: request.plan.peer.clone() }
     }
 }
 

@@ -8,7 +8,7 @@ use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
 use thiserror::Error;
 
-use crate::probe_program::ProbeProgram;
+use crate::programs::Programs;
 
 use super::result_file::ResultFileError;
 use super::sample_file::SampleFileError;
@@ -30,10 +30,8 @@ pub struct Request {
     pub reports_samples: bool,
     /// Whether existing files of these names may be replaced.
     pub force: bool,
-    /// Path of the tardy executable, which is also the loads' and the pin guard's.
-    pub exe: PathBuf,
-    /// The probe's program.
-    pub probe: ProbeProgram,
+    /// The programs that the run starts.
+    pub programs: Programs,
     /// Where kernel files are read: `/`, or a directory with synthetic ones.
     pub kernel_root: PathBuf,
     /// Seed of a synthetic measurement; `None` for a real one.

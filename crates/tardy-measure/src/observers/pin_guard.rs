@@ -29,7 +29,7 @@ impl Observer for GuardedPins<'_> {
             return Ok(());
         }
         let (probe, files) = (&self.context.plan.probe, KernelFiles::real());
-        self.guard = Some(PinGuard::watch(&self.context.request.exe, &held_by(probe, &files)?)?);
+        self.guard = Some(PinGuard::watch(&self.context.request.programs.own, &held_by(probe, &files)?)?);
         start_pwm(probe, &files)
     }
 

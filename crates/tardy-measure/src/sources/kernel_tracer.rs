@@ -66,7 +66,7 @@ impl<'r> KernelTracer<'r> {
         if let Some(priority) = self.plan.priority.filter(|_| tracing.has_user_thread) {
             for cpu in &self.plan.cpus {
                 let file = tracefs.files.resolve(&Tracing::user_thread_file(&tracefs, *cpu));
-                readers.push(UserThread::start(&request.probe, *cpu, priority, &file)?);
+                readers.push(UserThread::start(&request.programs.probe, *cpu, priority, &file)?);
             }
         }
         Ok(Tracer::Kernel { readers, tracing })

@@ -3,8 +3,6 @@
 
 use std::os::fd::RawFd;
 
-use tardy_formats::ImportOptions;
-use tardy_host::co_kernel::LATMUS_PLOT;
 use tardy_record::Series;
 use tardy_record::foreign::ForeignPlan;
 use tardy_record::reason::Reason;
@@ -59,12 +57,8 @@ impl<'r> OtherProgram<'r> {
 
     /// Imports the output as series.
     fn import(&mut self, finished: &mut Finished) -> Result<(), String> {
-        let format = &self.plan.format;
-        let importer = tardy_formats::detect::by_name(format).ok_or("its format has no importer")?;
-        let options = ImportOptions::default();
-        let plot = plot_in(format, &self.output);
-        let imported = tardy_formats::import_bytes(plot, &self.plan.tool, Some(importer), &options);
-        let run = imported.map_err(|error| error.to_string())?.run;
+        let read = self.context.request.programs.read_output;
+        let run = read(&self.plan.format, &self.plan.tool, &self.output)?;
         for phase in run.phases {
             finished.remarks.extend(phase.remarks);
             finished.reasons.extend(phase.spoilt_by);
@@ -193,13 +187,4 @@ impl Source for OtherProgram<'_> {
     fn may_lack_series(&self) -> bool {
         true
     }
-}
-
-/// The part of the output that is imported: all of it, or for `latmus -g` the plot, which begins with a comment line.
-fn plot_in<'a>(format: &str, output: &'a [u8]) -> &'a [u8] {
-    if format != LATMUS_PLOT {
-        return output;
-    }
-    let begins = |at: &usize| output[*at] == b'#' && (*at == 0 || output[*at - 1] == b'\n');
-    (0..output.len()).find(begins).map_or(output, |at| &output[at..])
 }

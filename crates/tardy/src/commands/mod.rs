@@ -14,7 +14,7 @@ pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod output;
 pub(crate) mod plot;
-pub(crate) mod probe_program;
+pub(crate) mod programs;
 mod progress;
 mod published;
 pub(crate) mod report;

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use tardy_analyse::phase_lock;
-use tardy_host::co_kernel::CoKernel;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
-use tardy_host::trace::tracefs::{Offer, Tracefs};
+use tardy_host::trace::tracefs::Offer;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Outcome, Request};
 use tardy_present::sections::phase_lock as shown;
@@ -17,10 +16,9 @@ use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::scheduling;
 
 use super::progress::Progress;
-use super::{origin, output, report, show};
+use super::{origin, output, programs, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::lab_recipe::LabRecipe;
@@ -38,8 +36,6 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         check_programs(&plan)?;
     }
     let started = SystemTime::now();
-    let exe =
-        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     let request = Request {
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
         origin: origin::of_this_command(started, arguments.fake),
@@ -49,8 +45,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         requires_policy: requires_policy(arguments, &recipe),
         measures_in_process: false,
         force: arguments.force,
-        probe: super::probe_program::for_the_probe(&exe),
-        exe,
+        programs: programs::of_tardy()?,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
         plan,
@@ -142,20 +137,7 @@ fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
         });
     }
     let files = KernelFiles::under(&arguments.kernel_root);
-    if recipe.uses_trace() {
-        Tracefs::mount_if_missing(&files);
-    }
-    // The chips are read only if a line is named.
-    let chips = match recipe.gpio.names_a_line() {
-        true => chips::all().map_err(|reason| anyhow!(reason))?,
-        false => Vec::new(),
-    };
-    Ok(Machine {
-        allowed: scheduling::affinity().context("cannot read which CPUs this process may use")?,
-        trace: Offer::of(&files),
-        co_kernel: CoKernel::find(&files, std::env::var_os("PATH").as_deref()),
-        pins: Pins::Known(chips),
-    })
+    Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

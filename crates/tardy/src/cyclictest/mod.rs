@@ -32,7 +32,7 @@ use tardy_sys::signals::remember_requests;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::commands::{origin, output};
+use crate::commands::{origin, output, programs};
 use crate::exit::Exit;
 use options::{Asked, Options, Power};
 use tardy_formats::cyclictest::{Circumstances, System};
@@ -91,8 +91,6 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         Some(_) => facts::SystemAnswers::none(),
         None => facts::SystemAnswers::ask(),
     };
-    let exe =
-        std::env::current_exe().context("cannot find the path of this program, which runs the probe")?;
     Ok(Request {
         plan,
         facts: facts::collect(&KernelFiles::real(), &answers),
@@ -104,8 +102,7 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,
-        probe: crate::commands::probe_program::for_the_probe(&exe),
-        exe,
+        programs: programs::of_tardy()?,
         kernel_root: PathBuf::from("/"),
         fake: options.fake,
     })

@@ -16,6 +16,7 @@ use tardy_sys::kernel_files::KernelFiles;
 use tempfile::TempDir;
 
 use crate::probe_program::ProbeProgram;
+use crate::programs::Programs;
 
 use super::{Outcome, Outside, Request, RunError, map_of_phase, run};
 
@@ -43,8 +44,11 @@ impl Bench {
             samples: None,
             reports_samples: false,
             force: false,
-            exe: PathBuf::from("/nowhere"),
-            probe: ProbeProgram::new(&[], PathBuf::from("/nowhere")),
+            programs: Programs {
+                own: PathBuf::from("/nowhere"),
+                probe: ProbeProgram::new(&[], PathBuf::from("/nowhere")),
+                read_output: |_, _, _| Err("nothing is read".to_owned()),
+            },
             kernel_root: directory.path().to_owned(),
             fake: Some(0),
             requires_policy: false,

@@ -137,7 +137,7 @@ impl Source for OwnProbe<'_> {
         let run_start_ns = self.context.clock.start_ns();
         self.context.map.shared().header(HEADER_RUN_START).set(run_start_ns);
         for order in self.orders() {
-            self.processes.push(ProbeProcess::start(&self.context.request.probe, &order)?);
+            self.processes.push(ProbeProcess::start(&self.context.request.programs.probe, &order)?);
         }
         let mut ready = self.wait_until_ready()?;
         ready.remarks.extend(self.setup.remarks.iter().cloned());

@@ -24,7 +24,7 @@ use tardy_sys::scheduling;
 
 use crate::args::{CheckArgs, TrialFlags};
 use crate::commands::progress::Progress;
-use crate::commands::{origin, output};
+use crate::commands::{origin, output, programs};
 use crate::exit::Exit;
 
 /// Duration of a trial, by default.
@@ -88,8 +88,6 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     }
     announce(&resolved, flags.quiet);
     let is_real = flags.fake.is_none() && KernelFiles::under(&arguments.kernel_root).is_real();
-    let exe =
-        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     let request = Request {
         plan: resolved.plan.clone(),
         changes: resolved.changes.clone(),
@@ -97,8 +95,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         keep: flags.output.clone(),
         origin: &|| origin::of_this_command(SystemTime::now(), flags.fake),
         answers: if is_real { SystemAnswers::ask() } else { SystemAnswers::none() },
-        probe: crate::commands::probe_program::for_the_probe(&exe),
-        exe,
+        programs: programs::of_tardy()?,
         kernel_root: arguments.kernel_root.clone(),
         fake: flags.fake,
     };

@@ -18,7 +18,7 @@ use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
 
-use super::guest_tardy;
+use super::guest_program;
 use crate::args::{ExperimentArgs, GuestFlags};
 use crate::commands::output;
 use crate::lab_recipe::LabRecipe;
@@ -71,7 +71,7 @@ pub(super) fn assemble(
     let machine = recipe.lab.machine();
     let specs = kernel_specs(recipe)?;
     // Before hundreds of megabytes are downloaded for a guest that cannot start.
-    let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
+    let tardy = guest_program::find(flags.guest_tardy.as_deref(), machine.arch())?;
     session::version(machine)?;
     files.extend(tools(recipe, machine, notice)?);
     let modules = modules_wanted(recipe, &orders);

@@ -1,7 +1,7 @@
 //! `tardy lab`: finds kernels, prepares and boots guests, compares their runs.
 
 mod assemble;
-mod guest_tardy;
+mod guest_program;
 mod kernels;
 mod prepare;
 mod results;

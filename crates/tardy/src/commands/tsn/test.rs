@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tardy_host::facts;
 use tardy_measure::SwitchTest;
 use tardy_measure::engine::result_file::is_same_place;
@@ -16,7 +16,7 @@ use tardy_sys::kernel_files::KernelFiles;
 use super::frames::{Frames, List};
 use super::switch_file::{self, SwitchFile};
 use crate::args::TsnTestArgs;
-use crate::commands::{origin, output, show};
+use crate::commands::{origin, output, programs, show};
 use crate::exit::Exit;
 
 /// Tests the switch, writes the run file and shows it.
@@ -57,8 +57,6 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     let loads = checked_loads(&arguments.load)?;
     let mut plan = experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments));
     plan.phases.iter_mut().for_each(|phase| phase.loads.clone_from(&loads));
-    let exe =
-        std::env::current_exe().context("cannot find the path of this program, which runs the loads")?;
     Ok(Request {
         plan,
         facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
@@ -67,8 +65,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
         samples: None,
         reports_samples: false,
         force: arguments.force,
-        probe: crate::commands::probe_program::for_the_probe(&exe),
-        exe,
+        programs: programs::of_tardy()?,
         kernel_root: PathBuf::from("/"),
         fake: None,
         requires_policy: false,

@@ -1,4 +1,4 @@
-//! Finds the tardy executable for the guest: statically linked, for the guest's processor.
+//! Finds the program of the guest: `tardy-guest` or a static tardy, for the guest's processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
     }
     let tried: Vec<String> = candidates.iter().map(|place| place.display().to_string()).collect();
     bail!(
-        "no tardy for a guest with an {} processor; build it with `make guests`, or name one with --guest-tardy; tried {}",
+        "no program for a guest with an {} processor; build it with `make guests`, or name one with --guest-tardy; tried {}",
         arch.name(),
         tried.join(", ")
     )

@@ -1,0 +1,35 @@
+//! `tardy-guest`: the program that a lab's guest consists of, besides its kernel.
+//!
+//! It is the guest's first program, and accepts the commands that the host puts into the guest's orders: to run a recipe, to test a
+//! switch, and to receive what loads send. It presents nothing and reads no files of other programs. Its content, and thus what the lab
+//! measures, does not depend on the code that does: `crates/tardy/tests/lab/guest_program.rs` tests that.
+
+mod measure;
+mod processes;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Some(status) = processes::run(&words) {
+        return status;
+    }
+    let done = match words[..] {
+        ["run", recipe, "-o", output] => measure::recipe(recipe, output, 1.0),
+        ["run", recipe, "-o", output, "--scale", scale] => measure::scaled_recipe(recipe, output, scale),
+        ["tsn", "test", file, "--netns", "-o", output] => measure::switch(file, output, None),
+        ["tsn", "test", file, "--netns", "-o", output, "--for", time] => {
+            measure::switch(file, output, Some(time))
+        }
+        ["load", "sink", host] => processes::receive_loads(host),
+        _ => Err(format!("'{}' is not a command of the program for guests", words.join(" "))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            measure::report(&reason);
+            ExitCode::FAILURE
+        }
+    }
+}
