@@ -121,6 +121,10 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		cargo test --workspace -- --ignored --nocapture long_
 
+.PHONY: check-guest-program
+check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?
+	@scripts/as-owner scripts/with-rust scripts/check-guest-program $(abspath $(TARGET_DIR))/guest-program
+
 .PHONY: lab-numbers
 lab-numbers: build guests ## run the lab and write its numbers into README.md and docs/lab.md
 	@$(TARGET_DIR)/release/tardy lab run --quiet --force -o $(TARGET_DIR)/lab-numbers >/dev/null
