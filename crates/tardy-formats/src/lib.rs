@@ -87,8 +87,7 @@ pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
         return None;
     }
     let mut file = std::fs::File::open(path.with_file_name("results.json")).ok()?;
-    let document = json::parse(&json::whole(&mut file).ok()?).ok()?;
-    let root = json::Object::root(&document).ok()?;
+    let mut root = json::parse(&mut file).ok()?;
     import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
 }
 

@@ -212,8 +212,7 @@ fn own_series(
     tags: &mut BTreeMap<String, Tagged>,
     order: &mut Vec<String>,
 ) -> Result<()> {
-    let document = json::parse(words.trim().trim_end_matches(']').as_bytes())?;
-    let object = json::Object::root(&document)?;
+    let object = json::parse(&mut words.trim().trim_end_matches(']').as_bytes())?;
     let tag = object.required("tag", object.text("tag"))?.to_owned();
     let exact = object.whole("min_ns")?.zip(object.whole("max_ns")?);
     if !tags.contains_key(&tag) {
