@@ -10,6 +10,7 @@
 
 mod capture;
 mod command_line;
+mod counting_thread;
 mod csv_records;
 pub mod cyclictest;
 mod dates;
