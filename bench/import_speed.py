@@ -6,7 +6,7 @@ Usage: import_speed.py TARDY MAKE_SAMPLES [--directory DIR] [--rounds N] [FORM=C
 MAKE_SAMPLES is the example of tardy-formats of that name. Files are generated in DIR, read once so that they are in the page
 cache, imported and removed. Each round runs `wc -l` and the import alternately; the table has the medians of the rounds.
 Speeds are by elapsed time and include writing the run file. Memory is the peak resident set of the process
-(getrusage(2)); the run is what its histograms take in memory, 24 bytes for each bin.
+(wait4(2)), at least that of this script, which starts it; the run is what its histograms take in memory, 24 bytes for each bin.
 """
 
 import argparse
@@ -31,12 +31,13 @@ BIN_SIZE = 24
 def run(command: list[str]) -> tuple[float, float, int]:
     """Elapsed time and CPU time in s, and the peak resident set in bytes."""
     begun = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     _, status, usage = os.wait4(child.pid, 0)
     elapsed = time.monotonic() - begun
     child.returncode = os.waitstatus_to_exitcode(status)
+    messages = child.communicate()[1]
     if child.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {child.returncode}")
+        sys.exit(f"{' '.join(command)} ended with {child.returncode}: {messages}")
     return elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
@@ -44,7 +45,7 @@ def bins(run_file: Path) -> int:
     """The number of bins of a run file: the JSON has one bracket for each, and few others."""
     count = 0
     with run_file.open("rb") as file:
-        while block := file.read(1 << 24):
+        while block := file.read(1 << 20):
             count += block.count(b"[")
     return count
 

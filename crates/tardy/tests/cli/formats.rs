@@ -362,7 +362,7 @@ fn an_import_of_large_json_fits_into_little_memory() {
         let comma = if row == 0 { "" } else { "," };
         write!(text, "{comma}\n        \"{}\": 7", 1000 + row).unwrap();
     }
-    write!(text, "}}, \"cycles\": {}, \"min\": 1000, \"max\": {}}}}}}}\n", rows * 7, 999 + rows).unwrap();
+    writeln!(text, "}}, \"cycles\": {}, \"min\": 1000, \"max\": {}}}}}}}", rows * 7, 999 + rows).unwrap();
     std::fs::write(bench.path("large.json"), &text).unwrap();
     let program = env!("CARGO_BIN_EXE_tardy");
     let limit_kb = (std::fs::metadata(program).unwrap().len() + (256 << 20)) / 1024;
