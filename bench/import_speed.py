@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("forms", nargs="*", help="for example text=1000000; default: " +
                         " ".join(f"{form}={count}" for form, count in USUAL.items()))
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     forms = dict(form.split("=") for form in arguments.forms) or USUAL
     directory = Path(tempfile.mkdtemp(prefix="tardy-import-", dir=arguments.directory))
     try:
