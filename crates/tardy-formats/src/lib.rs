@@ -20,7 +20,6 @@ mod export;
 mod hdr;
 mod import;
 mod imported;
-mod json;
 pub mod lines;
 mod run;
 pub mod skipped;
@@ -35,7 +34,7 @@ pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
-use tardy_archive::Content;
+use tardy_archive::{Content, json};
 
 /// An imported file.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use tardy_archive::Content;
 use tardy_formats::{ImportOptions, import};
-use tardy_record::{Bin, Run};
+use tardy_record::Run;
 
 /// The most memory that an import takes in addition to its run, in bytes.
 const BEYOND_THE_RUN: usize = 64 << 20;
@@ -56,7 +56,7 @@ fn status(field: &str) -> usize {
 
 /// The memory of the histograms of `run`, which are almost all of it.
 fn size(run: &Run) -> usize {
-    run.series.iter().map(|series| series.measured.bins().len() * size_of::<Bin>()).sum()
+    run.series.iter().map(|series| size_of_val(series.measured.bins())).sum()
 }
 
 #[test]

@@ -14,8 +14,8 @@ use crate::error::{ImportError, Result};
 use crate::export::hdr_log::{SERIES_MARK, unescaped};
 use crate::hdr;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit};
-use crate::json;
 use crate::lines::{Line, Lines};
+use tardy_archive::json;
 
 const TAG_MAX: usize = 4096;
 const HISTOGRAM: &str = "Interval_Compressed_Histogram";

@@ -4,7 +4,7 @@ use tardy_record::Bin;
 
 use crate::error::{ImportError, Result};
 use crate::imported::{Unit, in_ns};
-use crate::json::{Object, Rows};
+use tardy_archive::json::{Object, Rows};
 
 /// The most threads of a file.
 const THREAD_MAX: u32 = 4096;
@@ -34,8 +34,8 @@ pub(super) fn bins(rows: Rows, unit: Unit, path: &str) -> Result<Vec<Bin>> {
     if let Some(key) = rows.highest() {
         in_ns(key.thousandths / 1000, unit, &format!("{path}.{key}"))?;
     }
-    Ok(rows.into_bins(|thousandths| {
+    Ok(rows.into_bins(|thousandths, count| {
         let lower_ns = thousandths / 1000 * unit.ns();
-        (lower_ns, lower_ns + unit.ns())
+        Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count }
     }))
 }

@@ -5,6 +5,7 @@
 
 use std::io::Read;
 
+use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Policy;
 use tardy_record::series::{Level, Quantity};
@@ -16,7 +17,7 @@ use crate::dates;
 use crate::error::{ImportError, Result};
 use crate::export::columns::SeriesComment;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
-use crate::json::{self, Object};
+use tardy_archive::json::{self, Object};
 
 /// Imports a document from rt-tests.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
@@ -233,7 +234,7 @@ fn oslat(number: u32, mut thread: Object, imported: &mut Imported) -> Result<Str
     };
     let (min_ns, max_ns) = (value("min")?, value("max")?);
     let width_ns = rows.width().unwrap_or(1000).max(1);
-    let mut bins = rows.into_bins(|upper_ns| (upper_ns - width_ns, upper_ns));
+    let mut bins = rows.into_bins(|upper_ns, count| Bin { lower_ns: upper_ns - width_ns, upper_ns, count });
     let version = imported.version.as_deref();
     let mut words = imported.command.iter().flat_map(|command| command.split_whitespace());
     let is_bias = |word: &str| {

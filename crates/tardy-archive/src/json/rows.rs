@@ -1,23 +1,30 @@
 //! The rows of a histogram in JSON: an object with a number as each key and a count as each value.
 //!
-//! A file can have millions of them. They are kept as the bins of the later histogram, so that no second copy is needed.
+//! A file can have millions of them. A row has room for two edges, so that it becomes a bin without a copy.
 
 use std::cmp::Ordering;
-
-use tardy_record::Bin;
 
 /// The most rows without a count that are remembered to find duplicate keys.
 const EMPTY_MAX: usize = 1 << 20;
 /// The most digits before the point of a key: thousandths of it fit in 63 bits.
 const DIGITS_MAX: usize = 15;
 
+/// A row with a count. It has the size of a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    thousandths: i64,
+    count: u64,
+    /// Room for the second edge of a bin.
+    _edge: i64,
+}
+
 /// The key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     /// Its value, in thousandths.
-    pub(crate) thousandths: i64,
+    pub thousandths: i64,
     /// Whether it has a decimal point.
-    pub(crate) is_fraction: bool,
+    pub is_fraction: bool,
 }
 
 impl Key {
@@ -72,9 +79,9 @@ pub(super) enum Flaw {
 
 /// The rows of an object.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    /// The rows with a count. `lower_ns` is the key in thousandths until [`Self::into_bins`] sets the edges.
-    bins: Vec<Bin>,
+pub struct Rows {
+    /// The rows with a count. In order, unless [`Self::is_unordered`].
+    bins: Vec<Row>,
     /// The keys of the rows without a count, at most [`EMPTY_MAX`]; those of ordered rows until the end only.
     empty: Vec<i64>,
     /// Whether there were more rows without a count.
@@ -90,33 +97,30 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The lowest key.
-    pub(crate) fn lowest(&self) -> Option<Key> {
+    pub fn lowest(&self) -> Option<Key> {
         self.lowest
     }
 
     /// The highest key.
-    pub(crate) fn highest(&self) -> Option<Key> {
+    pub fn highest(&self) -> Option<Key> {
         self.highest
     }
 
     /// The first key with a decimal point.
-    pub(crate) fn first_fraction(&self) -> Option<Key> {
+    pub fn first_fraction(&self) -> Option<Key> {
         self.first_fraction
     }
 
     /// The least distance between two neighbouring keys, or of the lowest from 0, in thousandths.
-    pub(crate) fn width(&self) -> Option<i64> {
+    pub fn width(&self) -> Option<i64> {
         let lowest = self.lowest.map(|key| key.thousandths);
         self.distance.into_iter().chain(lowest).min()
     }
 
-    /// The rows with a count as bins, in ascending order. `edges` has the lower and the upper edge of a key, which is
-    /// given in thousandths.
-    pub(crate) fn into_bins(mut self, edges: impl Fn(i64) -> (i64, i64)) -> Vec<Bin> {
-        for bin in &mut self.bins {
-            (bin.lower_ns, bin.upper_ns) = edges(bin.lower_ns);
-        }
-        self.bins
+    /// The rows with a count, in ascending order, as what `bin` makes of a key in thousandths and its count. If that has
+    /// 24 bytes, as a bin with two edges, it takes the place of the rows in memory.
+    pub fn into_bins<B>(self, bin: impl Fn(i64, u64) -> B) -> Vec<B> {
+        self.bins.into_iter().map(|row| bin(row.thousandths, row.count)).collect()
     }
 
     /// Adds a row.
@@ -140,7 +144,7 @@ impl Rows {
             self.lowest = Some(key);
         }
         if count > 0 {
-            self.bins.push(Bin { lower_ns: at, upper_ns: at, count });
+            self.bins.push(Row { thousandths: at, count, _edge: 0 });
         } else if self.empty.len() < EMPTY_MAX {
             self.empty.push(at);
         } else if self.is_unordered {
@@ -158,7 +162,7 @@ impl Rows {
             return Ok(());
         }
         // Up to here, all rows are in order.
-        let is_known = self.bins.binary_search_by_key(&at, |bin| bin.lower_ns).is_ok()
+        let is_known = self.bins.binary_search_by_key(&at, |bin| bin.thousandths).is_ok()
             || self.empty.binary_search(&at).is_ok();
         if is_known {
             return Err(Flaw::Twice(at));
@@ -173,7 +177,7 @@ impl Rows {
     /// Puts the rows in order after the last one.
     pub(super) fn finish(&mut self) -> Result<(), Flaw> {
         if self.is_unordered {
-            self.bins.sort_unstable_by_key(|bin| bin.lower_ns);
+            self.bins.sort_unstable_by_key(|bin| bin.thousandths);
             self.empty.sort_unstable();
             self.distance = None;
             let (mut bins, mut empty) = (self.bins.iter().peekable(), self.empty.iter().peekable());
@@ -181,11 +185,11 @@ impl Rows {
             loop {
                 let at = match (bins.peek(), empty.peek()) {
                     (None, None) => break,
-                    (Some(bin), Some(at)) if bin.lower_ns.cmp(at) == Ordering::Less => bin.lower_ns,
-                    (Some(bin), None) => bin.lower_ns,
+                    (Some(bin), Some(at)) if bin.thousandths.cmp(at) == Ordering::Less => bin.thousandths,
+                    (Some(bin), None) => bin.thousandths,
                     (_, Some(at)) => **at,
                 };
-                if bins.next_if(|bin| bin.lower_ns == at).is_none() {
+                if bins.next_if(|bin| bin.thousandths == at).is_none() {
                     empty.next();
                 }
                 match before.replace(at).map(|before| at - before) {
@@ -271,7 +275,7 @@ mod tests {
                     all.push(Key { thousandths: *at, is_fraction: false }, *count).unwrap();
                 }
                 all.finish().unwrap();
-                (all.lowest(), all.highest(), all.width(), all.into_bins(|at| (at, at + 1)))
+                (all.lowest(), all.highest(), all.width(), all.into_bins(|at, count| (at, count)))
             };
             let (sorted, shuffled) = rows;
             let made = make(&shuffled);

@@ -86,7 +86,7 @@ fn a_histogram_reports_the_first_member_that_is_not_a_row() {
         assert_eq!(rows(text).unwrap_err().to_string().split(';').next(), Some(expected), "{text}");
     }
     let rows = rows("{\"h\": {\"9\" : 1, \"7\":\n2, \"8\": 0}}").unwrap();
-    assert_eq!(rows.into_bins(|at| (at, at + 1000)), [(7000, 8000, 2).into(), (9000, 10_000, 1).into()]);
+    assert_eq!(rows.into_bins(|at, count| (at, count)), [(7000, 2), (9000, 1)]);
 }
 
 #[test]

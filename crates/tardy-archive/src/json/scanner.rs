@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-use tardy_archive::read_more;
-
 use super::rows::Key;
 use super::{Value, short};
-use crate::error::{ImportError, Result};
-use crate::lines::LINE_MAX;
+use crate::error::{ArchiveError, Result};
+use crate::read_more;
 
 const BLOCK: usize = 256 * 1024;
+/// The longest line that is repaired.
+const LINE_MAX: usize = 64 * 1024;
 /// The longest token, apart from texts. This many bytes are in the buffer before a token is read.
 const TOKEN_MAX: usize = 4096;
 /// The longest text, in bytes. A command line has at most 2 MiB (ARG_MAX), usually a few hundred bytes.
@@ -52,7 +52,7 @@ impl<'a> Scanner<'a> {
         self.line_start -= self.at as isize;
         (self.end, self.at) = (self.end - self.at, 0);
         while self.end < least && !self.ended {
-            let count = read_more(self.reader, &mut self.buffer[self.end..])?;
+            let count = read_more(&mut *self.reader, &mut self.buffer[self.end..])?;
             self.ended = count == 0;
             self.end += count;
         }
@@ -234,7 +234,7 @@ impl<'a> Scanner<'a> {
 
     /// The text whose opening quotation mark is next, if its writer did not escape it: all that the line has before its
     /// last quotation mark and comma. Also the error that the line is as JSON. `None` if the line is valid.
-    pub(super) fn unescaped_text(&mut self) -> Result<Option<(String, ImportError)>> {
+    pub(super) fn unescaped_text(&mut self) -> Result<Option<(String, ArchiveError)>> {
         self.fill(LINE_MAX)?;
         let rest = &self.buffer[self.at..self.end.min(self.at + LINE_MAX)];
         let Some(length) = rest.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
@@ -255,19 +255,19 @@ impl<'a> Scanner<'a> {
 
     /// An error at this position.
     #[cold]
-    pub(super) fn error(&self, reason: &str) -> ImportError {
+    pub(super) fn error(&self, reason: &str) -> ArchiveError {
         let column = (self.at as isize - self.line_start).max(0) + 1;
-        ImportError::line(self.line, &format!("column {column}"), reason)
+        ArchiveError::field(format!("line {}, column {column}", self.line), reason)
     }
 
     #[cold]
-    pub(super) fn not_json(&self, reason: &str) -> ImportError {
+    pub(super) fn not_json(&self, reason: &str) -> ArchiveError {
         self.error(&format!("not JSON: {reason}"))
     }
 
     /// The error for `found` in place of `expected`.
     #[cold]
-    pub(super) fn unexpected(&mut self, found: Option<u8>, expected: &str) -> ImportError {
+    pub(super) fn unexpected(&mut self, found: Option<u8>, expected: &str) -> ArchiveError {
         match found {
             None => self.incomplete(),
             Some(found) => {
@@ -278,7 +278,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[cold]
-    fn incomplete(&mut self) -> ImportError {
+    fn incomplete(&mut self) -> ArchiveError {
         self.is_incomplete = true;
         self.error(
             "the document is incomplete: it was cut off, or the tool was killed while writing; incomplete JSON cannot be \

@@ -1,7 +1,7 @@
 //! Reads untrusted JSON from a stream in bounded memory. Errors name the path of a field.
 //!
-//! A document is kept as a tree, except for what makes files large: the rows of histograms become bins at once
-//! ([`rows`]), and the elements of arrays, which no known format uses for results, are checked and dropped.
+//! A document is kept as a tree, except for what makes files large: the rows of histograms are kept as pairs of numbers
+//! ([`Rows`]), and the elements of arrays, which no known format uses for results, are checked and dropped.
 //!
 //! Rejected alternative: serde_json reads a stream too, but it keeps each text whole, however long, and does not accept
 //! the numbers that C programs print.
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 
-use crate::error::{ImportError, Result};
-pub(crate) use rows::Rows;
-use rows::{Flaw, Key};
+use crate::error::{ArchiveError, Result};
+use rows::Flaw;
+pub use rows::{Key, Rows};
 use scanner::Scanner;
 
 /// The deepest nesting. The formats here have at most six levels.
@@ -31,14 +31,17 @@ const OBJECT_SIZE: usize = 1024;
 /// A document whose root is an object.
 ///
 /// # Errors
-/// If it is not JSON, is nested deeper than [`DEPTH_MAX`], or an object has a key twice.
-pub(crate) fn parse(reader: &mut dyn Read) -> Result<Object> {
+/// If it is not JSON, is nested deeper than 32 levels, is too large, or an object has a key twice.
+pub fn parse(reader: &mut dyn Read) -> Result<Object> {
     Parser::of(&mut Scanner::new(reader)).document()
 }
 
-/// Like [`parse`]. If the text of the root's member `unescaped` makes the document invalid, since its writer did not
-/// escape it, the text is read up to the end of its line. Also returns whether that was necessary.
-pub(crate) fn parse_unescaped(reader: &mut dyn Read, unescaped: &'static str) -> Result<(Object, bool)> {
+/// Reads a document like [`parse`]. If the text of the root's member `unescaped` makes the document invalid, since its
+/// writer did not escape it, the text is read up to the end of its line. Also returns whether that was necessary.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_unescaped(reader: &mut dyn Read, unescaped: &'static str) -> Result<(Object, bool)> {
     let mut scanner = Scanner::new(reader);
     let mut parser = Parser { unescaped: Some(unescaped), ..Parser::of(&mut scanner) };
     let document = parser.document();
@@ -51,7 +54,7 @@ pub(crate) fn parse_unescaped(reader: &mut dyn Read, unescaped: &'static str) ->
 
 /// A value.
 #[derive(Debug)]
-pub(crate) enum Value {
+enum Value {
     Null,
     Bool(bool),
     Count(u64),
@@ -80,7 +83,7 @@ impl fmt::Display for Value {
 
 /// The members of an object.
 #[derive(Debug, Default)]
-pub(crate) struct Members {
+struct Members {
     /// The members that are rows of a histogram.
     rows: Rows,
     /// All others.
@@ -98,7 +101,7 @@ struct Parser<'s, 'r> {
     /// The member of the root that its writer may not have escaped.
     unescaped: Option<&'static str>,
     /// The error that was repaired.
-    repaired: Option<ImportError>,
+    repaired: Option<ArchiveError>,
     /// The memory for everything except rows.
     kept: usize,
     /// The number of rows with a count.
@@ -118,14 +121,14 @@ impl<'s, 'r> Parser<'s, 'r> {
         }
         match value {
             Value::Object(members) => Ok(Object { path: String::new(), members: *members }),
-            _ => Err(ImportError::field("the document", "is not a JSON object")),
+            _ => Err(ArchiveError::field("the document", "is not a JSON object")),
         }
     }
 
     /// The next value, which is inside `depth` others.
     fn value(&mut self, depth: usize) -> Result<Value> {
         match self.scanner.peek()? {
-            Some(b'{' | b'[') if depth == DEPTH_MAX => Err(ImportError::TooMuch(format!(
+            Some(b'{' | b'[') if depth == DEPTH_MAX => Err(ArchiveError::TooMuch(format!(
                 "is JSON with more than {DEPTH_MAX} levels of nesting, which no known format has"
             ))),
             Some(b'{') => Ok(Value::Object(Box::new(self.object(depth + 1)?))),
@@ -196,7 +199,7 @@ impl<'s, 'r> Parser<'s, 'r> {
         rows.push(key, count).map_err(|flaw| self.flaw(&flaw))?;
         self.rows += usize::from(count > 0);
         if self.rows > self.rows_max {
-            return Err(ImportError::TooMuch(format!(
+            return Err(ArchiveError::TooMuch(format!(
                 "has histograms with more than {} rows, the most that are read",
                 self.rows_max
             )));
@@ -237,7 +240,7 @@ impl<'s, 'r> Parser<'s, 'r> {
     fn keep(&mut self, size: usize) -> Result<()> {
         self.kept += size;
         if self.kept > KEPT_MAX {
-            return Err(ImportError::TooMuch(format!(
+            return Err(ArchiveError::TooMuch(format!(
                 "needs more than {} MiB for values other than histograms, which no known format does",
                 KEPT_MAX >> 20
             )));
@@ -246,18 +249,18 @@ impl<'s, 'r> Parser<'s, 'r> {
     }
 
     #[cold]
-    fn twice(&self, key: &str) -> ImportError {
+    fn twice(&self, key: &str) -> ArchiveError {
         self.scanner.error(&format!("the key '{}' appears twice in one object", short(key)))
     }
 
     #[cold]
-    fn flaw(&self, flaw: &Flaw) -> ImportError {
+    fn flaw(&self, flaw: &Flaw) -> ArchiveError {
         match flaw {
             Flaw::Twice(thousandths) => {
                 let is_fraction = thousandths % 1000 > 0;
                 self.twice(&Key { thousandths: *thousandths, is_fraction }.to_string())
             }
-            Flaw::TooManyEmpty => ImportError::TooMuch(
+            Flaw::TooManyEmpty => ArchiveError::TooMuch(
                 "has a histogram with too many rows of 0 out of order; sort the rows, or remove those of 0"
                     .to_owned(),
             ),
@@ -267,22 +270,27 @@ impl<'s, 'r> Parser<'s, 'r> {
 
 /// A JSON object with its path, for errors.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub struct Object {
     path: String,
     members: Members,
 }
 
 impl Object {
-    pub(crate) fn path_of(&self, key: &str) -> String {
+    /// The path of the member `key`.
+    pub fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    /// Whether there is a member `key`, rows of a histogram apart.
+    pub fn has(&self, key: &str) -> bool {
         self.members.named.contains_key(key)
     }
 
     /// Removes and returns the object `key`.
-    pub(crate) fn object(&mut self, key: &str) -> Result<Option<Object>> {
+    ///
+    /// # Errors
+    /// If it is not an object.
+    pub fn object(&mut self, key: &str) -> Result<Option<Object>> {
         let path = self.path_of(key);
         self.members.named.remove(key).map(|value| Self::of(value, path)).transpose()
     }
@@ -290,14 +298,17 @@ impl Object {
     fn of(value: Value, path: String) -> Result<Self> {
         match value {
             Value::Object(members) => Ok(Self { path, members: *members }),
-            _ => Err(ImportError::field(path, "is not an object")),
+            _ => Err(ArchiveError::field(path, "is not an object")),
         }
     }
 
     /// The objects in this one with their keys.
-    pub(crate) fn into_objects(self) -> Result<Vec<(String, Object)>> {
+    ///
+    /// # Errors
+    /// If a member is not an object.
+    pub fn into_objects(self) -> Result<Vec<(String, Object)>> {
         if let Some(key) = self.members.rows.lowest() {
-            return Err(ImportError::field(self.path_of(&key.to_string()), "is not an object"));
+            return Err(ArchiveError::field(self.path_of(&key.to_string()), "is not an object"));
         }
         let of = |(key, value): (String, Value)| {
             let path = format!("{}.{key}", self.path);
@@ -307,35 +318,47 @@ impl Object {
     }
 
     /// The rows of this object, which is a histogram.
-    pub(crate) fn into_rows(self) -> Result<Rows> {
+    ///
+    /// # Errors
+    /// If a member is not a row.
+    pub fn into_rows(self) -> Result<Rows> {
         match self.members.named.first_key_value() {
             None => Ok(self.members.rows),
             Some((key, Value::Count(_))) => {
                 let reason = format!("'{}' is not the value of a row; expected a number", short(key));
-                Err(ImportError::field(self.path_of(key), reason))
+                Err(ArchiveError::field(self.path_of(key), reason))
             }
             Some((key, value)) => {
-                Err(ImportError::field(self.path_of(key), format!("{value} is not a count")))
+                Err(ArchiveError::field(self.path_of(key), format!("{value} is not a count")))
             }
         }
     }
 
-    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+    /// The text `key`; `None` if it is missing or not a text.
+    pub fn text(&self, key: &str) -> Option<&str> {
         match self.members.named.get(key)? {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn count(&self, key: &str) -> Result<Option<u64>> {
+    /// The count `key`; `None` if it is missing.
+    ///
+    /// # Errors
+    /// If it is not a whole number from 0 up.
+    pub fn count(&self, key: &str) -> Result<Option<u64>> {
         match self.members.named.get(key) {
             None => Ok(None),
             Some(Value::Count(count)) => Ok(Some(*count)),
-            Some(value) => Err(ImportError::field(self.path_of(key), format!("{value} is not a count"))),
+            Some(value) => Err(ArchiveError::field(self.path_of(key), format!("{value} is not a count"))),
         }
     }
 
-    pub(crate) fn whole(&self, key: &str) -> Result<Option<i64>> {
+    /// The whole number `key`; `None` if it is missing.
+    ///
+    /// # Errors
+    /// If it is not a whole number of 63 bits.
+    pub fn whole(&self, key: &str) -> Result<Option<i64>> {
         let Some(value) = self.members.named.get(key) else { return Ok(None) };
         let whole = match value {
             Value::Count(count) => i64::try_from(*count).ok(),
@@ -343,23 +366,30 @@ impl Object {
             _ => None,
         };
         whole.map(Some).ok_or_else(|| {
-            ImportError::field(self.path_of(key), format!("{value} is not a whole number of 63 bits"))
+            ArchiveError::field(self.path_of(key), format!("{value} is not a whole number of 63 bits"))
         })
     }
 
     /// A number; `None` if it is missing or not a number, as the mean of no readings.
-    pub(crate) fn number(&self, key: &str) -> Result<Option<f64>> {
+    ///
+    /// # Errors
+    /// If it is a text, an array or an object.
+    pub fn number(&self, key: &str) -> Result<Option<f64>> {
         match self.members.named.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Count(count)) => Ok(Some(*count as f64)),
             Some(Value::Negative(negative)) => Ok(Some(*negative as f64)),
             Some(Value::Real(number)) => Ok(Some(*number)),
-            Some(value) => Err(ImportError::field(self.path_of(key), format!("{value} is not a number"))),
+            Some(value) => Err(ArchiveError::field(self.path_of(key), format!("{value} is not a number"))),
         }
     }
 
-    pub(crate) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T> {
-        value.ok_or_else(|| ImportError::field(self.path_of(key), "is missing"))
+    /// `value` of the member `key`, which must be there.
+    ///
+    /// # Errors
+    /// If it is `None`.
+    pub fn required<T>(&self, key: &str, value: Option<T>) -> Result<T> {
+        value.ok_or_else(|| ArchiveError::field(self.path_of(key), "is missing"))
     }
 }
 
