@@ -186,7 +186,6 @@ impl Watchers {
 
     /// Takes a reading before a phase if fewer are taken during it.
     pub fn read_before(&mut self, now_ns: u64) {
-        self.room.set_wakes(None);
         if self.room.is_shared() {
             self.read(now_ns, Occasion::Boundary);
         }
@@ -213,7 +212,7 @@ impl Watchers {
         if occasion == Occasion::Boundary {
             self.room.set_wakes(None);
         }
-        self.readings.begin(self.rounds);
+        self.readings.begin(self.rounds, now_ns);
         let all = occasion == Occasion::Boundary || !self.room.is_shared();
         let turn = self.rounds % SELDOM;
         for (index, held) in self.watchers.iter_mut().enumerate() {

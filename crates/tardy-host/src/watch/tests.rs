@@ -429,3 +429,28 @@ fn throttling_and_a_changed_governor_are_remarks_and_throttling_is_on_the_timeli
     assert_eq!(watchers.take_remarks(), [""; 0]);
     assert_eq!(find(&watchers.snapshot(), "throttled by quota", "/user.slice").values, [250.0]);
 }
+
+#[test]
+fn a_cgroup_whose_series_is_omitted_counts_once() {
+    let path = "/a/b/c/d/e/f/g/h/i";
+    let groups: Vec<&str> =
+        path.match_indices('/').skip(1).map(|(at, _)| &path[..at]).chain([path]).collect();
+    let fake = Fake::new(&[("proc/self/cgroup", &format!("0::{path}\n"))]);
+    let throttle = |times: u64| {
+        for group in &groups {
+            fake.write(
+                &format!("sys/fs/cgroup{group}/cpu.stat"),
+                &format!("nr_throttled {times}\nthrottled_usec {times}\n"),
+            );
+        }
+    };
+    throttle(0);
+    let mut watchers = fake.watch(&[0]);
+    for second in 0..4 {
+        throttle(second);
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    let environment = watchers.snapshot();
+    assert_eq!((environment.series.len(), environment.series_left_out), (8, 1));
+    assert_eq!(watchers.take_remarks().len(), 9, "remarks are not limited");
+}
