@@ -22,6 +22,7 @@ mod polled;
 mod pressure;
 mod readings;
 mod room;
+mod rt_throttling;
 mod softirqs;
 mod system;
 mod temperature;
@@ -165,6 +166,7 @@ impl Watchers {
             Box::new(frequency_limits::FrequencyLimits::new(files, measured)),
             Box::new(throttling::Throttling::new(files)),
             Box::new(cgroup::Cgroup::new(files)),
+            Box::new(rt_throttling::RtThrottling::new(files)),
             Box::new(clocks::Clocks::new(files, options.clocks_are_real, options.uses_realtime)),
             Box::new(online_cpus::OnlineCpus::new(files, measured)),
             Box::new(interrupts::new(files, measured)),
