@@ -20,4 +20,5 @@ mod same_bytes;
 mod scripted;
 mod switch;
 mod two_flows;
+mod upset;
 mod wiggle;
