@@ -11,7 +11,6 @@
 use std::io;
 
 use tardy_record::environment::Merge;
-use tardy_record::units::format_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::kernel_log::{KernelLog, LogRead};
 
@@ -92,15 +91,13 @@ impl RtThrottling {
     }
 
     fn remark(&self, now_ns: u64) -> String {
-        let limit_us = self.limit_us.and_then(|us| u64::try_from(us).ok());
-        let duration = |us: u64| format_duration_ns(us.saturating_mul(1000));
+        let limit = self.limit_us.map_or_else(|| "unknown".to_owned(), |us| us.to_string());
         format!(
-            "the kernel stopped real-time threads between {:.1} s and {:.1} s because they had used more than {} of {} (RT \
-             throttling); it reports only the first such stop since boot, so there may be more",
+            "the kernel stopped real-time threads between {:.1} s and {:.1} s because they exceeded their limit (RT throttling, \
+             sched_rt_runtime_us {limit} of {}); it reports only the first such stop since boot, so there may be more",
             self.last_at_ns as f64 / 1e9,
             now_ns as f64 / 1e9,
-            limit_us.map_or_else(|| "their share".to_owned(), duration),
-            duration(self.period_us),
+            self.period_us,
         )
     }
 }

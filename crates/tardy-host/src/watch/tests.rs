@@ -486,8 +486,9 @@ fn rt_throttling_is_a_remark_with_its_time_and_is_on_the_timeline() {
     watchers.read(3 * SECOND, Occasion::Tick);
     fake.write(RT_LIMIT, "-1\n");
     watchers.read(4 * SECOND, Occasion::Tick);
-    let stopped = "the kernel stopped real-time threads between 2.0 s and 3.0 s because they had used more than 950ms of 1s (RT \
-                   throttling); it reports only the first such stop since boot, so there may be more";
+    let stopped = "the kernel stopped real-time threads between 2.0 s and 3.0 s because they exceeded their limit (RT \
+                   throttling, sched_rt_runtime_us 950000 of 1000000); it reports only the first such stop since boot, so \
+                   there may be more";
     let changed = "sched_rt_runtime_us changed from 950000 to -1 at 4.0 s";
     assert_eq!(watchers.take_remarks(), [stopped, changed]);
     let environment = watchers.finish();
