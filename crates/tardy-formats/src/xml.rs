@@ -108,7 +108,7 @@ impl<'a> Xml<'a> {
                 _ => Err(ImportError::line(
                     line,
                     "element",
-                    format!("</{}> closes an element that is not open", short(name)),
+                    format!("</{}> does not close the innermost open element", short(name)),
                 )),
             };
         }
