@@ -49,6 +49,19 @@ pub(crate) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
     }
 }
 
+/// How long after `phase_ns` the window that contains it closes; `None` if none contains it. A window of a whole cycle
+/// never closes.
+pub(super) fn left_in_window(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Option<u64> {
+    windows.iter().find_map(|window| {
+        let since_open = (phase_ns + cycle_ns - window.open_ns % cycle_ns) % cycle_ns;
+        let length = window.close_ns - window.open_ns;
+        match length {
+            length if length >= cycle_ns => Some(u64::MAX),
+            length => length.checked_sub(since_open),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
