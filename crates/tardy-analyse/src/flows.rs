@@ -125,17 +125,17 @@ pub struct SlotFindings {
 pub enum SlotVerdict {
     /// Every frame arrived in its slot.
     Held,
-    /// All frames left the gate in time: each was dequeued and sent within its slot. If only the longest time from
-    /// dequeueing to receipt is known: no frame arrived before its slot, and none was later than that time.
+    /// All frames left the gate in time: each was dequeued and sent within its slot. Or, if the time at which each was
+    /// dequeued is unknown or does not decide: no frame arrived before its slot, and no frame was later than the longest
+    /// time from dequeueing to receipt.
     HeldAtTheGate {
         /// Number of frames that arrived after the slot's end.
         late: u64,
     },
     /// Frames arrived outside their slot.
     Broken,
-    /// Frames arrived outside their slot, and whether they left the gate in time is unknown: their slot ended while they
-    /// were being sent. If it is unknown when each was dequeued: a frame takes longer from the gate to its receipt than
-    /// half of the time that the gate is closed.
+    /// Frames arrived outside their slot, but a frame takes longer from the gate to its receipt than half of the time
+    /// that the gate is closed, and the time at which each was dequeued is unknown or does not decide.
     CannotTell {
         /// How long the gate is closed in a cycle, in ns.
         shut_ns: u64,
@@ -323,12 +323,10 @@ fn verdict(flow: &FlowSeries) -> SlotVerdict {
         SlotVerdict::NothingCame
     } else if flow.out_of_slot() == 0 {
         SlotVerdict::Held
-    } else if let Some((outside, undecided)) = at_gate {
-        match (outside, undecided) {
-            (0, 0) => SlotVerdict::HeldAtTheGate { late: flow.out_of_slot() },
-            (0, _) => SlotVerdict::CannotTell { shut_ns },
-            _ => SlotVerdict::Broken,
-        }
+    } else if let Some((0, 0)) = at_gate {
+        SlotVerdict::HeldAtTheGate { late: flow.out_of_slot() }
+    } else if let Some((1.., _)) = at_gate {
+        SlotVerdict::Broken
     } else if flow.late.worst_ns > takes_ns {
         SlotVerdict::Broken
     } else if takes_ns > shut_ns / 2 {

@@ -13,7 +13,7 @@ mod phase_clock;
 mod phase_histogram;
 
 pub use phase_clock::PhaseClock;
-use phase_clock::left_in_window;
+use phase_clock::until_close_ns;
 pub(crate) use phase_clock::{Place, place};
 pub(crate) use phase_histogram::PhaseCounts;
 pub use phase_histogram::{PHASE_BIN_COUNT, PhaseBin, PhaseHistogram};
@@ -183,33 +183,29 @@ impl DequeueCost {
 pub struct GateCount {
     /// Frames that were dequeued and sent within one window.
     pub inside: u64,
-    /// Frames that were dequeued while the gate was closed, or sent for longer than `undecided` explains.
+    /// Frames that were sent for longer after the end of a window than the trace's delay explains, with the longest such
+    /// time.
     pub outside: OutOfSlot,
-    /// Frames that were dequeued in a window, and of which the end of the window fell into the transmission: the trace is
-    /// somewhat later than the kernel's decision, so they may have been in time.
+    /// Frames that were sent after the end of a window, but for so short a time that they may have been in it: the trace
+    /// is somewhat later than the kernel's decision.
     pub undecided: u64,
 }
 
 impl GateCount {
-    /// Adds a frame that was dequeued and completely sent at these times. `wire_ns` is its own transmission time.
+    /// Adds a frame that was dequeued and completely sent at these times. `slack_ns` bounds the time for which a frame
+    /// seems to be sent after its window because the trace is later than the kernel's decision.
     pub fn add(
         &mut self,
         clock: PhaseClock,
         windows: &[Window],
         (dequeued_ns, sent_ns): (i64, i64),
-        wire_ns: u64,
+        slack_ns: u64,
     ) {
-        let Some(left_ns) = left_in_window(clock.phase_ns(dequeued_ns), windows, clock.cycle_ns) else {
-            match place(clock.phase_ns(dequeued_ns), windows, clock.cycle_ns) {
-                Place::Inside => self.inside += 1,
-                Place::Early(ns) | Place::Late(ns) => self.outside.add(ns),
-            }
-            return;
-        };
-        let over_ns = sent_ns.abs_diff(dequeued_ns).saturating_sub(left_ns);
-        match over_ns {
+        let until_close_ns = until_close_ns(clock.phase_ns(dequeued_ns), windows, clock.cycle_ns);
+        let over_ns = until_close_ns.map_or(0, |until_ns| (sent_ns - dequeued_ns).saturating_sub(until_ns));
+        match u64::try_from(over_ns).unwrap_or(0) {
             0 => self.inside += 1,
-            over_ns if over_ns <= wire_ns => self.undecided += 1,
+            over_ns if over_ns <= slack_ns => self.undecided += 1,
             over_ns => self.outside.add(over_ns),
         }
     }
@@ -251,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transmission_that_the_end_of_a_window_falls_into_is_undecided() {
+    fn a_transmission_that_hardly_exceeds_its_window_is_undecided() {
         let clock = PhaseClock { base_ns: 0, cycle_ns: 1000 };
         let windows = [Window { open_ns: 900, close_ns: 1300, guard_ns: 50 }];
         let count = |dequeued_ns: i64, sent_ns: i64| {
@@ -259,17 +255,14 @@ mod tests {
             count.add(clock, &windows, (dequeued_ns, sent_ns), 50);
             (count.inside, count.undecided, count.outside)
         };
-        let none = OutOfSlot::default();
+        let (none, outside) = (OutOfSlot::default(), |worst_ns| OutOfSlot { frames: 1, worst_ns });
         assert_eq!(count(5_900, 5_950), (1, 0, none));
         assert_eq!(count(6_250, 6_300), (1, 0, none), "its end and that of the window coincide");
         assert_eq!(count(6_270, 6_320), (0, 1, none));
-        assert_eq!(
-            count(6_100, 6_351),
-            (0, 0, OutOfSlot { frames: 1, worst_ns: 51 }),
-            "it waited for others"
-        );
-        assert_eq!(count(6_310, 6_360), (0, 0, OutOfSlot { frames: 1, worst_ns: 10 }));
-        assert_eq!(count(6_800, 6_850), (0, 0, OutOfSlot { frames: 1, worst_ns: 100 }));
+        assert_eq!(count(6_310, 6_350), (0, 1, none));
+        assert_eq!(count(6_310, 6_360), (0, 0, outside(60)));
+        assert_eq!(count(6_100, 6_351), (0, 0, outside(51)), "it waited for others");
+        assert_eq!(count(6_899, 6_950), (0, 0, outside(650)), "before the window opens");
     }
 
     #[test]

@@ -301,12 +301,14 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
     let of = count(flow.received);
     Some(match flow.verdict {
         SlotVerdict::Held => format!("The slot of {name} held: all {of} frames arrived in it."),
-        SlotVerdict::HeldAtTheGate { late } if flow.at_gate.is_some() => format!(
-            "The slot of {name} held at the gate: {} of {of} frames arrived outside it, but all were sent in it. A frame takes \
+        SlotVerdict::HeldAtTheGate { late } if flow.at_gate.is_some_and(|count| count.undecided == 0) => {
+            format!(
+                "The slot of {name} held at the gate: {} of {of} frames arrived outside it, but all were sent in it. A frame takes \
              up to {} from the gate to its listener.",
-            count(late),
-            with_unit(flow.dequeue_to_receive?.max_ns as f64),
-        ),
+                count(late),
+                with_unit(flow.dequeue_to_receive?.max_ns as f64),
+            )
+        }
         SlotVerdict::HeldAtTheGate { late } => format!(
             "The slot of {name} held at the gate: {} of {of} frames arrived up to {} after its end, no later than a frame \
              takes from the gate to its listener ({}).",
@@ -330,7 +332,8 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             format!("The slot of {name} was violated: of {of} frames, {}.", parts.join(", and "))
         }
         SlotVerdict::CannotTell { .. } if flow.at_gate.is_some() => format!(
-            "Whether the slot of {name} held is undecidable: it ended while {} of {of} frames were being sent.",
+            "Whether the slot of {name} held is undecidable: {} of {of} frames were sent so near to its end that the kernel's trace \
+             does not decide.",
             count(flow.at_gate?.undecided),
         ),
         SlotVerdict::CannotTell { shut_ns } => format!(

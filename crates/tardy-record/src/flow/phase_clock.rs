@@ -49,17 +49,16 @@ pub(crate) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
     }
 }
 
-/// How long after `phase_ns` the window that contains it closes; `None` if none contains it. A window of a whole cycle
-/// never closes.
-pub(super) fn left_in_window(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Option<u64> {
-    windows.iter().find_map(|window| {
+/// How long after `phase_ns` its window closes, in ns; negative if it closed that long ago. `None` without windows, or if
+/// the gate never closes.
+pub(super) fn until_close_ns(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Option<i64> {
+    let until = |window: &Window| {
         let since_open = (phase_ns + cycle_ns - window.open_ns % cycle_ns) % cycle_ns;
-        let length = window.close_ns - window.open_ns;
-        match length {
-            length if length >= cycle_ns => Some(u64::MAX),
-            length => length.checked_sub(since_open),
-        }
-    })
+        (window.close_ns - window.open_ns).cast_signed() - since_open.cast_signed()
+    };
+    let never = windows.iter().any(|window| window.close_ns - window.open_ns >= cycle_ns);
+    // Of the windows that have closed, the last.
+    windows.iter().map(until).max().filter(|_| !never)
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ fn scene(seeds: &[u64]) -> Scene {
 const TEST: &str = r#"
 echo 16384 > buffer_size_kb
 echo tai > trace_clock
+echo nohash-ptr > trace_options
 echo 'name == "out0" || name == "out1"' > events/net/net_dev_queue/filter
 echo 'handle == 0x75140000' > events/qdisc/qdisc_enqueue/filter
 echo 'handle == 0x75140000 && packets > 0' > events/qdisc/qdisc_dequeue/filter
@@ -62,6 +63,7 @@ events='net/net_dev_queue qdisc/qdisc_enqueue qdisc/qdisc_dequeue timer/hrtimer_
 enable() { for event in $events; do echo $1 > events/$event/enable; done; }
 for seed in $SEEDS; do
     part $seed
+    until_true sh -c '! grep -q advance_sched /proc/timer_list'
     echo > trace
     enable 1
     tardy tsn test $FILES/$seed.toml --netns --with-shaper --for 60ms -q --frames /lab/results/$seed.csv \

@@ -178,9 +178,12 @@ impl Trace {
 /// The frames that leave with the frame at `address`, which must be the first of its queue: `count` of that queue.
 fn left(ports: &mut [Port], address: &str, count: usize) -> Vec<(usize, usize)> {
     for (place, port) in ports.iter_mut().enumerate() {
-        let is_first =
-            |queue: &&mut VecDeque<(usize, String)>| queue.front().is_some_and(|(_, first)| first == address);
-        if let Some(queue) = port.waiting.values_mut().find(is_first) {
+        let holds = |queue: &&mut VecDeque<(usize, String)>| queue.iter().any(|(_, it)| it == address);
+        if let Some(queue) = port.waiting.values_mut().find(holds) {
+            assert_eq!(
+                queue[0].1, address,
+                "a frame left before one that the simulator has in the same queue"
+            );
             return queue.drain(..count).map(|(index, _)| (place, index)).collect();
         }
     }
