@@ -2,7 +2,7 @@
 
 mod trace;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use tardy_lab::machine::Pace;
 use tardy_record::switch::PortSchedule;
@@ -80,7 +80,7 @@ fn options() -> Options {
 }
 
 /// When each frame was received, and its bytes on the wire.
-fn received(csv: &str, network: &Network) -> HashMap<(usize, u64), (i64, u32)> {
+fn received(csv: &str, network: &Network) -> BTreeMap<(usize, u64), (i64, u32)> {
     let flow_of = |name: &str| network.flows.iter().position(|flow| flow.name.value == name).unwrap();
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
@@ -161,7 +161,7 @@ fn median(sorted: &[i64]) -> i64 {
 fn compare_port(
     network: &Network,
     port: &Port,
-    received: &HashMap<(usize, u64), (i64, u32)>,
+    received: &BTreeMap<(usize, u64), (i64, u32)>,
     run: &tardy_record::Run,
 ) -> Vec<Agreement> {
     let name = &network.switches[port.id.switch].ports[port.id.port].interface.value;

@@ -4,7 +4,7 @@
 //! (`qdisc_dequeue`) or waits until the end. Its size tells its flow, since all flows of a generated file differ in size,
 //! and frames of a flow never overtake each other.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tardy_tsn::network::{Network, PortId};
 use tardy_tsn::simulate::Options;
@@ -124,7 +124,7 @@ impl Trace {
             ids.iter().position(is_so)
         };
         // Frames that reached a port and are not yet queued, by their address.
-        let mut pending: HashMap<&str, (usize, usize)> = HashMap::new();
+        let mut pending: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         let mut timers: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
         let mut last_ns = i64::MIN;
         for line in text.lines() {
