@@ -117,7 +117,7 @@ fn limited(
     classes
 }
 
-/// Two to four flows of different sizes, so that frames can be told apart by their size.
+/// Two to four flows of different sizes, so that the size of a frame identifies its flow.
 fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<GeneratedFlow> {
     let count = 2 + random.below(3);
     let mut flows: Vec<GeneratedFlow> = Vec::new();

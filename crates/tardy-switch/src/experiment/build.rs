@@ -8,10 +8,9 @@ use std::time::Duration;
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::links::{self, LinkInfo};
+use tardy_sys::links::{self, LinkInfo, QueueRange};
 use tardy_sys::network::Namespace;
 use tardy_sys::qdiscs::Etf;
-use tardy_sys::taprio::Queues;
 use tardy_sys::{qdiscs, taprio};
 use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
 use tardy_tsn::settings;
@@ -337,12 +336,12 @@ fn queues_of(network: &Network, end: End) -> u32 {
 }
 
 /// The queues of each priority's class, for a port.
-fn queues_of_priority(network: &Network, end: End) -> Option<[Queues; 16]> {
+fn queues_of_priority(network: &Network, end: End) -> Option<[QueueRange; 16]> {
     let End::Port(id) = end else { return None };
     let switch = &network.switches[id.switch];
     let queues = |priority: usize| {
         let range = switch.queues_of(usize::from(switch.class_of_priority(priority as u8)));
-        Queues { count: range.count, first: range.offset }
+        QueueRange { count: range.count, first: range.offset }
     };
     Some(std::array::from_fn(queues))
 }

@@ -178,7 +178,7 @@ fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
 }
 
 /// For each port with a shaper that leads to a host, its index and the host; `None` if another port with a shaper has the
-/// same index, since their events cannot be told apart.
+/// same index, since their events cannot be distinguished.
 fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
     let (mut hosts, mut indices) = (BTreeMap::new(), BTreeSet::new());
     for link in &network.links {

@@ -7,7 +7,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::taprio::Queues;
+/// Neighbouring transmit queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRange {
+    /// The first queue.
+    pub first: u16,
+    /// The number of queues; 0 counts as 1.
+    pub count: u16,
+}
 
 /// `struct bpf_insn`: code, registers, offset, immediate value.
 #[repr(C)]
@@ -62,7 +69,7 @@ const TUNSETSTEERINGEBPF: u32 = 0x8004_54e0;
 ///
 /// # Errors
 /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF or CAP_NET_ADMIN, EINVAL before Linux 4.16.
-pub(super) fn by_priority(tap: &impl AsRawFd, queues: [Queues; 16]) -> io::Result<()> {
+pub(super) fn by_priority(tap: &impl AsRawFd, queues: [QueueRange; 16]) -> io::Result<()> {
     let program = program(queues);
     let load = Load {
         kind: SOCKET_FILTER,
@@ -91,7 +98,7 @@ pub(super) fn by_priority(tap: &impl AsRawFd, queues: [Queues; 16]) -> io::Resul
 }
 
 /// `let of = queues[priority & 15]; return of.first + source[5] % of.count`, as a sequence of comparisons.
-fn program(queues: [Queues; 16]) -> Vec<Instruction> {
+fn program(queues: [QueueRange; 16]) -> Vec<Instruction> {
     let one =
         |code: u8, registers: u8, offset: i16, value: i32| Instruction { code, registers, offset, value };
     let exit = one(EXIT, 0, 0, 0);
@@ -100,7 +107,7 @@ fn program(queues: [Queues; 16]) -> Vec<Instruction> {
         one(LOAD_WORD, R0_FROM_R1, PRIORITY_AT, 0),
         one(AND, 0, 0, 15),
     ];
-    for (priority, Queues { count, first }) in queues.into_iter().enumerate() {
+    for (priority, QueueRange { first, count }) in queues.into_iter().enumerate() {
         let first = i32::from(first);
         let chosen = match count {
             0 | 1 => vec![one(MOVE, 0, 0, first), exit],

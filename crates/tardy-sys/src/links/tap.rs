@@ -5,8 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::steering;
-use crate::taprio::Queues;
+use super::steering::{self, QueueRange};
 
 /// A tap device with several queues. It is deleted when the last of them is closed.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ impl Tap {
     ///
     /// # Errors
     /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF and CAP_NET_ADMIN, EINVAL before Linux 4.16.
-    pub fn steer_by_priority(&self, queues: [Queues; 16]) -> io::Result<()> {
+    pub fn steer_by_priority(&self, queues: [QueueRange; 16]) -> io::Result<()> {
         self.queues.first().map_or(Ok(()), |queue| steering::by_priority(queue, queues))
     }
 

@@ -86,16 +86,15 @@ fn a_tap_runs_at_the_speed_that_is_set() {
 #[test]
 fn a_tap_sends_by_the_queues_of_a_frames_priority() {
     use crate::packet::PacketSocket;
-    use crate::taprio::Queues;
     in_namespace(|| {
         let tap = match Tap::make("tap0", 6) {
             Ok(tap) => tap,
             Err(error) => return eprintln!("skipped: this kernel cannot create tap devices: {error}"),
         };
-        let mut queues = [Queues { count: 1, first: 0 }; 16];
-        queues[3] = Queues { count: 1, first: 2 };
-        queues[5] = Queues { count: 1, first: 1 };
-        queues[6] = Queues { count: 3, first: 3 };
+        let mut queues = [QueueRange { count: 1, first: 0 }; 16];
+        queues[3] = QueueRange { count: 1, first: 2 };
+        queues[5] = QueueRange { count: 1, first: 1 };
+        queues[6] = QueueRange { count: 3, first: 3 };
         if let Err(error) = tap.steer_by_priority(queues) {
             return eprintln!("skipped: no BPF for this user: {error}");
         }
