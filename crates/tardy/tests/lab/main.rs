@@ -8,6 +8,7 @@ mod agreement;
 mod answer_cost;
 mod causes;
 mod cost;
+mod documented;
 mod early_ends;
 mod guests;
 mod noise;
