@@ -44,7 +44,7 @@ fn long_an_added_probe_is_measured_and_shown() {
         let mut tardy = Command::new(programs.join("tardy"));
         tardy.args(arguments).current_dir(&results).output().expect("tardy starts")
     };
-    let sentence = "In 100 timeouts over 1s with no load, poll(2) returned at most ";
+    let sentence = "In 100 timeouts over 990ms with no load, poll(2) returned at most ";
     let options = ["--fake", "1", "--duration", "1s", "-o", "a.run.json", "--report", "a.html"];
     let ran = tardy(&[&["run", "--probe", "timeout"], &options[..]].concat());
     assert_shows(&ran, sentence);
