@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
 use tardy_measure::{ProbeProgram, Programs, SwitchTest};
-use tardy_recipe::RecipeText;
 use tardy_recipe::plan::{self, Extras, Machine};
 use tardy_recipe::values::{PositiveDuration, scale};
+use tardy_recipe::{Recipe, RecipeText};
 use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
 use tardy_switch::experiment::{self, ObservedFrame, Test};
@@ -32,7 +32,7 @@ pub(crate) fn scaled_recipe(path: &str, output: &str, text: &str) -> Result<(), 
 
 /// Runs the recipe file `path` and writes the run file `output`.
 pub(crate) fn recipe(path: &str, output: &str, scale: f64) -> Result<(), String> {
-    let recipe = RecipeText::read(Path::new(path)).and_then(|text| text.recipe());
+    let recipe = RecipeText::read(Path::new(path)).and_then(|text| Recipe::of(&text));
     let recipe = recipe.map_err(|error| error.to_string())?;
     let machine = Machine::this(&KernelFiles::real(), &recipe)?;
     let extras = Extras { scale, ..Extras::NONE };

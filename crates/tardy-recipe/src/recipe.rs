@@ -48,7 +48,22 @@ impl Recipe {
     /// # Errors
     /// If there is no such recipe, or the file cannot be read or is not a recipe.
     pub fn find(name: &str) -> Result<Self, RecipeError> {
-        RecipeText::find(name)?.recipe()
+        Self::of(&RecipeText::find(name)?)
+    }
+
+    /// Parses a recipe.
+    ///
+    /// # Errors
+    /// If the text is not a recipe. The error names the line and the key.
+    pub fn of(text: &RecipeText) -> Result<Self, RecipeError> {
+        let recipe: Self = text.parse()?;
+        if recipe.run.duration.is_some() && recipe.run.loops.is_some() {
+            return Err(RecipeError::TwoEnds { place: text.place() });
+        }
+        if recipe.about.is_none() {
+            return Err(RecipeError::NoAbout { place: text.place() });
+        }
+        Ok(Self { name: Some(text.name().to_owned()), ..recipe })
     }
 
     /// Whether it sets a scheduling policy or a priority for any of its phases.
@@ -108,8 +123,25 @@ impl Recipe {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::parsed_flags;
+
+    #[test]
+    fn every_recipe_of_the_repository_is_built_in_and_parses() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            // Switch files are not recipes; tardy-tsn's tests read them.
+            if name.starts_with("tsn-") {
+                continue;
+            }
+            let recipe = Recipe::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(recipe.run.duration.is_some() != recipe.run.loops.is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn a_duration_on_the_command_line_overrides_the_loops_of_the_recipe() {
@@ -147,7 +179,7 @@ mod tests {
             ("[[phase]]\nname = \"x\"\nload = [\"memory:lots\"]", 4, "MiB"),
         ] {
             let text = RecipeText::new("x", "x.toml", format!("about = \"x\"\n{table}\n"));
-            let error = text.recipe().unwrap_err().to_string();
+            let error = Recipe::of(&text).unwrap_err().to_string();
             assert!(error.starts_with("x.toml: not a recipe"), "{error}");
             assert!(error.contains(&format!("line {line}")) && error.contains(expected), "{error}");
         }

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::built_in::BUILT_IN;
-use crate::recipe::Recipe;
 
 /// Largest recipe file that is read, in bytes.
 const SIZE_MAX: u64 = 1 << 20;
@@ -93,21 +92,14 @@ impl RecipeText {
         Self { name: name.to_owned(), place: place.to_owned(), text: text.into() }
     }
 
-    /// The recipe.
-    ///
-    /// # Errors
-    /// If the text is not a recipe. The error names the line and the key.
-    pub fn recipe(&self) -> Result<Recipe, RecipeError> {
-        let mut recipe: Recipe = self.parse()?;
-        let place = || self.place.clone();
-        if recipe.run.duration.is_some() && recipe.run.loops.is_some() {
-            return Err(RecipeError::TwoEnds { place: place() });
-        }
-        if recipe.about.is_none() {
-            return Err(RecipeError::NoAbout { place: place() });
-        }
-        recipe.name = Some(self.name.clone());
-        Ok(recipe)
+    /// The recipe's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its name in errors.
+    pub(crate) fn place(&self) -> String {
+        self.place.clone()
     }
 
     /// The text's tables as `T`.
@@ -117,25 +109,5 @@ impl RecipeText {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, RecipeError> {
         toml::from_str(&self.text)
             .map_err(|source| RecipeError::Toml { place: self.place.clone(), source: Box::new(source) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_recipe_of_the_repository_is_built_in_and_parses() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            // Switch files are not recipes; tardy-tsn's tests read them.
-            if name.starts_with("tsn-") {
-                continue;
-            }
-            let recipe = Recipe::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(recipe.run.duration.is_some() != recipe.run.loops.is_some(), "{name}");
-        }
     }
 }

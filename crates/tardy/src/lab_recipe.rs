@@ -35,7 +35,7 @@ impl LabRecipe {
     }
 
     fn of(text: &RecipeText) -> Result<Self, RecipeError> {
-        let measurement = text.recipe()?;
+        let measurement = Recipe::of(text)?;
         let Table { lab } = text.parse()?;
         Ok(Self { measurement, lab })
     }

@@ -45,7 +45,7 @@ fn each_round_of_each_wake_method_is_a_phase() {
 fn phases_of_a_recipe_have_their_own_loads_and_lengths_unless_a_flag_overrides_them() {
     let text = "about = \"x\"\n[run]\nduration = \"2s\"\n[[phase]]\nname = \"idle\"\nload = [\"none\"]\n[[phase]]\n\
                 name = \"loaded\"\nloops = 7\nload = [\"copy\", \"listing\"]\n";
-    let recipe = RecipeText::new("x", "x.toml", text).recipe().unwrap();
+    let recipe = Recipe::of(&RecipeText::new("x", "x.toml", text)).unwrap();
     let phases = plan_of(recipe.clone(), &[], &machine()).unwrap().phases;
     let found: Vec<_> =
         phases.iter().map(|phase| (phase.label.as_str(), phase.span, phase.loads.len())).collect();

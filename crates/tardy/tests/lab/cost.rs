@@ -8,11 +8,11 @@ use tardy_record::Series;
 
 use crate::own_modules::KERNELS;
 use crate::scripted::{Printed, Scene, SharedBoot, boot};
-use crate::{answer_cost, guests, noise};
+use crate::{answer_cost, guests, noise, rtla};
 
 /// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
 static COSTS: SharedBoot = SharedBoot::new(KERNELS[1], || {
-    let mut scenes = vec![scene(1000), noise::scene()];
+    let mut scenes = vec![scene(1000), noise::scene(), rtla::scene()];
     scenes.extend(answer_cost::scene());
     scenes
 });

@@ -15,6 +15,7 @@ mod own_modules;
 mod pins;
 mod repeated;
 mod restore;
+mod rtla;
 mod runs;
 mod same_bytes;
 mod scripted;

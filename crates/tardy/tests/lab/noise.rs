@@ -38,7 +38,7 @@ echo mono > $i/trace_clock
 echo 16384 > $i/buffer_size_kb
 for e in irq_noise softirq_noise thread_noise nmi_noise; do echo 1 > $i/events/osnoise/$e/enable; done
 echo osnoise > $i/current_tracer
-/tardy run -q --probe noise --policy fifo --priority 95 --cpus 0 --threshold 1us --warmup 100ms --duration 3s \\
+/tardy run -q --probe noise --policy fifo --priority 95 --cpus 0 --threshold 1us --warmup 100ms --duration 1500ms \\
     -o /lab/results/noise.run.json > /dev/null
 echo 0 > $i/tracing_on
 cat $i/trace > /lab/results/trace.txt

@@ -13,8 +13,10 @@ state() {
     cd /
     cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/timer_migration
     for thread in /proc/[0-9]*; do
-        # Priority and policy, fields 40 and 41.
-        case $(cat $thread/comm 2> /dev/null) in
+        # A program for each process would take longer than all the rest. Priority and policy are fields 40 and 41.
+        comm=
+        { read -r comm < $thread/comm; } 2> /dev/null
+        case $comm in
             ktimers/* | irq/*) echo "$thread $(sed 's/.*) //' $thread/stat | cut -d ' ' -f 38,39)" ;;
         esac
     done
@@ -42,8 +44,8 @@ crash() {
     echo "restored $?"
     cat /tmp/restore
     tries=0
-    until state | cmp -s /tmp/state - || [ $tries -gt 40 ]; do tries=$((tries + 1)); usleep 50000; done
-    state | answer diff /tmp/state -
+    until state > /tmp/now && cmp -s /tmp/state /tmp/now || [ $tries -gt 40 ]; do tries=$((tries + 1)); usleep 50000; done
+    answer diff /tmp/state /tmp/now
 }
 is_up() { grep -q shaper /tmp/told; }
 has_changed() { grep -q "\"$1\"" /run/tardy/journal/*.json 2> /dev/null; }
