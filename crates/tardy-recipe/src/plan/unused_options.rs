@@ -15,7 +15,6 @@ const OF_REACTIONS: [&str; 6] =
 const OF_PINS: [&str; 2] = ["out", "echo"];
 /// Options of gpio-wiggle.
 const OF_WIGGLES: [&str; 2] = ["by", "through"];
-
 /// Options of threads, whether or not they wait for timers.
 const OF_THREADS: [&str; 5] = ["cpus", "interval", "policy", "priority", "dma_latency"];
 
@@ -73,7 +72,7 @@ pub fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool) -> Re
             "the co-kernel's program does not support it; use it with --probe timer",
         ),
         _ if is_tracer(probe) => return Ok(()),
-        // A new probe uses none of these options until it has an arm of its own, so none is ignored silently.
+        // A new probe uses none of these options until it has an arm here, so none is ignored silently.
         _ => {
             let all = [&OF_TIMERS[..], &OF_THREADS, &["threshold"], &OF_REACTIONS, &OF_PINS, &OF_WIGGLES];
             (all.into_iter().find_map(first), "this probe does not use it")
