@@ -1,7 +1,7 @@
 //! Whether the frames of each flow through a time-aware switch arrived within the windows of its class.
 
 use serde::Serialize;
-use tardy_record::flow::{DequeueCost, FlowSeries, OutOfSlot, PhaseBin, StampSource, Window};
+use tardy_record::flow::{DequeueCost, FlowSeries, GateCount, OutOfSlot, PhaseBin, StampSource, Window};
 use tardy_record::plan::{FlowLimits, ProbePlan, SwitchPlan};
 use tardy_record::switch::SwitchRecord;
 use tardy_record::{Run, Series};
@@ -58,6 +58,9 @@ pub struct FlowFindings {
     pub late: OutOfSlot,
     /// The time from dequeueing to receipt; `None` if it was not traced.
     pub dequeue_to_receive: Option<DequeueCost>,
+    /// When its frames were sent at the gate; `None` if the trace does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_gate: Option<GateCount>,
     /// Its windows in the cycle, and the frames in each.
     pub slots: Vec<SlotFindings>,
     /// Whether its slots held.
@@ -122,8 +125,9 @@ pub struct SlotFindings {
 pub enum SlotVerdict {
     /// Every frame arrived in its slot.
     Held,
-    /// No frame arrived before its slot, and no frame was later than the longest time from dequeueing to receipt, so
-    /// all frames left the gate in time.
+    /// All frames left the gate in time: each was dequeued and sent within its slot. Or, if the time at which each was
+    /// dequeued is unknown or does not decide: no frame arrived before its slot, and no frame was later than the longest
+    /// time from dequeueing to receipt.
     HeldAtTheGate {
         /// Number of frames that arrived after the slot's end.
         late: u64,
@@ -131,7 +135,7 @@ pub enum SlotVerdict {
     /// Frames arrived outside their slot.
     Broken,
     /// Frames arrived outside their slot, but a frame takes longer from the gate to its receipt than half of the time
-    /// that the gate is closed, so it is unknown when they left the gate.
+    /// that the gate is closed, and the time at which each was dequeued is unknown or does not decide.
     CannotTell {
         /// How long the gate is closed in a cycle, in ns.
         shut_ns: u64,
@@ -247,6 +251,7 @@ fn flow_findings(
         early: flow.early,
         late: flow.late,
         dequeue_to_receive: flow.dequeue_to_receive,
+        at_gate: flow.at_gate,
         slots: windows.iter().map(|window| slot_findings(flow, *window, cycles)).collect(),
         verdict,
         held: judged.then(|| flow_held(verdict, &limits)).flatten(),
@@ -309,6 +314,7 @@ fn rate_bps<'a>(bins: impl Iterator<Item = &'a PhaseBin>, over_ns: f64) -> f64 {
 
 fn verdict(flow: &FlowSeries) -> SlotVerdict {
     let takes_ns = flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns);
+    let at_gate = flow.at_gate.map(|count| (count.outside.frames, count.undecided));
     let open_ns: u64 = flow.windows.iter().map(|window| window.close_ns - window.open_ns).sum();
     let shut_ns = flow.cycle_ns.saturating_sub(open_ns);
     if flow.windows.is_empty() {
@@ -317,6 +323,10 @@ fn verdict(flow: &FlowSeries) -> SlotVerdict {
         SlotVerdict::NothingCame
     } else if flow.out_of_slot() == 0 {
         SlotVerdict::Held
+    } else if let Some((0, 0)) = at_gate {
+        SlotVerdict::HeldAtTheGate { late: flow.out_of_slot() }
+    } else if let Some((1.., _)) = at_gate {
+        SlotVerdict::Broken
     } else if takes_ns > shut_ns / 2 {
         SlotVerdict::CannotTell { shut_ns }
     } else if flow.early.frames == 0 && flow.late.worst_ns <= takes_ns {
@@ -333,6 +343,7 @@ mod tests {
     use tardy_record::flow_recorder::{Arrival, FlowRecorder};
     use tardy_record::gates::GateEntry;
     use tardy_record::plan::FlowPlan;
+    use tardy_record::series::SeriesKind;
     use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace};
 
     use super::*;
@@ -355,6 +366,7 @@ mod tests {
             late: OutOfSlot::default(),
             drift: Vec::new(),
             dequeue_to_receive: None,
+            at_gate: None,
             tai_minus_utc_s: Knowable::Known(37),
         }
     }
@@ -441,6 +453,21 @@ mod tests {
         // The gate is closed for 200 us: frames that take more than half of that to arrive could have left at any time.
         let slow = series(slot(), &[10_000, 815_000], Some(100_001));
         assert_eq!(findings(slow).verdict, SlotVerdict::CannotTell { shut_ns: 200_000 });
+    }
+
+    #[test]
+    fn the_times_at_the_gate_decide_where_they_can() {
+        let at_gate = |outside: u64, undecided: u64| {
+            // A quarter of the frames arrive outside their slot, and a frame takes up to 3.6 ms from the gate.
+            let mut series = series(slot(), &[10_000, 20_000, 30_000, 890_000], Some(3_600_000));
+            let SeriesKind::Flow(flow) = &mut series.kind else { unreachable!() };
+            let outside = OutOfSlot { frames: outside, worst_ns: outside };
+            flow.at_gate = Some(GateCount { inside: 100, outside, undecided });
+            findings(series)
+        };
+        assert_eq!(at_gate(0, 0).verdict, SlotVerdict::HeldAtTheGate { late: 100 });
+        assert_eq!(at_gate(1, 1).verdict, SlotVerdict::Broken);
+        assert_eq!(at_gate(0, 1).verdict, SlotVerdict::CannotTell { shut_ns: 200_000 });
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Compressed files, tar archives and zip archives, read as streams in bounded memory whatever they contain.
+//! Compressed files, tar archives, zip archives and JSON, read as streams in bounded memory whatever they contain.
 //!
 //! The content comes from strangers: it may be cut off, damaged, or unpack to more than any disk holds.
 
 mod archive;
 mod error;
+pub mod json;
 mod read_more;
 mod zip;
 

@@ -1,6 +1,7 @@
 //! Generates a file of samples for measuring importers (docs/performance.md).
-//! usage: make_samples raw|text|csv|vcd2|vcd8 COUNT > FILE
+//! usage: make_samples raw|text|csv|vcd2|vcd8|json COUNT > FILE
 //!
+//! `json` is cyclictest's, with COUNT rows in the histograms of two threads.
 //! `vcd2` and `csv` have COUNT edges of two channels, a stimulus and its answers; `vcd8` has COUNT random edges of
 //! eight channels.
 
@@ -11,12 +12,16 @@ fn main() -> io::Result<()> {
     let (Some(form), Some(count)) =
         (arguments.next(), arguments.next().and_then(|count| count.parse::<u64>().ok()))
     else {
-        eprintln!("usage: make_samples raw|text|csv|vcd2|vcd8 COUNT > FILE");
+        eprintln!("usage: make_samples raw|text|csv|vcd2|vcd8|json COUNT > FILE");
         std::process::exit(2);
     };
     let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
     if let Some(channels) = form.strip_prefix("vcd").and_then(|channels| channels.parse().ok()) {
         vcd(&mut out, channels, count)?;
+        return out.flush();
+    }
+    if form == "json" {
+        json(&mut out, count)?;
         return out.flush();
     }
     if form == "csv" {
@@ -101,4 +106,30 @@ fn csv(out: &mut impl Write, count: u64) -> io::Result<()> {
         at_ns += 20_000;
     }
     Ok(())
+}
+
+/// Histograms in ns of two threads with `count` rows, formatted as cyclictest does.
+fn json(out: &mut impl Write, count: u64) -> io::Result<()> {
+    write!(
+        out,
+        "{{\n  \"file_version\": 1,\n  \"cmdline:\": \"cyclictest -m -S -p90 -i200 -N -q\",\n  \"rt_test_version:\":          \"2.10\",\n  \"num_threads\": 2,\n  \"resolution_in_ns\": 1,\n  \"thread\": {{\n"
+    )?;
+    let (mut state, rows) = (1u64, count / 2);
+    for thread in 0..2 {
+        write!(out, "    \"{thread}\": {{\n      \"histogram\": {{")?;
+        let mut cycles = 0;
+        for row in 0..rows {
+            let readings = 1 + random(&mut state) % 1000;
+            cycles += readings;
+            let comma = if row == 0 { "" } else { "," };
+            write!(out, "{comma}\n        \"{}\": {readings}", 1000 + row)?;
+        }
+        let max = 1000 + rows.saturating_sub(1);
+        write!(
+            out,
+            "\n      }},\n      \"cycles\": {cycles},\n      \"min\": 1000,\n      \"max\": {max},\n      \"cpu\":              {thread},\n      \"node\": -1\n    }}{}\n",
+            if thread == 0 { "," } else { "" }
+        )?;
+    }
+    writeln!(out, "  }}\n}}")
 }

@@ -10,6 +10,7 @@
 
 mod capture;
 mod command_line;
+mod counting_thread;
 mod csv_records;
 pub mod cyclictest;
 mod dates;
@@ -19,7 +20,6 @@ mod export;
 mod hdr;
 mod import;
 mod imported;
-mod json;
 pub mod lines;
 mod run;
 pub mod skipped;
@@ -34,7 +34,7 @@ pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
-use tardy_archive::Content;
+use tardy_archive::{Content, json};
 
 /// An imported file.
 #[derive(Debug)]
@@ -87,8 +87,7 @@ pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
         return None;
     }
     let mut file = std::fs::File::open(path.with_file_name("results.json")).ok()?;
-    let document = json::parse(&json::whole(&mut file).ok()?).ok()?;
-    let root = json::Object::root(&document).ok()?;
+    let mut root = json::parse(&mut file).ok()?;
     import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
 }
 

@@ -3,10 +3,26 @@
 //! No other entities are expanded, nothing is fetched, and nesting is bounded. Even the smallest library does more.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use crate::error::{ImportError, Result};
 
 const DEPTH_MAX: usize = 32;
+/// The largest document that is read, in bytes. A million bins for each of 64 threads fit.
+const DOCUMENT_MAX: u64 = 256 << 20;
+
+/// Reads `reader` to its end. An error if it is longer than [`DOCUMENT_MAX`].
+pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    reader.take(DOCUMENT_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > DOCUMENT_MAX {
+        return Err(ImportError::TooMuch(format!(
+            "is longer than {} MiB, the most that is read",
+            DOCUMENT_MAX >> 20
+        )));
+    }
+    Ok(text)
+}
 
 /// An event in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +108,7 @@ impl<'a> Xml<'a> {
                 _ => Err(ImportError::line(
                     line,
                     "element",
-                    format!("</{}> closes an element that is not open", short(name)),
+                    format!("</{}> does not close the innermost open element", short(name)),
                 )),
             };
         }

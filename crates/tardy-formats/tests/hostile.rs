@@ -181,10 +181,16 @@ fn a_line_without_end_is_an_error_that_names_it() {
 
 #[test]
 fn a_document_without_end_is_not_read_to_its_end() {
-    let reader = Endless { head: b"{\"rt_test_version:\": \"", body: b"x", left: 300 << 20, at: 0 };
-    let mut content = Content::open(reader).unwrap();
-    let error = import(&mut content, "endless", None, &options()).map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("256 MiB"), "{error}");
+    for (head, body, expected) in [
+        ("{\"rt_test_version:\": \"", "x", "a text is longer than 4 MiB"),
+        ("{\"rt_test_version:\": 1, \"thread\": {\"0\": ", "7", "is not a value"),
+        ("<rteval>", " ", "256 MiB"),
+    ] {
+        let reader = Endless { head: head.as_bytes(), body: body.as_bytes(), left: 300 << 20, at: 0 };
+        let mut content = Content::open(reader).unwrap();
+        let error = import(&mut content, "endless", None, &options()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

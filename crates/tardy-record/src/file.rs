@@ -4,6 +4,7 @@
 //! is in range, and nothing is larger than the format allows.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
 
 use thiserror::Error;
 
@@ -20,6 +21,8 @@ use crate::switch;
 
 /// The largest run file that is read, in bytes: several times the size of the longest run of the largest machine.
 pub const SIZE_MAX: u64 = 1 << 30;
+/// How much text is written at once, in bytes.
+const WRITE_SIZE: usize = 256 * 1024;
 
 /// Why a text cannot be read as a run.
 #[derive(Debug, Error)]
@@ -72,6 +75,17 @@ pub fn to_text(run: &Run) -> String {
     let mut text = serde_json::to_string(run).expect("every field of a Run can be serialised");
     text.push('\n');
     text
+}
+
+/// Writes the text of a run file, as [`to_text`] has it, without keeping it in memory.
+///
+/// # Errors
+/// If `writer` fails.
+pub fn write(run: &Run, writer: &mut dyn Write) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(WRITE_SIZE, writer);
+    serde_json::to_writer(&mut writer, run)?;
+    writer.write_all(b"\n")?;
+    writer.flush()
 }
 
 /// Parses the text of a run file.

@@ -13,6 +13,7 @@ mod phase_clock;
 mod phase_histogram;
 
 pub use phase_clock::PhaseClock;
+use phase_clock::until_close_ns;
 pub(crate) use phase_clock::{Place, place};
 pub(crate) use phase_histogram::PhaseCounts;
 pub use phase_histogram::{PHASE_BIN_COUNT, PhaseBin, PhaseHistogram};
@@ -53,6 +54,9 @@ pub struct FlowSeries {
     /// frame that leaves at the very end of its slot arrives this much later although the schedule was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dequeue_to_receive: Option<DequeueCost>,
+    /// When its frames were sent at the gate, from the kernel's trace; absent if frames and trace cannot be matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_gate: Option<GateCount>,
     /// TAI − UTC of the receiving clock during the measurement, in s.
     pub tai_minus_utc_s: Knowable<i32>,
 }
@@ -173,6 +177,40 @@ impl DequeueCost {
     }
 }
 
+/// Frames by the position of their transmission relative to the windows of their class. A transmission begins when the
+/// kernel dequeues the frame, or when the frame before it has been sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateCount {
+    /// Frames that were dequeued and sent within one window.
+    pub inside: u64,
+    /// Frames that were sent for longer after the end of a window than the trace's delay explains, with the longest such
+    /// time.
+    pub outside: OutOfSlot,
+    /// Frames that were sent after the end of a window, but for so short a time that they may have been in it: the trace
+    /// is somewhat later than the kernel's decision.
+    pub undecided: u64,
+}
+
+impl GateCount {
+    /// Adds a frame that was dequeued and completely sent at these times. `slack_ns` bounds the time for which a frame
+    /// seems to be sent after its window because the trace is later than the kernel's decision.
+    pub fn add(
+        &mut self,
+        clock: PhaseClock,
+        windows: &[Window],
+        (dequeued_ns, sent_ns): (i64, i64),
+        slack_ns: u64,
+    ) {
+        let until_close_ns = until_close_ns(clock.phase_ns(dequeued_ns), windows, clock.cycle_ns);
+        let over_ns = until_close_ns.map_or(0, |until_ns| (sent_ns - dequeued_ns).saturating_sub(until_ns));
+        match u64::try_from(over_ns).unwrap_or(0) {
+            0 => self.inside += 1,
+            over_ns if over_ns <= slack_ns => self.undecided += 1,
+            over_ns => self.outside.add(over_ns),
+        }
+    }
+}
+
 /// The field of a flow that contradicts the others, and why; `None` if all agree.
 pub(crate) fn contradiction(flow: &FlowSeries, recorded: u64) -> Option<(&'static str, String)> {
     if flow.cycle_ns == 0 {
@@ -202,4 +240,36 @@ pub(crate) fn contradiction(flow: &FlowSeries, recorded: u64) -> Option<(&'stati
         return Some(("kind.drift", "a slice that ends before it begins".to_owned()));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transmission_that_hardly_exceeds_its_window_is_undecided() {
+        let clock = PhaseClock { base_ns: 0, cycle_ns: 1000 };
+        let windows = [Window { open_ns: 900, close_ns: 1300, guard_ns: 50 }];
+        let count = |dequeued_ns: i64, sent_ns: i64| {
+            let mut count = GateCount::default();
+            count.add(clock, &windows, (dequeued_ns, sent_ns), 50);
+            (count.inside, count.undecided, count.outside)
+        };
+        let (none, outside) = (OutOfSlot::default(), |worst_ns| OutOfSlot { frames: 1, worst_ns });
+        assert_eq!(count(5_900, 5_950), (1, 0, none));
+        assert_eq!(count(6_250, 6_300), (1, 0, none), "its end and that of the window coincide");
+        assert_eq!(count(6_270, 6_320), (0, 1, none));
+        assert_eq!(count(6_310, 6_350), (0, 1, none));
+        assert_eq!(count(6_310, 6_360), (0, 0, outside(60)));
+        assert_eq!(count(6_100, 6_351), (0, 0, outside(51)), "it waited for others");
+        assert_eq!(count(6_899, 6_950), (0, 0, outside(650)), "before the window opens");
+    }
+
+    #[test]
+    fn a_gate_that_never_closes_is_always_in_time() {
+        let clock = PhaseClock { base_ns: 0, cycle_ns: 1000 };
+        let mut count = GateCount::default();
+        count.add(clock, &[Window { open_ns: 0, close_ns: 1000, guard_ns: 0 }], (900, 5_000), 50);
+        assert_eq!(count, GateCount { inside: 1, ..GateCount::default() });
+    }
 }

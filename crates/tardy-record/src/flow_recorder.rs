@@ -258,6 +258,7 @@ mod tests {
             late: OutOfSlot::default(),
             drift: Vec::new(),
             dequeue_to_receive: None,
+            at_gate: None,
             tai_minus_utc_s: Knowable::Known(37),
         };
         FlowRecorder::new(about, 0, 0, 1_000_000_000)

@@ -46,6 +46,17 @@ pub struct Applied {
     pub remarks: Vec<String>,
     /// For how long gates were open while running schedules were replaced.
     pub leaks: Vec<Leak>,
+    /// The shapers of ports that had none.
+    pub installed: Vec<Installed>,
+}
+
+/// When the kernel accepted the shaper of a port that had none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The port.
+    pub port: String,
+    /// Just before and just after, in ns on the schedule's clock.
+    pub between_ns: (i64, i64),
 }
 
 /// Sets a switch up. If anything fails, all changes are undone. Steps are recorded in `journal` during the setup, and
@@ -199,7 +210,12 @@ fn shape(
         applied.remarks.push(format!("{name}: {} was replaced, and {later}", was.describe()));
     }
     changes.step(Change::Shaper { name: name.to_owned(), was }, || {
-        taprio::replace(name, &wanted).map(drop).map_err(|error| describe_refusal(&about, error))
+        let prepared = taprio::prepare(name, &wanted).map_err(|error| describe_refusal(&about, error))?;
+        let now_ns = || clock.map_or(0, Clock::now_ns);
+        let before_ns = now_ns();
+        prepared.send().map_err(|error| describe_refusal(&about, error))?;
+        applied.installed.push(Installed { port: name.to_owned(), between_ns: (before_ns, now_ns()) });
+        Ok(())
     })?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())

@@ -49,6 +49,12 @@ pub(super) fn stopped(shapers: &[&Taprio]) -> Result<Vec<bool>, KernelFileError>
     Ok(stopped)
 }
 
+/// When the gate timers of `clock` are due, in ns on that clock; none if the list cannot be read.
+pub(super) fn due_ns(clock: i32) -> Vec<i64> {
+    let text = KernelFiles::real().text(FILE).unwrap_or_default();
+    timers(&text).into_iter().filter(|timer| timer.clock == clock).map(|timer| timer.due_ns).collect()
+}
+
 /// The gate timers in the text of the list.
 fn timers(text: &str) -> Vec<GateTimer> {
     let (mut clock, mut is_gates) = (None, false);

@@ -166,7 +166,7 @@ fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> 
 }
 
 /// The start of the first cycle of `schedule` at or after `after_ns`; its base time, if that is later.
-fn start_of_cycle_after(schedule: &Schedule, after_ns: i64) -> Option<i64> {
+pub(super) fn start_of_cycle_after(schedule: &Schedule, after_ns: i64) -> Option<i64> {
     // The cycle as it was requested, from which the kernel computes starts (taprio_get_start_time()).
     let cycle_ns = i64::try_from(taprio::cycle_ns(schedule)).ok().filter(|cycle| *cycle > 0)?;
     let ahead_ns = (schedule.base_time_ns - after_ns).rem_euclid(cycle_ns);

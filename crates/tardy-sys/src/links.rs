@@ -18,6 +18,7 @@ pub use hardware_stamps::{
     DeviceClock, StampConfig, clock_of_stamps, has_clock, set_stamp_config, stamp_config,
 };
 pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
+pub use steering::QueueRange;
 pub use tap::Tap;
 
 // include/uapi/linux/if_link.h, veth.h and if_bridge.h.

@@ -141,7 +141,7 @@ impl SharedMap {
         // SAFETY: geteuid takes nothing and cannot fail.
         let user = unsafe { libc::geteuid() };
         if !metadata.is_file() || metadata.uid() != user && user != 0 {
-            return Err(foreign("it belongs to another user, or is not a file".to_owned()));
+            return Err(foreign("it belongs to another user, or is not a regular file".to_owned()));
         }
         let size = metadata.len();
         if size < HEADER_BYTES as u64 || size > SIZE_MAX {

@@ -5,6 +5,12 @@ use std::collections::VecDeque;
 use crate::network::{End, Flow, Link, Network, PortId};
 
 impl Network {
+    /// The hardware address of a host: the file's, or that of its namespace in a test.
+    pub fn address_of(&self, host: usize) -> [u8; 6] {
+        let given = self.hosts[host].mac.as_ref().map(|mac| mac.value);
+        given.unwrap_or([2, 0x74, 0x64, 0, (host >> 8) as u8, host as u8])
+    }
+
     /// The ports by which `flow` leaves switches, in order; `None` if no cables connect its talker and its listener.
     /// It is the route with the fewest switches, and of several the one whose cables come first in the file.
     pub fn way_out(&self, flow: &Flow) -> Option<Vec<PortId>> {

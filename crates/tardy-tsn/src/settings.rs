@@ -97,24 +97,37 @@ const SHORT_ENTRY_BYTES: usize = 20;
 const ATTRIBUTE_BYTES_MAX: usize = 65_535;
 /// Bytes that are reserved for everything other than entries.
 const BESIDE_ENTRIES_BYTES: usize = 700;
-/// `tc` limits its message to 1,024 bytes (iproute2's `q_taprio.c`, unchanged in iproute2 7.1). Of these, 56 are
-/// taken by the netlink header (16), tcmsg (20), the kind (12), and the headers of the options (4) and of the list (4);
-/// 88 are taken by the priority map.
-const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
-/// The size table of `stab overhead`: 4 + 4 + 24.
-const STAB_BYTES: usize = 32;
+/// `tc` limits its message to 1,024 bytes while it adds the options (`taprio_parse_opt()` in iproute2's `q_taprio.c`,
+/// unchanged in iproute2 7.1). Of these, 56 are taken by the netlink header (16), tcmsg (20), the kind (12), and the
+/// headers of the options (4) and of the list (4). The size table does not count, since `tc` adds it after the options,
+/// without that limit (`tc_qdisc_modify()`).
+const TC_ROOM_BYTES: usize = 1024 - 56;
+/// The priority map of 82 bytes, with header and padding.
+const PRIORITY_MAP_BYTES: usize = 88;
+/// An attribute of 64 bits, with its header.
+const LONG_BYTES: usize = 12;
+/// An attribute of 32 bits, with its header.
+const WORD_BYTES: usize = 8;
+/// A `TCA_TAPRIO_ATTR_TC_ENTRY` with a class and its longest service data unit: 4 + 8 + 8.
+const CLASS_LIMIT_BYTES: usize = 20;
 
 impl Taprio {
     /// Bytes of `TCA_OPTIONS` as tardy sends it, including its header.
     pub fn options_bytes(&self) -> usize {
-        // Header, priority map of 82 bytes and padding, list header, base time.
-        let fixed = 4 + 88 + 4 + 12;
+        // The headers of the options and of the list, and the base time, which tardy always sends.
+        let fixed = 4 + PRIORITY_MAP_BYTES + 4 + LONG_BYTES;
+        let limits = CLASS_LIMIT_BYTES * self.max_sdu.iter().filter(|bytes| **bytes > 0).count();
+        fixed + self.optional_bytes() + limits + self.entry_bytes() * self.entries.len()
+    }
+
+    /// Bytes of the attributes that are sent only if they are set: cycle time, its extension, clock, flags and the delay
+    /// of transmit times.
+    fn optional_bytes(&self) -> usize {
         let present = |time: Option<i64>| usize::from(time.is_some_and(|ns| ns != 0));
-        let optional = 12 * (present(self.cycle_time_ns) + present(self.cycle_time_extension_ns))
-            + 8 * usize::from(self.clockid.is_some())
-            + 8 * usize::from(self.flags != 0)
-            + 8 * usize::from(self.txtime_delay_ns.is_some());
-        fixed + optional + self.max_sdu_bytes() + self.entry_bytes() * self.entries.len()
+        LONG_BYTES * (present(self.cycle_time_ns) + present(self.cycle_time_extension_ns))
+            + WORD_BYTES * usize::from(self.clockid.is_some())
+            + WORD_BYTES * usize::from(self.flags != 0)
+            + WORD_BYTES * usize::from(self.txtime_delay_ns.is_some())
     }
 
     /// Whether each entry carries its command. It does unless the list is too long for that and all commands are the
@@ -140,18 +153,18 @@ impl Taprio {
         (ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES) / shortest
     }
 
-    /// The most entries that `tc` could send: 31, fewer with a size table, a cycle time or maximum SDUs.
+    /// The most entries that `tc` could send: 31, fewer if a base time other than 0, a cycle time, flags or maximum SDUs
+    /// need space.
     pub fn entries_max_of_tc(&self) -> usize {
-        let others = if self.overhead > 0 { STAB_BYTES } else { 0 }
-            + 12 * usize::from(self.cycle_time_ns.is_some())
-            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
-            + self.max_sdu_bytes();
+        let base_time = LONG_BYTES * usize::from(self.base_time_ns != 0);
+        // `tc` sends the maximum SDU of each class on its command line, and tardy writes all of them if there is one.
+        let limits = if self.max_sdu.iter().any(|bytes| *bytes > 0) {
+            CLASS_LIMIT_BYTES * usize::from(self.num_tc)
+        } else {
+            0
+        };
+        let others = PRIORITY_MAP_BYTES + self.optional_bytes() + base_time + limits;
         TC_ROOM_BYTES.saturating_sub(others) / ENTRY_BYTES
-    }
-
-    /// `TCA_TAPRIO_ATTR_TC_ENTRY` for each class with a limit: 4 + 8 + 8.
-    fn max_sdu_bytes(&self) -> usize {
-        20 * self.max_sdu.iter().filter(|bytes| **bytes > 0).count()
     }
 }
 

@@ -50,8 +50,12 @@ pub struct Options {
     /// The latency of the kernel's timer that opens a gate, in ns.
     pub gate_latency_ns: u64,
     /// Observed times of the kernel's gate timer, in ns on the schedules' clock and in ascending order. A gate opens
-    /// at the first observed time within a millisecond after its own. Only for a network with one schedule.
+    /// at the first observed time within a millisecond after its own. Only if one schedule is simulated.
     pub gate_timer_ns: Vec<i64>,
+    /// When the kernel accepted the schedules, in ns on their clock: each begins with the next start of its cycle.
+    /// `None`: they have run for at least a cycle. Only in [`Mode::Linux`], where the phase of a list that is shorter
+    /// than its cycle depends on it.
+    pub installed_ns: Option<i64>,
     /// The kernel's processing time for a frame through veth, in ns.
     pub frame_cost_ns: u64,
     /// The largest random delay of a periodic talker, in ns.
@@ -60,7 +64,7 @@ pub struct Options {
     pub lead_ns: u64,
     /// When each schedule is replaced by an equal one, in ns of the simulation; only in [`Mode::Linux`].
     pub replaced_after_ns: Option<u64>,
-    /// The capacity of a queue, in frames.
+    /// The capacity of a queue, in frames; that of a tap device is at most 500.
     pub queue_frames: u32,
     /// The seed of random choices: the talkers' jitter, and the queue of a class that a flow uses.
     pub seed: u64,
@@ -75,6 +79,7 @@ impl Default for Options {
             ring_frames: 16,
             gate_latency_ns: 0,
             gate_timer_ns: Vec::new(),
+            installed_ns: None,
             frame_cost_ns: 0,
             talker_jitter_ns: 0,
             lead_ns: 0,

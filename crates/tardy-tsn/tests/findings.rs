@@ -7,7 +7,7 @@ use tardy_record::gates::GateOperation;
 use tardy_tsn::check::{self, Device, DeviceSpeed, Finding, Kind, Machine, Running};
 use tardy_tsn::file;
 use tardy_tsn::network::{Clock, Network};
-use tardy_tsn::settings;
+use tardy_tsn::settings::{self, Taprio};
 
 const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
 
@@ -294,6 +294,32 @@ fn tc_can_send_31_entries_without_other_attributes() {
     assert_eq!(taprio.entries_max(), 3241);
     taprio.entries[0].operation = GateOperation::SetAndHold;
     assert_eq!(taprio.entries_max(), 2315);
+}
+
+#[test]
+fn attributes_other_than_entries_take_space_in_tcs_message() {
+    let plain = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
+    let plain = Taprio { overhead: 0, cycle_time_ns: None, ..plain };
+    let limits = |bytes: [u32; 2]| {
+        let mut max_sdu = [0; 16];
+        max_sdu[..2].copy_from_slice(&bytes);
+        max_sdu
+    };
+    let cycle = Taprio { cycle_time_ns: Some(1_000_000), ..plain.clone() };
+    // Each number is the most entries that tc 6.1 sends with these options; the lab asks tc itself.
+    for (most, taprio) in [
+        (31, Taprio { overhead: 24, ..plain.clone() }),
+        (31, Taprio { clockid: None, ..plain.clone() }),
+        (30, Taprio { base_time_ns: 5, ..plain.clone() }),
+        (30, cycle.clone()),
+        (30, Taprio { base_time_ns: -5, overhead: 24, ..cycle.clone() }),
+        (30, Taprio { cycle_time_extension_ns: Some(1000), ..cycle.clone() }),
+        (30, Taprio { base_time_ns: 5, flags: 1, txtime_delay_ns: Some(100_000), ..plain.clone() }),
+        (29, Taprio { max_sdu: limits([0, 500]), ..plain.clone() }),
+        (29, Taprio { max_sdu: limits([500, 0]), ..plain.clone() }),
+    ] {
+        assert_eq!(taprio.entries_max_of_tc(), most, "{taprio:?}");
+    }
 }
 
 #[test]

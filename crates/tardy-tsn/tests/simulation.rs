@@ -7,7 +7,7 @@ use tardy_record::flow::FlowSeries;
 use tardy_record::{Knowable, Run};
 use tardy_tsn::file;
 use tardy_tsn::network::Network;
-use tardy_tsn::simulate::agreement::{agreement, rules};
+use tardy_tsn::simulate::agreement::{Frames, agreement, rules};
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Fate, Listener, Lost, Outcome};
 use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::recorded::{Audience, Request, simulate};
@@ -308,19 +308,19 @@ fn a_late_timer_agrees_within_its_latency_and_another_schedule_does_not() {
         let mut collected = Collected::default();
         let one_phase = Request { phases: &[true], ..request(network, options, TWO_FLOWS) };
         let run = simulate(&one_phase, &mut collected).unwrap().run;
-        (run, collected.arrivals)
+        (run, Frames { arrivals: collected.arrivals, lost: Vec::new() })
     };
     let exact = Options { ports: Ports::Virtual, ..options(Mode::Linux) };
     let late = Options { gate_latency_ns: 7_000, ..exact.clone() };
     let (run, expected) = simulated(&exact, &network);
     let (_, observed) = simulated(&late, &network);
-    let agreed = agreement(&expected, &observed, &rules(&run, 0, 7_000));
+    let agreed = agreement(&expected, &observed, &rules(&run, 0, None, 7_000));
     assert!(agreed.is_whole() && agreed.frames > 1000, "{agreed:?}");
     assert!(agreed.latest_ns > 0);
     let other =
         TWO_FLOWS.replace("for = \"800us\"", "for = \"600us\"").replace("for = \"200us\"", "for = \"400us\"");
     let (_, other) = simulated(&exact, &self::network(&other));
-    let disagreed = agreement(&expected, &other, &rules(&run, 0, 7_000));
+    let disagreed = agreement(&expected, &other, &rules(&run, 0, None, 7_000));
     assert!(!disagreed.is_whole() && disagreed.other_slot > 0, "{disagreed:?}");
 }
 

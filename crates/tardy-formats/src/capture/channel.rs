@@ -66,9 +66,9 @@ impl Channel {
         self.blocks.edge(at, edge, time);
     }
 
-    /// Records a pulse: the next two edges have the same time stamp.
-    pub(super) fn pulse(&mut self) {
-        self.pulses += 1;
+    /// Adds pulses whose two edges have the same time stamp.
+    pub(super) fn add_pulses(&mut self, count: u64) {
+        self.pulses += count;
     }
 
     /// A change from or to unknown is not an edge.

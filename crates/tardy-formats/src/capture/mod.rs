@@ -20,6 +20,7 @@ use tardy_record::gaps::KeptGaps;
 use tardy_record::series::{Level as WayLevel, Quantity, SeriesKind};
 use tardy_record::series_builder::SeriesBuilder;
 
+use crate::counting_thread::{Counter, CountingThread};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream};
 use channel::Channel;
 pub(crate) use choice::{Choice, Named};
@@ -59,6 +60,28 @@ impl Level {
 /// The levels of the chosen channels; a stimulus comes first.
 pub(crate) type Levels = [Level; 2];
 
+/// A change of a channel's level.
+struct Change {
+    at: u64,
+    from: Level,
+    to: Level,
+}
+
+/// A channel with the file's time scale.
+struct Timed {
+    channel: Channel,
+    time: TimeBase,
+}
+
+impl Counter for Timed {
+    type Item = Change;
+
+    #[inline]
+    fn count(&mut self, change: Change) {
+        self.channel.change(change.at, change.from, change.to, &self.time);
+    }
+}
+
 /// Counts the edges and intervals of the chosen channels.
 pub(crate) struct Capture {
     choice: Choice,
@@ -66,7 +89,9 @@ pub(crate) struct Capture {
     levels: Levels,
     /// For each channel, the number of pulses that begin and end at the time of the next [`Self::state`].
     pulses: [u64; 2],
-    channels: Vec<Channel>,
+    channels: Vec<CountingThread<Timed>>,
+    /// For each channel, the number of all pulses that begin and end at one time.
+    all_pulses: [u64; 2],
     reactions: Option<Reactions>,
     /// Whether the intervals of the channels are secondary to reactions.
     channels_beside: bool,
@@ -77,7 +102,8 @@ pub(crate) struct Capture {
 impl Capture {
     /// Begins to count the channels of `choice` in a file with the time scale `time`.
     pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
-        let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
+        let channel = || CountingThread::new(Timed { channel: Channel::new(choice.edge), time });
+        let channels: Vec<_> = choice.names.iter().map(|_| channel()).collect();
         let reactions = (channels.len() > 1).then(Reactions::new);
         Self {
             choice,
@@ -85,6 +111,7 @@ impl Capture {
             levels: Levels::default(),
             pulses: [0; 2],
             channels,
+            all_pulses: [0; 2],
             reactions,
             channels_beside: false,
             end: 0,
@@ -129,7 +156,7 @@ impl Capture {
             for (index, left) in self.pulses.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
                 *left -= 1;
                 (within[index], after[index]) = (settled[index].opposite(), settled[index]);
-                self.channels[index].pulse();
+                self.all_pulses[index] += 1;
             }
             self.step(at, within);
             self.step(at, after);
@@ -142,7 +169,7 @@ impl Capture {
         self.end = at;
         for (index, channel) in self.channels.iter_mut().enumerate() {
             if before[index] != levels[index] {
-                channel.change(at, before[index], levels[index], &self.time);
+                channel.count(Change { at, from: before[index], to: levels[index] });
             }
         }
         let Some(reactions) = &mut self.reactions else { return };
@@ -204,7 +231,9 @@ impl Capture {
             let series = series(reactions.builder(), &label, Quantity::Latency, kind);
             phase = ImportedPhase { label, streams: vec![stream(series)] };
         }
-        for (index, mut channel) in std::mem::take(&mut self.channels).into_iter().enumerate() {
+        for (index, channel) in std::mem::take(&mut self.channels).into_iter().enumerate() {
+            let mut channel = channel.finish().channel;
+            channel.add_pulses(self.all_pulses[index]);
             channel.finish(&self.time);
             let name = self.choice.names[index].clone();
             imported.remarks.extend(channel.remarks(&name));

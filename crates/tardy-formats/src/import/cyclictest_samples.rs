@@ -14,6 +14,7 @@ use tardy_record::{Knowable, Series};
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
 use super::samples::{self, Threads};
 use super::{ImportOptions, cyclictest_text};
+use crate::counting_thread::{Counter, CountingThread};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
 use crate::lines::{LINE_MAX, Line};
@@ -25,8 +26,15 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut imported = cyclictest_text::without_readings();
     let known = cyclictest_text::from_command(options, &mut imported);
     let unit = cyclictest_text::unit(options, known.as_ref(), &mut imported, "cyclictest's list of samples")?;
-    let mut file = Samples { unit, threads: Vec::new(), closing: BTreeMap::new(), line: 0, cut_short: false };
+    let mut file = Samples {
+        cycles: Vec::new(),
+        readings: CountingThread::new(Counts { unit, threads: Vec::new() }),
+        closing: BTreeMap::new(),
+        line: 0,
+        cut_short: false,
+    };
     file.read(reader)?;
+    let mut threads = file.readings.finish().threads;
     imported.cut_short = file.cut_short;
     imported.has_no_end = file.closing.is_empty();
     imported.remarks.push(
@@ -35,11 +43,12 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             .to_owned(),
     );
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams: Vec::new() };
-    for (thread, builder) in file.threads.iter_mut().enumerate() {
+    for (thread, builder) in threads.iter_mut().enumerate() {
         let closing = file.closing.get(&thread).copied();
-        let Some((builder, lost)) = builder else { continue };
-        let listed = builder.recorded() + *lost;
-        let lost = *lost + closing.map_or(0, |(_, closing)| closing.cycles.saturating_sub(listed));
+        let Some((builder, ())) = builder else { continue };
+        let (listed, lost) = file.cycles[thread];
+        let listed = listed + lost;
+        let lost = lost + closing.map_or(0, |(_, closing)| closing.cycles.saturating_sub(listed));
         if lost > 0 {
             imported.remarks.push(format!(
                 "thread {thread}: {lost} cycles have no line; cyclictest's buffer overran, or they were not printed"
@@ -58,7 +67,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         }
         phase.streams.push(stream);
     }
-    let has_samples = |thread: &usize| matches!(file.threads.get(*thread), Some(Some(_)));
+    let has_samples = |thread: &usize| file.cycles.get(*thread).is_some_and(|(listed, _)| *listed > 0);
     for (thread, (line, closing)) in &file.closing {
         if closing.cycles > 0 && !has_samples(thread) {
             imported.contradictions.push(format!(
@@ -132,9 +141,9 @@ fn untimed(builder: &SeriesBuilder, unit: Unit) -> Series {
 }
 
 struct Samples {
-    unit: Unit,
-    /// For each thread, the readings and the count of cycles without a line.
-    threads: Threads<u64>,
+    /// For each thread, how many cycles have a line, and how many have none.
+    cycles: Vec<(u64, u64)>,
+    readings: CountingThread<Counts>,
     /// The last closing line of each thread, with its line number.
     closing: BTreeMap<usize, (u64, ThreadLine)>,
     line: u64,
@@ -181,28 +190,22 @@ impl Samples {
     #[inline]
     fn record(&mut self, sample: Sample) -> Result<()> {
         let thread = sample.thread as usize;
-        if !matches!(self.threads.get(thread), Some(Some(_))) {
-            self.begin(thread)?;
+        if thread >= self.cycles.len() {
+            if thread >= THREAD_MAX {
+                let reason = format!("{thread} is not a thread number");
+                return Err(ImportError::line(self.line, "thread", reason));
+            }
+            self.cycles.resize(thread + 1, (0, 0));
         }
-        let Some(Some((builder, lost))) = self.threads.get_mut(thread) else {
-            return Err(ImportError::line(self.line, "thread", "it is not a thread number"));
-        };
-        let value_ns = sample.value.saturating_mul(self.unit.ns());
-        builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });
-        let expected = builder.recorded() - 1 + *lost;
+        let (listed, lost) = &mut self.cycles[thread];
+        let expected = *listed + *lost;
         match sample.cycle.cmp(&expected) {
             Ordering::Equal => {}
             Ordering::Greater => *lost += sample.cycle - expected,
             Ordering::Less => return Err(goes_back(self.line, &sample, expected)),
         }
-        Ok(())
-    }
-
-    fn begin(&mut self, thread: usize) -> Result<()> {
-        if thread >= THREAD_MAX {
-            return Err(ImportError::line(self.line, "thread", format!("{thread} is not a thread number")));
-        }
-        samples::begin(&mut self.threads, thread, self.unit, 0);
+        *listed += 1;
+        self.readings.count(sample);
         Ok(())
     }
 
@@ -247,6 +250,28 @@ struct Sample {
     thread: u32,
     cycle: u64,
     value: i64,
+}
+
+/// The readings of each thread.
+struct Counts {
+    unit: Unit,
+    threads: Threads<()>,
+}
+
+impl Counter for Counts {
+    type Item = Sample;
+
+    #[inline]
+    fn count(&mut self, sample: Sample) {
+        let thread = sample.thread as usize;
+        if !matches!(self.threads.get(thread), Some(Some(_))) {
+            samples::begin(&mut self.threads, thread, self.unit, ());
+        }
+        if let Some(Some((builder, ()))) = self.threads.get_mut(thread) {
+            let value_ns = sample.value.saturating_mul(self.unit.ns());
+            builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });
+        }
+    }
 }
 
 /// The sample in the first line of `bytes` and the length of that line. `None` if it is not a sample or has no end.

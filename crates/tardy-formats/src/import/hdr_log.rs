@@ -14,8 +14,8 @@ use crate::error::{ImportError, Result};
 use crate::export::hdr_log::{SERIES_MARK, unescaped};
 use crate::hdr;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit};
-use crate::json;
 use crate::lines::{Line, Lines};
+use tardy_archive::json;
 
 const TAG_MAX: usize = 4096;
 const HISTOGRAM: &str = "Interval_Compressed_Histogram";
@@ -212,8 +212,7 @@ fn own_series(
     tags: &mut BTreeMap<String, Tagged>,
     order: &mut Vec<String>,
 ) -> Result<()> {
-    let document = json::parse(words.trim().trim_end_matches(']').as_bytes())?;
-    let object = json::Object::root(&document)?;
+    let object = json::parse(&mut words.trim().trim_end_matches(']').as_bytes())?;
     let tag = object.required("tag", object.text("tag"))?.to_owned();
     let exact = object.whole("min_ns")?.zip(object.whole("max_ns")?);
     if !tags.contains_key(&tag) {

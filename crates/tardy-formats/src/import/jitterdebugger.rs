@@ -5,14 +5,14 @@
 
 use std::io::Read;
 
+use tardy_record::Knowable;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Wake;
-use tardy_record::{Bin, Knowable};
 
-use super::ImportOptions;
+use super::{ImportOptions, json_threads};
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
-use crate::json::{self, Object};
+use tardy_archive::json::{self, Object};
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
 /// jitterdebugger's only way to wait (worker() in jitterdebugger.c).
@@ -22,9 +22,9 @@ const REACH_NS: i64 = 1_000_000;
 
 /// Imports results.
 pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    let document = json::parse(&json::whole(reader)?)?;
-    let root = Object::root(&document)?;
-    let sysinfo = root.required("sysinfo", root.object("sysinfo")?)?;
+    let mut root = json::parse(reader)?;
+    let sysinfo = root.object("sysinfo")?;
+    let sysinfo = root.required("sysinfo", sysinfo)?;
     let unit = unit(&sysinfo)?;
     let text = |key: &str| sysinfo.text(key).map(str::to_owned);
     let mut imported = Imported {
@@ -41,25 +41,16 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         },
         ..Imported::default()
     };
-    let threads = root.required("cpu", root.object("cpu")?)?;
-    let mut streams = Vec::new();
-    for key in threads.keys() {
-        let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
-        let number =
-            number.ok_or_else(|| ImportError::field(threads.path_of(key), "it is not a thread number"))?;
-        let thread = threads.required(key, threads.object(key)?)?;
-        streams.push(stream(number, &thread, unit)?);
-    }
-    streams.sort_by_key(|stream| stream.thread);
-    if let Some(pair) = streams.windows(2).find(|pair| pair[0].thread == pair[1].thread) {
-        return Err(ImportError::field("cpu", format!("thread {} appears twice", pair[0].thread)));
-    }
+    let threads = root.object("cpu")?;
+    let threads = json_threads::numbered(root.required("cpu", threads)?, "cpu")?;
+    let streams = threads.into_iter().map(|(number, thread)| stream(number, thread, unit));
+    let streams = streams.collect::<Result<_>>()?;
     imported.phases.push(ImportedPhase { label: "jitterdebugger".to_owned(), streams });
     Ok(imported)
 }
 
 /// The unit in `sysinfo`.
-pub(crate) fn unit(sysinfo: &Object<'_>) -> Result<Unit> {
+pub(crate) fn unit(sysinfo: &Object) -> Result<Unit> {
     match sysinfo.count("resolution_in_ns")? {
         Some(1000) => Ok(Unit::Us),
         Some(1) => Ok(Unit::Ns),
@@ -72,26 +63,18 @@ pub(crate) fn unit(sysinfo: &Object<'_>) -> Result<Unit> {
     }
 }
 
-fn stream(number: u32, thread: &Object<'_>, unit: Unit) -> Result<Stream> {
-    let histogram = thread.required("histogram", thread.object("histogram")?)?;
-    let mut bins = Vec::new();
-    for key in histogram.keys() {
-        let place = histogram.path_of(key);
-        let value = key.parse::<i64>().ok().filter(|value| *value >= 0);
-        let value = value.ok_or_else(|| ImportError::field(&place, "it is not a latency"))?;
-        let lower_ns = in_ns(value, unit, &place)?;
-        let count = histogram.required(key, histogram.count(key)?)?;
-        if count > 0 {
-            bins.push(Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count });
-        }
-    }
-    bins.sort_by_key(|bin| bin.lower_ns);
+fn stream(number: u32, mut thread: Object, unit: Unit) -> Result<Stream> {
+    let path = |key: &str| thread.path_of(key);
+    let (histogram_path, extremes_path) = (path("histogram"), path("min, max"));
+    let histogram = thread.object("histogram")?;
+    let rows = thread.required("histogram", histogram)?.into_rows()?;
+    let bins = json_threads::bins(rows, unit, &histogram_path)?;
     let value = |key: &str| -> Result<i64> {
         in_ns(thread.required(key, thread.whole(key)?)?, unit, &thread.path_of(key))
     };
     let count = thread.required("count", thread.count("count")?)?;
     let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
-    let in_bins = counts.total(&thread.path_of("histogram"))?;
+    let in_bins = counts.total(&histogram_path)?;
     match count.checked_sub(in_bins) {
         Some(beyond) => counts.add_overflows(REACH_NS, beyond),
         None => {
@@ -105,6 +88,6 @@ fn stream(number: u32, thread: &Object<'_>, unit: Unit) -> Result<Stream> {
     let factor = unit.ns() as f64;
     counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
     (counts.missed, counts.dropped) = (Some(0), Some(0));
-    counts.check(&thread.path_of("min, max"))?;
+    counts.check(&extremes_path)?;
     Ok(Stream::of_thread(number, Readings::Counts(Box::new(counts))))
 }

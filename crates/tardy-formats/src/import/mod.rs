@@ -8,6 +8,7 @@ pub(crate) mod hdr_log;
 pub(crate) mod hwlatdetect;
 pub(crate) mod jitterdebugger;
 pub(crate) mod jitterdebugger_samples;
+mod json_threads;
 pub(crate) mod latmus_plot;
 pub(crate) mod level_csv;
 pub(crate) mod oslat_text;

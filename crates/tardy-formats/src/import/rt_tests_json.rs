@@ -5,33 +5,25 @@
 
 use std::io::Read;
 
-use serde_json::Value;
 use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Policy;
 use tardy_record::series::{Level, Quantity};
 
 use super::rt_tests::{MINIMA_OF_0, Tool, remember_minima_of_0, tool_named};
-use super::{ImportOptions, cyclictest_text, oslat_text};
+use super::{ImportOptions, cyclictest_text, json_threads, oslat_text};
 use crate::command_line;
 use crate::dates;
 use crate::error::{ImportError, Result};
 use crate::export::columns::SeriesComment;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
-use crate::json::{self, Object};
+use tardy_archive::json::{self, Object};
 
 /// Imports a document from rt-tests.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
-    let text = json::whole(reader)?;
-    let (document, repaired) = match json::parse(&text) {
-        Ok(document) => (document, false),
-        Err(error) => match with_command_line_escaped(&text).map(|text| json::parse(&text)) {
-            Some(Ok(document)) => (document, true),
-            _ => return Err(error),
-        },
-    };
-    let mut imported = of_document(&document, options)?;
-    if repaired {
+    let (root, is_repaired) = json::parse_unescaped(reader, "cmdline:")?;
+    let mut imported = of_document(root, options)?;
+    if is_repaired {
         imported
             .remarks
             .push("the file is not valid JSON, since the tool did not escape its command line".to_owned());
@@ -39,28 +31,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-/// The document with the quotation marks of its command line escaped. `None` if it has no command line.
-fn with_command_line_escaped(text: &[u8]) -> Option<Vec<u8>> {
-    const KEY: &[u8] = b"\"cmdline:\": \"";
-    let start = text.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
-    let line = text[start..].iter().position(|byte| *byte == b'\n')?;
-    let value = text[start..start + line].strip_suffix(b"\",")?;
-    let mut whole = text[..start].to_vec();
-    for byte in value {
-        if matches!(byte, b'"' | b'\\') {
-            whole.push(b'\\');
-        }
-        if *byte >= b' ' {
-            whole.push(*byte);
-        }
-    }
-    whole.extend_from_slice(b"\",");
-    whole.extend_from_slice(&text[start + line..]);
-    Some(whole)
-}
-
-fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
-    let root = Object::root(document)?;
+fn of_document(mut root: Object, options: &ImportOptions) -> Result<Imported> {
+    let (sysinfo, threads) = (root.object("sysinfo")?, root.object("thread")?);
     let command = root.text("cmdline:").or(root.text("cmdline")).map(str::to_owned);
     let words = command.clone().unwrap_or_default();
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
@@ -72,7 +44,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         tool: tool.to_owned(),
         version: root.text("rt_test_version:").or(root.text("rt_test_version")).map(str::to_owned),
         command,
-        system: system(root.object("sysinfo")?),
+        system: system(sysinfo),
         ..Imported::default()
     };
     let (start, end) = (root.text("start_time"), root.text("end_time"));
@@ -87,7 +59,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         imported.contradictions.push("return_code: the tool reported a failure".to_owned());
     }
     let known = tool_named(tool);
-    let threads = match root.object("thread")? {
+    let threads = match threads {
         Some(threads) => threads,
         None => {
             let label = tool.to_owned();
@@ -97,41 +69,26 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
             return Ok(imported);
         }
     };
-    let mut numbers = Vec::new();
-    for key in threads.keys() {
-        let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
-        let number =
-            number.ok_or_else(|| ImportError::field(threads.path_of(key), "it is not a thread number"))?;
-        numbers.push((number, key.clone()));
-    }
-    numbers.sort();
-    if let Some(pair) = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(ImportError::field("thread", format!("thread {} appears twice", pair[0].0)));
-    }
-    if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
-        let reason = format!("num_threads: it is not {}, the number of threads in the file", numbers.len());
+    let threads = json_threads::numbered(threads, "thread")?;
+    if root.count("num_threads")?.is_some_and(|count| count != threads.len() as u64) {
+        let reason = format!("num_threads: it is not {}, the number of threads in the file", threads.len());
         imported.contradictions.push(reason);
     }
     let mut totals = Vec::new();
-    for (_, key) in &numbers {
-        if let Some(thread) =
-            threads.object(key)?.filter(|thread| thread.has("total") && !thread.has("cycles"))
-        {
-            totals.extend(thread.count("total")?.zip(thread.count("avg")?));
-        }
+    for (_, thread) in threads.iter().filter(|(_, thread)| thread.has("total") && !thread.has("cycles")) {
+        totals.extend(thread.count("total")?.zip(thread.count("avg")?));
     }
     let rounds = rounds(&totals, &mut imported)?;
     let mut streams = Vec::new();
-    for (number, key) in numbers {
-        let thread = threads.required(&key, threads.object(&key)?)?;
+    for (number, thread) in threads {
         streams.push(match tool {
-            "oslat" => oslat(number, &thread, &mut imported)?,
-            "cyclictest" => cyclictest(number, &thread, &root, options, &mut imported)?,
+            "oslat" => oslat(number, thread, &mut imported)?,
+            "cyclictest" => cyclictest(number, thread, &root, options, &mut imported)?,
             "cyclicdeadline" => {
-                let stream = cyclictest(number, &thread, &root, options, &mut imported)?;
+                let stream = cyclictest(number, thread, &root, options, &mut imported)?;
                 Stream { policy: Some(Policy::Deadline), ..stream }
             }
-            _ => other(number, &thread, known, rounds, &mut imported)?,
+            _ => other(number, thread, known, rounds, &mut imported)?,
         });
     }
     finish(&mut imported, known);
@@ -164,7 +121,7 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
     }
 }
 
-fn system(sysinfo: Option<Object<'_>>) -> System {
+fn system(sysinfo: Option<Object>) -> System {
     let Some(sysinfo) = sysinfo else { return System::default() };
     let text = |key: &str| sysinfo.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
     System {
@@ -177,35 +134,10 @@ fn system(sysinfo: Option<Object<'_>>) -> System {
     }
 }
 
-/// The bins of an object of counts by value.
-fn bins(histogram: &Object<'_>, edges: impl Fn(&str, &str) -> Result<(i64, i64)>) -> Result<Vec<Bin>> {
-    let mut bins = Vec::new();
-    for key in histogram.keys() {
-        let place = histogram.path_of(key);
-        let (lower_ns, upper_ns) = edges(key, &place)?;
-        let count = histogram.required(key, histogram.count(key)?)?;
-        if count > 0 {
-            bins.push(Bin { lower_ns, upper_ns, count });
-        }
-    }
-    bins.sort_by_key(|bin| bin.lower_ns);
-    match bins.windows(2).find(|pair| pair[1].lower_ns < pair[0].upper_ns) {
-        Some(_) => Err(ImportError::field(histogram.path_of("…"), "two of its keys have the same value")),
-        None => Ok(bins),
-    }
-}
-
-fn whole(word: &str, place: &str) -> Result<i64> {
-    word.parse::<i64>()
-        .ok()
-        .filter(|value| *value >= 0)
-        .ok_or_else(|| ImportError::field(place, format!("'{word}' is not a whole number of 63 bits")))
-}
-
 fn cyclictest(
     number: u32,
-    thread: &Object<'_>,
-    root: &Object<'_>,
+    mut thread: Object,
+    root: &Object,
     options: &ImportOptions,
     imported: &mut Imported,
 ) -> Result<Stream> {
@@ -219,17 +151,14 @@ fn cyclictest(
         }
         None => cyclictest_text::unit(options, known.as_ref(), imported, "this cyclictest's JSON")?,
     };
+    let histogram = thread.object("histogram")?;
     let cycles = thread.required("cycles", thread.count("cycles")?)?;
     let path = |key: &str| thread.path_of(key);
     let value =
         |key: &str| -> Result<i64> { in_ns(thread.required(key, thread.whole(key)?)?, unit, &path(key)) };
     let (min_ns, max_ns) = (value("min")?, value("max")?);
-    let histogram = thread.object("histogram")?;
-    let listed = match &histogram {
-        Some(histogram) => bins(histogram, |key, place| {
-            let lower_ns = in_ns(whole(key, place)?, unit, place)?;
-            Ok((lower_ns, lower_ns + unit.ns()))
-        })?,
+    let listed = match histogram {
+        Some(histogram) => json_threads::bins(histogram.into_rows()?, unit, &path("histogram"))?,
         None => Vec::new(),
     };
     let mut counts = if listed.is_empty() {
@@ -276,7 +205,7 @@ fn cyclictest(
     counts.rounded_up = own.min_ns.is_some();
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = cpu(thread)?;
+    stream.cpu = cpu(&thread)?;
     // Only tardy's exports name threads.
     stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
     if let Some(known) = &known {
@@ -286,7 +215,7 @@ fn cyclictest(
 }
 
 /// The thread's CPU; `None` if it is missing, or -1, which stands for a thread that is not pinned.
-fn cpu(thread: &Object<'_>) -> Result<Option<u32>> {
+fn cpu(thread: &Object) -> Result<Option<u32>> {
     match thread.whole("cpu")? {
         None | Some(-1) => Ok(None),
         Some(cpu) => u32::try_from(cpu).map(Some).map_err(|_| {
@@ -296,25 +225,16 @@ fn cpu(thread: &Object<'_>) -> Result<Option<u32>> {
 }
 
 /// Reads a thread of oslat. Its bins have 1 us, or -W ns. The last bin holds everything above.
-fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<Stream> {
-    let histogram = thread.required("histogram", thread.object("histogram")?)?;
-    let fine = histogram.keys().any(|key| key.contains('.'));
-    let unit = if fine { Unit::Ns } else { Unit::Us };
+fn oslat(number: u32, mut thread: Object, imported: &mut Imported) -> Result<Stream> {
+    let histogram = thread.object("histogram")?;
+    let rows = thread.required("histogram", histogram)?.into_rows()?;
+    let unit = if rows.first_fraction().is_some() { Unit::Ns } else { Unit::Us };
     let value = |key: &str| -> Result<i64> {
         in_ns(thread.required(key, thread.whole(key)?)?, unit, &thread.path_of(key))
     };
     let (min_ns, max_ns) = (value("min")?, value("max")?);
-    let mut edges: Vec<i64> = Vec::new();
-    for key in histogram.keys() {
-        edges.push(thousandths(key, &histogram.path_of(key))?);
-    }
-    edges.sort_unstable();
-    let width_ns =
-        edges.windows(2).map(|pair| pair[1] - pair[0]).chain(edges.first().copied()).min().unwrap_or(1000);
-    let mut bins = bins(&histogram, |key, place| {
-        let upper = thousandths(key, place)?;
-        Ok((upper - width_ns.max(1), upper))
-    })?;
+    let width_ns = rows.width().unwrap_or(1000).max(1);
+    let mut bins = rows.into_bins(|upper_ns, count| Bin { lower_ns: upper_ns - width_ns, upper_ns, count });
     let version = imported.version.as_deref();
     let mut words = imported.command.iter().flat_map(|command| command.split_whitespace());
     let is_bias = |word: &str| {
@@ -341,7 +261,7 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         );
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
-    stream.cpu = cpu(thread)?;
+    stream.cpu = cpu(&thread)?;
     stream.quantity = Quantity::Noise;
     let duration = thread.number("duration")?.filter(|seconds| (0.0..1e9).contains(seconds));
     let duration_ns = duration.map(|seconds| (seconds * 1e9) as u64);
@@ -349,24 +269,16 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
     Ok(stream)
 }
 
-/// Reads `0.500` or `7`, in thousandths.
-fn thousandths(word: &str, place: &str) -> Result<i64> {
-    let number = word.parse::<f64>().ok().filter(|number| (0.0..1e12).contains(number));
-    let number =
-        number.ok_or_else(|| ImportError::field(place, format!("'{word}' is not a number of us")))?;
-    Ok((number * 1000.0).round() as i64)
-}
-
 /// Reads a thread or pair of a program that writes only a count and extremes.
 fn other(
     number: u32,
-    thread: &Object<'_>,
+    mut thread: Object,
     known: Option<&Tool>,
     rounds: Option<u64>,
     imported: &mut Imported,
 ) -> Result<Stream> {
     let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
-    let of = receiver.as_ref().unwrap_or(thread);
+    let of = receiver.as_ref().unwrap_or(&thread);
     let us =
         |key: &str| -> Result<i64> { in_ns(of.required(key, of.whole(key)?)?, Unit::Us, &of.path_of(key)) };
     let mean = of.number("avg")?;

@@ -14,8 +14,7 @@ use super::{ImportOptions, decimal_ns, number, rt_tests};
 use crate::command_line;
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
-use crate::json;
-use crate::xml::{Event, Xml};
+use crate::xml::{self, Event, Xml};
 
 #[derive(Default)]
 struct Core {
@@ -41,7 +40,7 @@ struct Summary {
 
 /// Imports a summary.
 pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    let bytes = json::whole(reader)?;
+    let bytes = xml::whole(reader)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         ImportError::field(format!("byte {}", error.utf8_error().valid_up_to()), "it is not UTF-8")
     })?;

@@ -1,6 +1,6 @@
 //! The output of Xenomai's `latency` and EVL's `latmus`: lines RTT, RTH, RTD, RTS, and histograms HSH, HSD, HSS.
 //!
-//! A line RTD covers one second. The histogram `avg` has all samples; `min` and `max` have the extremes of each second
+//! An RTD line covers one second. The histogram `avg` has all samples; `min` and `max` have the extremes of each second
 //! and are not distributions. Overruns are counted and have no sample. xeno-test writes several levels into one file;
 //! each becomes a phase.
 
@@ -27,7 +27,7 @@ struct Part {
     period_ns: Option<u64>,
     priority: Option<u32>,
     cpu: Option<u32>,
-    /// The names of RTD's columns.
+    /// The names of the columns of RTD lines.
     heads: Vec<String>,
     seconds: Vec<i64>,
     best_ns: Option<i64>,
@@ -95,7 +95,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         imported.phases.extend(phase);
     }
     if imported.phases.is_empty() {
-        return Err(ImportError::field("the file", "it contains no line RTD or RTS with a result"));
+        return Err(ImportError::field("the file", "it contains no RTD or RTS line with a result"));
     }
     Ok(imported)
 }
@@ -189,7 +189,7 @@ impl Part {
         Ok(())
     }
 
-    /// The cell of RTD under the head `name`.
+    /// The cell of an RTD line under the head `name`.
     fn cell<'a>(&self, _line: Line<'_>, cells: &[&'a str], name: &str) -> Option<&'a str> {
         let at = self.heads.iter().position(|head| head == name)?;
         cells.get(at).copied()
@@ -201,13 +201,13 @@ impl Part {
             (None, Some(best), Some(worst)) => (0, best, None, worst),
             _ => return Ok(None),
         };
-        let place = if line > 0 { format!("line {line}, RTS") } else { "the last line RTD".to_owned() };
+        let place = if line > 0 { format!("line {line}, RTS") } else { "the last RTD line".to_owned() };
         if let (Some((line, min, _, max)), Some(best), Some(worst)) =
             (self.result, self.best_ns, self.worst_ns)
             && (min > best || max < worst)
         {
             imported.contradictions.push(format!(
-                "line {line}, RTS: it has {} to {} us, but the last line RTD has {} to {} us",
+                "line {line}, RTS: minimum and maximum are {} and {} us, but the last RTD line has {} and {} us",
                 min as f64 / 1000.0,
                 max as f64 / 1000.0,
                 best as f64 / 1000.0,
@@ -225,7 +225,7 @@ impl Part {
                     "without a histogram and a period, the number of samples is unknown",
                 )
             })?;
-            // A line RTD is printed after as many samples as fit into a second (latency.c, nsamples).
+            // An RTD line is printed after as many samples as fit into a second (latency.c, nsamples).
             let count = (self.seconds.len() as u64).saturating_mul(1_000_000_000 / period_ns);
             Counts::extremes(count, min_ns, max_ns, 1)
         } else {

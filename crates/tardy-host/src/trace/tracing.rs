@@ -46,7 +46,7 @@ impl Tracing {
         let name = plan.tracer.name();
         this.instance.write("current_tracer", name).map_err(|error| {
             format!(
-                "{error}; another {name} may be running, and before Linux 5.17 osnoise and timerlat did not run in a \
+                "{error}; another {name} may be running, and before Linux 5.16 osnoise and timerlat did not run in a \
                  separate instance"
             )
         })?;

@@ -6,7 +6,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct"];
@@ -22,7 +22,7 @@ struct Group {
     path: String,
     file: Polled,
     last: Option<Throttled>,
-    series: Option<SeriesId>,
+    series: Slot,
     /// Since the last remark.
     since: Throttled,
 }
@@ -48,7 +48,7 @@ impl Cgroup {
                 path,
                 file,
                 last: None,
-                series: None,
+                series: Slot::Unused,
                 since: Throttled::default(),
             }));
         }
@@ -127,23 +127,20 @@ impl Group {
         let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
         let by = now.since(before);
         self.since = Throttled { times: self.since.times + by.times, ns: self.since.ns + by.ns };
-        if self.series.is_none() && by.times > 0 {
-            let head = Head {
-                name: "throttled by quota",
-                of: self.path.clone(),
-                cpu: None,
-                unit: "ms/s",
-                merge: Merge::Mean,
-                change: format!("cgroup {} throttled", self.path),
-                change_unit: "ms",
-                grain: 1.0,
-            };
-            self.series = readings.create(quota, head);
+        if self.series.is_unused() && by.times == 0 {
+            return;
         }
-        if let Some(id) = self.series {
-            let ms = by.ns as f64 / 1e6;
-            readings.put(id, round.now_ns, ms / seconds, ms);
-        }
+        let ms = by.ns as f64 / 1e6;
+        readings.put(&mut self.series, quota, ms / seconds, ms, || Head {
+            name: "throttled by quota",
+            of: self.path.clone(),
+            cpu: None,
+            unit: "ms/s",
+            merge: Merge::Mean,
+            change: format!("cgroup {} throttled", self.path),
+            change_unit: "ms",
+            grain: 1.0,
+        });
     }
 }
 

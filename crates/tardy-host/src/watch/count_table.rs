@@ -6,7 +6,7 @@ use tardy_record::environment::{Environment, Merge, SourceTotal};
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 /// Limit on sources. No machine has more; a file with more is malicious.
@@ -59,16 +59,8 @@ struct Source {
 struct Cell {
     last: Option<u64>,
     total: u64,
+    /// Begins when the first event occurs.
     series: Slot,
-}
-
-/// Whether a cell has a series. It gets one when its first event occurs, if the quota allows.
-#[derive(Clone, Copy, Default)]
-enum Slot {
-    #[default]
-    NotAsked,
-    Refused,
-    Has(SeriesId),
 }
 
 impl CountTable {
@@ -194,39 +186,41 @@ impl Counts {
         };
         let Some(seconds) = round.seconds else { return };
         cell.total += by;
-        let slot = match (cell.series, by) {
-            (Slot::NotAsked, 0) => return,
-            (Slot::NotAsked, _) => self.begin_series(source_place, cpu_place, kind, readings),
-            (slot, _) => slot,
-        };
-        if let Slot::Has(id) = slot {
-            readings.put(id, round.now_ns, by as f64 / seconds, by as f64);
+        let mut slot = cell.series;
+        if slot.is_unused() && by == 0 {
+            return;
         }
+        let mut none = Quota(0);
+        let may_begin = slot.is_unused() && self.may_begin(cpu_place);
+        let quota = if may_begin { &mut self.quota } else { &mut none };
+        let (source, cpu) = (&self.sources[source_place], self.cpus[cpu_place]);
+        readings.put(&mut slot, quota, by as f64 / seconds, by as f64, || kind.head(source.label(), cpu));
+        self.sources[source_place].cells[cpu_place].series = slot;
     }
 
-    fn begin_series(&mut self, source: usize, place: usize, kind: &Kind, readings: &mut Readings) -> Slot {
-        let cpu = self.cpus[place];
-        let of = self.sources[source].label();
-        let head = Head {
-            name: kind.name,
-            change: format!("{} {of}, cpu {cpu}", kind.prefix),
+    /// Whether the quota for unmeasured CPUs allows a new series of this CPU, which then counts.
+    fn may_begin(&mut self, cpu_place: usize) -> bool {
+        if self.measured.is_empty() || self.measured.contains(&self.cpus[cpu_place]) {
+            return true;
+        }
+        let has_room = self.others_quota.0 > 0;
+        self.others_quota.0 = self.others_quota.0.saturating_sub(1);
+        has_room
+    }
+}
+
+impl Kind {
+    fn head(&self, of: String, cpu: u32) -> Head {
+        Head {
+            name: self.name,
+            change: format!("{} {of}, cpu {cpu}", self.prefix),
             of,
             cpu: Some(cpu),
             unit: "1/s",
             merge: Merge::Mean,
-            change_unit: kind.unit,
+            change_unit: self.unit,
             grain: GRAIN,
-        };
-        let measured = self.measured.is_empty() || self.measured.contains(&cpu);
-        let refused = !measured && self.others_quota.0 == 0;
-        if !measured {
-            self.others_quota.0 = self.others_quota.0.saturating_sub(1);
         }
-        let mut none = Quota(0);
-        let quota = if refused { &mut none } else { &mut self.quota };
-        let slot = readings.create(quota, head).map_or(Slot::Refused, Slot::Has);
-        self.sources[source].cells[place].series = slot;
-        slot
     }
 }
 

@@ -3,9 +3,9 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::number::{advance, lines, whole, words};
+use super::number::{increase, lines, whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 /// Watches page faults.
@@ -22,12 +22,12 @@ struct Counter {
     /// Changes by fewer faults than this are not reported with an outlier.
     grain: f64,
     last: Option<u64>,
-    series: Option<SeriesId>,
+    series: Slot,
 }
 
 impl Faults {
     pub(super) fn new(files: &KernelFiles) -> Self {
-        let counter = |key, name, grain| Counter { key, name, grain, last: None, series: None };
+        let counter = |key, name, grain| Counter { key, name, grain, last: None, series: Slot::Unused };
         Self {
             file: Polled::open(files, "/proc/vmstat"),
             counters: [
@@ -71,26 +71,17 @@ impl Watcher for Faults {
 
 impl Counter {
     fn take(&mut self, now: u64, round: &Round<'_>, readings: &mut Readings) {
-        let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
-        if self.series.is_none() {
-            self.series = readings.create(&mut Quota(1), self.head());
-        }
-        if let Some(id) = self.series {
-            let by = advance(before, now) as f64;
-            readings.put(id, round.now_ns, by / seconds, by);
-        }
-    }
-
-    fn head(&self) -> Head {
-        Head {
-            name: self.name,
+        let (Some(by), Some(seconds)) = (increase(&mut self.last, now), round.seconds) else { return };
+        let (name, grain) = (self.name, self.grain);
+        readings.put(&mut self.series, &mut Quota(1), by as f64 / seconds, by as f64, || Head {
+            name,
             of: String::new(),
             cpu: None,
             unit: "1/s",
             merge: Merge::Mean,
-            change: self.name.to_owned(),
+            change: name.to_owned(),
             change_unit: "faults",
-            grain: self.grain,
-        }
+            grain,
+        });
     }
 }

@@ -11,7 +11,7 @@ use crate::facts::major_minor;
 
 use super::number::signed;
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
@@ -28,8 +28,7 @@ struct Domain {
     cpus: Vec<u32>,
     file: Polled,
     last_mhz: Option<f64>,
-    series: Option<SeriesId>,
-    refused: bool,
+    series: Slot,
 }
 
 impl Frequency {
@@ -41,7 +40,7 @@ impl Frequency {
             if interrupts && cpus.iter().any(|cpu| measured.contains(cpu)) {
                 skipped.extend(cpus);
             } else if let Ok(file) = Polled::open(files, &format!("{directory}/scaling_cur_freq")) {
-                domains.push(Domain { cpus, file, last_mhz: None, series: None, refused: false });
+                domains.push(Domain { cpus, file, last_mhz: None, series: Slot::Unused });
             }
         }
         Self { domains, skipped, quota: Quota(64) }
@@ -100,23 +99,21 @@ impl Domain {
         let Some(khz) = self.file.read(round.room).and_then(signed) else { return };
         let mhz = khz as f64 / 1000.0;
         let by = self.last_mhz.replace(mhz).map_or(0.0, |before| mhz - before);
-        if self.series.is_none() && !self.refused {
-            let cpus = cpu_list::format(&self.cpus);
-            let head = Head {
-                name: "frequency",
-                change: format!("frequency, cpu {cpus}"),
-                of: if self.cpus.len() > 1 { format!("CPUs {cpus}") } else { String::new() },
-                cpu: self.cpus.first().copied(),
-                unit: "MHz",
-                merge: Merge::Min,
-                change_unit: "MHz",
-                grain: 50.0,
-            };
-            self.series = readings.create(quota, head);
-            self.refused = self.series.is_none();
-        }
-        if let Some(id) = self.series {
-            readings.put(id, round.now_ns, mhz, by);
-        }
+        let cpus = &self.cpus;
+        readings.put(&mut self.series, quota, mhz, by, || head(cpus));
+    }
+}
+
+fn head(cpus: &[u32]) -> Head {
+    let list = cpu_list::format(cpus);
+    Head {
+        name: "frequency",
+        change: format!("frequency, cpu {list}"),
+        of: if cpus.len() > 1 { format!("CPUs {list}") } else { String::new() },
+        cpu: cpus.first().copied(),
+        unit: "MHz",
+        merge: Merge::Min,
+        change_unit: "MHz",
+        grain: 50.0,
     }
 }

@@ -13,7 +13,7 @@ use crate::facts::process_stat::ProcessStat;
 
 use super::number::{whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::room::Room;
 use super::{Round, Watcher};
 
@@ -58,8 +58,7 @@ struct Thread {
     total_ns: u64,
     /// CPU time since the last listing.
     recent_ns: u64,
-    series: Option<SeriesId>,
-    refused: bool,
+    series: Slot,
 }
 
 /// The source of a thread's CPU time.
@@ -222,8 +221,7 @@ impl Thread {
             last_at_ns: born_at_ns.unwrap_or(0),
             total_ns: 0,
             recent_ns: 0,
-            series: None,
-            refused: false,
+            series: Slot::Unused,
         };
         if born_at_ns.is_none() {
             thread.last_ns = source.time_ns(files.open(&thread.path()).ok()?.read(&mut Vec::new()).ok()?)?;
@@ -261,17 +259,10 @@ impl Thread {
         self.total_ns += by;
         self.recent_ns += by;
         let share = share(by, stretch_ns);
-        if self.series.is_none() && !self.refused && share >= SHARE_OF_NOTE {
-            self.series = readings.create(quota, self.head());
-            self.refused = self.series.is_none();
+        if self.series.is_unused() && share < SHARE_OF_NOTE {
+            return;
         }
-        if let Some(id) = self.series {
-            readings.put(id, round.now_ns, 100.0 * share, by as f64 / 1e6);
-        }
-    }
-
-    fn head(&self) -> Head {
-        Head {
+        readings.put(&mut self.series, quota, 100.0 * share, by as f64 / 1e6, || Head {
             name: "kernel thread",
             of: self.name.clone(),
             cpu: None,
@@ -280,7 +271,7 @@ impl Thread {
             change: format!("kernel thread {}", self.name),
             change_unit: "ms of CPU time",
             grain: 1.0,
-        }
+        });
     }
 
     fn serves_interrupts(&self) -> bool {

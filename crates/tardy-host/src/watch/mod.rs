@@ -22,6 +22,7 @@ mod polled;
 mod pressure;
 mod readings;
 mod room;
+mod rt_throttling;
 mod softirqs;
 mod system;
 mod temperature;
@@ -165,6 +166,7 @@ impl Watchers {
             Box::new(frequency_limits::FrequencyLimits::new(files, measured)),
             Box::new(throttling::Throttling::new(files)),
             Box::new(cgroup::Cgroup::new(files)),
+            Box::new(rt_throttling::RtThrottling::new(files)),
             Box::new(clocks::Clocks::new(files, options.clocks_are_real, options.uses_realtime)),
             Box::new(online_cpus::OnlineCpus::new(files, measured)),
             Box::new(interrupts::new(files, measured)),
@@ -186,7 +188,6 @@ impl Watchers {
 
     /// Takes a reading before a phase if fewer are taken during it.
     pub fn read_before(&mut self, now_ns: u64) {
-        self.room.set_wakes(None);
         if self.room.is_shared() {
             self.read(now_ns, Occasion::Boundary);
         }
@@ -213,7 +214,7 @@ impl Watchers {
         if occasion == Occasion::Boundary {
             self.room.set_wakes(None);
         }
-        self.readings.begin(self.rounds);
+        self.readings.begin(self.rounds, now_ns);
         let all = occasion == Occasion::Boundary || !self.room.is_shared();
         let turn = self.rounds % SELDOM;
         for (index, held) in self.watchers.iter_mut().enumerate() {

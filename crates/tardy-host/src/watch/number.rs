@@ -30,6 +30,11 @@ pub(super) fn signed(content: &[u8]) -> Option<i64> {
     }
 }
 
+/// Stores the value of a counter, and returns its increase; `None` at the first value.
+pub(super) fn increase(last: &mut Option<u64>, now: u64) -> Option<u64> {
+    last.replace(now).map(|before| advance(before, now))
+}
+
 /// The increase of a counter. Interrupt counters have 32 bits and wrap. If a counter decreases for another reason, for
 /// example because its CPU went offline, the result is 0.
 pub(super) fn advance(before: u64, now: u64) -> u64 {

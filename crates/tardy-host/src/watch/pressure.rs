@@ -3,9 +3,9 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::number::{advance, lines, whole, words};
+use super::number::{increase, lines, whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 /// Watches pressure.
@@ -27,7 +27,7 @@ struct Resource {
 #[derive(Default)]
 struct Waited {
     last: Option<u64>,
-    series: Option<SeriesId>,
+    series: Slot,
 }
 
 impl Pressure {
@@ -82,23 +82,19 @@ impl Waited {
         readings: &mut Readings,
         quota: &mut Quota,
     ) {
-        let (Some(before), Some(seconds)) = (self.last.replace(total_us), round.seconds) else { return };
-        let by = advance(before, total_us);
-        if self.series.is_none() && by > 0 {
-            let head = Head {
-                name: "pressure",
-                change: format!("pressure, {of}"),
-                of,
-                cpu: None,
-                unit: "%",
-                merge: Merge::Mean,
-                change_unit: "ms",
-                grain: 5.0,
-            };
-            self.series = readings.create(quota, head);
+        let (Some(by), Some(seconds)) = (increase(&mut self.last, total_us), round.seconds) else { return };
+        if self.series.is_unused() && by == 0 {
+            return;
         }
-        if let Some(id) = self.series {
-            readings.put(id, round.now_ns, by as f64 / 1e4 / seconds, by as f64 / 1e3);
-        }
+        readings.put(&mut self.series, quota, by as f64 / 1e4 / seconds, by as f64 / 1e3, || Head {
+            name: "pressure",
+            change: format!("pressure, {of}"),
+            of,
+            cpu: None,
+            unit: "%",
+            merge: Merge::Mean,
+            change_unit: "ms",
+            grain: 5.0,
+        });
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Readings {
     tracks: Vec<Track>,
     left_out: u64,
     round: u64,
+    /// Time of the round, in ns from the start of the run.
+    now_ns: u64,
     /// Whether the watcher's previous reading was so recent that a change since then can explain a late wake-up.
     is_recent: bool,
 }
@@ -25,6 +27,25 @@ pub(super) struct Readings {
 /// The index of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SeriesId(usize);
+
+/// The place of a series, which is created with its first reading if the limits allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// No reading yet.
+    #[default]
+    Unused,
+    /// The series was omitted. Its readings are discarded.
+    Refused,
+    /// The series exists.
+    Has(SeriesId),
+}
+
+impl Slot {
+    /// Whether there has been no reading yet.
+    pub(super) fn is_unused(self) -> bool {
+        self == Self::Unused
+    }
+}
 
 /// The properties of a new series.
 #[derive(Clone, Debug)]
@@ -47,9 +68,9 @@ pub(super) struct Head {
 pub(super) struct Quota(pub(super) usize);
 
 impl Readings {
-    /// Begins a round.
-    pub(super) fn begin(&mut self, round: u64) {
-        self.round = round;
+    /// Begins a round at `now_ns` from the start of the run.
+    pub(super) fn begin(&mut self, round: u64, now_ns: u64) {
+        (self.round, self.now_ns) = (round, now_ns);
     }
 
     /// Sets the time since the watcher's previous reading, in s; `None` at the first one.
@@ -57,11 +78,30 @@ impl Readings {
         self.is_recent = seconds.is_some_and(|seconds| seconds <= RECENT_S);
     }
 
-    /// Begins a series if the limit allows; otherwise counts it as omitted. To be called once per series.
-    pub(super) fn create(&mut self, quota: &mut Quota, head: Head) -> Option<SeriesId> {
+    /// Adds a reading and the change since the previous one. The first reading creates the series, or counts it as omitted.
+    pub(super) fn put(
+        &mut self,
+        slot: &mut Slot,
+        quota: &mut Quota,
+        value: f64,
+        by: f64,
+        head: impl FnOnce() -> Head,
+    ) {
+        if slot.is_unused() {
+            *slot = self.create(quota, head());
+        }
+        let Slot::Has(id) = *slot else { return };
+        let limit = points_each(self.series.len());
+        self.series[id.0].push_within(limit, self.now_ns, shortened(value));
+        if self.is_recent {
+            self.tracks[id.0].note(self.round, by);
+        }
+    }
+
+    fn create(&mut self, quota: &mut Quota, head: Head) -> Slot {
         if quota.0 == 0 || self.series.len() >= SERIES_COUNT {
             self.left_out += 1;
-            return None;
+            return Slot::Refused;
         }
         quota.0 -= 1;
         self.tracks.push(Track::new(head.change, head.change_unit, head.grain, self.round));
@@ -74,16 +114,7 @@ impl Readings {
             at_ns: Vec::new(),
             values: Vec::new(),
         });
-        Some(SeriesId(self.series.len() - 1))
-    }
-
-    /// Adds a reading and the change since the previous one.
-    pub(super) fn put(&mut self, id: SeriesId, at_ns: u64, value: f64, by: f64) {
-        let limit = points_each(self.series.len());
-        self.series[id.0].push_within(limit, at_ns, shortened(value));
-        if self.is_recent {
-            self.tracks[id.0].note(self.round, by);
-        }
+        Slot::Has(SeriesId(self.series.len() - 1))
     }
 
     /// The series so far.
@@ -144,9 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_cannot_exceed_its_quota() {
+    fn a_watcher_cannot_exceed_its_quota_and_each_series_counts_once() {
         let mut readings = Readings::default();
         let mut quota = Quota(2);
+        let mut slots = [Slot::default(); 5];
         let head = Head {
             name: "x",
             of: String::new(),
@@ -157,7 +189,14 @@ mod tests {
             change_unit: "",
             grain: 1.0,
         };
-        let made = (0..5).filter(|_| readings.create(&mut quota, head.clone()).is_some()).count();
-        assert_eq!((made, readings.left_out()), (2, 3));
+        for round in 0..4 {
+            readings.begin(round, 10 * round);
+            slots
+                .iter_mut()
+                .for_each(|slot| readings.put(slot, &mut quota, round as f64, 0.0, || head.clone()));
+        }
+        assert_eq!((readings.series().len(), readings.left_out()), (2, 3));
+        assert_eq!(slots[2..], [Slot::Refused; 3]);
+        assert_eq!(readings.series()[1].at_ns, [0, 10, 20, 30]);
     }
 }

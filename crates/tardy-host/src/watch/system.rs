@@ -3,9 +3,9 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::number::{advance, lines, whole, words};
+use super::number::{increase, lines, whole, words};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 /// Length of the ticks that CPU time is counted in, in s (USER_HZ).
@@ -27,8 +27,7 @@ pub(super) struct System {
 #[derive(Clone, Copy, Default)]
 struct Counter {
     last: Option<u64>,
-    series: Option<SeriesId>,
-    refused: bool,
+    series: Slot,
 }
 
 impl System {
@@ -83,12 +82,6 @@ impl Watcher for System {
 }
 
 impl Counter {
-    /// Stores the value and returns the increase since the previous reading.
-    fn step(&mut self, now: Option<u64>) -> Option<u64> {
-        let now = now?;
-        self.last.replace(now).map(|before| advance(before, now))
-    }
-
     fn count(
         &mut self,
         now: Option<u64>,
@@ -97,8 +90,9 @@ impl Counter {
         quota: &mut Quota,
         head: impl FnOnce() -> Head,
     ) {
-        let (Some(by), Some(seconds)) = (self.step(now), round.seconds) else { return };
-        self.put(round.now_ns, by as f64 / seconds, by as f64, readings, quota, head);
+        let by = now.and_then(|now| increase(&mut self.last, now));
+        let (Some(by), Some(seconds)) = (by, round.seconds) else { return };
+        readings.put(&mut self.series, quota, by as f64 / seconds, by as f64, head);
     }
 
     /// Steal time gets a series only if there is any.
@@ -110,12 +104,13 @@ impl Counter {
         quota: &mut Quota,
         cpu: u32,
     ) {
-        let (Some(ticks), Some(seconds)) = (self.step(now), round.seconds) else { return };
-        if ticks == 0 && self.series.is_none() {
+        let ticks = now.and_then(|now| increase(&mut self.last, now));
+        let (Some(ticks), Some(seconds)) = (ticks, round.seconds) else { return };
+        if self.series.is_unused() && ticks == 0 {
             return;
         }
         let stolen = ticks as f64 * TICK_S;
-        let head = || Head {
+        readings.put(&mut self.series, quota, 100.0 * stolen / seconds, 1000.0 * stolen, || Head {
             name: "steal",
             of: String::new(),
             cpu: Some(cpu),
@@ -124,26 +119,7 @@ impl Counter {
             change: format!("steal time, cpu {cpu}"),
             change_unit: "ms",
             grain: 5.0,
-        };
-        self.put(round.now_ns, 100.0 * stolen / seconds, 1000.0 * stolen, readings, quota, head);
-    }
-
-    fn put(
-        &mut self,
-        at_ns: u64,
-        value: f64,
-        by: f64,
-        readings: &mut Readings,
-        quota: &mut Quota,
-        head: impl FnOnce() -> Head,
-    ) {
-        if self.series.is_none() && !self.refused {
-            self.series = readings.create(quota, head());
-            self.refused = self.series.is_none();
-        }
-        if let Some(id) = self.series {
-            readings.put(id, at_ns, value, by);
-        }
+        });
     }
 }
 

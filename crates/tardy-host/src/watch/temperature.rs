@@ -10,7 +10,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::signed;
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 const ZONES: &str = "/sys/class/thermal";
@@ -31,8 +31,7 @@ struct Sensor {
     label: String,
     file: Polled,
     last_c: Option<f64>,
-    series: Option<SeriesId>,
-    refused: bool,
+    series: Slot,
 }
 
 impl Temperature {
@@ -99,7 +98,7 @@ impl Temperature {
         match (harm, Polled::open(files, path)) {
             (Some(harm), _) => self.skipped.push(format!("{label}: {harm}")),
             (None, Ok(file)) => {
-                self.sensors.push(Sensor { label, file, last_c: None, series: None, refused: false });
+                self.sensors.push(Sensor { label, file, last_c: None, series: Slot::Unused });
             }
             (None, Err(reason)) => self.skipped.push(reason),
         }
@@ -153,22 +152,15 @@ impl Sensor {
         let Some(thousandths) = self.file.read(round.room).and_then(signed) else { return };
         let celsius = thousandths as f64 / 1000.0;
         let by = self.last_c.replace(celsius).map_or(0.0, |before| celsius - before);
-        if self.series.is_none() && !self.refused {
-            let head = Head {
-                name: "temperature",
-                of: self.label.clone(),
-                cpu: None,
-                unit: "°C",
-                merge: Merge::Max,
-                change: format!("temperature, {}", self.label),
-                change_unit: "°C",
-                grain: 1.0,
-            };
-            self.series = readings.create(quota, head);
-            self.refused = self.series.is_none();
-        }
-        if let Some(id) = self.series {
-            readings.put(id, round.now_ns, celsius, by);
-        }
+        readings.put(&mut self.series, quota, celsius, by, || Head {
+            name: "temperature",
+            of: self.label.clone(),
+            cpu: None,
+            unit: "°C",
+            merge: Merge::Max,
+            change: format!("temperature, {}", self.label),
+            change_unit: "°C",
+            grain: 1.0,
+        });
     }
 }

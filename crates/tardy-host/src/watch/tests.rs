@@ -290,7 +290,7 @@ fn missing_files_and_the_cost_of_reading_are_reported() {
     watchers.read(3, Occasion::Tick);
     let environment = watchers.finish();
     assert_eq!(environment.series, []);
-    assert_eq!(environment.watchers.len(), 13);
+    assert_eq!(environment.watchers.len(), 14);
     for cost in &environment.watchers {
         // The clocks are system calls, which no file is needed for.
         assert!(cost.left_out.is_some() || cost.name == "clocks", "{cost:?}");
@@ -322,7 +322,7 @@ fn many_cpus_and_sources_stay_within_bounds() {
 }
 
 /// Every file that any watcher reads.
-const FILES: [&str; 17] = [
+const FILES: [&str; 19] = [
     "proc/interrupts",
     "proc/softirqs",
     "proc/stat",
@@ -334,6 +334,8 @@ const FILES: [&str; 17] = [
     "proc/39/stat",
     "proc/39/schedstat",
     "proc/sys/kernel/osrelease",
+    "proc/sys/kernel/sched_rt_runtime_us",
+    "dev/kmsg",
     "sys/class/thermal/thermal_zone0/temp",
     "sys/class/hwmon/hwmon0/temp1_input",
     "sys/devices/system/cpu/cpufreq/policy0/affected_cpus",
@@ -351,6 +353,7 @@ proptest! {
             prop_oneof![
                 "\\PC{0,40}",
                 "[ \n:CPU0-9a-z=()-]{0,100}",
+                "([0-9]{1,22},[0-9]{1,22},5,-;sched: RT throttling activated\n){0,3}",
                 "CPU0 CPU1\n([A-Z0-9]{1,3}: [0-9]{1,25} [0-9]{1,25}\n){0,5}",
             ],
             7,
@@ -428,4 +431,95 @@ fn throttling_and_a_changed_governor_are_remarks_and_throttling_is_on_the_timeli
     );
     assert_eq!(watchers.take_remarks(), [""; 0]);
     assert_eq!(find(&watchers.snapshot(), "throttled by quota", "/user.slice").values, [250.0]);
+}
+
+#[test]
+fn a_cgroup_whose_series_is_omitted_counts_once() {
+    let path = "/a/b/c/d/e/f/g/h/i";
+    let groups: Vec<&str> =
+        path.match_indices('/').skip(1).map(|(at, _)| &path[..at]).chain([path]).collect();
+    let fake = Fake::new(&[("proc/self/cgroup", &format!("0::{path}\n"))]);
+    let throttle = |times: u64| {
+        for group in &groups {
+            fake.write(
+                &format!("sys/fs/cgroup{group}/cpu.stat"),
+                &format!("nr_throttled {times}\nthrottled_usec {times}\n"),
+            );
+        }
+    };
+    throttle(0);
+    let mut watchers = fake.watch(&[0]);
+    for second in 0..4 {
+        throttle(second);
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    let environment = watchers.snapshot();
+    assert_eq!((environment.series.len(), environment.series_left_out), (8, 1));
+    assert_eq!(watchers.take_remarks().len(), 9, "remarks are not limited");
+}
+
+const RT_LIMIT: &str = "proc/sys/kernel/sched_rt_runtime_us";
+const BOOTED: &str = "5,0,0,-;Linux version\n SUBSYSTEM=none\n";
+/// A message that a program wrote to the log.
+const WRITTEN: &str = "12,1,900000,-;sched: RT throttling activated\n";
+const THROTTLED: &str = "4,2,1500000,-;sched: RT throttling activated\n";
+
+fn rt_throttling(release: &str, log: &str) -> Fake {
+    Fake::new(&[
+        ("proc/sys/kernel/osrelease", release),
+        (RT_LIMIT, "950000\n"),
+        ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+        ("dev/kmsg", log),
+    ])
+}
+
+#[test]
+fn rt_throttling_is_a_remark_with_its_time_and_is_on_the_timeline() {
+    let fake = rt_throttling("6.1.0\n", BOOTED);
+    let mut watchers = fake.watch(&[1]);
+    watchers.read(SECOND, Occasion::Tick);
+    fake.write("dev/kmsg", &format!("{BOOTED}{WRITTEN}"));
+    watchers.read(2 * SECOND, Occasion::Tick);
+    assert_eq!(watchers.take_remarks(), [""; 0]);
+    assert_eq!(left_out(&watchers.snapshot(), "RT throttling"), "");
+    fake.write("dev/kmsg", &format!("{BOOTED}{WRITTEN}{THROTTLED}"));
+    watchers.read(3 * SECOND, Occasion::Tick);
+    fake.write(RT_LIMIT, "-1\n");
+    watchers.read(4 * SECOND, Occasion::Tick);
+    let stopped = "the kernel stopped real-time threads between 2.0 s and 3.0 s because they exceeded their limit (RT \
+                   throttling, sched_rt_runtime_us 950000 of 1000000); it reports only the first such stop since boot, so \
+                   there may be more";
+    let changed = "sched_rt_runtime_us changed from 950000 to -1 at 4.0 s";
+    assert_eq!(watchers.take_remarks(), [stopped, changed]);
+    let environment = watchers.finish();
+    let series = find(&environment, "RT throttling reported", "");
+    assert_eq!((&series.at_ns[..], &series.values[..]), (&[3 * SECOND, 4 * SECOND][..], &[1.0, 0.0][..]));
+}
+
+#[test]
+fn rt_throttling_before_the_first_reading_of_a_run_is_a_remark() {
+    let fake = rt_throttling("6.1.0\n", BOOTED);
+    let mut watchers = fake.watch(&[1]);
+    fake.write("dev/kmsg", &format!("{BOOTED}{THROTTLED}"));
+    watchers.read(SECOND, Occasion::Tick);
+    let remarks = watchers.take_remarks();
+    assert!(remarks.len() == 1 && remarks[0].contains("between 0.0 s and 1.0 s"), "{remarks:?}");
+}
+
+/// The watcher claims nothing that it cannot know.
+#[test]
+fn what_is_unknown_about_rt_throttling_is_stated() {
+    let left_out_of = |release: &str, log: &str| {
+        let fake = rt_throttling(release, log);
+        let mut watchers = fake.watch(&[1]);
+        watchers.read(SECOND, Occasion::Tick);
+        assert_eq!(watchers.take_remarks(), [""; 0], "{log}");
+        left_out(&watchers.snapshot(), "RT throttling").to_owned()
+    };
+    let once = "the kernel reports only the first stop since boot, and has reported it";
+    assert_eq!(left_out_of("6.1.0\n", BOOTED), "");
+    assert_eq!(left_out_of("6.1.0\n", &format!("{BOOTED}{THROTTLED}")), once);
+    assert_eq!(left_out_of("6.1.0\n", THROTTLED), once, "the beginning of the log is overwritten");
+    assert!(left_out_of("6.1.0\n", "5,9,0,-;usb\n").contains("overwritten"));
+    assert!(left_out_of("6.12.0\n", BOOTED).contains("fair server"));
 }

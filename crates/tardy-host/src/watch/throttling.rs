@@ -3,9 +3,9 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::number::{advance, whole};
+use super::number::{increase, whole};
 use super::polled::Polled;
-use super::readings::{Head, Quota, Readings, SeriesId};
+use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -33,15 +33,14 @@ struct Counter {
     last: Option<u64>,
     /// How often since the last remark.
     since: u64,
-    series: Option<SeriesId>,
-    refused: bool,
+    series: Slot,
 }
 
 /// One of the firmware's flags; its series begins when it is first set.
 #[derive(Default)]
 struct Flag {
     up: bool,
-    series: Option<SeriesId>,
+    series: Slot,
 }
 
 impl Throttling {
@@ -52,15 +51,7 @@ impl Throttling {
             for what in ["core", "package"] {
                 let path = format!("{CPUS}/{name}/thermal_throttle/{what}_throttle_count");
                 if let Ok(file) = Polled::open(files, &path) {
-                    counters.push(Counter {
-                        file,
-                        what,
-                        cpu,
-                        last: None,
-                        since: 0,
-                        series: None,
-                        refused: false,
-                    });
+                    counters.push(Counter { file, what, cpu, last: None, since: 0, series: Slot::Unused });
                 }
             }
         }
@@ -81,7 +72,7 @@ impl Watcher for Throttling {
         if let Some((file, flags)) = &mut self.firmware {
             let bits = file.read(round.room).and_then(hexadecimal).unwrap_or(0);
             for (bit, flag) in flags.iter_mut().enumerate() {
-                flag.take(FLAGS[bit], bits >> bit & 1 == 1, round, readings, &mut self.quota);
+                flag.take(FLAGS[bit], bits >> bit & 1 == 1, readings, &mut self.quota);
             }
         }
     }
@@ -110,56 +101,41 @@ impl Counter {
         let Some(now) = self.file.read(round.room).and_then(|content| whole(content.trim_ascii())) else {
             return;
         };
-        let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
-        self.since += advance(before, now);
-        let by = advance(before, now) as f64;
-        if self.series.is_none() && by > 0.0 && !self.refused {
-            let head = Head {
-                name: "throttling",
-                of: self.what.to_owned(),
-                cpu: Some(self.cpu),
-                unit: "1/s",
-                merge: Merge::Mean,
-                change: format!("{} throttled, cpu {}", self.what, self.cpu),
-                change_unit: "times",
-                grain: 0.2,
-            };
-            self.series = readings.create(quota, head);
-            self.refused = self.series.is_none();
+        let (Some(by), Some(seconds)) = (increase(&mut self.last, now), round.seconds) else { return };
+        self.since += by;
+        if self.series.is_unused() && by == 0 {
+            return;
         }
-        if let Some(id) = self.series {
-            readings.put(id, round.now_ns, by / seconds, by);
-        }
+        let (what, cpu) = (self.what, self.cpu);
+        readings.put(&mut self.series, quota, by as f64 / seconds, by as f64, || Head {
+            name: "throttling",
+            of: what.to_owned(),
+            cpu: Some(cpu),
+            unit: "1/s",
+            merge: Merge::Mean,
+            change: format!("{what} throttled, cpu {cpu}"),
+            change_unit: "times",
+            grain: 0.2,
+        });
     }
 }
 
 impl Flag {
-    fn take(
-        &mut self,
-        name: &'static str,
-        up: bool,
-        round: &Round<'_>,
-        readings: &mut Readings,
-        quota: &mut Quota,
-    ) {
-        if self.series.is_none() && up {
-            let head = Head {
-                name: "throttling",
-                of: name.to_owned(),
-                cpu: None,
-                unit: "",
-                merge: Merge::Max,
-                change: format!("firmware: {name}"),
-                change_unit: "",
-                grain: 0.2,
-            };
-            self.series = readings.create(quota, head);
+    fn take(&mut self, name: &'static str, up: bool, readings: &mut Readings, quota: &mut Quota) {
+        let [before, now] = [std::mem::replace(&mut self.up, up), up].map(|up| if up { 1.0 } else { 0.0 });
+        if self.series.is_unused() && !up {
+            return;
         }
-        if let Some(id) = self.series {
-            let level = |up| if up { 1.0 } else { 0.0 };
-            readings.put(id, round.now_ns, level(up), level(up) - level(self.up));
-        }
-        self.up = up;
+        readings.put(&mut self.series, quota, now, now - before, || Head {
+            name: "throttling",
+            of: name.to_owned(),
+            cpu: None,
+            unit: "",
+            merge: Merge::Max,
+            change: format!("firmware: {name}"),
+            change_unit: "",
+            grain: 0.2,
+        });
     }
 }
 

@@ -6,12 +6,13 @@ use tardy_host::watch::Occasion;
 use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::{self, Reason};
+use tardy_record::series::Change;
 use tardy_sys::memory;
 
 use super::interruption::{Demand, Interruption};
 use super::observer::Observer;
 use super::phase_map::PhaseMap;
-use super::reading::{Counted, Reading};
+use super::reading::{Counted, OwnReads, Reading};
 use super::source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};
 use super::supervisor::Supervisor;
 
@@ -213,11 +214,8 @@ impl<'r> Phase<'r> {
     /// Reads everything, reports, and writes a checkpoint if one is due.
     fn tick(&mut self, supervisor: &mut Supervisor<'_>) {
         let now_ns = supervisor.clock.now_ns();
-        supervisor.watchers.read(now_ns, Occasion::Tick);
-        let reasons = supervisor.watchers.take_reasons();
-        self.invalidate(supervisor, reasons);
+        let (changes, overlaps) = self.read_watchers(supervisor, now_ns, Occasion::Tick);
         supervisor.loads.read(now_ns);
-        let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
         let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: false };
         self.each_observer(supervisor, |observer, _| observer.collect());
         let reasons = self.source.read(&reading);
@@ -234,6 +232,19 @@ impl<'r> Phase<'r> {
         } else if self.map.has_counters() && supervisor.request.fake.is_none() {
             supervisor.write_counters(now_ns, self.index, self.map.shared());
         }
+    }
+
+    /// Reads the watchers. Returns the notable changes since the previous reading, and the reads that overlapped a wake-up.
+    fn read_watchers(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        now_ns: u64,
+        occasion: Occasion,
+    ) -> (Vec<Change>, OwnReads) {
+        supervisor.watchers.read(now_ns, occasion);
+        let reasons = supervisor.watchers.take_reasons();
+        self.invalidate(supervisor, reasons);
+        (supervisor.watchers.recent_changes(), supervisor.take_overlaps())
     }
 
     /// Updates the run from the last readings.
@@ -268,11 +279,9 @@ impl<'r> Phase<'r> {
         }
         supervisor.loads.end_phase(supervisor.clock.now_ns());
         let now_ns = supervisor.clock.now_ns();
-        supervisor.watchers.read(now_ns, Occasion::Boundary);
-        let (reasons, remarks) = (supervisor.watchers.take_reasons(), supervisor.watchers.take_remarks());
-        self.invalidate(supervisor, reasons);
+        let (changes, overlaps) = self.read_watchers(supervisor, now_ns, Occasion::Boundary);
+        let remarks = supervisor.watchers.take_remarks();
         supervisor.remark(self.index, remarks);
-        let (changes, overlaps) = (supervisor.watchers.recent_changes(), supervisor.take_overlaps());
         let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: true };
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);

@@ -74,15 +74,23 @@ impl ResultFile {
 
     /// Replaces the file by `text`. The previous content stays if this fails.
     pub fn write(&self, text: &[u8]) -> Result<(), ResultFileError> {
-        self.write_whole(text).map_err(|source| match source.kind() {
+        self.write_by(|file| file.write_all(text))
+    }
+
+    /// Replaces the file by what `write` writes. The previous content stays if this fails.
+    pub fn write_by(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), ResultFileError> {
+        self.write_whole(write).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => ResultFileError::Exists(self.path.clone()),
             _ => ResultFileError::Io { path: self.path.clone(), source },
         })
     }
 
-    fn write_whole(&self, text: &[u8]) -> io::Result<()> {
+    fn write_whole(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let mut file = File::create(&self.temporary)?;
-        file.write_all(text)?;
+        write(&mut file)?;
         file.sync_all()?;
         self.put_in_place()?;
         let directory = self.target.parent().filter(|directory| !directory.as_os_str().is_empty());

@@ -301,6 +301,14 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
     let of = count(flow.received);
     Some(match flow.verdict {
         SlotVerdict::Held => format!("The slot of {name} held: all {of} frames arrived in it."),
+        SlotVerdict::HeldAtTheGate { late } if flow.at_gate.is_some_and(|count| count.undecided == 0) => {
+            format!(
+                "The slot of {name} held at the gate: {} of {of} frames arrived outside it, but all were sent in it. A frame takes \
+             up to {} from the gate to its listener.",
+                count(late),
+                with_unit(flow.dequeue_to_receive?.max_ns as f64),
+            )
+        }
         SlotVerdict::HeldAtTheGate { late } => format!(
             "The slot of {name} held at the gate: {} of {of} frames arrived up to {} after its end, no later than a frame \
              takes from the gate to its listener ({}).",
@@ -323,6 +331,11 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             format!("The slot of {name} was violated: of {of} frames, {}.", parts.join(", and "))
         }
+        SlotVerdict::CannotTell { .. } if flow.at_gate.is_some() => format!(
+            "Whether the slot of {name} held is undecidable: {} of {of} frames were sent so near to its end that the kernel's trace \
+             does not decide.",
+            count(flow.at_gate?.undecided),
+        ),
         SlotVerdict::CannotTell { shut_ns } => format!(
             "Whether the slot of {name} held is undecidable: {} of {of} frames arrived outside it, but a frame takes up to \
              {} from the gate to its listener, and the gate is closed for only {}.",

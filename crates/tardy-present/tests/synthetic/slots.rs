@@ -77,6 +77,7 @@ fn flow(run: &Run, phase: usize, class: u8) -> Series {
         late: OutOfSlot::default(),
         drift: Vec::new(),
         dequeue_to_receive: None,
+        at_gate: None,
         tai_minus_utc_s: Knowable::Known(37),
     };
     let mut recorder = FlowRecorder::new(about, 0, start_ns, 2 * SECOND);

@@ -49,6 +49,18 @@ pub(crate) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
     }
 }
 
+/// How long after `phase_ns` its window closes, in ns; negative if it closed that long ago. `None` without windows, or if
+/// the gate never closes.
+pub(super) fn until_close_ns(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Option<i64> {
+    let until = |window: &Window| {
+        let since_open = (phase_ns + cycle_ns - window.open_ns % cycle_ns) % cycle_ns;
+        (window.close_ns - window.open_ns).cast_signed() - since_open.cast_signed()
+    };
+    let never = windows.iter().any(|window| window.close_ns - window.open_ns >= cycle_ns);
+    // Of the windows that have closed, the last.
+    windows.iter().map(until).max().filter(|_| !never)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

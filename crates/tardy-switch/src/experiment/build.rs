@@ -8,7 +8,7 @@ use std::time::Duration;
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::links::{self, LinkInfo};
+use tardy_sys::links::{self, LinkInfo, QueueRange};
 use tardy_sys::network::Namespace;
 use tardy_sys::qdiscs::Etf;
 use tardy_sys::{qdiscs, taprio};
@@ -71,7 +71,7 @@ impl Scene {
         let hosts = hosts
             .into_iter()
             .enumerate()
-            .map(|(index, namespace)| HostPlace::Namespace(namespace, flow_paths::address(network, index)));
+            .map(|(index, namespace)| HostPlace::Namespace(namespace, network.address_of(index)));
         let mut scene = Self {
             _open_vswitches: Vec::new(),
             switches,
@@ -128,7 +128,12 @@ impl Scene {
                 changes.keep();
                 wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
-                Ok((applied, ports.iter().filter_map(|port| schedule_of(switch, port)).collect::<Vec<_>>()))
+                let schedule = |port: &Port| {
+                    let installed = applied.installed.iter().find(|one| one.port == port.interface.value);
+                    schedule_of(switch, port, installed.map(|installed| installed.between_ns))
+                };
+                let schedules: Vec<PortSchedule> = ports.iter().filter_map(schedule).collect();
+                Ok((applied, schedules))
             })??;
             let Applied { remarks, .. } = applied;
             self.remarks.extend(remarks);
@@ -300,7 +305,7 @@ fn lay(
     let tap = |end: End| -> Result<TapEnd, String> {
         let speed = port(end).and_then(|port| port.speed.value.known());
         let (name, queues) = (name(end), queues_of(network, end) as usize);
-        let of_priority = queue_of_priority(network, end);
+        let of_priority = queues_of_priority(network, end);
         inside(namespace(end), || TapEnd::make(&name, queues, speed, of_priority))?
     };
     Cable::lay(tap(a)?, tap(b)?).map(Some)
@@ -330,13 +335,15 @@ fn queues_of(network: &Network, end: End) -> u32 {
     (0..switch.classes.len()).map(last).max().unwrap_or(1).max(1)
 }
 
-/// The first queue of each priority's class, for a port.
-fn queue_of_priority(network: &Network, end: End) -> Option<[u16; 16]> {
+/// The queues of each priority's class, for a port.
+fn queues_of_priority(network: &Network, end: End) -> Option<[QueueRange; 16]> {
     let End::Port(id) = end else { return None };
     let switch = &network.switches[id.switch];
-    let queue =
-        |priority: usize| switch.queues_of(usize::from(switch.class_of_priority(priority as u8))).offset;
-    Some(std::array::from_fn(queue))
+    let queues = |priority: usize| {
+        let range = switch.queues_of(usize::from(switch.class_of_priority(priority as u8)));
+        QueueRange { count: range.count, first: range.offset }
+    };
+    Some(std::array::from_fn(queues))
 }
 
 /// Sets the address of a host's interface and its rate towards the switch, and brings it up.
@@ -346,7 +353,7 @@ fn configure_host(network: &Network, host: usize) -> Result<(), String> {
     if network.port_of_host(host).is_none() {
         return Ok(());
     }
-    links::set_address(name, flow_paths::address(network, host)).map_err(explained)?;
+    links::set_address(name, network.address_of(host)).map_err(explained)?;
     let talks = network.flows.iter().any(|flow| flow.talker.value == host);
     if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
         let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use tardy_sys::clock::Clock;
-use tardy_sys::links::{self, Tap};
+use tardy_sys::links::{self, QueueRange, Tap};
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::wait_readable;
 use tardy_sys::waiting::sleep_until;
@@ -43,7 +43,7 @@ pub(super) struct TapEnd {
 }
 
 impl TapEnd {
-    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queue of each
+    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queues of each
     /// priority.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl TapEnd {
         name: &str,
         queues: usize,
         speed_bps: Option<u64>,
-        of_priority: Option<[u16; 16]>,
+        of_priority: Option<[QueueRange; 16]>,
     ) -> Result<Self, String> {
         let tap = Tap::make(name, queues).map_err(|error| {
             format!("tap device {name}: {error}; this requires root and CONFIG_TUN (module tun)")

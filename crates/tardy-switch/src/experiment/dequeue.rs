@@ -3,7 +3,7 @@
 //! The times of the event qdisc_dequeue at the last port are compared with the listener's arrival times. The wire
 //! between the two neither loses nor reorders frames, so the n-th frame that was dequeued is the n-th that arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tardy_record::flow::DequeueCost;
 use tardy_sys::clock::Clock;
@@ -13,7 +13,7 @@ use tardy_tsn::network::{End, Network};
 
 use super::Test;
 use super::build::Scene;
-use super::listener::STAMPS_MAX;
+use super::listener::{STAMPS_MAX, Stamp};
 use crate::HANDLE;
 use tardy_host::trace::format::Field;
 use tardy_host::trace::instance::Instance;
@@ -135,10 +135,16 @@ impl DequeueWatch {
 }
 
 impl DequeueTimes {
+    /// Each of these arrivals, and when the frame left the port; `None` if the frames do not match.
+    pub(super) fn departures(&self, stamps: &[Stamp]) -> Option<Vec<(Stamp, i64)>> {
+        let together = self.times_ns.len() == stamps.len() && self.cost(stamps).is_some();
+        together.then(|| stamps.iter().copied().zip(self.times_ns.iter().copied()).collect())
+    }
+
     /// For each of these arrival times, when the frame left the port; `None` if the frames do not match.
-    pub(super) fn left_ns(&self, received_ns: &[i64]) -> Option<BTreeMap<i64, i64>> {
-        let together = self.times_ns.len() == received_ns.len() && self.cost(received_ns).is_some();
-        together.then(|| received_ns.iter().copied().zip(self.times_ns.iter().copied()).collect())
+    pub(super) fn left_ns(&self, stamps: &[Stamp]) -> Option<BTreeMap<i64, i64>> {
+        let departures = self.departures(stamps)?;
+        Some(departures.into_iter().map(|(stamp, left_ns)| (stamp.at_ns, left_ns)).collect())
     }
 
     /// When the frames of each class were queued. `received` has the number of received frames of each class. `None` if
@@ -153,16 +159,15 @@ impl DequeueTimes {
         together.then(|| received.keys().copied().zip(self.enqueued_ns.values().map(Vec::as_slice)).collect())
     }
 
-    /// The times from dequeueing to reception, given the arrival times; `None` if the frames do not match.
-    pub(super) fn cost(&self, received_ns: &[i64]) -> Option<DequeueCost> {
+    /// The times from dequeueing to reception, given the arrivals; `None` if the frames do not match.
+    pub(super) fn cost(&self, stamps: &[Stamp]) -> Option<DequeueCost> {
         let count = self.times_ns.len();
-        let comparable =
-            count == received_ns.len() || (count > STAMPS_MAX && received_ns.len() == STAMPS_MAX);
+        let comparable = count == stamps.len() || (count > STAMPS_MAX && stamps.len() == STAMPS_MAX);
         if !comparable {
             return None;
         }
-        let cost = |(left, came): (&i64, &i64)| u64::try_from(came - left).ok();
-        let costs: Option<Vec<u64>> = self.times_ns.iter().zip(received_ns).map(cost).collect();
+        let cost = |(left, came): (&i64, &Stamp)| u64::try_from(came.at_ns - left).ok();
+        let costs: Option<Vec<u64>> = self.times_ns.iter().zip(stamps).map(cost).collect();
         DequeueCost::of(&costs?)
     }
 }
@@ -172,21 +177,24 @@ fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
     Some(EnqueueFields { id: format.id, device: format.field("ifindex")?, queue: format.field("txq")? })
 }
 
-/// For each port with a shaper that leads to a host, its index and the host; `None` if two ports have the same index.
+/// For each port with a shaper that leads to a host, its index and the host; `None` if another port with a shaper has the
+/// same index, since their events cannot be distinguished.
 fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
-    let mut hosts = BTreeMap::new();
+    let (mut hosts, mut indices) = (BTreeMap::new(), BTreeSet::new());
     for link in &network.links {
-        let (host, port) = match (link.a, link.b) {
-            (End::Host(host), End::Port(port)) | (End::Port(port), End::Host(host)) => (host, port),
-            _ => continue,
-        };
-        let name = &network.switches[port.switch].ports[port.port].interface.value;
-        if !scene.schedules().iter().any(|schedule| schedule.port == *name) {
-            continue;
-        }
-        let index = scene.in_switch(port.switch, || links::index_of(name)).ok()?.ok()?;
-        if hosts.insert(u64::from(index), host).is_some() {
-            return None;
+        for (end, far) in [(link.a, link.b), (link.b, link.a)] {
+            let End::Port(port) = end else { continue };
+            let name = &network.switches[port.switch].ports[port.port].interface.value;
+            if !scene.schedules().iter().any(|schedule| schedule.port == *name) {
+                continue;
+            }
+            let index = scene.in_switch(port.switch, || links::index_of(name)).ok()?.ok()?;
+            if !indices.insert(index) {
+                return None;
+            }
+            if let End::Host(host) = far {
+                hosts.insert(u64::from(index), host);
+            }
         }
     }
     Some(hosts)
@@ -196,15 +204,20 @@ fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<
 mod tests {
     use super::*;
 
+    fn stamps(times_ns: &[i64]) -> Vec<Stamp> {
+        times_ns.iter().map(|at_ns| Stamp { at_ns: *at_ns, flow: None, counts: false }).collect()
+    }
+
     #[test]
     fn the_nth_frame_that_left_is_the_nth_that_arrived() {
         let times = DequeueTimes { times_ns: vec![100, 200, 300], ..DequeueTimes::default() };
-        let cost = times.cost(&[110, 230, 320]).unwrap();
+        let cost = times.cost(&stamps(&[110, 230, 320])).unwrap();
         assert_eq!((cost.frames, cost.min_ns, cost.median_ns, cost.max_ns), (3, 10, 20, 30));
-        assert_eq!(times.cost(&[110, 230]), None, "it is unknown which frame was lost");
-        assert_eq!(times.cost(&[90, 230, 320]), None, "a frame cannot arrive before it leaves");
-        assert_eq!(times.left_ns(&[110, 230, 320]), Some([(110, 100), (230, 200), (320, 300)].into()));
-        assert_eq!(times.left_ns(&[110, 230]), None);
+        assert_eq!(times.cost(&stamps(&[110, 230])), None, "it is unknown which frame was lost");
+        assert_eq!(times.cost(&stamps(&[90, 230, 320])), None, "a frame cannot arrive before it leaves");
+        let left = times.left_ns(&stamps(&[110, 230, 320]));
+        assert_eq!(left, Some([(110, 100), (230, 200), (320, 300)].into()));
+        assert_eq!(times.left_ns(&stamps(&[110, 230])), None);
     }
 
     #[test]

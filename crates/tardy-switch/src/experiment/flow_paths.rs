@@ -53,12 +53,6 @@ pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
     })
 }
 
-/// A host's hardware address: the file's, or a generated one.
-pub(super) fn address(network: &Network, host: usize) -> [u8; 6] {
-    let given = network.hosts[host].mac.as_ref().map(|mac| mac.value);
-    given.unwrap_or([2, 0x74, 0x64, 0, (host >> 8) as u8, host as u8])
-}
-
 /// The rate at which a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.
 pub(super) fn ingress_bps(network: &Network, host: usize) -> Option<u64> {
     let port = network.port_of_host(host).map(|(port, _)| port);

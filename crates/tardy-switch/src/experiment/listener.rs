@@ -82,10 +82,21 @@ impl KeptFrames {
     }
 }
 
+/// A frame that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// When, in ns of CLOCK_REALTIME.
+    pub(super) at_ns: i64,
+    /// Its flow, if it is one of this phase's.
+    pub(super) flow: Option<u8>,
+    /// Whether it was sent in the time that counts.
+    pub(super) counts: bool,
+}
+
 /// The result of a listener.
 pub(super) struct ListenerResult {
-    /// When every frame of any kind arrived, in ns of CLOCK_REALTIME, in order; at most [`STAMPS_MAX`].
-    pub(super) stamps_ns: Vec<i64>,
+    /// Every frame of any kind, in the order of arrival; at most [`STAMPS_MAX`].
+    pub(super) stamps: Vec<Stamp>,
     /// Every frame of the flows, if frames are kept.
     pub(super) frames: Option<KeptFrames>,
     /// How far CLOCK_REALTIME was ahead of the device's clock at the end, in ns, if the device reported the times.
@@ -101,7 +112,7 @@ impl Listener {
     /// A message for the user, if the socket fails.
     pub(super) fn run(mut self) -> Result<ListenerResult, String> {
         let mut buffer = vec![0; FRAME_BYTES_MAX];
-        let mut stamps_ns = Vec::with_capacity(STAMPS_MAX);
+        let mut stamps = Vec::with_capacity(STAMPS_MAX);
         let fd = self.socket.as_fd().as_raw_fd();
         while !self.stop.load(Ordering::Relaxed) {
             wait_readable(&[fd], POLL_NS).map_err(|error| error.to_string())?;
@@ -112,20 +123,26 @@ impl Listener {
             let mut flows = lock(&flows);
             while let Some(received) = self.socket.receive(&mut buffer).map_err(|error| error.to_string())? {
                 self.came.fetch_add(1, Ordering::Relaxed);
-                if let Some(at_ns) = received.software_ns.filter(|_| stamps_ns.len() < STAMPS_MAX) {
-                    stamps_ns.push(at_ns);
+                let taken = self.take(&mut flows, &buffer[..received.length], &received);
+                if let Some(at_ns) = received.software_ns.filter(|_| stamps.len() < STAMPS_MAX) {
+                    let (flow, counts) = taken.map_or((None, false), |(flow, counts)| (Some(flow), counts));
+                    stamps.push(Stamp { at_ns, flow, counts });
                 }
-                self.take(&mut flows, &buffer[..received.length], &received);
             }
         }
         let behind_ns = self.device.as_ref().map(DeviceStamps::behind_ns);
-        Ok(ListenerResult { stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
+        Ok(ListenerResult { stamps, behind_ns, remark: self.remark, frames: self.frames })
     }
 
-    fn take(&mut self, flows: &mut [(u8, FlowRecord)], bytes: &[u8], received: &Received) {
-        let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
-        let flow = flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
-        let Some((_, record)) = flow else { return };
+    /// Records a frame. Returns its flow and whether it counts, unless it is of no flow of this phase.
+    fn take(
+        &mut self,
+        flows: &mut [(u8, FlowRecord)],
+        bytes: &[u8],
+        received: &Received,
+    ) -> Option<(u8, bool)> {
+        let payload = frame::read(bytes).filter(|payload| payload.phase == self.phase)?;
+        let (_, record) = flows.iter_mut().find(|(flow, _)| *flow == payload.flow)?;
         let noted_ns = match &self.device {
             Some(device) => received.hardware_ns.map(|at_ns| device.to_realtime_ns(at_ns)),
             None => received.software_ns,
@@ -141,12 +158,12 @@ impl Listener {
         }
         let counts = (record.times.start_ns..record.times.end_ns).contains(&payload.sent_ns);
         if !counts {
-            return;
+            return Some((payload.flow, false));
         }
         record.stamped_by_device += u64::from(received.hardware_ns.is_some());
         let Some(realtime_ns) = noted_ns else {
             record.unstamped += 1;
-            return;
+            return Some((payload.flow, true));
         };
         record.recorder.arrived(Arrival {
             sequence: u64::from(payload.sequence),
@@ -155,6 +172,7 @@ impl Listener {
             at_ns: (realtime_ns - self.run_start_realtime_ns).max(0).unsigned_abs(),
             wire_bytes: record.wire_bytes,
         });
+        Some((payload.flow, true))
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
     let ports =
         network.switches.iter().flat_map(|switch| switch.ports.iter().map(move |port| (switch, port)));
     let of_port = |(switch, port)| {
-        let mut schedule = schedule_of(switch, port)?;
+        let mut schedule = schedule_of(switch, port, None)?;
         if schedule.source == ScheduleSource::Sent {
             schedule.source = ScheduleSource::File;
         }

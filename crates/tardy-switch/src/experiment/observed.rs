@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tardy_tsn::simulate::engine::Arrival;
 
 use super::dequeue::DequeueTimes;
-use super::listener::KeptFrames;
+use super::listener::{KeptFrames, Stamp};
 
 /// A frame that arrived. All times are in ns on the clock of its last port's schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct ObservedFrame {
 }
 
 /// The frames that a listener kept, with the kernel's times of its port. `classes` has the class of each flow by
-/// number, `stamps_ns` the arrival times of all frames. `ahead_ns` is how far the frames' clock is ahead of the
+/// number, `stamps` all frames that arrived. `ahead_ns` is how far the frames' clock is ahead of the
 /// trace's.
 ///
 /// Frames of a class do not overtake each other, so the n-th frame that was queued is the n-th that arrived.
@@ -28,7 +28,7 @@ pub(super) fn of(
     kept: KeptFrames,
     classes: &[u8],
     port: Option<&DequeueTimes>,
-    stamps_ns: &[i64],
+    stamps: &[Stamp],
     ahead_ns: i64,
 ) -> Vec<ObservedFrame> {
     let KeptFrames { mut frames, left_out } = kept;
@@ -37,7 +37,7 @@ pub(super) fn of(
     let mut received: BTreeMap<u8, usize> = BTreeMap::new();
     frames.iter().for_each(|frame| *received.entry(class_of(frame.flow)).or_default() += 1);
     let port = port.filter(|_| left_out == 0);
-    let left = port.and_then(|port| port.left_ns(stamps_ns));
+    let left = port.and_then(|port| port.left_ns(stamps));
     let queued = port.and_then(|port| port.queued_ns(&received));
     let mut nth: BTreeMap<u8, usize> = BTreeMap::new();
     let observed = |arrival: Arrival| {

@@ -1,22 +1,26 @@
 //! One phase of a test: its network, and its talkers and listeners from the first frame to the last.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 
 use tardy_record::Series;
-use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow::{
+    FlowSeries, FrameCount, GateCount, OutOfSlot, PhaseClock, PhaseHistogram, StampSource,
+};
 use tardy_record::flow_recorder::FlowRecorder;
 use tardy_record::reason::Reason;
+use tardy_record::series::SeriesKind;
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
 
 use super::build::Scene;
-use super::dequeue::DequeueWatch;
+use super::dequeue::{DequeueTimes, DequeueWatch};
 use super::flow_paths::{self, FlowPath};
 use super::frame::{self, Template};
-use super::listener::{FRAMES_MAX, FlowRecord, KeptFrames, Listener, lock};
+use super::listener::{FRAMES_MAX, FlowRecord, KeptFrames, Listener, Stamp, lock};
 use super::observed::{self, ObservedFrame};
 use super::phase_times::PhaseTimes;
 use super::stamps::DeviceStamps;
@@ -26,6 +30,8 @@ use super::{Test, tai_minus_utc};
 
 /// The size of a listener's receive buffer, in bytes.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
+/// The rate that the kernel assumes for a link of unknown speed, in bit/s.
+const UNKNOWN_BPS: u64 = 10_000_000;
 /// The furthest that a schedule's base time may be ahead, in ns.
 const BASE_TIME_WAIT_NS: u64 = 60_000_000_000;
 
@@ -213,8 +219,9 @@ impl<'t> TestPhase<'t> {
         let PhaseTimes { run_start_ns, from_ns, to_ns } = self.times;
         let path = &self.paths[flow];
         let about = FlowSeries { stamped_by, ..self.about(flow) };
+        let base_ns = self.schedule(flow).map_or(path.base_ns, |schedule| schedule.base_ns);
         FlowRecord {
-            recorder: FlowRecorder::new(about, path.base_ns, from_ns - run_start_ns, to_ns - from_ns),
+            recorder: FlowRecorder::new(about, base_ns, from_ns - run_start_ns, to_ns - from_ns),
             times: self.times(flow),
             ahead_of_realtime_ns: path.clock.ahead_of_ns(Clock::Realtime),
             wire_bytes: path.wire_bytes,
@@ -223,10 +230,15 @@ impl<'t> TestPhase<'t> {
         }
     }
 
+    /// The schedule of a flow's last port.
+    fn schedule(&self, flow: usize) -> Option<&PortSchedule> {
+        self.scene.schedules().iter().find(|schedule| schedule.port == self.paths[flow].port)
+    }
+
     fn about(&self, flow: usize) -> FlowSeries {
         let (network, path) = (self.network(), &self.paths[flow]);
-        let schedule = self.scene.schedules().iter().find(|schedule| schedule.port == path.port);
-        let bps = schedule.and_then(|schedule| schedule.link_bps.get()).unwrap_or(10_000_000);
+        let schedule = self.schedule(flow);
+        let bps = schedule.and_then(|schedule| schedule.link_bps.get()).unwrap_or(UNKNOWN_BPS);
         let guard_ns = path.wire_bytes * 8 * 1_000_000_000 / bps.max(1);
         FlowSeries {
             flow: network.flows[flow].name.value.clone(),
@@ -242,6 +254,7 @@ impl<'t> TestPhase<'t> {
             late: OutOfSlot::default(),
             drift: Vec::new(),
             dequeue_to_receive: None,
+            at_gate: None,
             tai_minus_utc_s: tai_minus_utc(),
         }
     }
@@ -330,9 +343,12 @@ impl<'t> TestPhase<'t> {
                 }
                 let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
                 let times = costs.get(&host);
-                outcome.frames.extend(observed::of(kept, &classes, times, &result.stamps_ns, ahead_ns));
+                outcome.frames.extend(observed::of(kept, &classes, times, &result.stamps, ahead_ns));
             }
-            let cost = costs.get(&host).and_then(|times| times.cost(&result.stamps_ns));
+            let of_port = costs.get(&host);
+            let cost = of_port.and_then(|times| times.cost(&result.stamps));
+            let at_gate =
+                of_port.map(|times| self.at_gate(times, &result.stamps, &flows)).unwrap_or_default();
             outcome.remarks.extend(result.remark);
             if let Some(behind_ns) = result.behind_ns {
                 outcome.remarks.push(format!(
@@ -343,12 +359,48 @@ impl<'t> TestPhase<'t> {
             for (flow, record) in flows.iter() {
                 self.judge_stamps(*flow, record, result.behind_ns.is_some(), &mut outcome);
                 let sent = sent.get(usize::from(*flow)).copied();
-                series.push((*flow, self.counted(record.recorder.series(self.index, sent, cost))));
+                let mut of_flow = self.counted(record.recorder.series(self.index, sent, cost));
+                if let SeriesKind::Flow(kind) = &mut of_flow.kind {
+                    kind.at_gate = at_gate.get(flow).copied();
+                }
+                series.push((*flow, of_flow));
             }
         }
         outcome.frames.sort_by_key(|frame| frame.arrival.arrived_ns);
         self.series = in_order(series);
         outcome
+    }
+
+    /// Whether the frames of each flow were sent while their gates were open. A frame's transmission begins when it leaves
+    /// its queue, or when the frame before it has been sent.
+    fn at_gate(
+        &self,
+        times: &DequeueTimes,
+        stamps: &[Stamp],
+        flows: &[(u8, FlowRecord)],
+    ) -> BTreeMap<u8, GateCount> {
+        // The event is later than the kernel's decision, by less than the shortest time from there to the listener.
+        let late_ns = times.cost(stamps).map_or(0, |cost| cost.min_ns);
+        let mut counts = BTreeMap::new();
+        let mut free_ns = i64::MIN;
+        for (stamp, left_ns) in times.departures(stamps).unwrap_or_default() {
+            let flow = stamp.flow.and_then(|flow| flows.iter().find(|(known, _)| *known == flow));
+            let Some((flow, record)) = flow else {
+                continue;
+            };
+            let Some(schedule) = self.schedule(usize::from(*flow)) else { continue };
+            let bps = schedule.link_bps.get().unwrap_or(UNKNOWN_BPS);
+            let wire_ns = (record.wire_bytes * 8 * 1_000_000_000 / bps.max(1)).cast_signed();
+            let left_ns = left_ns + record.ahead_of_realtime_ns;
+            free_ns = free_ns.max(left_ns) + wire_ns;
+            if stamp.counts {
+                let clock = PhaseClock { base_ns: schedule.base_ns, cycle_ns: schedule.cycle_ns };
+                let count: &mut GateCount = counts.entry(*flow).or_default();
+                let slack_ns = wire_ns.unsigned_abs() + late_ns;
+                count.add(clock, record.recorder.windows(), (left_ns, free_ns), slack_ns);
+            }
+        }
+        counts
     }
 
     fn judge_queues(&self, outcome: &mut Outcome) {

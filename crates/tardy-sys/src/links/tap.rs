@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::steering;
+use super::steering::{self, QueueRange};
 
 /// A tap device with several queues. It is deleted when the last of them is closed.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ impl Tap {
         Ok(Self { queues: (0..queues.max(1)).map(open).collect::<io::Result<_>>()? })
     }
 
-    /// Makes it send frames of each of the 16 priorities over the given queue. By default it selects the queue by
-    /// flow, whatever classes a shaper assigns to its queues.
+    /// Makes it send frames of each of the 16 priorities over the given queues; of several, the last byte of the source
+    /// address selects one. By default it selects the queue by flow, whatever classes a shaper assigns to its queues.
     ///
     /// # Errors
     /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF and CAP_NET_ADMIN, EINVAL before Linux 4.16.
-    pub fn steer_by_priority(&self, queues: [u16; 16]) -> io::Result<()> {
+    pub fn steer_by_priority(&self, queues: [QueueRange; 16]) -> io::Result<()> {
         self.queues.first().map_or(Ok(()), |queue| steering::by_priority(queue, queues))
     }
 

@@ -84,31 +84,37 @@ fn a_tap_runs_at_the_speed_that_is_set() {
 }
 
 #[test]
-fn a_tap_sends_by_the_queue_of_a_frames_priority() {
+fn a_tap_sends_by_the_queues_of_a_frames_priority() {
     use crate::packet::PacketSocket;
     in_namespace(|| {
-        let tap = match Tap::make("tap0", 3) {
+        let tap = match Tap::make("tap0", 6) {
             Ok(tap) => tap,
             Err(error) => return eprintln!("skipped: this kernel cannot create tap devices: {error}"),
         };
-        let mut queues = [0; 16];
-        queues[3] = 2;
-        queues[5] = 1;
+        let mut queues = [QueueRange { count: 1, first: 0 }; 16];
+        queues[3] = QueueRange { count: 1, first: 2 };
+        queues[5] = QueueRange { count: 1, first: 1 };
+        queues[6] = QueueRange { count: 3, first: 3 };
         if let Err(error) = tap.steer_by_priority(queues) {
             return eprintln!("skipped: no BPF for this user: {error}");
         }
         set_up("tap0").unwrap();
         let mut buffer = [0; 200];
-        for (priority, queue) in [(3, 2), (5, 1), (0, 0)] {
+        // The last byte of the source address, of which 255 is a multiple of three queues.
+        for (priority, source, queue) in [(3, 7, 2), (5, 7, 1), (0, 7, 0), (6, 255, 3), (6, 7, 4), (6, 8, 5)]
+        {
             let socket = PacketSocket::sender("tap0").unwrap();
             socket.set_priority(priority).unwrap();
-            let mut frame = vec![0xff; 12];
-            frame.extend_from_slice(&[0x88, 0xb5]);
+            let mut frame = vec![0xff; 11];
+            frame.extend_from_slice(&[source, 0x88, 0xb5]);
             frame.resize(60 + queue, 0);
             socket.send(&frame).unwrap();
             // The kernel may send other frames in between.
             let came = std::iter::from_fn(|| tap.take(queue, &mut buffer).unwrap());
-            assert!(came.into_iter().any(|length| length == 60 + queue), "priority {priority}");
+            assert!(
+                came.into_iter().any(|length| length == 60 + queue),
+                "priority {priority}, source {source}"
+            );
         }
     });
 }

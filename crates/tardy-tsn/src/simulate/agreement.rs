@@ -6,7 +6,16 @@ use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::flow::{FlowSeries, PhaseClock, Window};
 
-use super::engine::Arrival;
+use super::engine::{Arrival, Lost};
+
+/// What happened to a network's frames, in a simulation or an observation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Frames that arrived.
+    pub arrivals: Vec<Arrival>,
+    /// Frames that did not.
+    pub lost: Vec<Lost>,
+}
 
 /// How a flow's frames are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,20 +28,23 @@ pub struct FlowRule {
     pub tolerance_ns: u64,
 }
 
-/// The rules for the flows of a phase of `run`, in the order of the run: the tolerance is a frame's time on the wire
-/// and `latency_ns`.
-pub fn rules(run: &Run, phase: usize, latency_ns: u64) -> Vec<FlowRule> {
+/// The rules for the flows of a phase of `run` at the port `at`, or each at its last port, in the order of the run: the
+/// tolerance is a frame's time on the wire and `latency_ns`.
+pub fn rules(run: &Run, phase: usize, at: Option<&str>, latency_ns: u64) -> Vec<FlowRule> {
     let ports = run.switch.as_ref().map_or(&[][..], |switch| &switch.ports);
     let flows = run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.flow());
     let rule = |flow: &FlowSeries| {
-        let schedule = ports.iter().find(|port| port.port == flow.port);
+        let schedule = ports.iter().find(|port| port.port == at.unwrap_or(&flow.port));
         let frame_ns = flow.windows.iter().map(|window| window.guard_ns).max().unwrap_or(0);
+        let is_last = at.is_none_or(|at| at == flow.port);
+        let elsewhere = schedule.filter(|_| !is_last);
         FlowRule {
             clock: PhaseClock {
                 base_ns: schedule.map_or(0, |schedule| schedule.base_ns),
-                cycle_ns: flow.cycle_ns,
+                cycle_ns: elsewhere.map_or(flow.cycle_ns, |schedule| schedule.cycle_ns),
             },
-            windows: flow.windows.clone(),
+            windows: elsewhere
+                .map_or_else(|| flow.windows.clone(), |schedule| schedule.windows(flow.class, frame_ns)),
             tolerance_ns: frame_ns.saturating_add(latency_ns),
         }
     };
@@ -44,6 +56,12 @@ pub fn rules(run: &Run, phase: usize, latency_ns: u64) -> Vec<FlowRule> {
 pub struct Agreement {
     /// Frames that arrived in both.
     pub frames: u64,
+    /// Frames that were lost in both, for the same reason as far as it can be observed ([`Fate::is_drop`]).
+    ///
+    /// [`Fate::is_drop`]: super::engine::Fate::is_drop
+    pub lost: u64,
+    /// Frames that were lost in both, but dropped in one and still in a queue at the end of the other.
+    pub other_loss: u64,
     /// Frames that arrived only in the simulation.
     pub only_simulated: u64,
     /// Frames that arrived only in the observation.
@@ -65,32 +83,44 @@ pub struct Agreement {
 impl Agreement {
     /// Whether all frames agree.
     pub fn is_whole(&self) -> bool {
-        let wrong =
-            [self.only_simulated, self.only_observed, self.out_of_order, self.other_slot, self.other_time];
-        self.frames > 0 && wrong.iter().all(|count| *count == 0)
+        let wrong = [
+            self.other_loss,
+            self.only_simulated,
+            self.only_observed,
+            self.out_of_order,
+            self.other_slot,
+            self.other_time,
+        ];
+        self.frames + self.lost > 0 && wrong.iter().all(|count| *count == 0)
     }
 }
 
 /// The most examples in messages.
 const EXAMPLES: usize = 8;
 
-/// Compares the observed arrivals with the simulated ones. Both are of the same talkers' frames, by flow and sequence
-/// number, with times on the schedules' clock. `rules` has a rule for each flow, in the order of the flows.
-pub fn agreement(simulated: &[Arrival], observed: &[Arrival], rules: &[FlowRule]) -> Agreement {
-    let key = |arrival: &Arrival| (arrival.flow, arrival.sequence);
-    let expected: BTreeMap<(u32, u64), &Arrival> =
-        simulated.iter().map(|arrival| (key(arrival), arrival)).collect();
-    let seen: BTreeMap<(u32, u64), &Arrival> =
-        observed.iter().map(|arrival| (key(arrival), arrival)).collect();
+/// Compares the observed frames with the simulated ones. Both are of the same talkers, by flow and sequence number, with
+/// times on the schedules' clock. `rules` has a rule for each flow, in the order of the flows.
+pub fn agreement(simulated: &Frames, observed: &Frames, rules: &[FlowRule]) -> Agreement {
+    let by_key = |frames: &Frames| -> BTreeMap<(u32, u64), Arrival> {
+        frames.arrivals.iter().map(|arrival| ((arrival.flow, arrival.sequence), *arrival)).collect()
+    };
+    let (expected, seen) = (by_key(simulated), by_key(observed));
     let mut result = Agreement { latest_ns: i64::MIN, earliest_ns: i64::MAX, ..Agreement::default() };
-    result.only_simulated = expected.keys().filter(|key| !seen.contains_key(key)).count() as u64;
+    for arrival in expected.iter().filter(|(key, _)| !seen.contains_key(key)).map(|(_, arrival)| arrival) {
+        result.only_simulated += 1;
+        result.add_example((arrival.flow, arrival.sequence), "arrived only in the simulation");
+    }
     let mut pairs: Vec<(&Arrival, &Arrival)> = Vec::with_capacity(seen.len());
     for (key, observed) in &seen {
         match expected.get(key) {
             Some(simulated) => pairs.push((simulated, observed)),
-            None => result.only_observed += 1,
+            None => {
+                result.only_observed += 1;
+                result.add_example(*key, "was lost only in the simulation");
+            }
         }
     }
+    result.compare_losses(simulated, observed);
     for (simulated, observed) in &pairs {
         result.compare(simulated, observed, rules.get(simulated.flow as usize));
     }
@@ -110,7 +140,10 @@ impl Agreement {
         let tolerance_ns = rule.map_or(0, |rule| rule.tolerance_ns);
         if late_ns.unsigned_abs() > tolerance_ns {
             self.other_time += 1;
-            self.add_example(simulated, &format!("arrived {late_ns} ns after the simulated time"));
+            self.add_example(
+                (simulated.flow, simulated.sequence),
+                &format!("arrived {late_ns} ns after the simulated time"),
+            );
         }
         let Some(rule) = rule else { return };
         // A frame that leaves at the end of its window is received a little later: its slot is that of its departure.
@@ -118,7 +151,29 @@ impl Agreement {
         let expected = slot(simulated.arrived_ns, 0);
         if expected != slot(observed.arrived_ns, 0) && expected != slot(observed.arrived_ns, tolerance_ns) {
             self.other_slot += 1;
-            self.add_example(simulated, "arrived in another slot");
+            self.add_example((simulated.flow, simulated.sequence), "arrived in another slot");
+        }
+    }
+
+    /// Counts the frames that were lost in both.
+    fn compare_losses(&mut self, simulated: &Frames, observed: &Frames) {
+        let dropped = |frames: &Frames| -> BTreeMap<(u32, u64), bool> {
+            frames.lost.iter().map(|lost| ((lost.flow, lost.sequence), lost.fate.is_drop())).collect()
+        };
+        let expected = dropped(simulated);
+        for (key, was_dropped) in dropped(observed) {
+            match expected.get(&key) {
+                Some(drops) if *drops == was_dropped => self.lost += 1,
+                Some(true) => {
+                    self.other_loss += 1;
+                    self.add_example(key, "was dropped in the simulation, and queued to the end");
+                }
+                Some(false) => {
+                    self.other_loss += 1;
+                    self.add_example(key, "was dropped, and queued to the end in the simulation");
+                }
+                None => {}
+            }
         }
     }
 
@@ -137,7 +192,10 @@ impl Agreement {
                 if same_flow || apart_ns.unsigned_abs() > tolerance(pair.0.flow).max(tolerance(before.0.flow))
                 {
                     self.out_of_order += 1;
-                    self.add_example(pair.0, "arrived before a frame that it follows in the simulation");
+                    self.add_example(
+                        (pair.0.flow, pair.0.sequence),
+                        "arrived before a frame that it follows in the simulation",
+                    );
                 }
             }
             if latest.is_none_or(|before| pair.1.arrived_ns >= before.1.arrived_ns) {
@@ -146,9 +204,9 @@ impl Agreement {
         }
     }
 
-    fn add_example(&mut self, arrival: &Arrival, what: &str) {
+    fn add_example(&mut self, (flow, sequence): (u32, u64), what: &str) {
         if self.examples.len() < EXAMPLES {
-            self.examples.push(format!("flow {} frame {}: {what}", arrival.flow, arrival.sequence));
+            self.examples.push(format!("flow {flow} frame {sequence}: {what}"));
         }
     }
 }
@@ -181,6 +239,7 @@ fn slot_of(rule: &FlowRule, at_ns: i64) -> Option<(i128, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::engine::Fate;
     use super::*;
 
     const CYCLE_NS: u64 = 1_000_000;
@@ -191,10 +250,10 @@ mod tests {
         FlowRule { clock, windows: vec![window], tolerance_ns: 1_000 }
     }
 
-    fn arrivals(times: &[(u32, u64, i64)]) -> Vec<Arrival> {
+    fn arrivals(times: &[(u32, u64, i64)]) -> Frames {
         let arrival =
             |&(flow, sequence, arrived_ns)| Arrival { flow, sequence, sent_ns: 0, arrived_ns, bytes: 1538 };
-        times.iter().map(arrival).collect()
+        Frames { arrivals: times.iter().map(arrival).collect(), lost: Vec::new() }
     }
 
     fn compare(simulated: &[(u32, u64, i64)], observed: &[(u32, u64, i64)]) -> Agreement {
@@ -217,6 +276,25 @@ mod tests {
         let one = compare(&[(0, 0, 1)], &[(0, 1, 1)]);
         assert_eq!((one.frames, one.only_simulated, one.only_observed), (0, 1, 1));
         assert!(!one.is_whole());
+    }
+
+    #[test]
+    fn losses_are_compared() {
+        let lost = |fates: &[(u64, Fate)]| {
+            let lost = |&(sequence, fate)| Lost { flow: 1, sequence, sent_ns: 0, bytes: 1538, fate };
+            Frames { lost: fates.iter().map(lost).collect(), ..arrivals(&[(0, 0, 100)]) }
+        };
+        let simulated = lost(&[(0, Fate::QueueFull), (1, Fate::TooLong), (2, Fate::AtGates)]);
+        let compare = |observed: &Frames| agreement(&simulated, observed, &[]);
+        let same = compare(&lost(&[(0, Fate::TooLong), (1, Fate::TooLong), (2, Fate::InQueue)]));
+        assert!(same.is_whole(), "a drop's reason is not observed: {same:?}");
+        assert_eq!(same.lost, 3);
+        let other = compare(&lost(&[(0, Fate::AtGates), (1, Fate::TooLong), (2, Fate::TooLong)]));
+        assert_eq!((other.lost, other.other_loss), (1, 2), "{:?}", other.examples);
+        assert!(!other.is_whole());
+        let mut arrived = lost(&[(1, Fate::TooLong), (2, Fate::AtGates)]);
+        arrived.arrivals.push(Arrival { flow: 1, sequence: 0, sent_ns: 0, arrived_ns: 200, bytes: 1538 });
+        assert_eq!(compare(&arrived).only_observed, 1);
     }
 
     #[test]

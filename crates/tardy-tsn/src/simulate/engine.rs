@@ -77,6 +77,11 @@ impl Fate {
     pub const ALL: [Self; 6] =
         [Self::QueueFull, Self::TooLong, Self::Astray, Self::AtGates, Self::InQueue, Self::OnCable];
 
+    /// Whether a queue did not accept the frame. Others were still in the network at the end.
+    pub fn is_drop(self) -> bool {
+        matches!(self, Self::QueueFull | Self::TooLong)
+    }
+
     /// A single word for lists.
     pub fn word(self) -> &'static str {
         match self {

@@ -98,10 +98,23 @@ impl KernelSchedule {
     /// A schedule that was installed before the simulation starts. If its base time is past, it has run since the
     /// last start of a cycle. `latency_ns` is the latency of the timer. `None` for a list without length.
     pub fn installed(order: &KernelOrder, latency_ns: u64) -> Option<Self> {
-        let picos_per_byte =
-            transmission_time::picos_per_byte(order.speed_mbps.unwrap_or(0).saturating_mul(1_000_000));
-        let mut list = List::of(order, picos_per_byte)?;
+        let list = List::of(order)?;
         let start_ns = if order.base_ns > 0 { order.base_ns } else { order.base_ns % list.cycle_ns };
+        Some(Self::starting(order, list, start_ns, latency_ns))
+    }
+
+    /// A schedule that was installed at `at_ns` of the simulation, which may be before its start: the list begins at the
+    /// first start of a cycle after that (`taprio_get_start_time()`). A list that is shorter than its cycle then starts
+    /// again whenever it ends, so its phase depends on `at_ns`.
+    pub fn installed_at(order: &KernelOrder, at_ns: i64, latency_ns: u64) -> Option<Self> {
+        let list = List::of(order)?;
+        let start_ns = list.start_after(at_ns);
+        Some(Self::starting(order, list, start_ns, latency_ns))
+    }
+
+    /// A schedule whose list begins at `start_ns`.
+    fn starting(order: &KernelOrder, mut list: List, start_ns: i64, latency_ns: u64) -> Self {
+        let picos_per_byte = picos_per_byte(order);
         list.begin_at(start_ns, picos_per_byte);
         let mut schedule = Self {
             picos_per_byte,
@@ -118,7 +131,7 @@ impl KernelSchedule {
         if start_ns <= 0 {
             schedule.fire();
         }
-        Some(schedule)
+        schedule
     }
 
     /// Makes the timer fire at observed times that are within a millisecond after its own.
@@ -134,11 +147,7 @@ impl KernelSchedule {
 
     /// `taprio_change`: all gates are open until the timer of the previous schedule fires.
     fn replace(&mut self, mut list: List, now_ns: i64) {
-        let start_ns = if list.base_ns > now_ns {
-            list.base_ns
-        } else {
-            list.base_ns + ((now_ns - list.base_ns) / list.cycle_ns + 1) * list.cycle_ns
-        };
+        let start_ns = list.start_after(now_ns);
         list.begin_at(start_ns, self.picos_per_byte);
         self.current = None;
         self.expires_ns = self.expires_ns.min(start_ns);
@@ -259,27 +268,33 @@ impl KernelSchedule {
         self.expires_ns = end_ns;
     }
 
-    /// Skips whole cycles in which no frame was sent.
+    /// Skips whole repetitions of the list in which no frame was sent.
     fn leap(&mut self, now_ns: i64) {
         let (Some(list), Some(_), None) = (&mut self.operating, self.current, &self.administrative) else {
             return;
         };
-        let sum_ns: i64 = if list.whole() { list.cycle_ns } else { return };
-        let cycles = (now_ns - self.expires_ns - self.latency_ns) / sum_ns - 1;
-        if cycles <= 0 {
+        let Some(period_ns) = list.period_ns() else { return };
+        let count = (now_ns - self.expires_ns - self.latency_ns) / period_ns - 1;
+        if count <= 0 {
             return;
         }
-        let ns = cycles * sum_ns;
-        self.expires_ns += ns;
-        list.cycle_end_ns += ns;
+        self.expires_ns += count * period_ns;
+        // The end of the cycle of a list that is shorter than its cycle moves away, and is never reached.
+        list.cycle_end_ns += count * list.cycle_ns;
         for entry in &mut list.entries {
-            entry.end_ns += ns;
+            entry.end_ns += count * period_ns;
         }
     }
 }
 
+/// The transmission time of a byte, as the kernel rounds it.
+fn picos_per_byte(order: &KernelOrder) -> u64 {
+    transmission_time::picos_per_byte(order.speed_mbps.unwrap_or(0).saturating_mul(1_000_000))
+}
+
 impl List {
-    fn of(order: &KernelOrder, picos_per_byte: u64) -> Option<Self> {
+    fn of(order: &KernelOrder) -> Option<Self> {
+        let picos_per_byte = picos_per_byte(order);
         let sum_ns = gates::sum_ns(&order.entries).cast_signed();
         let cycle_ns =
             order.cycle_ns.filter(|cycle| *cycle > 0).map_or(Some(sum_ns), |ns| i64::try_from(ns).ok())?;
@@ -310,9 +325,20 @@ impl List {
         Some(list)
     }
 
-    /// Whether the cycle equals the length of the list.
-    fn whole(&self) -> bool {
-        self.entries.iter().map(|entry| entry.interval_ns).sum::<i64>() == self.cycle_ns
+    /// When the list begins if it is installed at `at_ns` (`taprio_get_start_time`).
+    fn start_after(&self, at_ns: i64) -> i64 {
+        if self.base_ns > at_ns {
+            self.base_ns
+        } else {
+            self.base_ns + ((at_ns - self.base_ns) / self.cycle_ns + 1) * self.cycle_ns
+        }
+    }
+
+    /// How often the list repeats: when its cycle or its last entry ends. `None` if the first entry is longer than the
+    /// cycle, since the first cycle then differs from the others.
+    fn period_ns(&self) -> Option<i64> {
+        let sum_ns = self.entries.iter().map(|entry| entry.interval_ns).sum();
+        (self.entries[0].interval_ns <= self.cycle_ns).then(|| self.cycle_ns.min(sum_ns))
     }
 
     /// `taprio_calculate_gate_durations`: from each entry to the one that closes the gate, across the end of the

@@ -21,6 +21,8 @@ use crate::span::Span;
 const DEFAULT_BITS_PER_SECOND: u64 = 10_000_000_000;
 /// The capacity of a tap device's reader, in frames: it reads all frames and holds them until they are sent.
 const TAP_FRAMES: u32 = u32::MAX;
+/// The capacity of each queue of a tap device, in frames: its `txqueuelen` (`TUN_READQ_SIZE` in drivers/net/tun.c).
+const TAP_QUEUE_FRAMES: u32 = 500;
 /// The least size of a talker's bucket, in bytes: a full frame.
 const BUCKET_BYTES_MIN: u32 = 1514;
 /// The most queues of one class that are simulated separately.
@@ -74,7 +76,7 @@ pub(super) fn wire_from(
 }
 
 /// The index of a port's transmitter.
-fn transmitter_of(network: &Network, id: PortId) -> u32 {
+pub(super) fn transmitter_of(network: &Network, id: PortId) -> u32 {
     let before: usize = network.switches[..id.switch].iter().map(|switch| switch.ports.len()).sum();
     (before + id.port) as u32
 }
@@ -153,7 +155,10 @@ impl PortBuilder<'_> {
             classes: self.classes(kernel),
             device: self.device(),
             discipline,
-            queue_frames: self.options.queue_frames,
+            queue_frames: match self.is_simulated_tap() {
+                true => self.options.queue_frames.min(TAP_QUEUE_FRAMES),
+                false => self.options.queue_frames,
+            },
         })
     }
 
@@ -182,6 +187,11 @@ impl PortBuilder<'_> {
             _ => None,
         };
         [Some(self.port), far].into_iter().flatten().any(|port| wants_tap(self.network, port))
+    }
+
+    /// Whether its device is a tap device of the simulated test.
+    fn is_simulated_tap(&self) -> bool {
+        self.options.mode == Mode::Linux && self.options.ports == Ports::Virtual && self.is_tap()
     }
 
     fn device(&self) -> Device {
@@ -260,10 +270,14 @@ impl PortBuilder<'_> {
             overhead: schedule.overhead.value,
             max_sdu,
         };
-        let mut running = KernelSchedule::installed(&order, self.options.gate_latency_ns)
-            .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))?;
-        let since_zero = |at_ns: &i64| at_ns.saturating_sub(self.zero_ns);
-        running.fires_as_seen(self.options.gate_timer_ns.iter().map(since_zero).collect());
+        let since_zero = |at_ns: i64| at_ns.saturating_sub(self.zero_ns);
+        let latency_ns = self.options.gate_latency_ns;
+        let mut running = match self.options.installed_ns {
+            Some(at_ns) => KernelSchedule::installed_at(&order, since_zero(at_ns), latency_ns),
+            None => KernelSchedule::installed(&order, latency_ns),
+        }
+        .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))?;
+        running.fires_as_seen(self.options.gate_timer_ns.iter().copied().map(since_zero).collect());
         if let Some(at_ns) = self.options.replaced_after_ns {
             running.replaced_at(at_ns);
         }
@@ -385,6 +399,13 @@ fn hop_of(
     // Without a schedule the kernel's default queue sends all frames in order of arrival.
     let class =
         if without_schedule && options.mode == Mode::Linux { 0 } else { switch.class_of(&passage.marks) };
+    let builder = PortBuilder { network, options, id: passage.out, switch, port, zero_ns: 0 };
+    // A card selects among the queues of a class by a hash that depends on the machine. The tap devices of `--netns`
+    // select by the last byte of the source address.
+    let choice = match builder.is_simulated_tap() {
+        true => u64::from(network.address_of(flow.talker.value)[5]),
+        false => hash,
+    };
     let queues = known.classes.get(usize::from(class)).ok_or_else(|| WiringError {
         span: flow.span,
         what: format!(
@@ -397,7 +418,7 @@ fn hop_of(
     Ok(Hop {
         transmitter,
         class,
-        queue: queues.first + (hash % u64::from(queues.count)) as u16,
+        queue: queues.first + (choice % u64::from(queues.count)) as u16,
         last,
         wire_ps: wire_ps(
             passage.bytes.saturating_add(WIRE_OVERHEAD_BYTES),

@@ -345,6 +345,7 @@ fn recorder(
         late: OutOfSlot::default(),
         drift: Vec::new(),
         dequeue_to_receive: None,
+        at_gate: None,
         tai_minus_utc_s: Knowable::Unknown,
     };
     FlowRecorder::new(about, base_ns.saturating_add_unsigned(cable_ns), start_ns, request.talk_ns)

@@ -73,7 +73,7 @@ pub(crate) struct RealityArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) ring: u32,
-    /// Length of each queue of a port, in frames.
+    /// Length of each queue of a port, in frames; at most 500 for a tap device.
     #[arg(long, value_name = "FRAMES", default_value_t = 1000)]
     pub(crate) queue: u32,
 }

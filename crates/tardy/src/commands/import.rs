@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,7 @@ use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
-use tardy_record::{file, validity};
+use tardy_record::{Run, file, validity};
 
 use super::output;
 use crate::args::ImportArgs;
@@ -226,13 +227,12 @@ impl Import {
             Place::File(path) => path.clone(),
             Place::Directory(directory) => directory.join(own_name),
         };
-        let text = file::to_text(&imported.run);
         self.invalid |= !imported.run.validity.valid;
-        if self.is_of_several && fs::read(&path).is_ok_and(|existing| existing == text.as_bytes()) {
+        if self.is_of_several && holds(&path, &imported.run) {
             self.unchanged += 1;
             return Ok(());
         }
-        ResultFile::claim(&path, self.force)?.write(text.as_bytes())?;
+        ResultFile::claim(&path, self.force)?.write_by(|to| file::write(&imported.run, to))?;
         self.imported += 1;
         output::report(&format!("{name}: {} → {}", what(&imported), shown(&path)));
         if let Some(missing) = validity::what_is_missing(&imported.run) {
@@ -361,4 +361,30 @@ fn what(imported: &ImportedRun) -> String {
     let sign = if is_least { "≥ " } else { "" };
     let worst = worst.map_or_else(String::new, |ns| format!(", worst {sign}{}", format_duration_ns(ns)));
     format!("{}, {} series, {readings} readings{worst}", imported.format, run.series.len())
+}
+
+/// Whether the file `path` is that of `run`.
+fn holds(path: &Path, run: &Run) -> bool {
+    let Ok(existing) = File::open(path) else { return false };
+    let mut same = Same(BufReader::new(existing));
+    file::write(run, &mut same).is_ok() && same.0.fill_buf().is_ok_and(<[u8]>::is_empty)
+}
+
+/// Compares what is written to it with a file. A difference is an error.
+struct Same(BufReader<File>);
+
+impl Write for Same {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let existing = self.0.fill_buf()?;
+        let count = existing.len().min(bytes.len());
+        if count == 0 || existing[..count] != bytes[..count] {
+            return Err(io::Error::other("the file differs"));
+        }
+        self.0.consume(count);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

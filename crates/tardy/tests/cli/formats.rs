@@ -1,7 +1,9 @@
 //! Other tools' files: imported, shown, reported, compared, exported.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::bench::Bench;
 
@@ -346,4 +348,28 @@ fn a_file_that_was_cut_off_has_no_verdict() {
     }
     let exported = bench.run(&["export", "cut.run.json", "--to", "cyclictest"]).exits(0).out;
     assert!(!exported.contains("Max Latencies"), "{exported}");
+}
+
+/// A tree of the document's values would need twice the address space.
+#[test]
+fn an_import_of_large_json_fits_into_little_memory() {
+    let bench = Bench::new();
+    let rows = 1_500_000;
+    let mut text = "{\"cmdline:\": \"cyclictest -N\", \"rt_test_version:\": \"2.10\", \"resolution_in_ns\": 1, \"thread\": \
+                    {\"0\": {\"histogram\": {"
+        .to_owned();
+    for row in 0..rows {
+        let comma = if row == 0 { "" } else { "," };
+        write!(text, "{comma}\n        \"{}\": 7", 1000 + row).unwrap();
+    }
+    writeln!(text, "}}, \"cycles\": {}, \"min\": 1000, \"max\": {}}}}}}}", rows * 7, 999 + rows).unwrap();
+    std::fs::write(bench.path("large.json"), &text).unwrap();
+    let program = env!("CARGO_BIN_EXE_tardy");
+    let limit_kb = (std::fs::metadata(program).unwrap().len() + (256 << 20)) / 1024;
+    let script = format!("ulimit -v {limit_kb} && exec \"$0\" import large.json -o large.run.json");
+    let limited = Command::new("sh").args(["-c", &script, program]).current_dir(bench.path(".")).output();
+    let printed = limited.unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let written = std::fs::metadata(bench.path("large.run.json")).unwrap().len();
+    assert!(text.len() > 30_000_000 && written > 20_000_000, "{} and {written} bytes", text.len());
 }

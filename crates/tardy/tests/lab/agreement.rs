@@ -1,24 +1,30 @@
-//! The simulator compared with a real kernel, frame by frame, on randomly generated switches.
+//! The simulator compared with a real kernel, frame by frame and port by port, on randomly generated switches.
+
+mod trace;
+
+use std::collections::BTreeMap;
 
 use tardy_lab::machine::Pace;
-use tardy_tsn::network::{Network, Schedule};
-use tardy_tsn::simulate::agreement::{Agreement, agreement, rules};
-use tardy_tsn::simulate::engine::Arrival;
-use tardy_tsn::simulate::replay::{Entrance, replay};
+use tardy_record::switch::PortSchedule;
+use tardy_tsn::network::Network;
+use tardy_tsn::simulate::agreement::{Agreement, Frames, agreement, rules};
+use tardy_tsn::simulate::engine::{self, Arrival, Lost};
+use tardy_tsn::simulate::replay::{Entrance, Entry, replay};
 use tardy_tsn::simulate::{Options, Ports};
 
+use self::trace::{Fate, Frame, Port, SHORTENED, Trace};
 use crate::scripted::{Printed, Scene, SharedBoot};
 use crate::switch;
 
 /// A CPU of a billion instructions per second.
 const PACE: Pace = Pace::Instructions { shift: 0 };
 const KERNEL: &str = "debian:6.12-rt";
-/// How many files the long test compares with the kernel. `make test` compares a twentieth of them.
+/// How many files the long test compares with the kernel. `make test` compares a tenth of them.
 const FILES: usize = 200;
-const TWENTIETH: usize = 20;
+const TENTH: usize = 10;
 /// The rate that the emulated CPU keeps up with as talker, switch, wire and listener (docs/tsn.md).
 const BITS_PER_SECOND: u64 = 10_000_000;
-/// Where the kernel records when the gates' timer fires.
+/// Where the kernel records the frames at the switch's ports and when their gates' timers fire.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
 /// The first seeds whose switch has the rate [`BITS_PER_SECOND`].
@@ -34,92 +40,101 @@ fn network(seed: u64) -> Network {
     tardy_tsn::file::parse(&tardy_tsn::generate::file(seed)).unwrap()
 }
 
-fn schedule(network: &Network) -> &Schedule {
-    network.switches[0].ports.iter().find_map(|port| port.schedule.as_ref()).unwrap()
-}
-
 /// A test of each file, one after the other.
 fn scene(seeds: &[u64]) -> Scene {
     let files = seeds.iter().map(|seed| (format!("{seed}.toml"), tardy_tsn::generate::file(*seed)));
     let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
-    let script =
-        format!("mkdir {TRACE}\necho 8192 > {TRACE}/buffer_size_kb\nSEEDS='{}'\n{TEST}", seeds.join(" "));
+    let script = format!(
+        "mkdir {TRACE}\ncd {TRACE}\nSEEDS='{}'\nshortened() {{ {SHORTENED} trace; }}\n{TEST}",
+        seeds.join(" ")
+    );
     Scene { name: "agreement", script, files: files.collect(), ..switch::parts() }
 }
 
-/// A test whose switch never releases some frames exits with an error status; the next one begins in any case.
-const TEST: &str = r"
-event=/sys/kernel/tracing/instances/gates/events/timer/hrtimer_expire_entry/enable
-trace=/sys/kernel/tracing/instances/gates/trace
+/// A test whose switch loses frames exits with an error status; the next one begins in any case.
+const TEST: &str = r#"
+echo 16384 > buffer_size_kb
+echo tai > trace_clock
+echo nohash-ptr > trace_options
+echo 'name == "out0" || name == "out1"' > events/net/net_dev_queue/filter
+echo 'handle == 0x75140000' > events/qdisc/qdisc_enqueue/filter
+echo 'handle == 0x75140000 && packets > 0' > events/qdisc/qdisc_dequeue/filter
+events='net/net_dev_queue qdisc/qdisc_enqueue qdisc/qdisc_dequeue timer/hrtimer_expire_entry'
+enable() { for event in $events; do echo $1 > events/$event/enable; done; }
 for seed in $SEEDS; do
     part $seed
-    echo > $trace
-    echo 1 > $event
+    until_true sh -c '! grep -q advance_sched /proc/timer_list'
+    echo > trace
+    enable 1
     tardy tsn test $FILES/$seed.toml --netns --with-shaper --for 60ms -q --frames /lab/results/$seed.csv \
         -o /lab/results/$seed.run.json > /dev/null
-    echo 0 > $event
-    grep function=advance_sched $trace > /lab/results/$seed.timers
+    enable 0
+    shortened > /lab/results/$seed.trace
+    grep -h overrun: per_cpu/cpu0/stats
 done
 true
-";
+"#;
 
-/// A frame of `--frames`.
-#[derive(Clone, Copy)]
-struct Seen {
-    arrival: Arrival,
-    queued_ns: i64,
-    left_ns: i64,
+fn options() -> Options {
+    Options { ports: Ports::Virtual, ..Options::default() }
 }
 
-/// The frames of a list. Each must be in the kernel's trace.
-fn seen(csv: &str, network: &Network) -> Vec<Seen> {
+/// When each frame was received, and its bytes on the wire.
+fn received(csv: &str, network: &Network) -> BTreeMap<(usize, u64), (i64, u32)> {
     let flow_of = |name: &str| network.flows.iter().position(|flow| flow.name.value == name).unwrap();
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
-        let [_, name, sequence, sent, arrived, bytes, queued, left] = fields[..] else { panic!("{line}") };
-        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{line}"));
-        let flow = flow_of(name.trim_matches('"'));
-        let arrival = Arrival {
-            flow: flow as u32,
-            sequence: sequence.parse().unwrap(),
-            sent_ns: number(sent),
-            arrived_ns: number(arrived),
-            bytes: bytes.parse().unwrap(),
-        };
-        Seen { arrival, queued_ns: number(queued), left_ns: number(left) }
+        let [_, name, sequence, _, arrived, bytes, ..] = fields[..] else { panic!("{line}") };
+        let key = (flow_of(name.trim_matches('"')), sequence.parse().unwrap());
+        (key, (arrived.parse().unwrap(), bytes.parse().unwrap()))
     };
     csv.lines().skip(1).map(line).collect()
 }
 
-/// The end of each frame's transmission, in ns. It begins when the frame leaves its queue, or when the frame before it
-/// ends.
-fn through_ns(seen: &[Seen]) -> Vec<i64> {
-    let mut order: Vec<usize> = (0..seen.len()).collect();
-    order.sort_by_key(|place| (seen[*place].left_ns, seen[*place].arrival.arrived_ns));
-    let (mut through, mut free_ns) = (vec![0; seen.len()], i64::MIN);
-    for place in order {
-        let wire_ns = u64::from(seen[place].arrival.bytes) * 8_000_000_000 / BITS_PER_SECOND;
-        free_ns = free_ns.max(seen[place].left_ns) + wire_ns.cast_signed();
-        through[place] = free_ns;
+/// What the simulator returns for frames that the kernel treated like these: a frame arrives at the end of its
+/// transmission. That begins when the frame leaves its queue, or when the frame before it ends.
+fn observed(frames: &[Frame], network: &Network) -> Frames {
+    let mut of_kernel = Frames::default();
+    let mut sent: Vec<(i64, &Frame)> = Vec::new();
+    for frame in frames {
+        let fate = match frame.fate {
+            Fate::Left(left_ns) => {
+                sent.push((left_ns, frame));
+                continue;
+            }
+            Fate::Dropped => engine::Fate::TooLong,
+            Fate::Waits => engine::Fate::AtGates,
+        };
+        let (flow, sequence, sent_ns) = (frame.flow as u32, frame.sequence, frame.reached_ns);
+        of_kernel.lost.push(Lost { flow, sequence, sent_ns, bytes: 0, fate });
     }
-    through
-}
-
-/// When the gates' timer fired, on the schedule's clock.
-fn timers_ns(trace: &str) -> Vec<i64> {
-    let fired = |line: &str| line.rsplit_once("now=")?.1.trim().parse().ok();
-    trace.lines().map(|line| fired(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    // Frames that leave together keep the order in which they were queued.
+    sent.sort_by_key(|(left_ns, _)| *left_ns);
+    let mut free_ns = i64::MIN;
+    for (left_ns, frame) in sent {
+        let bytes = network.flows[frame.flow].size.value.max(60) + 24;
+        let wire_ns = u64::from(bytes) * 8_000_000_000 / BITS_PER_SECOND;
+        free_ns = free_ns.max(left_ns) + wire_ns.cast_signed();
+        of_kernel.arrivals.push(Arrival {
+            flow: frame.flow as u32,
+            sequence: frame.sequence,
+            sent_ns: frame.reached_ns,
+            arrived_ns: free_ns,
+            bytes,
+        });
+    }
+    of_kernel
 }
 
 /// How long after the beginning of an entry the timer fired while there were frames, sorted.
-fn gates_ns(timers_ns: &[i64], seen: &[Seen], schedule: &Schedule) -> Vec<i64> {
-    let first_ns = seen.iter().map(|one| one.queued_ns).min().unwrap_or(i64::MAX);
-    let last_ns = seen.iter().map(|one| one.left_ns).max().unwrap_or(i64::MIN);
-    let cycle_ns = schedule.cycle_ns().cast_signed();
+fn gates_ns(port: &Port, schedule: &PortSchedule) -> Vec<i64> {
+    let first_ns = port.frames.iter().map(|one| one.reached_ns).min().unwrap_or(i64::MAX);
+    let left = |one: &Frame| if let Fate::Left(left_ns) = one.fate { Some(left_ns) } else { None };
+    let last_ns = port.frames.iter().filter_map(left).max().unwrap_or(i64::MIN);
     let late_ns = |fired_ns: &i64| {
-        let mut since_ns = (fired_ns - schedule.base_time_ns.value).rem_euclid(cycle_ns);
+        let mut since_ns = (fired_ns - port.list_start_ns).rem_euclid(schedule.cycle_ns.cast_signed());
         for entry in &schedule.entries {
-            let entry_ns = i64::from(entry.entry.interval_ns);
+            let entry_ns = i64::from(entry.interval_ns);
             if since_ns < entry_ns {
                 break;
             }
@@ -127,7 +142,7 @@ fn gates_ns(timers_ns: &[i64], seen: &[Seen], schedule: &Schedule) -> Vec<i64> {
         }
         since_ns
     };
-    let fired = timers_ns.iter().filter(|fired_ns| (first_ns..=last_ns).contains(fired_ns));
+    let fired = port.timers_ns.iter().filter(|fired_ns| (first_ns..=last_ns).contains(fired_ns));
     let mut gates: Vec<i64> = fired.map(late_ns).collect();
     gates.sort_unstable();
     gates
@@ -141,68 +156,94 @@ fn median(sorted: &[i64]) -> i64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
-/// Compares one file's frames with the simulator's: the end of its transmission by the kernel's trace, and the time of
-/// its receipt.
-fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agreement; 2] {
-    let network = network(seed);
-    let (seen, timers) = (seen(csv, &network), timers_ns(trace));
-    let (through, gates) = (through_ns(&seen), gates_ns(&timers, &seen, schedule(&network)));
-    let received: Vec<Arrival> = seen.iter().map(|one| one.arrival).collect();
-    let left = |(arrival, through_ns): (&Arrival, &i64)| Arrival { arrived_ns: *through_ns, ..*arrival };
-    let left: Vec<Arrival> = received.iter().zip(&through).map(left).collect();
-    let mut receipts: Vec<i64> =
-        received.iter().zip(&left).map(|(received, left)| received.arrived_ns - left.arrived_ns).collect();
-    receipts.sort_unstable();
-    let entered: Vec<Arrival> =
-        seen.iter().map(|one| Arrival { sent_ns: one.queued_ns, ..one.arrival }).collect();
+/// The frames of one file at one port, compared in two ways: the end of their transmission by the kernel's trace, and,
+/// at the last port, the time of their receipt.
+fn compare_port(
+    network: &Network,
+    port: &Port,
+    received: &BTreeMap<(usize, u64), (i64, u32)>,
+    run: &tardy_record::Run,
+) -> Vec<Agreement> {
+    let name = &network.switches[port.id.switch].ports[port.id.port].interface.value;
+    let schedules = &run.switch.as_ref().unwrap().ports;
+    let schedule = schedules.iter().find(|schedule| schedule.port == *name).unwrap();
+    let apart_ns = (schedule.base_ns - port.list_start_ns).rem_euclid(schedule.cycle_ns.cast_signed());
+    assert_eq!(apart_ns, 0, "{name}: the run's phases count from another start than the kernel's list");
+    let gates = gates_ns(port, schedule);
     let options = Options {
-        ports: Ports::Virtual,
         gate_latency_ns: median(&gates).unsigned_abs(),
-        gate_timer_ns: timers,
-        queue_frames: u32::MAX,
-        ..Options::default()
+        gate_timer_ns: port.timers_ns.clone(),
+        installed_ns: Some(port.list_start_ns - 1),
+        ..options()
     };
-    let simulated = replay(&network, &options, &entered, Entrance::LastPort).unwrap();
+    let entry =
+        |frame: &Frame| Entry { flow: frame.flow as u32, sequence: frame.sequence, at_ns: frame.reached_ns };
+    let entries: Vec<Entry> = port.frames.iter().map(entry).collect();
+    let simulated = replay(network, &options, &entries, Entrance::Port(port.id)).unwrap();
+    let through = observed(&port.frames, network);
     println!(
-        "seed {seed}: {} frames, {} openings; gate latency {} ns (median) to {} ns, receipt {} ns to {} ns",
-        seen.len(),
+        "  {name}: {} frames, {} openings; gate latency {} ns (median) to {} ns",
+        entries.len(),
         gates.len(),
         median(&gates),
         last(&gates),
-        median(&receipts),
-        last(&receipts),
     );
-    let compared = |what: &str, observed: &[Arrival], latency_ns: i64| {
-        let agreed = agreement(&simulated, observed, &rules(run, 0, latency_ns.unsigned_abs()));
+    let compared = |what: &str, observed: &Frames, latency_ns: i64| {
+        let agreed = agreement(&simulated, observed, &rules(run, 0, Some(name), latency_ns.unsigned_abs()));
         println!(
-            "  {what}: from {} ns to {} ns after the simulator's time; order {}, slot {}, time {}, only simulated {}, only \
-             observed {}",
+            "    {what}: {} frames from {} ns to {} ns after the simulator's time; lost {}, other loss {}, order {}, slot {}, \
+             time {}, only simulated {}, only observed {}",
+            agreed.frames,
             agreed.earliest_ns,
             agreed.latest_ns,
+            agreed.lost,
+            agreed.other_loss,
             agreed.out_of_order,
             agreed.other_slot,
             agreed.other_time,
             agreed.only_simulated,
             agreed.only_observed,
         );
-        agreed.examples.iter().for_each(|example| println!("    {example}"));
+        agreed.examples.iter().for_each(|example| println!("      {example}"));
         agreed
     };
-    [
-        compared("through the wire", &left, last(&gates)),
-        compared("received", &received, last(&gates) + last(&receipts)),
-    ]
+    let mut agreed = vec![compared("through the wire", &through, last(&gates))];
+    if port.id.switch + 1 == network.switches.len() {
+        let arrived = |arrival: &Arrival| {
+            let key = (arrival.flow as usize, arrival.sequence);
+            let (arrived_ns, _) =
+                received.get(&key).unwrap_or_else(|| panic!("{key:?} left and did not arrive"));
+            Arrival { arrived_ns: *arrived_ns, ..*arrival }
+        };
+        let arrivals: Vec<Arrival> = through.arrivals.iter().map(arrived).collect();
+        assert_eq!(arrivals.len(), received.len(), "frames arrived that did not leave");
+        let receipts =
+            arrivals.iter().zip(&through.arrivals).map(|(came, left)| came.arrived_ns - left.arrived_ns);
+        let latest_ns = receipts.max().unwrap_or(0);
+        let frames = Frames { arrivals, lost: through.lost.clone() };
+        agreed.push(compared("received", &frames, last(&gates) + latest_ns));
+    }
+    agreed
+}
+
+/// Compares one file's frames with the simulator's at each port with a schedule.
+fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> Vec<Agreement> {
+    let network = network(seed);
+    let received = received(csv, &network);
+    println!("seed {seed}: {}", network.about);
+    let trace = Trace::of(trace, &network, &options());
+    trace.ports.iter().flat_map(|port| compare_port(&network, port, &received, run)).collect()
 }
 
 #[test]
 fn random_switches_agree_with_the_kernel_in_every_frame() {
-    static FEW: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES / TWENTIETH))]);
+    static FEW: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES / TENTH))]);
     let Some(printed) = FEW.scene("agreement") else { return };
-    agree(printed, &seeds(FILES / TWENTIETH));
+    agree(printed, &seeds(FILES / TENTH));
 }
 
 #[test]
-#[ignore = "takes twenty times as long as the test above; `make long-tests` runs it"]
+#[ignore = "takes ten times as long as the test above; `make long-tests` runs it"]
 fn long_random_switches_agree_with_the_kernel_in_every_frame() {
     static ALL: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES))]);
     let Some(printed) = ALL.scene("agreement") else { return };
@@ -210,18 +251,28 @@ fn long_random_switches_agree_with_the_kernel_in_every_frame() {
 }
 
 fn agree(printed: &Printed, seeds: &[u64]) {
-    let compared: Vec<(u64, [Agreement; 2])> = seeds
+    let compared: Vec<(u64, Vec<Agreement>)> = seeds
         .iter()
         .map(|seed| {
-            let (csv, trace) =
-                (printed.text_file(&format!("{seed}.csv")), printed.text_file(&format!("{seed}.timers")));
-            (*seed, compare(*seed, csv, trace, &printed.run(&format!("{seed}.run.json"))))
+            let lost_events = printed.part(&seed.to_string()).all("overrun:").any(|count| count != "0");
+            assert!(!lost_events, "the trace of seed {seed} is incomplete");
+            let file = |what: &str| printed.text_file(&format!("{seed}.{what}"));
+            (*seed, compare(*seed, file("csv"), file("trace"), &printed.run(&format!("{seed}.run.json"))))
         })
         .collect();
-    let frames: u64 = compared.iter().map(|(_, [agreed, _])| agreed.frames).sum();
-    let is_whole = |agreed: &[Agreement; 2]| agreed.iter().all(Agreement::is_whole);
+    let of_all = |count: fn(&Agreement) -> u64| -> u64 {
+        compared.iter().map(|(_, agreed)| agreed.first().map_or(0, count)).sum()
+    };
+    let is_whole = |agreed: &[Agreement]| agreed.iter().all(Agreement::is_whole);
     let wrong: Vec<u64> =
         compared.iter().filter(|(_, agreed)| !is_whole(agreed)).map(|(seed, _)| *seed).collect();
-    println!("{} of {} files agree, {frames} frames compared", seeds.len() - wrong.len(), seeds.len());
+    println!(
+        "{} of {} files agree: {} frames passed and {} were lost",
+        seeds.len() - wrong.len(),
+        seeds.len(),
+        of_all(|agreed| agreed.frames),
+        of_all(|agreed| agreed.lost),
+    );
+    assert!(of_all(|agreed| agreed.lost) > 0, "no file loses frames");
     assert_eq!(wrong, Vec::<u64>::new(), "seeds of files whose frames differ from the simulator's");
 }

@@ -21,4 +21,5 @@ mod same_bytes;
 mod scripted;
 mod switch;
 mod two_flows;
+mod upset;
 mod wiggle;

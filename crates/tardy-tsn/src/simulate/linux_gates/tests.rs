@@ -172,14 +172,41 @@ fn a_late_timer_delays_the_opening_and_not_the_guard_band() {
 
 #[test]
 fn cycles_without_frames_are_skipped() {
-    let mut leapt = running(&order(&[(1, MS), (2, 2 * MS)]));
-    let mut walked = leapt.clone();
-    leapt.advance(3_000_000_000_000);
-    (0..1_000_000).for_each(|cycle| walked.advance(cycle * 3_000_000));
-    walked.advance(3_000_000_000_000);
-    assert_eq!((leapt.mask(), leapt.next_change_ns()), (1, 3_000_001_000_000));
-    assert_eq!((walked.mask(), walked.next_change_ns()), (leapt.mask(), leapt.next_change_ns()));
-    assert_eq!(leapt.ask(0, 12_400, 3_000_000_000_000), Verdict::Pass);
+    let entries = [(1, MS), (2, 2 * MS)];
+    for (cycle_ns, period_ns) in
+        [(None, 3_000_000), (Some(5_000_000), 3_000_000), (Some(2_500_000), 2_500_000)]
+    {
+        let mut leapt = running(&KernelOrder { cycle_ns, ..order(&entries) });
+        let mut walked = leapt.clone();
+        let end_ns = 1_000_000 * period_ns;
+        leapt.advance(end_ns);
+        (0..1_000_000).for_each(|cycle| walked.advance(cycle * period_ns));
+        walked.advance(end_ns);
+        assert_eq!((leapt.mask(), leapt.next_change_ns()), (1, end_ns + 1_000_000), "{cycle_ns:?}");
+        assert_eq!((walked.mask(), walked.next_change_ns()), (leapt.mask(), leapt.next_change_ns()));
+        assert_eq!(leapt.ask(0, 12_400, end_ns), Verdict::Pass);
+        let last_ns = end_ns + period_ns - 1;
+        leapt.advance(last_ns);
+        walked.advance(last_ns);
+        assert_eq!((leapt.mask(), leapt.next_change_ns()), (2, last_ns + 1), "{cycle_ns:?}");
+        assert_eq!((walked.mask(), walked.next_change_ns()), (2, last_ns + 1), "{cycle_ns:?}");
+    }
+}
+
+#[test]
+fn the_phase_of_a_cycle_longer_than_the_list_depends_on_the_installation() {
+    let entries = [(1, 8 * MS), (2, 2 * MS)];
+    let order = KernelOrder { cycle_ns: Some(15_000_000), base_ns: -100_000_000, ..order(&entries) };
+    // The kernel starts the list at the first start of a cycle after the installation, and then every 10 ms.
+    for (installed_ns, opens_ns) in
+        [(-40_000_000, 3_000_000), (-15_000_000, 8_000_000), (2_000_000, 13_000_000)]
+    {
+        let mut schedule = KernelSchedule::installed_at(&order, installed_ns, 0).unwrap();
+        schedule.advance(opens_ns - 1);
+        assert_ne!(schedule.mask(), 2, "installed at {installed_ns}");
+        schedule.advance(opens_ns);
+        assert_eq!(schedule.mask(), 2, "installed at {installed_ns}");
+    }
 }
 
 #[test]

@@ -129,6 +129,7 @@ fn options(arguments: &TsnSimulateArgs, network: &Network) -> Result<Options, Us
         talker_jitter_ns: limited("talker-jitter", arguments.real.talker_jitter.ns())?,
         lead_ns: limited("lead", arguments.early.lead.ns())?,
         gate_timer_ns: Vec::new(),
+        installed_ns: None,
         replaced_after_ns: arguments
             .early
             .replace_after

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
+use tardy_record::gates::GateEntry;
 use tardy_record::switch::ScheduleSource;
+use tardy_tsn::plan::commands;
+use tardy_tsn::settings::{self, Taprio};
 
 use super::{BRIDGED, TWO_FLOWS, slots};
 use crate::scripted::Scene;
@@ -46,14 +49,47 @@ for count in 2 31 32 800 2000; do
     part told $count; tardy tsn show
     part removed $count; answer tardy tsn remove
 done
+for list in $FILES/*.tc; do
+    part sent $(basename $list .tc); answer . $list
+    tc qdisc del dev swp1 root 2> /dev/null
+done
 part effect
 answer tardy tsn test --netns $FILES/2000.toml --with-shaper --for 1s -o /lab/results/effect.run.json
 ";
 
+/// Shapers with attributes that take different space in tc's message. Debian's tc 6.1 does not know max-sdu.
+fn shapers() -> [(&'static str, Taprio); 5] {
+    let network = tardy_tsn::file::parse(TWO_FLOWS).unwrap();
+    let taprio = settings::of(&network.switches[0]).ports[1].taprio.clone().unwrap();
+    let plain = Taprio { overhead: 0, cycle_time_ns: None, base_time_ns: 0, ..taprio };
+    let based = Taprio { base_time_ns: 5, ..plain.clone() };
+    let cycle_time_ns = Some(1_000_000);
+    [
+        ("plain", plain.clone()),
+        ("overhead", Taprio { overhead: 24, ..plain.clone() }),
+        ("base-time", based.clone()),
+        ("cycle", Taprio { overhead: 24, cycle_time_ns, cycle_time_extension_ns: Some(1000), ..plain }),
+        ("flags", Taprio { flags: 1, txtime_delay_ns: Some(100_000), ..based }),
+    ]
+}
+
+/// tc's command for the longest list that it can send by tardy's computation, and for one entry more.
+fn commands_of_tc() -> impl Iterator<Item = (String, String)> {
+    shapers().into_iter().flat_map(|(name, taprio)| {
+        let most = taprio.entries_max_of_tc();
+        [("longest", most), ("longer", most + 1)].map(|(what, count)| {
+            let entries = entries(count).into_iter().map(|(mask, ns)| GateEntry::set(mask, ns)).collect();
+            let command = commands::tc("swp1", &Taprio { entries, ..taprio.clone() });
+            (format!("{name}-{what}.tc"), command)
+        })
+    })
+}
+
 /// The scene of this file.
 pub(super) fn scene() -> Scene {
     let lengths = SHOWN.into_iter().chain([NOT_SHOWN]);
-    let files = lengths.map(|count| (format!("{count}.toml"), file(&entries(count)))).collect();
+    let lists = lengths.map(|count| (format!("{count}.toml"), file(&entries(count))));
+    let files = lists.chain(commands_of_tc()).collect();
     Scene { files, ..super::scene("lists", SCRIPT, &[]) }
 }
 
@@ -84,4 +120,17 @@ fn lists_of_any_length_are_applied_whole() {
     let run = slots::held(printed.file("effect.run.json"));
     let port = &run.switch.as_ref().unwrap().ports[0];
     assert_eq!((port.entries.len(), port.source), (NOT_SHOWN, ScheduleSource::Sent));
+}
+
+#[test]
+fn tc_sends_as_many_entries_as_tardy_says() {
+    let Some(printed) = BRIDGED.scene("lists") else { return };
+    for (name, _) in shapers() {
+        let is_too_long = |what: &str| {
+            let part = printed.part(&format!("sent {name}-{what}"));
+            part.text().contains("exceeded bound of 1024")
+        };
+        assert!(!is_too_long("longest"), "{name}: {}", printed.part(&format!("sent {name}-longest")).text());
+        assert!(is_too_long("longer"), "{name}: {}", printed.part(&format!("sent {name}-longer")).text());
+    }
 }
