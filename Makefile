@@ -125,6 +125,10 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?
 	@scripts/as-owner scripts/with-rust scripts/check-guest-program $(abspath $(TARGET_DIR))/guest-program
 
+.PHONY: check-added-probe
+check-added-probe: rust ## can a probe be added in six files? Adds one to a copy, builds it, runs it; a part of long-tests
+	@$(CARGO) test --package xtask --test added_probe -- --ignored --nocapture long_
+
 .PHONY: lab-numbers
 lab-numbers: build guests ## run the lab and write its numbers into README.md and docs/lab.md
 	@$(TARGET_DIR)/release/tardy lab run --quiet --force -o $(TARGET_DIR)/lab-numbers >/dev/null

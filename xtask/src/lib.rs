@@ -5,6 +5,7 @@
 //! Road not taken: a parser for Rust (syn). The rules need words, comments and paths only, and every test run builds
 //! xtask, so it must compile in seconds.
 
+pub mod added_probe;
 pub mod crate_rules;
 pub mod dependency_rules;
 pub mod document_links;

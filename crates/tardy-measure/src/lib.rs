@@ -5,7 +5,7 @@
 //! started: it starts loads, reads watchers, writes checkpoints and reports progress, as SCHED_OTHER on one CPU that
 //! the run records. The two share one map of counters and a pipe in each direction, and nothing else.
 //!
-//! [`run`] is the entry point; `measure.rs` maps each kind of phase to its source and observers.
+//! [`run`] is the entry point; `sources/mod.rs` maps each kind of phase to its source, and `measure.rs` to its observers.
 
 pub mod doctor;
 pub mod engine;

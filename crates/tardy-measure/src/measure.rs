@@ -1,9 +1,9 @@
-//! Chooses the source and the observers of a phase by its plan.
+//! Runs a plan: gives the engine the source and the observers of each phase.
 
 use std::rc::Rc;
 
 use tardy_record::plan::{PhasePlan, ProbePlan};
-use tardy_record::wiggle::{Pace, WigglePlan};
+use tardy_record::wiggle::WigglePlan;
 
 use crate::engine::{
     self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Sources,
@@ -14,11 +14,9 @@ use crate::observers::levels::Levels;
 use crate::observers::pin_guard::GuardedPins;
 use crate::observers::samples::SampleDrain;
 use crate::observers::wire::Wire;
-use crate::sources::kernel_tracer::KernelTracer;
-use crate::sources::other_program::OtherProgram;
 use crate::sources::own_probe::{OwnProbe, ProbeSetup, ProbeState, keeps_log, setup_of};
-use crate::sources::switch_test::{SwitchSource, SwitchTest};
-use crate::sources::wiggle_program::WiggleProgram;
+use crate::sources::source_of;
+use crate::sources::switch_test::SwitchTest;
 
 /// Runs a plan: measures phase by phase, keeps the run file current, and seals it at the end.
 ///
@@ -55,23 +53,9 @@ impl<'r, 'f: 'r> Sources<'r> for Table<'r, 'f> {
         if let Some(setup) = setup_of(context.plan, context.request.fake.is_some()) {
             return Ok(own_probe(context, setup));
         }
-        match &context.plan.probe {
-            ProbePlan::Tracer(plan) => Ok(alone(KernelTracer::new(context.clone(), plan))),
-            ProbePlan::Foreign(plan) => Ok(alone(OtherProgram::new(context.clone(), plan))),
-            ProbePlan::Wiggle(plan) => wiggle_program(context.clone(), plan),
-            ProbePlan::Switch(plan) => {
-                let test = self.switch.ok_or("a switch is tested by 'tardy tsn test'")?;
-                Ok(alone(SwitchSource::new(context.clone(), test, plan.shaped)))
-            }
-            ProbePlan::Timer(_) | ProbePlan::Kernel(_) | ProbePlan::Noise(_) | ProbePlan::Reaction(_) => {
-                Err("the plan has no probe; please report it".to_owned())
-            }
-        }
+        let observers = observers_of_program(&context);
+        Ok(Parts { source: source_of(context, self.switch)?, observers })
     }
-}
-
-fn alone<'r>(source: impl engine::Source + 'r) -> Parts<'r> {
-    Parts { source: Box::new(source), observers: Vec::new() }
 }
 
 /// tardy's own probe, with the observers of its threads, its trace and its pins.
@@ -115,15 +99,13 @@ fn observers<'r>(context: &PhaseContext<'r>, state: &Rc<ProbeState<'r>>) -> Vec<
     observers
 }
 
-/// A program that wiggles the pin, and the observer that reads the echo.
-fn wiggle_program<'r>(context: PhaseContext<'r>, plan: &'r WigglePlan) -> Result<Parts<'r>, String> {
-    let (Pace::Command { words }, Some(line)) = (&plan.pace, &plan.echo) else {
-        return Err("the plan names no program or no echo; please report it".to_owned());
-    };
-    let echo = Echo::new(context.clone(), line, false);
-    let pins = GuardedPins::new(context.clone());
-    Ok(Parts {
-        source: Box::new(WiggleProgram::new(context, words)),
-        observers: vec![Box::new(echo), Box::new(pins)],
-    })
+/// The observers of a source other than tardy's own probe: if it toggles a pin, what reads its echo and guards it.
+fn observers_of_program<'r>(context: &PhaseContext<'r>) -> Vec<Box<dyn Observer + 'r>> {
+    match &context.plan.probe {
+        ProbePlan::Wiggle(WigglePlan { echo: Some(line), .. }) => vec![
+            Box::new(Echo::new(context.clone(), line, false)),
+            Box::new(GuardedPins::new(context.clone())),
+        ],
+        _ => Vec::new(),
+    }
 }

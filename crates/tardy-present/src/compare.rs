@@ -98,9 +98,9 @@ fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
         table.push(ratio_cells(ratio));
     }
     let mut lines =
-        folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(&sections::ALL, row))), width);
+        folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(sections::ALL, row))), width);
     lines.extend(table.lines(width.min(60)));
-    let shape = row.shape.map(|shape| shape_text(&sections::ALL, &shape, row.readings, "us"));
+    let shape = row.shape.map(|shape| shape_text(sections::ALL, &shape, row.readings, "us"));
     lines.extend(shape.map(|text| folded(&text, width)).into_iter().flatten());
     lines
 }

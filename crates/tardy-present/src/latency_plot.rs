@@ -16,7 +16,7 @@ pub fn svg(runs: &[&Run], options: &Options) -> String {
     let options = Options {
         mark: options.mark.or_else(|| plot::mark(runs)),
         readings,
-        words: sections::words(&sections::ALL, readings),
+        words: sections::words(sections::ALL, readings),
         ..*options
     };
     plot::latency::draw("latency", &title, &curve::curves(runs), &options)

@@ -12,7 +12,7 @@ const WIDTH_MIN: usize = 60;
 
 /// The summary of `run`, `width` columns wide, with ANSI colours if `colour` is set. Ends with a newline.
 pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> String {
-    text_of(&sections::ALL, run, findings, width, colour)
+    text_of(sections::ALL, run, findings, width, colour)
 }
 
 /// The same as [`text`], with the given sections.
@@ -36,7 +36,7 @@ pub fn text_of(
 
 /// The text that a comparison shows of `run` before it compares it with others; `None` for most kinds of measurement.
 pub fn before_comparison(run: &Run, findings: &Findings, width: usize, colour: bool) -> Option<String> {
-    let context = Context { run, findings, sections: &sections::ALL };
+    let context = Context { run, findings, sections: sections::ALL };
     let mut text = Text::new(width.max(WIDTH_MIN));
     sections::ALL.iter().for_each(|section| section.before_comparison(&context, &mut text));
     text.finish(colour)

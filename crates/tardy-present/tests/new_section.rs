@@ -81,7 +81,7 @@ impl Measurement for Loudness {
 
 /// All sections, with the new one before them.
 fn with_loudness() -> Vec<&'static dyn Section> {
-    [&Loudness as &dyn Section].into_iter().chain(sections::ALL).collect()
+    [&Loudness as &dyn Section].into_iter().chain(sections::ALL.iter().copied()).collect()
 }
 
 #[test]

@@ -9,11 +9,8 @@ use std::io::{self, BufWriter, Write};
 use thiserror::Error;
 
 use crate::block_maxima::BLOCK_COUNT;
-use crate::capture;
 use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::excerpt::excerpt;
-use crate::flow;
-use crate::gaps;
 use crate::histogram::HistogramError;
 use crate::load::LoadPart;
 use crate::moment::{MOMENT_EVENTS_MAX, Moment};
@@ -181,26 +178,7 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
         return Err(("worst", format!("more than {WORST_COUNT} samples")));
     }
     series.worst.iter().filter_map(|outlier| outlier.moment.as_ref()).try_for_each(check_moment)?;
-    let interval_ns = match &series.kind {
-        SeriesKind::Timer(timer) => timer.interval_ns,
-        SeriesKind::Trace(trace) => trace.interval_ns,
-        SeriesKind::Noise(noise) => noise.period_ns,
-        SeriesKind::Flow(flow) => {
-            return flow::contradiction(flow, series.tally.recorded).map_or(Ok(()), Err);
-        }
-        SeriesKind::Foreign(foreign) => foreign.interval_ns.get().unwrap_or(1),
-        SeriesKind::Reaction(_) | SeriesKind::Edges(_) => 1,
-        SeriesKind::Capture(capture) => {
-            return capture::contradiction(capture, series.tally.recorded).map_or(Ok(()), Err);
-        }
-        SeriesKind::Gaps(gaps) => {
-            return gaps::contradiction(gaps, series.tally.recorded).map_or(Ok(()), Err);
-        }
-    };
-    if interval_ns == 0 {
-        return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", series.cpu())));
-    }
-    Ok(())
+    series.kind.contradiction(series.tally.recorded).map_or(Ok(()), Err)
 }
 
 fn check_moment(moment: &Moment) -> Result<(), Flaw> {

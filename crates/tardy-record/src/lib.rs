@@ -43,6 +43,7 @@ mod scheduling;
 pub mod self_cost;
 pub mod series;
 pub mod series_builder;
+pub mod series_kind;
 pub mod slice;
 pub mod switch;
 pub mod threshold;

@@ -17,6 +17,7 @@ use crate::threshold::ThresholdCount;
 use crate::wiggle::EdgeSeries;
 
 pub use crate::level::{Level, Quantity};
+pub use crate::series_kind::SeriesKind;
 pub use crate::timer::TimerSeries;
 pub use crate::tracer::{NoiseSeries, TraceSeries, TraceSource};
 
@@ -165,26 +166,13 @@ impl Series {
     /// Its CPU. An unpinned thread has the CPU that it was meant for, flows and captured signals count as CPU 0, and
     /// another tool's thread with an unknown CPU has its thread number.
     pub fn cpu(&self) -> u32 {
-        match &self.kind {
-            SeriesKind::Timer(timer) => timer.cpu,
-            SeriesKind::Trace(trace) => trace.cpu,
-            SeriesKind::Noise(noise) => noise.cpu,
-            SeriesKind::Flow(_) | SeriesKind::Capture(_) => 0,
-            SeriesKind::Gaps(gaps) => gaps.cpu,
-            SeriesKind::Reaction(reaction) => reaction.cpu,
-            SeriesKind::Edges(edges) => edges.cpu(),
-            SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
-        }
+        self.kind.cpu()
     }
 
     /// Whether another series of the phase measures the same cycles at a higher level. The cycles and latencies of this
     /// series are then not added to those of the run.
     pub fn stands_beside(&self) -> bool {
-        self.trace().is_some_and(|trace| trace.beside)
-            || self.reaction().is_some_and(|reaction| reaction.beside)
-            || self.capture().is_some_and(|capture| capture.beside)
-            || self.gaps().is_some_and(|gaps| gaps.of_pin)
-            || self.edges().is_some_and(|edges| edges.beside)
+        self.kind.stands_beside()
     }
 
     /// Whether it measures the latency of a program (or, without one, of a kernel thread), to which a limit applies.
@@ -244,30 +232,6 @@ pub struct Change {
     pub usual: f64,
     /// Unit of both.
     pub unit: String,
-}
-
-/// The kind of a series and its fields.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum SeriesKind {
-    /// A timer's wake-ups.
-    Timer(TimerSeries),
-    /// One level of wake-ups, from the kernel's trace.
-    Trace(TraceSeries),
-    /// Noise found by one of the kernel's tracers.
-    Noise(NoiseSeries),
-    /// A flow of frames through a switch.
-    Flow(Box<FlowSeries>),
-    /// Gaps that a loop detected.
-    Gaps(Box<GapSeries>),
-    /// Reactions on a pin.
-    Reaction(ReactionSeries),
-    /// Intervals from a logic analyser.
-    Capture(Box<CaptureSeries>),
-    /// Times between the edges of a pin.
-    Edges(EdgeSeries),
-    /// Readings of another tool.
-    Foreign(Box<ForeignSeries>),
 }
 
 mod decimal_u128 {

@@ -1,10 +1,8 @@
 //! Whether a run's numbers can be used. The run stores the result, and every output shows it first.
 
-use crate::capture::Interval;
-use crate::plan::Tracer;
 use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
-use crate::series::{Level, Quantity, SeriesKind};
+use crate::series::Level;
 
 mod loads;
 
@@ -69,35 +67,15 @@ fn judge_phases(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>
 fn judge_series(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>) {
     for series in &run.series {
         let name = format!("{} in phase '{}'", series.label, phase_label(run, series.phase));
-        // hwlat reports only what it finds; an empty series is a result.
-        let may_be_silent = match &series.kind {
-            SeriesKind::Noise(noise) => noise.tracer == Tracer::Hwlat,
-            // No gap above the threshold is the best possible result.
-            SeriesKind::Gaps(gaps) => gaps.loops > 0,
-            SeriesKind::Foreign(_) => series.quantity == Quantity::Noise,
-            // A signal without a hole is a good result.
-            SeriesKind::Capture(capture) => capture.interval == Interval::Hole,
-            _ => false,
-        };
-        if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
+        let may_be_empty = series.kind.may_be_empty(series.quantity);
+        if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_empty {
             let phase = phase_label(run, series.phase).to_owned();
             spoilt_by.push(Reason::NothingRecorded { series: series.label.clone(), phase });
         }
         // Events lost by the trace are lost at every level; only the lowest level reports them.
         let is_said_below = series.stands_beside() && series.level != Level::Irq;
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0 && !is_said_below) {
-            let what = match &series.kind {
-                SeriesKind::Timer(_) => "wake-ups could not be used",
-                SeriesKind::Flow(_) => "frames were received but could not be read",
-                SeriesKind::Gaps(_) => "gaps could not be kept",
-                SeriesKind::Reaction(_) | SeriesKind::Edges(_) => "edges were lost before they were read",
-                SeriesKind::Foreign(_) => "readings were taken but not kept",
-                SeriesKind::Capture(_) => "edges precede a part of the capture that is unknown",
-                SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
-                    "cycles were lost by the kernel's trace buffer"
-                }
-            };
-            limits.push(format!("{name}: {dropped} {what}"));
+            limits.push(format!("{name}: {dropped} {}", series.kind.dropped_because()));
         }
         if let Some(lost) = series.gaps().map(|gaps| gaps.times_lost).filter(|lost| *lost > 0) {
             limits.push(format!(

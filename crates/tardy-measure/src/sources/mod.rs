@@ -1,4 +1,7 @@
-//! The sources of readings.
+//! The sources of readings, and which of them measures a phase.
+//!
+//! To add a source, write a file with a type that implements [`Source`], and add it to [`source_of`]. Measurements of the
+//! threads in tardy-probe are in another table, [`own_probe::setup_of`].
 
 pub(crate) mod kernel_tracer;
 pub(crate) mod other_program;
@@ -8,3 +11,37 @@ pub(crate) mod switch_test;
 mod synthetic_tracer;
 mod tracer_series;
 pub(crate) mod wiggle_program;
+
+use tardy_record::plan::ProbePlan;
+use tardy_record::wiggle::Pace;
+
+use crate::engine::{PhaseContext, Source};
+use kernel_tracer::KernelTracer;
+use other_program::OtherProgram;
+use switch_test::{SwitchSource, SwitchTest};
+use wiggle_program::WiggleProgram;
+
+/// The source of a phase that tardy's own probe does not measure. `test` is the test of a switch, if the run is one.
+///
+/// # Errors
+/// A message for the user, if the plan lacks what its source needs.
+pub(crate) fn source_of<'r, 'f: 'r>(
+    context: PhaseContext<'r>,
+    test: Option<&'r SwitchTest<'f>>,
+) -> Result<Box<dyn Source + 'r>, String> {
+    Ok(match &context.plan.probe {
+        ProbePlan::Tracer(plan) => Box::new(KernelTracer::new(context.clone(), plan)),
+        ProbePlan::Foreign(plan) => Box::new(OtherProgram::new(context.clone(), plan)),
+        ProbePlan::Wiggle(plan) => match (&plan.pace, &plan.echo) {
+            (Pace::Command { words }, Some(_)) => Box::new(WiggleProgram::new(context.clone(), words)),
+            _ => return Err("the plan names no program or no echo; please report it".to_owned()),
+        },
+        ProbePlan::Switch(plan) => {
+            let test = test.ok_or("a switch is tested by 'tardy tsn test'")?;
+            Box::new(SwitchSource::new(context.clone(), test, plan.shaped))
+        }
+        ProbePlan::Timer(_) | ProbePlan::Kernel(_) | ProbePlan::Noise(_) | ProbePlan::Reaction(_) => {
+            return Err("the plan has no probe; please report it".to_owned());
+        }
+    })
+}

@@ -49,7 +49,7 @@ pub struct Chapter<'a> {
 /// # Panics
 /// If a run did not pass [`tardy_record::file::check`].
 pub fn html(runs: &[&Run], options: &findings::Options<'_>) -> String {
-    html_of(&sections::ALL, runs, options)
+    html_of(sections::ALL, runs, options)
 }
 
 /// The same as [`html`], with the given sections.
@@ -65,7 +65,7 @@ pub fn html_of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Opt
 /// # Panics
 /// As [`html`].
 pub fn html_of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_>) -> String {
-    rendered(page_view::of_chapters(&sections::ALL, chapters, options))
+    rendered(page_view::of_chapters(sections::ALL, chapters, options))
 }
 
 fn rendered(page: page_view::PageView) -> String {

@@ -38,7 +38,7 @@ use crate::section::{Section, describing};
 use crate::terms::{LATENCY, Terms};
 
 /// All sections, in order.
-pub static ALL: [&dyn Section; 27] = [
+pub static ALL: &[&dyn Section] = &[
     &headline::Headline,
     &flows::Flows,
     &distribution::Distribution,

@@ -15,6 +15,8 @@ const OF_REACTIONS: [&str; 6] =
 const OF_PINS: [&str; 2] = ["out", "echo"];
 /// Options of gpio-wiggle.
 const OF_WIGGLES: [&str; 2] = ["by", "through"];
+/// Options of threads, whether or not they wait for timers.
+const OF_THREADS: [&str; 5] = ["cpus", "interval", "policy", "priority", "dma_latency"];
 
 /// Refuses flags that `probe` does not use. `samples`: whether `--samples` is given.
 ///
@@ -69,9 +71,18 @@ pub fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool) -> Re
             first(&OF_TIMERS).or(first(&["dma_latency"])),
             "the co-kernel's program does not support it; use it with --probe timer",
         ),
-        ProbeKind::Timerlat | ProbeKind::Osnoise | ProbeKind::Hwlat => return Ok(()),
+        _ if is_tracer(probe) => return Ok(()),
+        // A new probe uses none of these options until it has an arm here, so none is ignored silently.
+        _ => {
+            let all = [&OF_TIMERS[..], &OF_THREADS, &["threshold"], &OF_REACTIONS, &OF_PINS, &OF_WIGGLES];
+            (all.into_iter().find_map(first), "this probe does not use it")
+        }
     };
     unused.map_or(Ok(()), |option| Err(wrong(option, format!("not used here: {why}"))))
+}
+
+fn is_tracer(probe: ProbeKind) -> bool {
+    matches!(probe, ProbeKind::Timerlat | ProbeKind::Osnoise | ProbeKind::Hwlat)
 }
 
 /// Whether gpio-wiggle toggles as fast as possible. Only then are holes measured.

@@ -39,7 +39,7 @@ pub(crate) fn setup_of(plan: &PhasePlan, is_synthetic: bool) -> Option<ProbeSetu
         ProbePlan::Noise(noise) => Some(noise::setup(noise)),
         ProbePlan::Reaction(reaction) => Some(reaction::setup(reaction, is_synthetic)),
         ProbePlan::Wiggle(wiggle) => wiggle::setup(wiggle),
-        ProbePlan::Tracer(_) | ProbePlan::Foreign(_) | ProbePlan::Switch(_) => None,
+        _ => None,
     }
 }
 
