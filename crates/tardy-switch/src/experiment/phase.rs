@@ -379,8 +379,8 @@ impl<'t> TestPhase<'t> {
         stamps: &[Stamp],
         flows: &[(u8, FlowRecord)],
     ) -> BTreeMap<u8, GateCount> {
-        // The event is later than the kernel's decision, by less than the shortest time from there to the listener.
-        let late_ns = times.cost(stamps).map_or(0, |cost| cost.min_ns);
+        // The event is later than the kernel's decision, by less than the longest time from there to the listener.
+        let late_ns = times.cost(stamps).map_or(0, |cost| cost.max_ns);
         let mut counts = BTreeMap::new();
         let mut free_ns = i64::MIN;
         for (stamp, left_ns) in times.departures(stamps).unwrap_or_default() {
