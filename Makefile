@@ -115,7 +115,7 @@ deny: rust
 ## Long jobs, by hand
 
 .PHONY: long-tests
-long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth: an hour, into target/long-tests/
+long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth to a tenth: an hour, into target/long-tests/
 	@$(MAKE_TEST_GUESTS)
 	@scripts/as-owner scripts/with-rust scripts/record $(TARGET_DIR)/long-tests env RUST_TEST_THREADS=64 \
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
