@@ -1,8 +1,8 @@
 //! No module needs a module that needs it, other than a parent and the modules inside it.
 //!
-//! Modules in a circle can be understood, tested and moved only together. Two graphs are looked at: without the crate's
-//! root, where a circle may consist of one module and its descendants; and without references between a module and its
-//! descendants, where there may be no circle, so that children of one parent have none among themselves.
+//! Modules in a circle can be understood, tested and moved only together. Two graphs are checked. In the first, without the
+//! crate's root, a circle may consist of one module and its descendants. In the second, without references between a module and
+//! its descendants, there may be no circle, so children of one parent have none among themselves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

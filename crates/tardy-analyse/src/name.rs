@@ -28,7 +28,7 @@ pub enum Readings {
     Periods,
     /// Frames through a switch.
     Frames,
-    /// Gaps in which a loop stood still.
+    /// Gaps in which a loop did not run.
     Gaps,
     /// Reactions on a pin.
     Reactions,

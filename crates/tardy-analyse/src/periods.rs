@@ -33,7 +33,7 @@ const HARMONIC_MAX: u32 = 64;
 /// at its comb: a stop of 50 ms that covers a tick of 3 us is not a tick.
 const OWN_LENGTH_MAX: u64 = 8;
 
-/// An interval in which the CPU was taken away, or a pin stopped.
+/// An interval in which the loop lost the CPU, or a pin did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it began, in ns.

@@ -44,7 +44,7 @@ pub struct Source {
     pub intervals: u32,
 }
 
-/// What brings a timer out of step.
+/// The remedy for a timer in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instead {

@@ -101,7 +101,7 @@ pub(crate) enum Power {
     Battery,
 }
 
-/// What the command line requests.
+/// The requests of the command line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     /// A measurement.
