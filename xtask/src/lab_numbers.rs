@@ -85,7 +85,7 @@ pub fn block(kernels: &[Kernel]) -> String {
     text + &format!("\n`tardy lab run`, QEMU {emulator}. The numbers are exact for that identity.\n")
 }
 
-/// Replaces the blocks of all documents of the repository that this crate is part of.
+/// Replaces the blocks of all documents of this repository.
 ///
 /// # Errors
 /// If a document cannot be read or written, or has no block.

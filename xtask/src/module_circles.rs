@@ -122,7 +122,7 @@ fn shortest_circle<'r>(graph: &Graph<'r>, set: &BTreeSet<&'r ModulePath>) -> Opt
     Some(Circle { steps: circles.min_by_key(Vec::len)?, entangled: set.len() })
 }
 
-/// The shortest way from `start` to `end`, each module on it with its reference to the next, without `end`.
+/// The shortest path from `start` to `end`, each module with its reference to the next, without `end`.
 fn shortest_way<'r>(graph: &Graph<'r>, start: &'r ModulePath, end: &ModulePath) -> Option<Vec<Step<'r>>> {
     let mut came_from: BTreeMap<&ModulePath, Step<'r>> = BTreeMap::new();
     let mut open = VecDeque::from([start]);

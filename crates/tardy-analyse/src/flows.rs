@@ -17,7 +17,7 @@ pub struct FlowPhase {
     pub label: String,
     /// Whether a schedule was in operation.
     pub shaped: bool,
-    /// Whether its flows were to keep their slots and limits: a phase without the shaper is there for comparison.
+    /// Whether its flows are judged by their slots and limits: a phase without the shaper serves for comparison.
     pub judged: bool,
     /// Its flows.
     pub flows: Vec<FlowFindings>,

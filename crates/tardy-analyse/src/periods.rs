@@ -112,8 +112,8 @@ fn is_significant(on: usize, expected: f64) -> bool {
         && on - expected > SIGNIFICANCE_SIGMA * expected.sqrt()
 }
 
-/// The comb of the strongest line with a significant comb. After the removal of a source, the strongest lines may be
-/// those of its holes, whose combs are empty.
+/// The comb of the strongest line with a significant comb. After the removal of a source, the strongest lines may be those of
+/// the resulting holes, whose combs are empty.
 fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
     let window = spectrum::window(&times, bin_ns);

@@ -15,8 +15,8 @@ pub fn lock_all() -> io::Result<()> {
     }
 }
 
-/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts against the limit.
-/// Other C libraries do not reserve any.
+/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts towards the limit. Other
+/// C libraries do not reserve any.
 fn use_one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes integers only. It fails only for unknown parameters.

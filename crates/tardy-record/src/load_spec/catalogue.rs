@@ -8,7 +8,7 @@ use super::task::LoadTask;
 /// A load in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogueEntry {
-    /// How it is written: its name, then a colon and its argument. `[` and `]` enclose what is optional.
+    /// Its syntax: its name, then a colon and its argument. `[` and `]` enclose optional parts.
     pub form: &'static str,
     /// What it does.
     pub about: &'static str,
