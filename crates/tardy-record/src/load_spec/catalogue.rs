@@ -36,7 +36,7 @@ impl CatalogueEntry {
         self.form.split(['[', ':']).next().unwrap_or(self.form)
     }
 
-    /// The argument in `text`, if it names this load. Empty if there is none.
+    /// The argument in `text`, which may be empty; `None` if `text` does not name this load.
     pub(super) fn argument_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let rest = text.strip_prefix(self.name())?;
         if rest.is_empty() {
