@@ -1,7 +1,7 @@
-//! A probe that a check adds to a copy of this repository: what a new probe touches, as data.
+//! A probe that a check adds to a copy of this repository: the changes that a new probe needs, as data.
 //!
-//! `xtask/added_probe/` holds the probe's new files, each at its path in the repository, and `insertions.txt`, the lines that
-//! existing files get. That is written like a diff: `+++ FILE`, and in it an existing line after a space and the lines
+//! `xtask/added_probe/` holds the probe's new files, each at its path in the repository, and `insertions.txt`, the lines to
+//! insert into existing files. Its format is like a diff: `+++ FILE`, and in it an existing line after a space and the lines
 //! that follow it, each after a `+`. The existing line occurs once in its file. Nothing is removed or replaced.
 
 use std::fs;

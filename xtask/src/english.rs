@@ -1,7 +1,6 @@
 //! Prose and names without the phrases and metaphors that `docs/style.md` lists.
 //!
-//! The list is read from that document. It holds only what a program can recognise. The rest of the document is for
-//! people.
+//! The list is read from that document. It holds only what a program can recognise. The rest of the document is for writers.
 
 use crate::prose::Prose;
 use crate::rust_source::{code_only, line_of, words};

@@ -1,4 +1,4 @@
-//! Files under /proc, /sys and /dev are opened through tardy-sys alone, which tests point at a directory of their own.
+//! Files under /proc, /sys and /dev are opened through tardy-sys alone, which tests point at their own directory.
 //!
 //! The rule reports statements outside of tests that contain `fs::`, `File::` or `OpenOptions`, and either a literal
 //! that begins with one of these paths or a constant of the same crate with such a value. It does not detect a path

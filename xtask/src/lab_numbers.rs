@@ -1,7 +1,7 @@
-//! The lab's numbers in the documents, written from run files with the identity that they hold for.
+//! The lab's numbers in the documents, written from run files with the identity that they apply to.
 //!
 //! A document has a block between `<!-- lab-numbers -->` and `<!-- end of lab-numbers -->`. `make lab-numbers` runs the lab and
-//! replaces the contents; nobody writes them by hand. The numbers are exact for one identity: guest, kernel and emulator.
+//! replaces the contents, which are not edited by hand. The numbers are exact for one identity: guest, kernel and emulator.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const DOCUMENTS: [&str; 2] = ["README.md", "docs/lab.md"];
 const BEGIN: &str = "<!-- lab-numbers: written by make lab-numbers -->";
 const END: &str = "<!-- end of lab-numbers -->";
 
-/// The worst wake-ups of one kernel, and what they hold for.
+/// The worst wake-ups of one kernel, and the identity that they apply to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Such as `debian:6.12-rt`.
@@ -85,7 +85,7 @@ pub fn block(kernels: &[Kernel]) -> String {
     text + &format!("\n`tardy lab run`, QEMU {emulator}. The numbers are exact for that identity.\n")
 }
 
-/// Replaces the blocks of all documents of the repository that this crate is part of.
+/// Replaces the blocks of all documents of this repository.
 ///
 /// # Errors
 /// If a document cannot be read or written, or has no block.

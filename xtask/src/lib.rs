@@ -1,9 +1,8 @@
 //! The rules of this repository. Each rule is a function from a [`Repository`] to the places that break it.
 //!
-//! Only rules that neither Cargo nor clippy can express are here. The tests of this crate apply every rule to the
-//! repository itself; `cargo xtask tidy` prints all complaints at once.
-//! Road not taken: a parser for Rust (syn). The rules need words, comments and paths only, and every test run builds
-//! xtask, so it must compile in seconds.
+//! Only rules that neither Cargo nor clippy can express are here. The tests of this crate apply every rule to the repository
+//! itself; `cargo xtask tidy` prints all complaints at once. Rejected alternative: a parser for Rust (syn). The rules need
+//! words, comments and paths only, and every test run builds xtask, so it must compile in seconds.
 
 pub mod added_probe;
 pub mod crate_rules;

@@ -1,8 +1,8 @@
 //! No module needs a module that needs it, other than a parent and the modules inside it.
 //!
-//! Modules in a circle can be understood, tested and moved only together. Two graphs are looked at: without the crate's
-//! root, where a circle may consist of one module and its descendants; and without references between a module and its
-//! descendants, where there may be no circle, so that children of one parent have none among themselves.
+//! Modules in a circle can be understood, tested and moved only together. Two graphs are checked. In the first, without the
+//! crate's root, a circle may consist of one module and its descendants. In the second, without references between a module and
+//! its descendants, there may be no circle, so children of one parent have none among themselves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -122,7 +122,7 @@ fn shortest_circle<'r>(graph: &Graph<'r>, set: &BTreeSet<&'r ModulePath>) -> Opt
     Some(Circle { steps: circles.min_by_key(Vec::len)?, entangled: set.len() })
 }
 
-/// The shortest way from `start` to `end`, each module on it with its reference to the next, without `end`.
+/// The shortest path from `start` to `end`, each module with its reference to the next, without `end`.
 fn shortest_way<'r>(graph: &Graph<'r>, start: &'r ModulePath, end: &ModulePath) -> Option<Vec<Step<'r>>> {
     let mut came_from: BTreeMap<&ModulePath, Step<'r>> = BTreeMap::new();
     let mut open = VecDeque::from([start]);

@@ -31,11 +31,11 @@ struct Module {
     file: String,
     /// The paths in its code, each with its line.
     paths: Vec<(usize, Vec<String>)>,
-    /// The names that it imports, with what they stand for.
+    /// The names that it imports, with their meanings.
     bindings: BTreeMap<String, Vec<String>>,
-    /// The modules of which it imports everything.
+    /// The modules from which it imports all items.
     globs: Vec<(usize, Vec<String>)>,
-    /// The names of its own items.
+    /// The names of its items.
     items: BTreeSet<String>,
 }
 
@@ -179,7 +179,7 @@ impl Modules {
         self.has(&here).then_some(Target { module: here, is_module: true })
     }
 
-    /// What `name` is in the module `here`: a child, something imported, or an item of its own.
+    /// What `name` is in the module `here`: a child, something imported, or one of its items.
     fn lookup(&self, here: &ModulePath, name: &str, depth: usize) -> Option<Target> {
         let child: ModulePath = here.iter().cloned().chain([name.to_owned()]).collect();
         if self.has(&child) {

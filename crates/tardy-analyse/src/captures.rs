@@ -1,4 +1,4 @@
-//! Channels of a logic analyser: their resolution, and their holes with the periods of these.
+//! Channels of a logic analyser: their resolution, their holes, and the periods of the holes.
 
 use serde::Serialize;
 use tardy_record::capture::ResolvedBy;

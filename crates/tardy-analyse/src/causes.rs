@@ -27,13 +27,13 @@ pub struct Cause {
     pub outlier: usize,
     /// The latency, in ns.
     pub late_ns: i64,
-    /// The occupant that had the CPU longest.
+    /// The occupant that used the CPU longest.
     pub occupant: Occupant,
     /// How the occupant kept the thread from the CPU.
     pub how: How,
-    /// How long the occupant had the CPU, in ns.
+    /// How long the occupant used the CPU, in ns.
     pub held_ns: i64,
-    /// The stage in which the occupant had the CPU for most of that time.
+    /// The stage in which the occupant used the CPU for most of that time.
     pub stage: Stage,
     /// The whole timeline.
     pub timeline: Timeline,

@@ -113,7 +113,7 @@ pub struct NoisePair {
     pub phase: String,
     /// The series' label.
     pub label: String,
-    /// The share of the time that was taken in the base and in the candidate, from 0 to 1.
+    /// The share of the time that was lost to noise in the base and in the candidate, from 0 to 1.
     pub share: [f64; 2],
     /// Gaps per second in both.
     pub gaps_per_second: [f64; 2],
@@ -288,7 +288,7 @@ impl<'r> Phases<'r> {
         pair.unmatched.extend(lonely_series(&self.theirs, &theirs, self.other_label, "the candidate"));
     }
 
-    /// A row for each series, and one for all of them; notes what cannot be pooled.
+    /// A row for each series, and one for all series; notes which cannot be pooled.
     fn add_rows(&self, pair: &mut Pair) {
         let row = |(one, other): &(&Series, &Series)| RowPair {
             label: name_of_both(one, other),

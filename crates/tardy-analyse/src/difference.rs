@@ -27,7 +27,7 @@ pub struct Differences {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs, such as `kernel: release`, `PREEMPT_RT`, `isolcpus`.
+    /// The difference, such as `kernel: release`, `PREEMPT_RT`, `isolcpus`.
     pub name: String,
     /// Its value in the base; `None` if the base lacks it.
     pub base: Option<String>,

@@ -1,10 +1,10 @@
 //! The results of `tardy check --measure`: the changes that made wake-ups earlier or later, with p-values.
 //!
-//! Each trial of a change is compared with the baseline of its own round, as a ratio, so that drift from round to round
-//! cancels. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9 and
-//! once for the latest wake-up. The p-values are corrected for the number of tests: without the correction, one of ten
-//! changes without an effect would seem to help in every other diagnosis. If a change has too few rounds to be
-//! distinguished from chance, only the required number is reported.
+//! Each trial of a change is compared with the baseline of the same round, as a ratio, so that drift from round to round
+//! cancels. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9 and once for
+//! the latest wake-up. The p-values are corrected for the number of tests: without the correction, one of ten changes without
+//! an effect would seem to help in every other diagnosis. If a change has too few rounds to be distinguished from chance, only
+//! the required number is reported.
 
 use serde::{Serialize, Serializer};
 use tardy_record::Run;
@@ -77,7 +77,7 @@ pub enum Verdict {
     Helps,
     /// Wake-ups are later with it.
     Harms,
-    /// One of the two numbers is better with it, the other worse.
+    /// With the change, one of the two numbers is better and the other worse.
     Both,
     /// No difference that is distinguishable from chance.
     NoDifferenceSeen,

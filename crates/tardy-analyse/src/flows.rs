@@ -17,7 +17,7 @@ pub struct FlowPhase {
     pub label: String,
     /// Whether a schedule was in operation.
     pub shaped: bool,
-    /// Whether its flows were to keep their slots and limits: a phase without the shaper is there for comparison.
+    /// Whether its flows are judged by their slots and limits: a phase without the shaper serves for comparison.
     pub judged: bool,
     /// Its flows.
     pub flows: Vec<FlowFindings>,
@@ -58,7 +58,7 @@ pub struct FlowFindings {
     pub late: OutOfSlot,
     /// The time from dequeueing to receipt; `None` if it was not traced.
     pub dequeue_to_receive: Option<DequeueCost>,
-    /// When its frames were sent at the gate; `None` if the trace does not tell.
+    /// When its frames were sent at the gate; `None` if the trace does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_gate: Option<GateCount>,
     /// Its windows in the cycle, and the frames in each.
@@ -67,7 +67,7 @@ pub struct FlowFindings {
     pub verdict: SlotVerdict,
     /// Its limits: the loss, and those that its file states.
     pub limits: Vec<LimitFindings>,
-    /// Whether its slots held and its limits were kept. `None` if that is undecidable, or the phase is not judged.
+    /// Whether its slots held and its limits were met. `None` if that is undecidable, or the phase is not judged.
     pub held: Option<bool>,
 }
 
@@ -100,7 +100,7 @@ pub enum Limited {
 }
 
 impl LimitFindings {
-    /// Whether the limit was kept; `None` if that is unknown.
+    /// Whether the limit was met; `None` if that is unknown.
     pub fn kept(&self) -> Option<bool> {
         self.margin.map(|margin| margin >= 0)
     }
@@ -173,7 +173,7 @@ fn plan(run: &Run, phase: usize) -> Option<&SwitchPlan> {
     }
 }
 
-/// Whether the switch held in the judged phases: every flow kept its slots and its limits. `None` if no flow was
+/// Whether the switch held in the judged phases: every flow stayed within its slots and its limits. `None` if no flow was
 /// judged, or if the result of some is undecidable and all others held.
 pub fn held(phases: &[FlowPhase]) -> Option<bool> {
     let judged = || phases.iter().filter(|phase| phase.judged).flat_map(|phase| &phase.flows);

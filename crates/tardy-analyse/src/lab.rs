@@ -6,7 +6,7 @@ use tardy_record::lab::{Lab, LabClock};
 /// The number of digits of a hash that are shown.
 const HASH_DIGITS: usize = 12;
 
-/// Describes what the clock of a guest counted.
+/// Describes the unit that the clock of a guest counted.
 pub fn clock(clock: LabClock) -> String {
     match clock {
         LabClock::Instructions { shift } => format!("instructions ({} ns each)", instruction_ns(shift)),

@@ -28,7 +28,7 @@ pub enum Readings {
     Periods,
     /// Frames through a switch.
     Frames,
-    /// Gaps in which a loop stood still.
+    /// Gaps in which a loop did not run.
     Gaps,
     /// Reactions on a pin.
     Reactions,
@@ -108,7 +108,7 @@ pub fn distinct(labels: &[String], phases: &[usize]) -> Vec<String> {
     labels.iter().zip(phases).map(named).collect()
 }
 
-/// The name of `run` among others: the kernel of a run in the lab, such as `debian:6.12-rt`, the id of any other.
+/// The name of `run` among others: the kernel of a run in the lab, such as `debian:6.12-rt`, or the id of any other run.
 pub fn of_run(run: &Run) -> String {
     run.lab.as_ref().map_or_else(|| run.origin.id.clone(), |lab| of_kernel(&lab.kernel.spec))
 }

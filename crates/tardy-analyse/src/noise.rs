@@ -1,4 +1,4 @@
-//! OS noise: the share of the time that was taken from each CPU, the sources, and their probable causes.
+//! OS noise: the share of each CPU's time that was lost, the sources, and their probable causes.
 //!
 //! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all gaps at the beginning of the run,
 //! some later windows, and the longest of the whole run. A source's share refers to the set of gaps that it was found
@@ -37,7 +37,7 @@ pub struct CpuNoise {
     pub label: String,
     /// The CPU.
     pub cpu: u32,
-    /// The share of the time that was taken, from 0 to 1.
+    /// The share of the time that was lost to noise, from 0 to 1.
     pub share: f64,
     /// Number of gaps.
     pub gaps: u64,

@@ -17,8 +17,7 @@ use crate::row::{self, Row};
 /// One outcome of a run, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// What distinguishes it from the run's other outcomes, such as `nanosleep, doload`; the wake method if it is the
-    /// only one.
+    /// The difference from the run's other outcomes, such as `nanosleep, doload`; the wake method if it is the only one.
     pub label: String,
     /// What was measured.
     #[serde(flatten)]
@@ -104,7 +103,8 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     if reaction.is_some_and(|reaction| reaction.from == Point::Running) {
         return None;
     }
-    // Of the spans on the wire, only the one that an oscilloscope shows; of those inside, only the whole span.
+    // Of the spans on the wire, only the one that an oscilloscope shows; of the spans that the program measures, only the whole
+    // one.
     if reaction.is_some_and(|reaction| reaction.beside && reaction.from != Point::Due) {
         return None;
     }

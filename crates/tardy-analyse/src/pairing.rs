@@ -1,8 +1,8 @@
 //! Matches the phases and series of two runs, and decides whether they can be compared.
 //!
-//! Runs of one recipe use the same names for the same things. Files of other tools do not: `cpu 0` in one file is
-//! `thread 0` in another, and a capture names its phases after channels. Phases and series without a namesake are
-//! paired if the pair is unambiguous, with a note.
+//! Runs of one recipe use the same names for the same things. Files of other tools do not: `cpu 0` in one file is `thread 0` in
+//! another, and a capture names its phases after channels. Phases and series whose name is in one run only are paired if the
+//! pair is unambiguous, with a note.
 
 use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Level, Quantity};
@@ -21,9 +21,9 @@ pub(crate) struct Paired {
     pub(crate) asked: bool,
 }
 
-/// Pairs the phases. If both runs have a single phase, these two are paired. Else phases are paired by wake method,
-/// loads and round, in order; then by their labels; then a remaining phase with the only one of the other run that
-/// counts the same at the same level.
+/// Pairs the phases. If both runs have a single phase, these two are paired. Else phases are paired by wake method, loads and
+/// round, in order; then by their labels; then a remaining phase with the only phase of the other run that counts the same
+/// quantity at the same level.
 pub(crate) fn phases(base: &Run, candidate: &Run) -> Paired {
     let mut paired = Paired::default();
     if let ([one], [other]) = (&base.phases[..], &candidate.phases[..]) {

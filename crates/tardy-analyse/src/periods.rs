@@ -33,7 +33,7 @@ const HARMONIC_MAX: u32 = 64;
 /// at its comb: a stop of 50 ms that covers a tick of 3 us is not a tick.
 const OWN_LENGTH_MAX: u64 = 8;
 
-/// An interval in which the CPU was taken away, or a pin stopped.
+/// An interval in which the loop lost the CPU, or a pin did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it began, in ns.
@@ -112,8 +112,8 @@ fn is_significant(on: usize, expected: f64) -> bool {
         && on - expected > SIGNIFICANCE_SIGMA * expected.sqrt()
 }
 
-/// The comb of the strongest line with a significant comb. After the removal of a source, the strongest lines may be
-/// those of its holes, whose combs are empty.
+/// The comb of the strongest line with a significant comb. After the removal of a source, the strongest lines may be those of
+/// the resulting holes, whose combs are empty.
 fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
     let window = spectrum::window(&times, bin_ns);

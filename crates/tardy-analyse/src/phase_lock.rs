@@ -12,7 +12,7 @@ use tardy_record::plan::{Plan, ProbePlan, TimerPlan, Wake};
 
 use crate::noise::NoisePhase;
 
-/// The largest p and q that are considered: with more phases, the phases are close together.
+/// The largest p and q that are considered: with larger ones, the phases are close together.
 const TURNS_MAX: u32 = 10;
 /// The number of standard errors by which a period may be off.
 const ERRORS: f64 = 3.0;
@@ -44,7 +44,7 @@ pub struct Source {
     pub intervals: u32,
 }
 
-/// What brings a timer out of step.
+/// The remedy for a timer in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instead {

@@ -1,9 +1,8 @@
 //! Compares a run with the published results that it repeats: the figures of both, and for each circumstance whether it
 //! was the same.
 //!
-//! There is no verdict. An article's maximum is from another board and another duration, so "better than published"
-//! would not be a statement about the kernels. The comparison lists the circumstances that are the same, that differ,
-//! and that are unknown.
+//! There is no verdict. An article's maximum is from another board and another duration, so "better than published" would not
+//! describe the kernels. The comparison lists the circumstances that are the same, that differ, and that are unknown.
 
 mod circumstances;
 mod duration;
@@ -126,7 +125,7 @@ pub struct Figures {
     pub avg_us: Option<f64>,
     /// Highest.
     pub max_us: Option<f64>,
-    /// A lower bound on the highest, if the article states no more than that.
+    /// A lower bound on the highest, if the article states only that.
     pub max_at_least_us: Option<f64>,
     /// Whether the article states the highest as "about", "around" or "almost".
     pub max_is_approximate: bool,
@@ -145,7 +144,7 @@ pub struct Ours {
     pub mean_ns: Option<f64>,
     /// 99.99 % quantile; `None` if there are too few values.
     pub p9999_ns: Option<i64>,
-    /// Whether that quantile lies beyond the histogram, so that it is a lower bound.
+    /// Whether that quantile is beyond the histogram, and therefore a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub p9999_at_least: bool,
     /// Highest.

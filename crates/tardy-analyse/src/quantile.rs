@@ -77,8 +77,8 @@ pub struct Value {
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
     /// BinomInv(0.025; n, q). Assumes independent values.
     pub confidence_lower_ns: Option<i64>,
-    /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; `None` (not determined) if that rank
-    /// is beyond the last value, or lies in a bin without an end and the maximum is unknown.
+    /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; `None` (not determined) if that rank is beyond the
+    /// last value, or is in a bin without an end and the maximum is unknown.
     pub confidence_upper_ns: Option<i64>,
 }
 

@@ -13,7 +13,7 @@ use crate::row::{self, Row};
 pub struct Reaction {
     /// Index of the phase.
     pub phase: usize,
-    /// How the thread was notified of edges; `None` for a logic analyser, which knows no thread.
+    /// How the thread was notified of edges; `None` for a logic analyser, whose captures do not show the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
     /// The point at which the span begins.

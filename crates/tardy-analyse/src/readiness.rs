@@ -3,8 +3,7 @@
 //! A pure function of the facts. Each finding states the problem, its effect, its severity, and a remedy: a command for
 //! a root shell, a kernel option, or a boot parameter.
 //!
-//! Unknown facts are not findings, with one exception: a kernel that is not known to be PREEMPT_RT does not count as
-//! one.
+//! Unknown facts are not findings, with one exception: whether the kernel is PREEMPT_RT.
 
 mod clock;
 mod cpu;

@@ -1,7 +1,7 @@
 //! One experiment with several seeds: how much its numbers depend on chance.
 //!
-//! With counted instructions one seed gives one maximum, to the nanosecond, however often it is run. Another seed delays the load
-//! by other amounts, so the maxima of several seeds show what one of them is worth.
+//! With counted instructions one seed gives one maximum, to the nanosecond, however often it is run. Another seed delays the
+//! load by other amounts, so the maxima of several seeds show how representative one maximum is.
 
 use serde::Serialize;
 use tardy_record::Run;

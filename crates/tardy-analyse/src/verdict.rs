@@ -20,7 +20,7 @@ pub struct Verdict {
     pub limit_ns: u64,
     /// The highest value, in ns.
     pub worst_ns: i64,
-    /// Whether the highest value is a lower bound: without a late reading, it is then unknown whether the limit was kept.
+    /// Whether the highest value is a lower bound: without a late reading, it is then unknown whether the limit was met.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worst_at_least: bool,
     /// The highest value divided by the limit.

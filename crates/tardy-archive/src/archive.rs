@@ -1,7 +1,7 @@
 //! Compressed files and archives. Input is hostile: the output is bounded by the size of the input.
 //!
-//! tar is read without a library: an importer needs only the names and bytes of regular files, one after the other, not
-//! owners or links.
+//! tar is read without a library: an importer needs only the names and bytes of regular files, one at a time, not owners or
+//! links.
 
 use std::io::{self, Read};
 

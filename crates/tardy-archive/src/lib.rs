@@ -1,6 +1,6 @@
-//! Compressed files, tar archives, zip archives and JSON, read as streams in bounded memory whatever they contain.
+//! Compressed files, tar archives, zip archives and JSON, read as streams in bounded memory.
 //!
-//! The content comes from strangers: it may be cut off, damaged, or unpack to more than any disk holds.
+//! The content is untrusted: it may be cut off, damaged, or unpack to more than any disk holds.
 
 mod archive;
 mod error;

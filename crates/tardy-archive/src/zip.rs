@@ -44,7 +44,7 @@ pub enum End {
     CutOff,
 }
 
-/// The members of an archive, one after the other.
+/// The members of an archive, one at a time.
 pub struct Zip<R> {
     reader: Buffered<R>,
     members: usize,

@@ -3,8 +3,7 @@
 //! [`csv_core`] splits the cells and handles quotation marks. It gets one line at a time, so that comments before the
 //! rows can be read and an incomplete last line is detected. A quoted cell may continue on the next line.
 //!
-//! Rejected alternative: `csv::Reader`. Its record grows without a bound, and it drops comments, of which it knows one
-//! kind.
+//! Rejected alternative: `csv::Reader`. Its record grows without a bound, and it drops comments and recognises only one kind.
 
 use std::io::Read;
 
@@ -57,8 +56,8 @@ impl<R: Read> Records<R> {
         Self { lines: Lines::new(reader), parser: None, text, ends }
     }
 
-    /// The next record that is not empty; `None` at the end. Each comment on the way, a line that begins with `;` or `#`,
-    /// goes to `comment` without that sign.
+    /// The next record that is not empty; `None` at the end. Each comment before it, a line that begins with `;` or `#`, is
+    /// passed to `comment` without that sign.
     ///
     /// # Errors
     /// If the file cannot be read or is not UTF-8, a record is longer than [`LINE_MAX`] or has more than [`COLUMN_MAX`]

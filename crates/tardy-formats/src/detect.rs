@@ -208,7 +208,7 @@ impl Head<'_> {
         let numbers = |word: &str| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit());
         let mut rows = 0;
         let mut before = None;
-        // The end of the head may cut off the last line.
+        // The last line of `head` may be incomplete.
         let lines: Vec<&str> =
             self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let whole = if self.bytes.ends_with(b"\n") { lines.len() } else { lines.len().saturating_sub(1) };

@@ -1,6 +1,6 @@
 //! The part of XML that rteval writes: elements, attributes, text and the five predefined entities.
 //!
-//! No other entities are expanded, nothing is fetched, and nesting is bounded. Even the smallest library does more.
+//! No other entities are expanded, nothing is fetched, and nesting is bounded. Even the smallest XML library does more.
 
 use std::collections::BTreeMap;
 use std::io::Read;

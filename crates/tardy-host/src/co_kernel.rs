@@ -83,7 +83,7 @@ impl CoKernel {
         }
     }
 
-    /// The time by which the co-kernel sets its timers early (gravity), which lowers every reported latency by as much.
+    /// The time by which the co-kernel sets its timers early (gravity), which lowers every reported latency by the same amount.
     /// `None` if the kernel does not report it.
     pub fn gravity(&self) -> Option<&str> {
         self.gravity.as_deref()

@@ -90,7 +90,7 @@ fn load_modules(orders: &Orders, at_rest: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the commands one after the other, sends their output to the host, and returns the first status that is not 0.
+/// Runs the commands in sequence, sends their output to the host, and returns the first status that is not 0.
 fn run_all(port: &mut EmulatorPort, orders: &Orders) -> Result<u8, String> {
     for command in &orders.commands {
         let status = run(port, command)?;

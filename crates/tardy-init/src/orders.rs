@@ -27,7 +27,7 @@ pub struct Orders {
     pub peer_commands: Vec<Vec<String>>,
     /// When the CPUs count as idle after the boot.
     pub idle: IdleCriterion,
-    /// Commands to run one after the other once the CPUs are idle. A failure ends the sequence.
+    /// Commands to run in sequence once the CPUs are idle. A failure ends the sequence.
     pub commands: Vec<Vec<String>>,
 }
 
@@ -55,7 +55,7 @@ pub struct IdleCriterion {
     pub busy_percent_max: u32,
     /// The number of consecutive quiet windows.
     pub quiet_windows: u32,
-    /// The longest wait in ns. The guest then goes on, and the run states that it was not idle.
+    /// The longest wait in ns. The guest then continues, and the run states that it was not idle.
     pub limit_ns: u64,
 }
 

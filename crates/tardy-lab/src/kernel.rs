@@ -103,7 +103,7 @@ pub enum KernelError {
 
 /// Finds the kernel `spec` for a guest with the processor `arch`.
 ///
-/// Of Debian's kernels it takes the newest cached one of the series, without network access. If none is cached, or with
+/// Of Debian's kernels it uses the newest cached one of the series, without network access. If none is cached, or with
 /// `refresh`, it fetches the newest that Debian offers. `notice` is called before steps that take time.
 ///
 /// # Errors

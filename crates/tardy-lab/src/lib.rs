@@ -1,7 +1,7 @@
 //! The lab: runs real kernels in an emulated machine. Its results are reproducible, byte for byte.
 //!
 //! A guest is a distribution's kernel, an initramfs with a measuring program in it, and an emulated machine whose clock counts
-//! instructions. What happens inside is in [`tardy_init`].
+//! instructions. [`tardy_init`] has the code that runs inside.
 //!
 //! [`kernel`] finds kernels, [`guest`] builds the initramfs, [`machine`] generates QEMU's arguments, [`session`] runs
 //! one guest from the host's side, [`parallel_guests`] runs several, and [`experiment`] runs one recipe on one kernel.

@@ -95,8 +95,8 @@ impl Machine {
 pub enum Pace {
     /// The clock counts instructions of 2^shift ns each, on one CPU.
     ///
-    /// The emulator would run several CPUs in turn with one counter: while one runs, the others stand still, and a
-    /// latency between CPUs would depend on how the emulator switches between them.
+    /// The emulator would run several CPUs in turn with one counter: while one runs, the others are stopped, and a latency
+    /// between CPUs would depend on how the emulator switches between them.
     Instructions {
         /// The binary logarithm of an instruction's length in ns.
         shift: u32,

@@ -1,8 +1,8 @@
 //! Debian packages: fetched, verified and unpacked into a cache, but not installed.
 //!
-//! The host's package manager stays unchanged: apt runs with its own state, lists and sources in the cache directory
-//! ([`apt`]), for any architecture of a guest. From the host's configuration it takes only the settings for reaching
-//! the archive (proxies, retries, validity dates). Packages in the cache are found without apt.
+//! The host's package manager stays unchanged: apt runs with its own state, lists and sources in the cache directory ([`apt`]),
+//! for any architecture of a guest. From the host's configuration it uses only the settings for access to the archive (proxies,
+//! retries, validity dates). Packages in the cache are found without apt.
 //!
 //! Alternatives not taken: reading the archive over HTTP, which would mean verifying its signatures in tardy; and
 //! `dpkg --add-architecture`, which changes the host.

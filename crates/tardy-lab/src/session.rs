@@ -83,7 +83,7 @@ pub enum SessionError {
     /// The guest ended without a message: its kernel panicked or its first program died.
     #[error("{what}{console}")]
     Died {
-        /// What happened, derived from the emulator's errors and the console.
+        /// The outcome, derived from the emulator's errors and the console.
         what: String,
         /// The console's last lines.
         console: String,

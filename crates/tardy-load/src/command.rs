@@ -105,7 +105,7 @@ impl Running {
     fn read_output(&mut self, worker: &Worker) {
         let mut chunk = [0; 16 << 10];
         let Some(output) = &mut self.output else { return };
-        // One chunk at a time: a command that never stops writing must not keep this loop from handling signals.
+        // One chunk at a time: a command that never stops writing must not prevent this loop from handling signals.
         match output.read(&mut chunk) {
             Ok(0) => self.output = None,
             Ok(read) => {

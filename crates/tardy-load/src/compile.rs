@@ -1,8 +1,8 @@
 //! Two parallel builds of C sources with the machine's compiler, at least one process per file, as in the article that
 //! `recipes/rpi1-wiggle.toml` reproduces.
 //!
-//! The sources are those in a directory, or generated from the seed. Generated sources go to the compiler through a
-//! pipe and objects to /dev/null, so nothing is left on a disk however the load ends; for disk load there is `io`.
+//! The sources are those in a directory, or generated from the seed. Generated sources go to the compiler through a pipe and
+//! objects to /dev/null, so no file is left on a disk however the load ends; the load `io` loads the disk.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -115,7 +115,7 @@ impl Sender {
             }
             Ok(_) => {}
             Err(error) if is_passing(&error) => {
-                // A refusal comes immediately; wait before trying again.
+                // A refusal arrives immediately, so wait before the next attempt.
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     std::thread::sleep(PATIENCE);
                 }

@@ -1,5 +1,4 @@
-//! Writes a file, forcing each quarter of a MiB to the disk, and reads pages back from random positions, bypassing the
-//! kernel's cache.
+//! Writes a file, syncs it every 256 KiB, and reads pages back from random positions, bypassing the kernel's cache.
 //!
 //! The file has no name while the load runs, so nothing is left however the load ends.
 

@@ -5,9 +5,9 @@
 //! supervisor, and their page-table changes do not interrupt it. They count their work in memory that the supervisor
 //! maps ([`tardy_sys::counters`]); reading it wakes no process.
 //!
-//! All load processes end with tardy, even if tardy is killed. A part that ends unexpectedly is reported and not
-//! restarted: a load with a gap in it is not the load that was requested. "The article" in these modules is the AT91SAM
-//! article whose script `doload` reproduces (docs/loads.md).
+//! All load processes end with tardy, even if tardy is killed. A part that ends unexpectedly is reported and not restarted: a
+//! load with a gap is not the requested load. "The article" in these modules is the AT91SAM article whose script `doload`
+//! reproduces (docs/loads.md).
 //!
 //! Alternatives not taken: threads of the supervisor, which would share its memory map and send TLB shootdowns to every
 //! CPU; installed tools, which a board may lack and whose rates cannot be read while they run; restarting a dead load,

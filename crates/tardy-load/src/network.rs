@@ -77,7 +77,7 @@ pub(super) fn first_connection(
     Ok(first)
 }
 
-/// When the next burst begins. After a stall the schedule starts anew; missed bursts are not caught up.
+/// When the next burst begins. After a stall the schedule starts again; missed bursts are not repeated.
 fn next_burst(last: Instant, now: Instant) -> Instant {
     let next = last + NETWORK_BURST_EVERY;
     if next + NETWORK_BURST_EVERY < now { now } else { next }

@@ -1,10 +1,10 @@
 //! hackbench's groups: every sender of a group sends to every receiver of the group.
 //!
-//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver;
-//! one write(2) and one read(2) per message; all start together once all are ready. The default is one group of 20
-//! senders and 20 receivers with messages of 100 bytes, which is `hackbench 1`. The article's script killed and
-//! restarted it every 5 s, so all tasks are forked anew every 5 s here. The only difference: hackbench sends a fixed
-//! number of messages and ends, while these tasks run until they are killed, and each receiver counts what it received.
+//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver; one
+//! write(2) and one read(2) per message; all start together once all are ready. The default is one group of 20 senders and 20
+//! receivers with messages of 100 bytes, which is `hackbench 1`. The article's script killed and restarted it every 5 s, so all
+//! tasks are forked again every 5 s here. The only difference: hackbench sends a fixed number of messages and ends, while these
+//! tasks run until they are killed, and each receiver counts what it received.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -11,7 +11,7 @@ use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Intervals are between half of this and one and a half of it, in ns, all different, so that no two stay in step.
+/// Intervals are from 0.5 to 1.5 times this, in ns, and all different, so that no two stay in step.
 const INTERVAL_NS: usize = 1_000_000;
 
 pub(super) fn run(worker: &Worker, timers: usize) -> Ended {

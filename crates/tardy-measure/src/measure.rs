@@ -99,7 +99,7 @@ fn observers<'r>(context: &PhaseContext<'r>, state: &Rc<ProbeState<'r>>) -> Vec<
     observers
 }
 
-/// The observers of a source other than tardy's own probe: if it toggles a pin, what reads its echo and guards it.
+/// The observers of a source other than tardy's own probe: if it toggles a pin, those that read its echo and guard it.
 fn observers_of_program<'r>(context: &PhaseContext<'r>) -> Vec<Box<dyn Observer + 'r>> {
     match &context.plan.probe {
         ProbePlan::Wiggle(WigglePlan { echo: Some(line), .. }) => vec![

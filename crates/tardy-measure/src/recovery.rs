@@ -100,7 +100,7 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
     Ok(seal(path, run, &leftovers, source))
 }
 
-/// Where the last numbers of a killed run were.
+/// The place of the last numbers of a killed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovered {
     /// In the map.

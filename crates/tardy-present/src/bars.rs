@@ -132,7 +132,8 @@ fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
     lines
 }
 
-/// Bins wider than this share of their lower edge move the lines' edges to theirs; tardy's own have 1/128.
+/// If a bin is wider than this share of its lower edge, the edges of lines are moved to the bin's edges; tardy's own bins have
+/// 1/128.
 const WIDE: f64 = 1.0 / 64.0;
 
 /// `edge`, or if it is inside a wide bin, the nearer edge of the bin: where its values are within the bin is unknown.

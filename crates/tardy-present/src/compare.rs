@@ -16,7 +16,7 @@ pub const DESCRIPTIVE: &str =
     "Descriptive only, with one run each: another boot of the same kernel might differ as much.";
 /// Longer names of rows are shortened in tables.
 const LABEL_MAX: usize = 44;
-/// Longer names of runs are shortened in the heads of tables.
+/// Longer names of runs are shortened in the headings of tables.
 const NAME_MAX: usize = 26;
 /// Values longer than this are shortened in tables; values longer than [`VALUE_MIN`] may be if there is little room.
 const VALUE_MAX: usize = 44;
@@ -73,7 +73,7 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     lines
 }
 
-/// The heads of the columns of the two sides.
+/// The headings of the columns of the two sides.
 struct Names {
     base: String,
     candidate: String,

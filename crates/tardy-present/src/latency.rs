@@ -48,8 +48,7 @@ pub fn microseconds(ns: f64) -> String {
     }
 }
 
-/// A quantile in us for a column of a table: `41.3`; `≥400` if it lies beyond the histogram; `n/a` if there are too few
-/// values.
+/// A quantile in us for a column of a table: `41.3`; `≥400` if it is beyond the histogram; `n/a` if there are too few values.
 pub fn quantile(value: Option<Value>) -> String {
     value.map_or_else(
         || "n/a".to_owned(),

@@ -129,9 +129,9 @@ pub struct PageTable {
     pub class: &'static str,
     /// Whether it scrolls within a limited height.
     pub tall: bool,
-    /// Whether cells repeat the heads of their columns, for a layout without columns.
+    /// Whether cells repeat the headings of their columns, for a layout without columns.
     pub named: bool,
-    /// Heads of the columns; empty for a table without heads.
+    /// Headings of the columns; empty for a table without headings.
     pub heads: Vec<String>,
     /// Groups of rows.
     pub bodies: Vec<Vec<PageRow>>,
@@ -139,7 +139,7 @@ pub struct PageTable {
     pub foot: Option<PageRow>,
 }
 
-/// A row of a table. The first cell is the row's head.
+/// A row of a table. The first cell is the row's heading.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageRow {
     /// Class, or empty.

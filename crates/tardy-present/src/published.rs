@@ -41,7 +41,7 @@ pub fn placed(placed: &Placed) -> String {
     )
 }
 
-/// The heads of the table; the first column names the published result.
+/// The headings of the table; the first column names the published result.
 const HEADS: [&str; 4] = ["us", "published max", "max here", "p99.99 here"];
 
 /// The label of one figure of a run.

@@ -8,7 +8,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads.
+    /// A table with these column headings.
     pub fn new(head: &[&str]) -> Self {
         Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words: false }
     }
@@ -23,7 +23,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The heads of its columns, and its rows.
+    /// The headings of its columns, and its rows.
     pub fn heads_and_rows(&self) -> (&[String], &[Vec<String>]) {
         self.rows.split_first().map_or((&[], &[]), |(heads, rows)| (heads.as_slice(), rows))
     }

@@ -65,7 +65,7 @@ pub enum Style {
     Middling,
     /// Bold red: alarms.
     Bad,
-    /// Cyan: what to do.
+    /// Cyan: the remedy.
     Remedy,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn enforce_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u6
     };
     let mut watched = vec![io::stdin().as_raw_fd()];
     watched.extend(ended.iter().map(AsRawFd::as_raw_fd));
-    // Anything sent before this was read together with the order to start, and is in the map already.
+    // Requests that arrived earlier were read together with the order to start, and are already in the map.
     while !block.is_asked_to_end() {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
         match wait_readable(&watched, left_ns).as_deref() {

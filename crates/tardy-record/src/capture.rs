@@ -61,7 +61,7 @@ impl Edge {
     }
 }
 
-/// What limits the resolution of a capture's times.
+/// The limit on the resolution of a capture's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResolvedBy {

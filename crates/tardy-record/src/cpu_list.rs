@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// Parses a mask such as that of /proc/irq/default_smp_affinity: hexadecimal words with commas, the lowest CPUs last.
+/// Parses a mask such as that of /proc/irq/default_smp_affinity: hexadecimal words separated by commas, the lowest CPUs last.
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let digits: Vec<u32> =
         text.trim().chars().filter(|c| *c != ',').map(|c| c.to_digit(16)).collect::<Option<_>>()?;

@@ -161,7 +161,7 @@ pub struct WatcherCost {
     pub total_ns: u64,
     /// Time of its longest reading.
     pub longest_ns: u64,
-    /// Why it did not read, or what it left out; absent if it read everything.
+    /// The reason why it did not read, or its omissions; absent if it read everything.
     pub left_out: Option<String>,
 }
 

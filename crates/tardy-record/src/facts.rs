@@ -24,7 +24,7 @@ pub use rows::Row;
 pub struct Fact<T> {
     /// The value, or `"unknown"`.
     pub value: Knowable<T>,
-    /// The file, system call or reasoning that the value comes from; for an unknown value, where it was looked for.
+    /// The file, system call or reasoning that the value comes from; for an unknown value, the place that was searched.
     pub how: String,
 }
 
@@ -40,7 +40,7 @@ impl<T> Fact<T> {
         Self { value: Knowable::Known(value), how: how.into() }
     }
 
-    /// An unknown value, and where it was looked for.
+    /// An unknown value, and the place that was searched.
     pub fn unknown(how: impl Into<String>) -> Self {
         Self { value: Knowable::Unknown, how: how.into() }
     }

@@ -286,8 +286,8 @@ fn check_mean(series: &Series) -> Result<(), Flaw> {
     }
 }
 
-/// Checks that no series is there twice, which would count its readings twice. Threads on one CPU have the same label: of
-/// these there are at most as many as were planned.
+/// Checks that no series is a duplicate, which would count its readings twice. Threads on one CPU have the same label: there
+/// are at most as many of these as were planned.
 fn check_series_are_distinct(run: &Run) -> Result<(), RunFileError> {
     let mut known: BTreeMap<(usize, &str, String), usize> = BTreeMap::new();
     for (index, series) in run.series.iter().enumerate() {

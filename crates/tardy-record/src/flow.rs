@@ -50,8 +50,8 @@ pub struct FlowSeries {
     pub late: OutOfSlot,
     /// How the phase moved during the measurement, in ascending order, at most [`DRIFT_COUNT`].
     pub drift: Vec<PhaseSlice>,
-    /// The time from dequeueing a frame to receiving it, from the kernel's trace; absent if it was not traced. A
-    /// frame that leaves at the very end of its slot arrives this much later although the schedule was kept.
+    /// The time from dequeueing a frame to receiving it, from the kernel's trace; absent if it was not traced. A frame that
+    /// leaves at the very end of its slot arrives this much later although the gates followed the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dequeue_to_receive: Option<DequeueCost>,
     /// When its frames were sent at the gate, from the kernel's trace; absent if frames and trace cannot be matched.

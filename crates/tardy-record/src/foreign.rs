@@ -24,7 +24,7 @@ pub struct ForeignPlan {
     pub version: Knowable<String>,
     /// Its command line: from the file, or as the user stated it.
     pub command: Knowable<String>,
-    /// What it measures, such as `from a timer's deadline to the thread that waited for it`.
+    /// The measured quantity, such as `from a timer's deadline to the thread that waited for it`.
     pub measures: String,
     /// How it handles periods that pass during a late reading, which determines whether its quantiles are reliable.
     pub late_periods: LatePeriods,
@@ -42,8 +42,8 @@ pub struct ForeignPlan {
     /// The command with which tardy runs it; empty if its file was imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
-    /// The co-kernel's gravity, as the co-kernel states it: how much earlier it programs its timers, which lowers
-    /// every latency by as much.
+    /// The co-kernel's gravity, as the co-kernel reports it: it programs its timers earlier by this time, which lowers every
+    /// latency by the same amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gravity: Option<String>,
 }

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 /// An entry of a gate control list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateEntry {
-    /// What the entry does to preemptible frames. It is not stored in run files, because Linux's software TAPRIO
-    /// ignores it.
+    /// The entry's effect on preemptible frames. It is not stored in run files, because Linux's software TAPRIO ignores it.
     #[serde(skip)]
     pub operation: GateOperation,
     /// Bit n is the gate of traffic class n: 1 is open.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Quantity {
     /// The time from when an event was due to when it happened.
     Latency,
-    /// The time for which a CPU was taken from the thread on it.
+    /// The time for which the thread on a CPU was interrupted.
     Noise,
     /// The time from one edge to another.
     Spacing,

@@ -40,13 +40,13 @@ pub struct LoadPart {
     /// For work that comes in bursts by design: the time between their starts, in ns. A shorter pause is not a stall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_every_ns: Option<u64>,
-    /// For a part whose first pass differs from later ones by design (a listing that reads from the disk what it
-    /// later finds in memory): whether and when that pass ended. Absent for other parts.
+    /// For a part whose first pass differs from later ones by design (a listing reads from the disk first and from memory
+    /// later): whether and when that pass ended. Absent for other parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pass: Option<FirstPass>,
     /// When each reading was taken, in ns from the start of the run.
     pub at_ns: Vec<u64>,
-    /// The total work done by then.
+    /// The total work done at that time.
     pub done: Vec<u64>,
     /// Whether it was alive at each reading.
     pub alive: Vec<bool>,

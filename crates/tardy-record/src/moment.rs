@@ -148,7 +148,7 @@ impl Task {
 pub struct CauseTrace {
     /// How often the trace was stopped at a late wake-up and read.
     pub stops: u64,
-    /// Late wake-ups without a trace because another one had just stopped it.
+    /// Late wake-ups without a trace, because an earlier one had just stopped the trace.
     pub not_traced: u64,
     /// The cost of tracing; absent if the warm-up was too short to measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! A value for each CPU, which is mostly the same for all.
+//! A value for each CPU; usually all CPUs have the same value.
 //!
 //! Not a plain map: JSON's keys are text, and inside a [`crate::Knowable`] serde does not turn them back into
 //! numbers.

@@ -246,8 +246,8 @@ pub const AGREEING_NS: u64 = 1000;
 pub struct Agreement {
     /// The number of edges compared.
     pub compared: u64,
-    /// The number of these that differ by at most [`AGREEING_NS`], which covers the time between the readings of the
-    /// clock at either end. Occasionally an interrupt comes in between.
+    /// The number of these edges that differ by at most [`AGREEING_NS`], which covers the time between the two readings of the
+    /// clock. Occasionally an interrupt occurs between them.
     pub agreeing: u64,
     /// The largest difference, in ns, as an absolute value.
     pub highest_difference_ns: u64,

@@ -73,7 +73,7 @@ pub struct LoadFloor {
 /// One phase: a probe under a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasePlan {
-    /// What distinguishes it from the other phases, such as `nanosleep, round 3`.
+    /// The difference from the other phases, such as `nanosleep, round 3`.
     pub label: String,
     /// The repetition of the same phase, from 1.
     pub round: u32,

@@ -87,14 +87,14 @@ pub enum Reason {
     },
     /// Another program ended with an error, or too early.
     ProgramEnded {
-        /// The tool's name, or what the program is for.
+        /// The tool's name, or the program's purpose.
         program: String,
         /// Its exit status or signal.
         how: String,
         /// The last line of its output.
         last_line: String,
     },
-    /// The output of another tool is not what its importer reads.
+    /// The output of another tool does not have the format that its importer reads.
     OutputUnreadable {
         /// The tool's name.
         tool: String,
@@ -180,7 +180,7 @@ pub enum Reason {
     },
 }
 
-/// In what way a load's part did too little.
+/// How a load's part did too little.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shortfall {
     /// It was not running at this time, in ns from the start of the run.

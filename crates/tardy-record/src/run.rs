@@ -29,7 +29,7 @@ pub struct Run {
     pub origin: Origin,
     /// How far the run got.
     pub progress: Progress,
-    /// Whether its numbers can be used, and what made it invalid.
+    /// Whether its numbers can be used, and the reasons if not.
     pub validity: Validity,
     /// The recipe as resolved.
     pub plan: Plan,
@@ -111,9 +111,9 @@ pub enum State {
 pub struct Validity {
     /// Whether the run is valid.
     pub valid: bool,
-    /// What made it invalid; empty for a valid run.
+    /// The reasons why it is invalid; empty for a valid run.
     pub spoilt_by: Vec<Reason>,
-    /// What leaves it valid but limits the conclusions.
+    /// Conditions that leave it valid but limit the conclusions.
     pub limits: Vec<String>,
 }
 
@@ -191,7 +191,7 @@ impl Run {
         }
     }
 
-    /// Recomputes how far the run got.
+    /// Recomputes the progress of the run.
     pub fn refresh_progress(&mut self) {
         let own = self.own_series().filter(|series| !series.is_beside_in_file());
         self.progress.cycles = own.filter_map(|series| series.tally.attempted.get()).sum();

@@ -53,7 +53,7 @@ impl Wake {
 
     /// Whether the method has a schedule that continues while the thread is late, so that deadlines can be missed.
     ///
-    /// A relative sleep has none: a late wake-up delays all that follow, and no deadline is missed.
+    /// A relative sleep has none: a late wake-up delays all later ones, and no deadline is missed.
     pub fn has_schedule(self) -> bool {
         self != Self::Nanosleep
     }
@@ -109,7 +109,7 @@ impl Policy {
         }
     }
 
-    /// Whether the policy takes a priority from 1 to 99.
+    /// Whether the policy has a priority from 1 to 99.
     pub fn has_priority(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr)
     }

@@ -27,11 +27,11 @@ pub const WORST_COUNT: usize = 64;
 /// One series of readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// What distinguishes it from the other series of the run, such as `cpu 1`.
+    /// The difference from the other series of the run, such as `cpu 1`.
     pub label: String,
     /// Index of the phase that it belongs to.
     pub phase: usize,
-    /// What is measured. All numbers of a series are in ns.
+    /// The measured quantity. All numbers of a series are in ns.
     pub quantity: Quantity,
     /// The level between hardware and program at which it is measured.
     pub level: Level,
@@ -196,7 +196,7 @@ pub struct Tally {
     /// Deadlines that passed during a late wake-up; for a flow, lost frames; for reactions, edges followed by another
     /// edge before they were answered.
     pub missed: Knowable<u64>,
-    /// Readings that were taken but could not be stored.
+    /// Readings that were made but could not be stored.
     pub dropped: Knowable<u64>,
 }
 
@@ -212,8 +212,8 @@ pub struct Outlier {
     /// Changes that the watchers detected around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub around: Vec<Change>,
-    /// What tardy itself read from the kernel on the thread's CPU while the thread should have run, so that the latency may be
-    /// its own doing; the watcher's name.
+    /// The watcher that read kernel files on the thread's CPU while the thread should have run, so that tardy itself may have
+    /// caused the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlaps: Option<String>,
     /// The kernel's activity at the time, if it was traced.
@@ -224,7 +224,7 @@ pub struct Outlier {
 /// A change that a watcher detected between two readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What changed, such as `irq 39 dwc_otg, cpu 0`.
+    /// The quantity that changed, such as `irq 39 dwc_otg, cpu 0`.
     pub what: String,
     /// The amount of the change.
     pub by: f64,

@@ -67,7 +67,7 @@ impl SeriesKind {
     /// Whether a complete run is valid although a series of this kind, which measures `quantity`, has no reading.
     pub(crate) fn may_be_empty(&self, quantity: Quantity) -> bool {
         match self {
-            // hwlat reports only what it finds; an empty series is a result.
+            // hwlat reports only the gaps that it finds; an empty series is a result.
             Self::Noise(noise) => noise.tracer == Tracer::Hwlat,
             // No gap above the threshold is the best possible result.
             Self::Gaps(gaps) => gaps.loops > 0,
@@ -78,7 +78,7 @@ impl SeriesKind {
         }
     }
 
-    /// What happened to dropped readings: the end of a sentence that begins with their number.
+    /// The reason for dropped readings: the end of a sentence that begins with their number.
     pub(crate) fn dropped_because(&self) -> &'static str {
         match self {
             Self::Timer(_) => "wake-ups could not be used",

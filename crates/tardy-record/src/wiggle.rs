@@ -1,4 +1,4 @@
-//! Toggling a pin: a line that is driven high and low in turn, the latency of each edge, and the times in which the
+//! Toggling a pin: a line that is driven high and low alternately, the latency of each edge, and the times during which the
 //! line did not change.
 
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ impl Through {
     }
 }
 
-/// A wiggle probe: a thread that drives a line high and low in turn.
+/// A wiggle probe: a thread that drives a line high and low alternately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WigglePlan {
     /// The line that is driven.

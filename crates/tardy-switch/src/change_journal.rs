@@ -30,7 +30,7 @@ impl ChangeJournal {
         let entry = self.journal.as_ref().map(|journal| journal.note(&step)).transpose()?;
         self.steps.push((step, entry));
         make().inspect_err(|_| {
-            // Part of the change may have been made. Undoing the part that was not made is not an error.
+            // The change may have been made in part. Undoing a part that was not made is not an error.
             if let Some((step, entry)) = self.steps.pop()
                 && step.undo().is_ok()
                 && let Some(entry) = entry

@@ -19,8 +19,8 @@ pub struct Displaced {
 }
 
 impl Displaced {
-    /// The queueing discipline at the root of `name`; `None` if it is tardy's own shaper or the kernel's default, which
-    /// has no handle and returns by itself.
+    /// The queueing discipline at the root of `name`; `None` if it is tardy's own shaper or the kernel's default, which has no
+    /// handle and which the kernel attaches again.
     pub(super) fn at(name: &str) -> Option<Self> {
         let root = qdiscs::of(name).ok()?.into_iter().find(|qdisc| qdisc.parent == ROOT)?;
         Self::of(root)

@@ -1,9 +1,9 @@
-//! Determines from the kernel's list of timers whether gates move.
+//! Determines from the kernel's list of timers whether gates have stopped.
 //!
-//! Software TAPRIO does not report its progress: neither its description nor its statistics contain the current entry.
-//! But its timer always waits for the end of an entry, and /proc/timer_list shows when each timer is due, on its clock
-//! (print_timer() in kernel/time/timer_list.c). A moving schedule has a timer that is due at an end of one of its
-//! entries; a stopped one has none.
+//! Software TAPRIO does not report its progress: neither its description nor its statistics contain the current entry. But its
+//! timer always waits for the end of an entry, and /proc/timer_list shows when each timer is due, on its clock (print_timer()
+//! in kernel/time/timer_list.c). A running schedule has a timer that is due at the end of one of its entries; a stopped one has
+//! none.
 
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 use tardy_sys::taprio::{self, Taprio};

@@ -68,8 +68,7 @@ pub enum ShaperView {
         admin: Option<ScheduleView>,
         /// The flags: 0 for gates in software, 1 for transmit times for ETF, 2 for gates in the device.
         flags: u32,
-        /// Whether its gates stand still, as after a lost carrier; absent if unknown, and for gates that are not in
-        /// software.
+        /// Whether its gates have stopped, as after a lost carrier; absent if unknown, and for gates that are not in software.
         stands_still: Option<bool>,
         /// Frames that wait.
         waiting_frames: u32,
@@ -113,7 +112,7 @@ pub fn show(saved_states: &SavedStates, name: &str) -> Result<Option<SwitchView>
     Ok(Some(view))
 }
 
-/// Records which gates stand still, if that can be determined.
+/// Records which gates have stopped, if that can be determined.
 fn find_stopped(view: &mut SwitchView) {
     let mut shown = Vec::new();
     for port in &mut view.ports {

@@ -138,8 +138,8 @@ fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class:
     }
 }
 
-/// The best moment after `from_ns`: before the first start of a new cycle at which every gate is open in the running
-/// schedule, or otherwise at which the most gates are.
+/// The best moment after `from_ns`: before the first start of a new cycle at which the running schedule has every gate open. If
+/// there is none, before the start at which it has the most gates open.
 fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> Option<Moment> {
     let Pair { running, wanted } = schedules;
     let mut best: Option<Moment> = None;

@@ -31,12 +31,12 @@ struct Port {
     name: String,
     shaper: taprio::Taprio,
     has_carrier: bool,
-    /// The time since which its gates have stood still, on the monotonic clock.
+    /// The time at which its gates stopped, on the monotonic clock.
     stopped_since_ns: Option<(i64, Cause)>,
     dropped: u32,
 }
 
-/// Why gates stood still.
+/// Why gates had stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Carrier,
@@ -61,9 +61,9 @@ impl Cause {
 pub struct Repaired {
     /// The port.
     pub port: String,
-    /// Why they stood still.
+    /// Why they had stopped.
     pub cause: &'static str,
-    /// How long they stood still, in ns: from the event until the shaper was sent again.
+    /// How long they were stopped, in ns: from the event until the shaper was sent again.
     pub stood_still_ns: u64,
     /// Frames that waited in the shaper when it was sent again.
     pub waiting_frames: u32,
@@ -74,8 +74,8 @@ pub struct Repaired {
 }
 
 impl Watch {
-    /// Begins to watch the ports of `settings` that have shapers. The first call of [`Self::look`] repairs gates that
-    /// stand still already.
+    /// Begins to watch the ports of `settings` that have shapers. The first call of [`Self::look`] repairs gates that have
+    /// already stopped.
     ///
     /// # Errors
     /// A message for the user, if the kernel does not report events.
@@ -109,13 +109,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Remarks for the user: ports whose gates are not in software, and whether gates that stood still before the watch
-    /// cannot be detected.
+    /// Remarks for the user: ports whose gates are not in software, and whether gates that had stopped before the watch cannot
+    /// be detected.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// Records the gates that stand still before any event.
+    /// Records the gates that have stopped before any event.
     fn find_stopped(&mut self) -> Result<(), KernelFileError> {
         let there: Vec<&mut Port> =
             self.ports.values_mut().filter(|port| port.stopped_since_ns.is_none()).collect();

@@ -43,7 +43,7 @@ fn raise_ambient() -> io::Result<()> {
     }
     let header = Header { version: VERSION, pid: 0 };
     let mut words = [Word::default(); 2];
-    // SAFETY: the kernel reads a header and writes two words, as this version says.
+    // SAFETY: the kernel reads a header and writes two words, as this version specifies.
     check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) })?;
     if words.iter().all(|word| word.permitted == 0) {
         return Ok(());

@@ -15,8 +15,8 @@ pub fn lock_all() -> io::Result<()> {
     }
 }
 
-/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts against the limit.
-/// Other C libraries do not reserve any.
+/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts towards the limit. Other
+/// C libraries do not reserve any.
 fn use_one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes integers only. It fails only for unknown parameters.
@@ -37,8 +37,8 @@ pub fn release_unused() {
     }
 }
 
-/// Unmaps the pages of the first object, which is the program; the C library's are shared with other programs anyway.
-/// Segments that are not writable contain what the file contains. Relocations are in writable ones.
+/// Unmaps the pages of the first object, which is the program; the C library's are shared with other programs anyway. Segments
+/// that are not writable have the same content as the file. Relocations are in writable ones.
 extern "C" fn release_segments(
     object: *mut libc::dl_phdr_info,
     _size: libc::size_t,

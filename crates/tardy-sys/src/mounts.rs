@@ -19,7 +19,8 @@ pub fn mount(kind: &str, directory: &Path) -> io::Result<()> {
 }
 
 /// Mounts a virtual file system of type `kind` on `directory`, which exists, in a mount namespace of this thread and of the
-/// processes that it starts from now on. What others mount later is seen here, but not the reverse (mount_namespaces(7)).
+/// processes that it starts from now on. Later mounts in the original namespace appear in this one, but not the reverse
+/// (mount_namespaces(7)).
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN; mount(2)'s.

@@ -5,9 +5,9 @@
 //! directly. Without a vDSO (under Valgrind, in some sandboxes), and on other processors, it calls the C library's
 //! function.
 //!
-//! The kernel's image is a small ELF file without section headers, so the number of symbols is not stated. The linker
-//! scripts (arch/*/kernel/vdso/vdso.lds.S) put the names right after the symbols, which gives the number. Alternative
-//! not taken: the hash tables, of which kernels have one kind, the other, or both.
+//! The kernel's image is a small ELF file without section headers, so the number of symbols is not stated. The linker scripts
+//! (arch/*/kernel/vdso/vdso.lds.S) put the names right after the symbols, which gives the number. Alternative not taken: the
+//! hash tables, of which there are two kinds; a kernel may have either or both.
 
 /// The signature of clock_gettime(2); the kernel's function does not set errno.
 pub(crate) type ClockGettime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;

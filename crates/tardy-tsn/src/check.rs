@@ -1,9 +1,9 @@
 //! Problems of a switch that can be found without applying it: what the kernel refuses, and what it accepts but
 //! executes wrongly.
 //!
-//! The findings depend only on the file and on the known properties of the machine. Each finding states what happens on
-//! the wire, in numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO:
-//! the standard refuses some of what the kernel accepts, and accepts some of what the kernel refuses.
+//! The findings depend only on the file and on the known properties of the machine. Each finding states what happens on the
+//! wire, in numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO: the standard
+//! refuses some settings that the kernel accepts, and accepts some that the kernel refuses.
 
 mod cabling;
 mod classes;

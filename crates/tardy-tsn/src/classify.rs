@@ -1,8 +1,8 @@
 //! The classifier of a switch for three programs: nft, tc and iptables.
 //!
-//! nft's bridge family is preferred: it needs no br_netfilter and matches the tag that the kernel has removed from
-//! the frame. tc's flower with skbedit, on the egress of each port, is the second choice. iptables is the last: by
-//! way of br_netfilter it sees only bridged IPv4, and never a tag.
+//! nft's bridge family is preferred: it needs no br_netfilter and matches the tag that the kernel has removed from the frame.
+//! tc's flower with skbedit, on the egress of each port, is the second choice. iptables is the last choice: through
+//! br_netfilter it sees only bridged IPv4, and never a tag.
 
 use std::fmt::Write;
 

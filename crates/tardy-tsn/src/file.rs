@@ -64,9 +64,9 @@ impl std::error::Error for FileError {}
 ///
 /// # Errors
 ///
-/// Everything that has no meaning, with its line: invalid TOML, unknown keys, values of the wrong kind, names of
-/// hosts, ports and classes that do not exist. Settings that a kernel refuses or executes wrongly are not errors here;
-/// [`crate::check`] reports them.
+/// Every text without a meaning, with its line: invalid TOML, unknown keys, values of the wrong kind, names of hosts, ports and
+/// classes that do not exist. Settings that a kernel refuses or executes wrongly are not errors here; [`crate::check`] reports
+/// them.
 pub fn parse(text: &str) -> Result<Network, FileError> {
     let (root, mistakes) = DeTable::parse_recoverable(text);
     let mut problems = Problems::default();

@@ -1,10 +1,10 @@
 //! Generates random switch files, as examples and to compare the simulator with a real kernel.
 //!
-//! Each has one switch or two in a row, a talker for each flow and one listener, as built by `--netns`: 2 to 8 classes
-//! with 1 to 3 queues each, selected by the VLAN priority. Each switch's port towards the listener has a gate control
-//! list of 1 to 6 entries in a cycle of 1 to 20 ms. Flows may share a class. Some files have what the kernel does
-//! otherwise than the standard: a cycle that is longer or shorter than its list, a class that never opens, no overhead.
-//! Some limit a class's frames near the size of a flow's, and some have a base time that is not a multiple of the cycle.
+//! Each has one switch or two in a row, a talker for each flow and one listener, as built by `--netns`: 2 to 8 classes with 1
+//! to 3 queues each, selected by the VLAN priority. Each switch's port towards the listener has a gate control list of 1 to 6
+//! entries in a cycle of 1 to 20 ms. Flows may share a class. Some files have properties that the kernel handles differently
+//! from the standard: a cycle that is longer or shorter than its list, a class that never opens, no overhead. Some limit a
+//! class's frames near the size of a flow's, and some have a base time that is not a multiple of the cycle.
 
 use std::fmt::Write;
 

@@ -30,8 +30,8 @@ impl Exit {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }
 
-    /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was
-    /// exceeded or a flow of a switch did not keep its slots or limits, else [`Self::Inconclusive`] if only a lower bound of the
+    /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was exceeded
+    /// or a flow of a switch left its slots or exceeded its limits, else [`Self::Inconclusive`] if only a lower bound of the
     /// maximum is known.
     pub(crate) fn of_verdict(run: &Run) -> Self {
         let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));

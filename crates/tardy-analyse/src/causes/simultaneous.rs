@@ -1,11 +1,11 @@
 //! Late wake-ups of several CPUs at the same time, and whether a single event explains them: a host that stops the whole
 //! machine, firmware, or the kernel's own stop_machine.
 //!
-//! Two conditions must hold for that. First, chance is excluded. If the late wake-ups of two CPUs were independent, one that
-//! lasts `a` would overlap one that lasts `b`, in a phase of length `T`, with a probability of at most `(a + b + p) / T`;
-//! `p` is the interval, since threads that share their deadlines are late in whole cycles. The sum over all pairs is the
-//! expected number of overlaps by chance. Per series as many of the worst are examined as keep that number below
-//! 0.05 for the whole run. Second, the CPUs ran again at the same time, as they do after a stop.
+//! Two conditions must be met. First, chance is excluded. If the late wake-ups of two CPUs were independent, one that lasts `a`
+//! would overlap one that lasts `b`, in a phase of length `T`, with a probability of at most `(a + b + p) / T`; `p` is the
+//! interval, since threads that share their deadlines are late in whole cycles. The sum over all pairs is the expected number
+//! of overlaps by chance. In each series, only as many of the worst are examined as keep that number below 0.05 for the whole
+//! run. Second, the CPUs ran again at the same time, as they do after a stop.
 
 use serde::Serialize;
 use tardy_record::series::Outlier;
@@ -91,7 +91,7 @@ fn by_cpu(series: &[&Series]) -> Vec<Cpu> {
 /// The events among the worst wake-ups of `cpus` in a phase of this length.
 fn events(phase: usize, cpus: &[Cpu], length_ns: u64, significance: f64) -> Vec<Event> {
     let examined = examined(cpus, length_ns, significance);
-    // The worst of each CPU is examined in any case, but says nothing about a cause if chance is not excluded.
+    // The worst of each CPU is always examined, but does not show a cause unless chance is excluded.
     let depth = examined.max(1);
     let late = cpus.iter().flat_map(|cpu| cpu.worst.iter().take(depth).copied()).collect();
     let mut groups = overlapping(phase, late);

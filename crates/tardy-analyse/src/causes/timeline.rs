@@ -84,7 +84,7 @@ pub struct Timeline {
     pub woke_ns: i64,
 }
 
-/// The occupant that had the CPU longest, and for how long in ns.
+/// The occupant that used the CPU longest, and for how long in ns.
 pub(super) struct Longest {
     pub(super) occupant: Occupant,
     pub(super) held_ns: i64,
@@ -110,7 +110,7 @@ impl Timeline {
         Some(Self { stretches, fired_ns, ready_ns, switched_ns, woke_ns: late_ns })
     }
 
-    /// The occupant that had the CPU longest from the deadline on.
+    /// The occupant that used the CPU longest from the deadline on.
     pub(super) fn longest(&self) -> Option<Longest> {
         let mut held: Vec<Longest> = Vec::new();
         for (stretch, _, ns) in self.parts() {
@@ -122,7 +122,7 @@ impl Timeline {
         held.into_iter().max_by_key(|one| one.held_ns)
     }
 
-    /// The stage in which an occupant had the CPU for most of the time.
+    /// The stage in which an occupant used the CPU for most of the time.
     pub(super) fn stage_of(&self, occupant: &Occupant) -> Stage {
         let mut held = [
             (Stage::AfterSwitch, 0),

@@ -179,7 +179,7 @@ fn full_reach_ns(period_ns: f64) -> f64 {
     (period_ns * REACH).min(REACH_MAX_NS)
 }
 
-/// The phase, in ns, around which most of `times` lie modulo `period_ns`.
+/// The phase, in ns, around which most of `times` are, modulo `period_ns`.
 fn densest_phase(times: &[u64], first: f64, period_ns: f64) -> f64 {
     let mut sectors = [0u32; SECTORS];
     for at in times {

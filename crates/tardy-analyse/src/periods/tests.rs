@@ -51,7 +51,7 @@ fn mixed(parts: &[Vec<Event>]) -> Vec<Event> {
 
 const USB: Source = Source { period_ns: 125_000.0, jitter_ns: 400.0, missing: 0.02, length_ns: 4_500 };
 
-/// The trace of the Raspberry Pi 1 article: a pin that a busy loop toggles stands still for 4.5 us every 125 us.
+/// The trace of the Raspberry Pi 1 article: a pin that a busy loop toggles does not change for 4.5 us every 125 us.
 #[test]
 fn the_articles_hole_is_found_in_a_tenth_of_a_second() {
     let found = find(&pulses(USB, 100e6, &mut Random(1)));

@@ -65,7 +65,7 @@ fn not_real_time(facts: &Facts) -> Option<Finding> {
     }
 }
 
-/// The command that installs the distribution's RT kernel, if one boots on this machine, else the kernel option.
+/// The command that installs the distribution's RT kernel, if such a kernel boots on this machine, else the kernel option.
 fn real_time_kernel(facts: &Facts) -> Remedy {
     let built = Remedy::kernel_option("CONFIG_PREEMPT_RT=y");
     // A distribution's kernel would not boot on a board with a vendor's kernel.

@@ -1,7 +1,7 @@
 //! Reads untrusted JSON from a stream in bounded memory. Errors name the path of a field.
 //!
-//! A document is kept as a tree, except for what makes files large: the rows of histograms are kept as pairs of numbers
-//! ([`Rows`]), and the elements of arrays, which no known format uses for results, are checked and dropped.
+//! A document is kept as a tree, except for its large parts: the rows of histograms are kept as pairs of numbers ([`Rows`]),
+//! and the elements of arrays, which no known format uses for results, are checked and dropped.
 //!
 //! Rejected alternative: serde_json reads a stream too, but it keeps each text whole, however long, and does not accept
 //! the numbers that C programs print.
@@ -24,7 +24,7 @@ const DEPTH_MAX: usize = 32;
 const KEPT_MAX: usize = 32 << 20;
 /// The most rows with a count: a million for each of 64 threads.
 const ROWS_MAX: usize = 64_000_000;
-/// What a member of an object and an object take in memory, in addition to their texts.
+/// The memory that a member of an object and an object need, in addition to their texts.
 const MEMBER_SIZE: usize = 128;
 const OBJECT_SIZE: usize = 1024;
 

@@ -117,8 +117,8 @@ impl Rows {
         self.distance.into_iter().chain(lowest).min()
     }
 
-    /// The rows with a count, in ascending order, as what `bin` makes of a key in thousandths and its count. If that has
-    /// 24 bytes, as a bin with two edges, it takes the place of the rows in memory.
+    /// The rows with a count, in ascending order, as `bin` converts a key in thousandths and its count. If the result has 24
+    /// bytes, like a bin with two edges, it replaces the rows in memory.
     pub fn into_bins<B>(self, bin: impl Fn(i64, u64) -> B) -> Vec<B> {
         self.bins.into_iter().map(|row| bin(row.thousandths, row.count)).collect()
     }

@@ -232,8 +232,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The text whose opening quotation mark is next, if its writer did not escape it: all that the line has before its
-    /// last quotation mark and comma. Also the error that the line is as JSON. `None` if the line is valid.
+    /// The text after the next quotation mark, if its writer did not escape it: everything up to the line's last quotation mark
+    /// and comma. Also returns the error of parsing the line as JSON. `None` if the line is valid.
     pub(super) fn unescaped_text(&mut self) -> Result<Option<(String, ArchiveError)>> {
         self.fill(LINE_MAX)?;
         let rest = &self.buffer[self.at..self.end.min(self.at + LINE_MAX)];

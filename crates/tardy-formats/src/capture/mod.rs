@@ -1,9 +1,8 @@
-//! Logic analyser captures: computes reactions, widths, periods, jitter and holes from the levels of one or two
-//! channels.
+//! Logic analyser captures: reactions, widths, periods, jitter and holes, computed from the levels of one or two channels.
 //!
-//! Every importer supplies the times of changes and the levels from then on. This module counts the intervals in memory
-//! that does not grow with the capture. Times are whole ticks of the file's scale until an interval is known, so that
-//! nothing is rounded twice.
+//! Every importer supplies the times of changes and the new levels. This module counts the intervals in memory that does not
+//! grow with the capture. Times are whole ticks of the file's scale until an interval is known, so that nothing is rounded
+//! twice.
 //!
 //! Rejected alternative: a table of all edges, as in pandas scripts. A capture of an hour can have billions of edges.
 

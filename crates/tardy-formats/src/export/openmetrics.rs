@@ -92,7 +92,7 @@ fn histogram(run: &Run, series: &Series) -> String {
         if end_ns.is_some_and(|end| limit >= end) {
             continue;
         }
-        // A bin across the limit counts as above it, so that no share looks better than it is.
+        // A bin that contains the limit counts as above it, so that no share is too low.
         let below = bins.iter().filter(|bin| !bin.is_open() && bin.upper_ns - 1 <= limit);
         let below = below.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
         text.push_str(&bucket(&labels, &seconds(limit), below));

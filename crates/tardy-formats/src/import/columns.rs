@@ -1,8 +1,8 @@
 //! Bare columns: a latency and a count for each core, as plot scripts extract them from cyclictest's histogram.
 //!
-//! Examples are the OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep
-//! and tr. They lack cyclictest's comments, and with them the unit, the threads, the readings beyond the histogram and
-//! the maximum. tardy's exports have these in comments of their own.
+//! Examples are the OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep and tr.
+//! They lack cyclictest's comments, and with them the unit, the threads, the readings beyond the histogram and the maximum.
+//! tardy's exports have these in tardy's own comments.
 
 use std::io::Read;
 

@@ -125,11 +125,10 @@ impl ThreadLine {
         })
     }
 
-    /// Checks the line against an earlier line, `before`, of the same thread: within a measurement the count and the
-    /// maximum never fall and the minimum never rises.
+    /// Checks the line against `before`, an earlier line of the same thread: within a measurement the count and the maximum
+    /// never decrease and the minimum never increases.
     ///
-    /// # Errors
-    /// If the line, which has the number `line`, belongs to another measurement.
+    /// # Errors If the line belongs to another measurement. `line` is its number.
     pub(crate) fn check_follows(&self, before: &Self, line: u64) -> Result<()> {
         let text = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let (field, what, from, to) = match () {

@@ -1,7 +1,7 @@
 //! jitterdebugger's results.json.
 //!
-//! The key `cpu` names threads, not CPUs. Samples beyond the histogram (1000 us, or 1 ms in ns) are counted in `count` but
-//! in no bin; the difference is their number. Each missed period is made up for by another late wake-up.
+//! The key `cpu` names threads, not CPUs. Samples beyond the histogram (1000 us, or 1 ms in ns) are counted in `count` but in
+//! no bin; the difference is their number. For each missed period it records another late wake-up.
 
 use std::io::Read;
 

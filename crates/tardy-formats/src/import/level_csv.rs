@@ -22,7 +22,7 @@ const PS_MAX: i128 = 1 << 62;
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut records = Records::new(reader);
     let mut head = Head::default();
-    // `None` while in the head.
+    // `None` before the first row.
     let mut table: Option<Table> = None;
     let mut cut_short = false;
     while let Some(record) = records.next_record(|comment| head.comment(comment))? {
@@ -392,7 +392,7 @@ pub(crate) fn recognises(text: &str) -> bool {
         return next().is_some_and(|second| is_row(&second));
     }
     let has_point = |row: &[String]| row[0].contains(['.', '-']);
-    // The head ends in the second line only if a line is longer than any plausible row.
+    // The beginning that was read ends in the second line only if a line is longer than any plausible row.
     is_row(&first)
         && next().is_some_and(|second| is_row(&second) && (has_point(&first) || has_point(&second)))
 }

@@ -1,6 +1,6 @@
 //! The JSON of the rt-tests (`--json`, file_version 1): cyclictest, oslat and the message-passing tests.
 //!
-//! Its traps: keys end in a colon, an unescaped command line may make the JSON invalid, readings beyond the histogram
+//! Its irregularities: keys end in a colon, an unescaped command line may make the JSON invalid, readings beyond the histogram
 //! are not counted, and the unit of a value may change without being stated.
 
 use std::io::Read;
@@ -322,11 +322,10 @@ fn other(
     Ok(stream)
 }
 
-/// How many rounds rt-migrate-test made, which it does not write: all its threads have the same number, and each has a
-/// total and a mean in us, the total divided by the rounds and truncated. `None` without threads of it.
+/// The number of rounds of rt-migrate-test, which the file does not state. It is the same for all threads; each has a total in
+/// us, and a mean, which is the total divided by the rounds, truncated. `None` without such threads.
 ///
-/// # Errors
-/// If the totals and the means of the threads are not of one number of rounds.
+/// # Errors If no number of rounds agrees with the totals and the means of all threads.
 fn rounds(totals: &[(u64, u64)], imported: &mut Imported) -> Result<Option<u64>> {
     if totals.is_empty() {
         return Ok(None);

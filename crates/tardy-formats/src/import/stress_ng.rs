@@ -24,7 +24,7 @@ fn empty() -> Imported {
     }
 }
 
-/// Imports the YAML, which describes the machine.
+/// Imports the YAML, which describes only the machine.
 pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
     let mut imported = empty();
     let mut system = System::default();

@@ -101,8 +101,8 @@ fn variable_key(id: &[u8]) -> u64 {
     id[id.len().saturating_sub(SHORT)..].iter().fold(0, |key, byte| key << 8 | u64::from(*byte))
 }
 
-/// The codes declared in the header. Codes of up to three bytes are a bitmap, so that the many changes of other channels
-/// cost one lookup. Longer ones, which only files with 830,000 variables need, are searched.
+/// The codes declared in the header. Codes of up to three bytes are in a bitmap, so each of the many changes of other channels
+/// costs one lookup. Longer ones, which only files with 830,000 variables need, are searched.
 #[derive(Debug)]
 struct Declared {
     bits: Vec<u64>,

@@ -189,7 +189,7 @@ impl Part {
         Ok(())
     }
 
-    /// The cell of an RTD line under the head `name`.
+    /// The cell of an RTD line in the column `name`.
     fn cell<'a>(&self, _line: Line<'_>, cells: &[&'a str], name: &str) -> Option<&'a str> {
         let at = self.heads.iter().position(|head| head == name)?;
         cells.get(at).copied()
@@ -266,7 +266,7 @@ impl Part {
 
 /// Makes the bins and the extremes of a result agree where `latency` counts them differently (latency.c):
 ///
-/// - The histogram covers the second that was not finished; minimum, mean and maximum do not.
+/// - The histogram includes the unfinished second; minimum, mean and maximum do not.
 /// - The histogram has absolute values (`add_histogram`); the extremes have a sign.
 ///
 /// Anything else that does not agree is left for [`Counts::check`].

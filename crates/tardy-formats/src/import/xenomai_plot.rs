@@ -33,7 +33,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             continue;
         }
         if let Some(comment) = text.strip_prefix('#') {
-            // The output of `xeno-config --info` follows in comments, with brackets of its own.
+            // The output of `xeno-config --info` follows in comments, and contains brackets too.
             if let Some((time, inner)) = comment.split_once('(').filter(|_| mode.is_empty()) {
                 let mut parts = inner.trim_end_matches(')').split(',').map(str::trim);
                 mode = parts.next().unwrap_or("").chars().take(64).collect();
@@ -172,11 +172,11 @@ fn cells(points: &[Point]) -> Result<Cells> {
     Ok(Cells { bins, ended })
 }
 
-/// The outcome of a width, and the first point that is not at its place.
+/// The result of trying a width, and the first point that does not fit it.
 type Fit<'a> = (bool, f64, Option<&'a Point>);
 
-/// The fit of the width, in whole ns, that has the fewest digits of those within `tolerance_ns` of `estimate_ns` at which
-/// all points are at their places. Users choose round widths, and `%g` may leave several possible.
+/// The fit of a width, in whole ns, within `tolerance_ns` of `estimate_ns`: of the widths that all points fit, the one with the
+/// fewest digits. Users choose round widths, and `%g` may leave several possible.
 fn roundest<'a>(estimate_ns: f64, tolerance_ns: f64, fit: impl Fn(f64) -> Fit<'a>) -> Fit<'a> {
     let (least, most) = ((estimate_ns - tolerance_ns).max(1.0), estimate_ns + tolerance_ns);
     for step in [1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1.0] {

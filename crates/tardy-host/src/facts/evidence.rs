@@ -1,8 +1,8 @@
 //! Whether the kernel is PREEMPT_RT: decided on evidence only.
 //!
-//! The running kernel provides evidence in three places: /sys/kernel/realtime (RT patches, and mainline later), its
-//! version string, and /proc/config.gz. A configuration on disk may belong to another build with the same name, so it
-//! can contradict but not decide. The release name is not evidence: anyone can choose it.
+//! The running kernel provides evidence in three places: /sys/kernel/realtime (RT patches, and mainline later), its version
+//! string, and /proc/config.gz. A configuration on disk may belong to another build with the same name, so it can contradict
+//! other evidence but not decide alone. The release name is not evidence: anyone can choose it.
 
 use tardy_record::facts::{Evidence, Fact, Kernel};
 use tardy_sys::kernel_files::KernelFiles;

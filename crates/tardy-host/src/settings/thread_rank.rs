@@ -98,8 +98,7 @@ impl Undo for ThreadRank {
 impl ThreadRank {
     /// Gives the thread its new policy and priority.
     ///
-    /// # Errors
-    /// If the kernel refuses, the thread has ended, or its policy or priority is not `old` any more.
+    /// # Errors If the kernel refuses, the thread has ended, or its policy or priority is no longer `old`.
     pub(super) fn make(&self, files: &KernelFiles) -> Result<(), String> {
         let line = files.text(&stat_of(self.pid)).map_err(|error| error.to_string())?;
         let now = ProcessStat::parse(&line).filter(|stat| stat.start == self.start_ticks);

@@ -10,8 +10,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// The unsigned number in the field; `None` if it lies outside `bytes` or its size is not 1, 2, 4 or 8. Byte order
-    /// is this machine's, whose kernel wrote the trace.
+    /// The unsigned number in the field; `None` if it is outside `bytes` or its size is not 1, 2, 4 or 8. Byte order is this
+    /// machine's, whose kernel wrote the trace.
     pub fn number(self, bytes: &[u8]) -> Option<u64> {
         let field = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
         Some(match field.len() {

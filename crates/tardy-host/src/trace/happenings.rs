@@ -245,7 +245,7 @@ mod tests {
         let (layouts, _) = layouts();
         let mut irq = [0u8; 16];
         put(&mut irq, 0, &8u16.to_ne_bytes());
-        // Its name would lie outside the bytes.
+        // Its name would be outside the bytes.
         put(&mut irq, 12, &(5u32 << 16 | 16).to_ne_bytes());
         assert_eq!(layouts.happening(&irq), None);
         assert_eq!(layouts.happening(&irq[..1]), None);

@@ -17,8 +17,7 @@ use super::tracefs::Tracefs;
 
 /// A moment begins this long before the deadline, so that it shows what ran when the timer should have fired.
 const BEFORE_NS: u64 = 100_000;
-/// Time before the deadline in which to search for activities that were still going on; at least the wake-up's
-/// lateness.
+/// Time before the deadline in which to search for activities that had not ended; at least the wake-up's lateness.
 const LOOK_BACK_NS: u64 = 5_000_000;
 
 /// Nesting limit: an interrupt inside a soft interrupt inside an interrupt, with room to spare.

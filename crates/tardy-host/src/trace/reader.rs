@@ -18,9 +18,9 @@ impl TraceReader {
         Self { pipes, page, buffer: vec![0; page.size] }
     }
 
-    /// Reads every pipe until it is empty or has reached `until_ns` of the trace's clock, so that a pipe that fills as
-    /// fast as it is emptied does not block the reader for ever. Passes every event before `until_ns` to `take(cpu,
-    /// piece)`, if that time has passed when this is called. The events of each CPU are in order.
+    /// Reads every pipe until it is empty or has reached `until_ns` of the trace's clock, because a pipe that fills as fast as
+    /// it is emptied would otherwise block the reader for ever. Passes every event before `until_ns` to `take(cpu, piece)`, if
+    /// that time has passed when this is called. The events of each CPU are in order.
     ///
     /// # Errors
     /// The kernel's error.

@@ -46,8 +46,8 @@ impl Tracefs {
         })
     }
 
-    /// Mounts tracefs for this thread and the processes that it starts, if the kernel has one and it is mounted nowhere. Must be
-    /// called before they start. Failures are left to [`Self::find`], which says what is missing.
+    /// Mounts tracefs for this thread and the processes that it starts, if the kernel has it and it is not mounted. Must be
+    /// called before they start. [`Self::find`] reports failures, with the missing part.
     pub fn mount_if_missing(files: &KernelFiles) {
         let [place, _] = PLACES;
         let is_missing = PLACES.iter().all(|path| !files.exists(&format!("{path}/trace")));

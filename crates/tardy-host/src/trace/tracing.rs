@@ -140,7 +140,7 @@ impl Tracing {
         }
     }
 
-    /// Sets the period and the runtime within it. The kernel refuses a runtime above the period at any moment.
+    /// Sets the period and the runtime within it. The kernel refuses a runtime above the current period.
     fn set_window(
         &mut self,
         tracefs: &Tracefs,

@@ -137,7 +137,7 @@ impl KernelThreads {
         let thread = self.threads.swap_remove(index);
         if thread.total_ns > 0 {
             self.gone.push(thread.time(0));
-            // Worker threads come and go; those that hardly ran are not kept.
+            // Worker threads are created and end often; those that hardly ran are not kept.
             if self.gone.len() > 4 * RECORDED {
                 self.gone.sort_by_key(|time| std::cmp::Reverse(time.cpu_ns));
                 self.gone.truncate(RECORDED);

@@ -43,7 +43,7 @@ pub use room::{Overlap, WakeTimes};
 pub struct WatchOptions {
     /// The measured CPUs, which must not be interrupted.
     pub measured_cpus: Vec<u32>,
-    /// Whether this process runs on one of them.
+    /// Whether this process runs on a measured CPU.
     pub on_a_measured_cpu: bool,
     /// Whether the clocks are this machine's; a synthetic run has its own.
     pub clocks_are_real: bool,
@@ -124,7 +124,7 @@ impl Held {
         self.last_ns = Some(now_ns);
     }
 
-    /// What a reading takes on average, in ns.
+    /// The average duration of a reading, in ns.
     fn mean_ns(&self) -> u64 {
         self.cost.total_ns / self.cost.readings.max(1)
     }
@@ -192,7 +192,7 @@ impl Watchers {
             self.read(now_ns, Occasion::Boundary);
         }
         self.room.take_overlaps();
-        // What happened between two phases concerns neither.
+        // Changes between two phases belong to neither.
         self.take_reasons();
         self.take_remarks();
     }

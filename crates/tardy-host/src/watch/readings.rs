@@ -63,7 +63,7 @@ pub(super) struct Head {
     pub(super) grain: f64,
 }
 
-/// How many series the current watcher may still begin, so that no watcher uses up the limit.
+/// How many more series the current watcher may begin, so that no watcher exhausts the limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota(pub(super) usize);
 

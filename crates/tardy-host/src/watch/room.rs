@@ -1,16 +1,16 @@
 //! When kernel files are read on a measured CPU: between two wake-ups of the thread that is measured there.
 //!
-//! A system call into a kernel that is not preemptible delays a thread that becomes runnable meanwhile until the call returns.
-//! The supervisor knows when the measuring thread on its own CPU wakes up. A read that fits between two wake-ups starts
-//! there; one that is longer starts right after a wake-up, and is recorded with the wake-ups that it overlaps.
+//! In a kernel that is not preemptible, a thread that becomes runnable during a system call waits until the call returns. The
+//! supervisor knows when the measuring thread on its own CPU wakes up. A read that fits between two wake-ups starts there; one
+//! that is longer starts right after a wake-up, and is recorded with the wake-ups that it overlaps.
 
 use std::cell::{Cell, RefCell};
 
 /// After a wake-up, the thread runs for this long at most before it sleeps again, in ns; emulated CPUs take 20 us.
 const AFTER_NS: u64 = 30_000;
-/// What a read may take longer than the longest one so far, in ns.
+/// The margin by which a read may exceed the longest read so far, in ns.
 const MARGIN_NS: u64 = 10_000;
-/// In one round, reads wait for this long altogether, in ns. On a CPU whose thread sleeps longer, few reads have to wait.
+/// The longest total wait of the reads in one round, in ns. On a CPU whose thread sleeps longer, few reads have to wait.
 const WAITED_NS_MAX: u64 = 200_000_000;
 /// The most overlaps that are kept between two rounds.
 const OVERLAPS_MAX: usize = 1024;

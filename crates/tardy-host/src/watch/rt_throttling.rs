@@ -111,7 +111,7 @@ impl Log {
         Ok(Self { file, longest_ns: 0, found })
     }
 
-    /// Reads new records, and returns how many of them are the message.
+    /// Reads new records, and returns how many of them report throttling.
     fn new_reports(&mut self, room: &Room) -> u64 {
         let before = self.found.reports;
         let _ =

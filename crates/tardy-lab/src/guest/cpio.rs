@@ -48,12 +48,12 @@ impl Archive {
         self.entries.insert(path.to_owned(), entry);
     }
 
-    /// Puts a file that is not executable.
+    /// Adds a file that is not executable.
     pub fn put_file(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.put(path, Entry::File { content: content.into(), executable: false });
     }
 
-    /// Puts an executable file.
+    /// Adds an executable file.
     pub fn put_program(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.put(path, Entry::File { content: content.into(), executable: true });
     }

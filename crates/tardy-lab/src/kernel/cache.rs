@@ -79,7 +79,7 @@ impl CachedKernel {
             && wanted.exact.as_ref().is_none_or(|exact| *exact == self.manifest.version)
     }
 
-    /// The order of preference: the greater kernel is taken.
+    /// The order of preference: the greater kernel is used.
     pub(super) fn preference(&self, other: &Self) -> Ordering {
         preference(&self.manifest.package_version(), &other.manifest.package_version())
     }

@@ -138,7 +138,7 @@ struct Resolver<'a> {
     kernel: &'a Kernel,
     files: BTreeMap<String, PathBuf>,
     built_in: BTreeSet<String>,
-    /// The modules that are in `modules` or are being added: this ends circular dependencies.
+    /// The modules that are in `modules` or are being added, to detect circular dependencies.
     seen: BTreeSet<String>,
     modules: Vec<Module>,
 }

@@ -94,8 +94,7 @@ impl OwnModuleError {
 
 /// Builds each module of tardy among `wanted`, and returns `wanted` with the built files in place of the names.
 ///
-/// # Errors
-/// If one of them is not available for `kernel`.
+/// # Errors If a module is not available for `kernel`.
 pub fn build_wanted(
     store: &PackageStore,
     kernel: &Kernel,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::packages::{PackageVersion, version};
 
-/// The order of preference: the greater package is taken.
+/// The order of preference: the greater package is used.
 ///
 /// A higher version is preferred. If a version was built for two releases of Debian (`6.12.117-1` and
 /// `6.12.117-1~deb12u1`), the build for the older release is preferred: the programs in its headers run on both

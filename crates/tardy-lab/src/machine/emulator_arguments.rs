@@ -13,7 +13,7 @@ const PC_CPU: &str = "Denverton-v2";
 const PC_CPU_WITHOUT: [&str; 11] = [
     // The kernel would clear and copy pages with string instructions, of which the emulator counts every byte.
     "-erms",
-    // They would bring in the host's entropy.
+    // They would give the guest the host's entropy.
     "-rdrand",
     "-rdseed",
     // QEMU 7.2 does not emulate these. A later version that does must not change the guest.
@@ -91,7 +91,7 @@ fn pace(arguments: &mut Arguments, machine: Machine, pace: Pace) {
     }
 }
 
-/// The console's log and the port for messages. QEMU writes to both while the guest's CPU stands still.
+/// The console's log and the port for messages. QEMU writes to both while the guest's CPU is stopped.
 fn channels(arguments: &mut Arguments, machine: Machine) {
     arguments.add("-chardev file,id=out,path=/dev/stdout");
     arguments.add(&format!("-serial file:{CONSOLE}"));

@@ -30,7 +30,7 @@ pub struct CacheDirectory {
     root: PathBuf,
 }
 
-/// The lock of the cache. Only this process may change the cache until it is dropped.
+/// The lock of the cache. Until the lock is dropped, only this process may change the cache.
 #[derive(Debug)]
 #[must_use]
 pub struct Lock {

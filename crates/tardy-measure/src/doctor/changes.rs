@@ -109,12 +109,12 @@ pub enum Standing {
     },
     /// This user may not change it.
     NotPermitted {
-        /// What is not permitted.
+        /// The operation that is not permitted.
         what: String,
     },
     /// This machine lacks something that the change needs.
     NotHere {
-        /// What is missing.
+        /// The missing part.
         what: String,
     },
 }

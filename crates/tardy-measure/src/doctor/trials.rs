@@ -23,7 +23,7 @@ const BASELINE: &str = "baseline";
 
 /// The doctor's task.
 pub struct Request<'a> {
-    /// One trial: a plan of one phase, with the machine as it is.
+    /// One trial: a plan of one phase, on the unchanged machine.
     pub plan: Plan,
     /// The changes to try, each with its steps on this machine.
     pub changes: Vec<(Change, Steps)>,
@@ -33,7 +33,7 @@ pub struct Request<'a> {
     pub keep: Option<PathBuf>,
     /// The origin of a trial that begins now.
     pub origin: &'a dyn Fn() -> Origin,
-    /// What system calls report about the machine.
+    /// The facts that system calls report about the machine.
     pub answers: SystemAnswers,
     /// The programs that each trial starts.
     pub programs: Programs,

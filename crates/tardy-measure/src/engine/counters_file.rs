@@ -1,8 +1,8 @@
 //! The counters of the phase in progress, copied from memory to a hidden file next to the run file between two checkpoints.
 //!
-//! A checkpoint writes the whole run, which becomes large and is therefore written once per minute at last. The counters of a
-//! CPU are 72 KB however long the run lasts, so they are written every few seconds: after a power cut at most that is lost. The
-//! file is a map without rings, which recovery reads like the one in memory. A newer checkpoint makes it obsolete.
+//! A checkpoint writes the whole run, which becomes large, so checkpoints become rare: finally one per minute. The counters of
+//! a CPU are 72 KB however long the run lasts, so they are written every few seconds: after a power cut at most that is lost.
+//! The file is a map without rings, which recovery reads like the one in memory. A newer checkpoint makes it obsolete.
 
 use std::ffi::OsString;
 use std::fs;

@@ -5,8 +5,8 @@ use tardy_record::series::Series;
 use super::reading::{Counted, Reading};
 use super::supervisor::Supervisor;
 
-/// Observes one phase. Dropping it ends everything that it has started and restores everything that it has changed. An
-/// error of the first three methods ends the phase; a later error invalidates it. Errors are messages for the user.
+/// Observes one phase. Dropping the observer ends everything that it has started and restores everything that it has changed.
+/// An error of the first three methods ends the phase; a later error invalidates it. Errors are messages for the user.
 pub(crate) trait Observer {
     /// Called before the source is set up.
     fn prepare(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {

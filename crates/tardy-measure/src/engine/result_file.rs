@@ -77,7 +77,7 @@ impl ResultFile {
         self.write_by(|file| file.write_all(text))
     }
 
-    /// Replaces the file by what `write` writes. The previous content stays if this fails.
+    /// Replaces the file's content by the output of `write`. The previous content stays if this fails.
     pub fn write_by(
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -1,8 +1,8 @@
-//! The file of single samples (docs/samples.md): CSV with a header line, so that `pandas.read_csv` opens it as it is.
+//! The file of single samples (docs/samples.md): CSV with a header line, so that `pandas.read_csv` opens it without options.
 //!
-//! Every write ends at the end of a line, so that the file contains complete lines even if this process is killed.
-//! After a failed write nothing more is written, even if there is room again: a file that ends early is correct up to
-//! its end, a file with a gap is not.
+//! Every write ends at the end of a line, so that the file contains complete lines even if this process is killed. After a
+//! failed write no more is written, even if there is room again: a file that ends early is correct up to its end, a file with a
+//! gap is not.
 //!
 //! Alternative not chosen: Parquet or a binary format. It would be a fifth of the size, but no standard tool shows it
 //! while it grows, and a reader would be another dependency.

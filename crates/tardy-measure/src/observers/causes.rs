@@ -28,7 +28,7 @@ const WARM_SETTLE_NS: u64 = 2_000_000;
 pub(crate) struct Causes<'r> {
     context: PhaseContext<'r>,
     state: Rc<ProbeState<'r>>,
-    /// `None` for a synthetic probe, whose moments are synthetic too.
+    /// `None` for a synthetic probe, whose moments are also synthetic.
     trace: Option<MomentTrace>,
     plan: CausesPlan,
     /// Empty if the kernel cannot be traced.

@@ -27,10 +27,10 @@ pub(crate) struct SampleDrain<'r> {
 /// Which rings are emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// All of them.
+    /// All samples.
     All,
-    /// One after the other, the next once a thread is done. The threads of a synthetic probe can wait, so the file is
-    /// the same in every run, whichever thread runs first.
+    /// One thread at a time, the next once a thread is done. The threads of a synthetic probe can wait, so the file is the same
+    /// in every run, whichever thread runs first.
     OneByOne,
 }
 
@@ -68,7 +68,8 @@ impl<'r> SampleDrain<'r> {
         for (thread, owner) in self.owners.iter().enumerate() {
             let done = self.is_done(thread);
             let Some(mut ring) = self.state.map().ring(thread).map(SampleReader::new) else { continue };
-            // Only samples that wait now: a ring that fills as fast as it is emptied must not block the supervisor.
+            // Only the samples that are in the ring now: a ring that fills as fast as it is emptied must not block the
+            // supervisor.
             for _ in 0..ring.waiting() {
                 let Some(sample) = ring.take() else { break };
                 if supervisor.request.reports_samples {

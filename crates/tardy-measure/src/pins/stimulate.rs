@@ -143,7 +143,7 @@ impl Answers<'_> {
         self.line?;
         self.builder.miss_readings(u64::from(self.pairing.end()));
         let (from, to) = ECHOED;
-        // This board does not know which thread of the other board answers, and how.
+        // The thread of the other board that answers, and its method, are unknown here.
         let kind = ReactionSeries {
             from,
             to,

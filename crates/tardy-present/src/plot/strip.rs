@@ -84,7 +84,7 @@ fn span_ns(lanes: &[(&str, &GapSeries)], from_ns: u64) -> u64 {
     busiest_ns.clamp(SPAN_MIN_NS, SPAN_MAX_NS)
 }
 
-/// A rectangle for each gap, which stands on the axis: both its width and its height show the length of the gap.
+/// A rectangle on the axis for each gap: both its width and its height show the length of the gap.
 fn marks(gaps: &[Gap], from_ns: u64, x: &Scale, y: &Scale, floor: f64) -> String {
     let mark = |gap: &Gap| {
         let since_ns = gap.at_ns - from_ns;

@@ -1,7 +1,7 @@
 //! Maxima over time and, below them on the same time axis, temperatures, frequencies, interrupts, pressure and the work
 //! of the loads.
 //!
-//! It is a single plot, so that a vertical line shows what else happened at the time of a maximum.
+//! It is a single plot, so that a vertical line shows the other readings at the time of a maximum.
 
 use tardy_analyse::name;
 use tardy_record::Run;

@@ -26,7 +26,7 @@ const NAMES_MAX: usize = 4;
 /// Longer labels of phases are shortened in the terminal.
 const LABEL_MAX: usize = 28;
 
-/// The heads of the table.
+/// The headings of the table.
 const HEADS: [&str; 9] =
     ["flow", "class", "received", "lost", "bit/s", "outside", "worst, us", "opens at", "slot"];
 

@@ -63,7 +63,7 @@ fn table(series: &Series) -> PageTable {
     }
 }
 
-/// What tardy did itself while the thread was due.
+/// tardy's own activity while the thread was due.
 fn own_read(outlier: &Outlier) -> Option<String> {
     outlier
         .overlaps

@@ -72,7 +72,7 @@ fn no_verdict(context: &Context<'_>) -> Option<String> {
     Some(format!("No verdict on the limit of {limit}: {why}."))
 }
 
-/// Whether the limit was kept, and the worst reading.
+/// Whether the limit was met, and the worst reading.
 fn outcome(verdict: &Found) -> String {
     let limit = format_duration_ns(verdict.limit_ns);
     let (one, many) = (verdict.readings.one(), verdict.readings.name());

@@ -91,7 +91,7 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// Reports a rise, after all earlier answers. Returns whether the rise before was left unanswered.
+    /// Reports a rise, after all earlier answers. Returns whether the previous rise was not answered.
     pub fn rose(&mut self, at_ns: u64) -> bool {
         self.waiting_since_ns.replace(at_ns).is_some()
     }

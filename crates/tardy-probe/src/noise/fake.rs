@@ -32,7 +32,7 @@ impl FakeGaps {
     pub(crate) fn next(&mut self) -> Gap {
         loop {
             let gap = self.due();
-            // Another gap during this one would go unnoticed.
+            // Another gap during this one would not be detected.
             if gap.at_ns > self.free_ns {
                 self.free_ns = gap.at_ns + gap.length_ns;
                 return gap;

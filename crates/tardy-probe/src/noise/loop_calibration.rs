@@ -1,4 +1,4 @@
-//! Measures the duration of a turn of the loop, before the counted part.
+//! Measures the duration of an iteration of the loop, before the counted part.
 
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Kind, Ticks};

@@ -1,5 +1,5 @@
-//! The loop itself. It cannot notice a gap while it does other work, so between two readings of the counter it only
-//! compares their difference with the threshold, and the time with the next moment at which there is more to do.
+//! The loop itself. It cannot notice a gap while it does other work, so between two readings of the counter it only compares
+//! their difference with the threshold, and the time with the next time at which it has other work.
 
 use tardy_sys::cycle_counter::Ticks;
 
@@ -30,7 +30,8 @@ pub(super) fn spin<T: Ticks>(ticks: &mut T, since: u64, threshold: u64, attend_a
     }
 }
 
-/// The shortest and the usual turn of the loop, in ticks, from as many turns as take little time.
+/// The shortest and the usual duration of an iteration of the loop, in ticks, from a number of iterations that takes little
+/// time.
 pub(super) fn turn<T: Ticks>(ticks: &mut T) -> Turn {
     const ROUNDS: usize = 101;
     const TURNS: u64 = 100;
@@ -50,7 +51,7 @@ pub(super) fn turn<T: Ticks>(ticks: &mut T) -> Turn {
     Turn { shortest, usual: means[ROUNDS / 2] }
 }
 
-/// How long a turn of the loop takes, in ticks.
+/// How long an iteration of the loop takes, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turn {
     pub(super) shortest: u64,

@@ -55,8 +55,8 @@ impl<'a> NoiseProbe<'a> {
         Self { order, noise, thread, block: map.block(block), ring: map.ring(block), index, calibration }
     }
 
-    /// Sets the CPU, and the policy if granted, touches the stack, and measures the duration of a turn of the loop. A
-    /// threshold that every turn would exceed is raised, and the result contains a message about it.
+    /// Sets the CPU, and the policy if granted, touches the stack, and measures the duration of an iteration of the loop. A
+    /// threshold that every iteration would exceed is raised, and the result contains a message about it.
     ///
     /// # Errors
     /// If the CPU is not available.

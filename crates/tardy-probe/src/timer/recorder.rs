@@ -312,7 +312,7 @@ impl<'a> Recorder<'a> {
         self.total(Total::MaximaCount).set(self.maxima_count as u64);
     }
 
-    /// Merges neighbours. The open block becomes the first half of one twice as long.
+    /// Merges neighbours. The open block becomes the first half of a block twice as long.
     fn double_blocks(&mut self) {
         for index in 0..BLOCK_COUNT / 2 {
             let pair = [self.maxima()[2 * index].get() as i64, self.maxima()[2 * index + 1].get() as i64];

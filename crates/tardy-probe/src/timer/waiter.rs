@@ -1,7 +1,7 @@
 //! The ways to wait, as the measuring loop uses them.
 //!
-//! A waiter owns the schedule of its method: the next deadline, and the missed ones. The loop only requests the next
-//! wake-up. It is compiled once for each waiter, so that it needs no dispatch at run time.
+//! A waiter has the schedule of its method: the next deadline, and the missed ones. The loop only requests the next wake-up. It
+//! is compiled once for each waiter, so that it needs no dispatch at run time.
 
 use std::io;
 
@@ -122,8 +122,8 @@ impl Waiter for TimerSettime {
         let now_ns = self.clock.now_ns();
         let overruns = self.timer.overruns();
         let deadline_ns = self.deadline_ns;
-        // An expiry after the signal was taken raises another signal. The kernel's count, not the clock, determines
-        // which deadlines this wake-up answers.
+        // An expiry after the signal was accepted raises another signal. The kernel's count, not the clock, determines which
+        // deadlines this wake-up answers.
         self.deadline_ns += ((overruns + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns, dropped: 0 })
     }
@@ -158,8 +158,8 @@ impl Waiter for Timerfd {
     }
 }
 
-/// The process's interval timer. The kernel restarts it when its signal is taken, a whole number of intervals after it
-/// was due. The kernel does not count missed deadlines, so the waiter reads the next expiry from the timer.
+/// The process's interval timer. The kernel restarts it when its signal is accepted, a whole number of intervals after it was
+/// due. The kernel does not count missed deadlines, so the waiter reads the next expiry from the timer.
 pub struct Setitimer {
     timer: IntervalTimer,
     clock: ClockReader,
@@ -207,8 +207,8 @@ fn missed_before_due(late_ns: i64, due_in_ns: i64, interval_ns: u64) -> u64 {
     ((passed - 1) as u64).min(missed_behind(late_ns, interval_ns))
 }
 
-/// The same if, at `later_ns` after the deadline, the timer has expired again. The signal was taken before `late_ns`, and the
-/// kernel restarted the timer for the first deadline after that, which may lie between the two.
+/// The same if, at `later_ns` after the deadline, the timer has expired again. The signal was accepted before `late_ns`, and
+/// the kernel restarted the timer for the first deadline after that, which may be between the two.
 fn missed_before_expired(late_ns: i64, later_ns: i64, interval_ns: u64) -> u64 {
     let expired = missed_behind(later_ns, interval_ns);
     expired.min(missed_behind(late_ns, interval_ns) + 1).saturating_sub(1)
@@ -235,8 +235,8 @@ impl DeadlinePeriod {
         waiter
     }
 
-    /// Finds where periods begin, and makes the next one the next deadline. Returns how many have passed in the
-    /// process.
+    /// Finds where periods begin, and makes the beginning of the next one the next deadline. Returns how many have passed
+    /// during the search.
     fn find_period(&mut self) -> u64 {
         let (interval_ns, was_next_ns) = (self.grid.interval_ns() as i64, self.grid.next_ns());
         let mut phase_ns = i64::MAX;

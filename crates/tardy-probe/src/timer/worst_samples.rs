@@ -36,7 +36,7 @@ impl<'a> WorstSamples<'a> {
         self.heap[0].late_ns
     }
 
-    /// Keeps a wake-up later than [`Self::floor_ns`]. It replaces the least bad sample if all places are taken.
+    /// Keeps a wake-up later than [`Self::floor_ns`]. If there is no free place, it replaces the least bad sample.
     pub(super) fn keep(&mut self, wakeup: &Wakeup) {
         let count = self.count.get() as usize;
         let slot = if count < WORST_COUNT { count } else { self.heap[0].slot };
@@ -50,7 +50,7 @@ impl<'a> WorstSamples<'a> {
         self.replace_least(Place { late_ns: wakeup.late_ns, slot });
     }
 
-    /// Puts `place` at the root and lets it sink to its position.
+    /// Puts `place` at the root and moves it down to its position.
     fn replace_least(&mut self, place: Place) {
         let mut at = 0;
         loop {

@@ -1,7 +1,7 @@
-//! The fastest wiggle: a loop that writes the line and reads the clock. One turn is a toggle. A turn that takes longer
-//! than the threshold is a hole, during which the line did not change.
+//! The fastest wiggle: a loop that writes the line and reads the clock. One iteration is a toggle. An iteration that takes
+//! longer than the threshold is a hole, during which the line did not change.
 //!
-//! Recording a turn is part of the next turn, because it delays the next write. An instrument on the line measures the
+//! Recording an iteration is part of the next one, because it delays the next write. An instrument on the line measures the
 //! same.
 
 use std::io;

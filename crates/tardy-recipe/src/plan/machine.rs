@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// What is known about a machine's GPIO chips.
+/// The known GPIO chips of a machine.
 #[derive(Clone, Debug)]
 pub enum Pins {
     /// All chips of the machine.

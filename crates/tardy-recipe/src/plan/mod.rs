@@ -111,7 +111,7 @@ fn phases(
     Ok(phases)
 }
 
-/// The wake methods, one after the other.
+/// The wake methods, in sequence.
 fn wakes(recipe: &Recipe) -> Result<Vec<Wake>, UsageError> {
     let wakes = recipe.timer.wakes();
     if wakes.is_empty() {

@@ -68,7 +68,7 @@ pub(super) fn parts(
     }
 }
 
-/// The co-kernel's latency program at each of its levels, one after the other.
+/// The co-kernel's latency program at each of its levels, in sequence.
 fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Part>, UsageError> {
     let core = machine.co_kernel.as_ref().map_err(|reason| wrong("probe", reason))?;
     let Span::DurationNs(duration_ns) = span else {

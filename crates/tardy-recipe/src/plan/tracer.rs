@@ -38,7 +38,7 @@ pub(super) fn timerlat(timer: &TimerPlan) -> TracerPlan {
     TracerPlan {
         tracer: Tracer::Timerlat,
         cpus: timer.threads.iter().map(|thread| thread.cpu).collect(),
-        // The kernel takes whole microseconds.
+        // The kernel accepts whole microseconds only.
         period_ns: (shortest_ns / 1000 * 1000).clamp(TIMERLAT_PERIOD_NS.0, TIMERLAT_PERIOD_NS.1),
         runtime_ns: None,
         priority,

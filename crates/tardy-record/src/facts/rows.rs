@@ -15,7 +15,7 @@ pub struct Row {
     pub name: &'static str,
     /// The value with its unit, or `unknown`.
     pub value: String,
-    /// The source of the value, or where it was looked for.
+    /// The source of the value, or the place that was searched.
     pub how: String,
 }
 

@@ -8,7 +8,7 @@ use super::task::LoadTask;
 /// A load in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogueEntry {
-    /// How it is written: its name, then a colon and its argument. `[` and `]` enclose what is optional.
+    /// Its syntax: its name, then a colon and its argument. `[` and `]` enclose optional parts.
     pub form: &'static str,
     /// What it does.
     pub about: &'static str,
@@ -36,7 +36,7 @@ impl CatalogueEntry {
         self.form.split(['[', ':']).next().unwrap_or(self.form)
     }
 
-    /// The argument in `text`, if it names this load. Empty if there is none.
+    /// The argument in `text`, which may be empty; `None` if `text` does not name this load.
     pub(super) fn argument_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let rest = text.strip_prefix(self.name())?;
         if rest.is_empty() {

@@ -34,7 +34,7 @@ pub struct FlowPlan {
     pub limits: FlowLimits,
 }
 
-/// The limits that a flow must keep. By default no frame may be lost, and frames may be late.
+/// The limits of a flow. By default no frame may be lost, and frames may be late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowLimits {
     /// The longest permitted latency, in ns; absent if there is no limit.

@@ -1,17 +1,17 @@
 //! Whether the loads ran and worked in all phases that they are recorded for.
 //!
-//! A part is compared with itself. What a machine can do is not known beforehand, but a load that works steadily and
-//! then, for ten seconds, does less than half of it was stalled. Its usual rate is the median over the phase,
-//! weighted by time, so neither a slow start nor a planned restart affects it. Readings are cut to the phase, so that
-//! the warm-up and the next phase do not count.
+//! A part is compared with itself. A machine's performance is not known beforehand, but a load that works steadily and then
+//! does less than half as much for ten seconds was stalled. Its usual rate is the median over the phase, weighted by time, so
+//! neither a slow start nor a planned restart affects it. Readings are cut to the phase, so that the warm-up and the next phase
+//! do not count.
 //!
 //! A part whose first pass is slow by design (see [`FirstPass`]) must only make progress during that pass; after it,
 //! the part is compared with the rest of the phase.
 //!
-//! In a phase shorter than ten seconds, a part must not stand still for half of it.
+//! In a phase shorter than ten seconds, a part must not do nothing for half of the phase.
 //!
-//! The road not taken: fixed rates. They would be wrong on either a board or a server. A user who knows what a load
-//! achieves on a machine can require it (`--load-floor`).
+//! Alternative not taken: fixed rates. They would be wrong on either a board or a server. A user who knows what a load achieves
+//! on a machine can require it (`--load-floor`).
 
 use crate::load::{Death, FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
 use crate::plan::LoadFloor;
@@ -22,7 +22,7 @@ use crate::run::Phase;
 const LEAST_SHARE: f64 = 0.5;
 /// How late a burst may start and still be regular, in ns.
 const BURST_SLACK_NS: u64 = 1_000_000_000;
-/// In a phase shorter than a stretch, a part that stands still for half of it has stalled, unless that is less than
+/// In a phase shorter than a stretch, a part that does nothing for half of the phase has stalled, unless that time is less than
 /// this: a busy scheduler can delay a task by a second or two.
 const STANDSTILL_NS: u64 = 2_500_000_000;
 
@@ -179,8 +179,8 @@ fn cut_to_phase(part: &LoadPart, start: u64, end: u64) -> Vec<Point> {
     at(start).into_iter().chain(within).chain(at(end).filter(|_| end > start)).collect()
 }
 
-/// The slowest stretch, if the part did nothing in it or less than this share of its median rate. `found` are the
-/// stretches found during the run; readings are searched as well, since they may come from elsewhere.
+/// The slowest stretch, if the part did nothing in it or less than this share of its median rate. `found` are the stretches
+/// found during the run; readings are searched as well, since they may be from another program.
 fn too_slow(
     part: &LoadPart,
     points: &[Point],

@@ -1,5 +1,5 @@
-//! A cable simulated by this process: it takes frames out of one tap device and puts them into the other, each after
-//! its transmission time at the sender's speed.
+//! A cable simulated by this process: it reads frames from one tap device and writes them to the other, each after its
+//! transmission time at the sender's speed.
 //!
 //! A tap device reports its configured speed to the shaper, but sends at the speed of memory. The cable holds each
 //! frame until the previous frame has been transmitted, so that frames that leave in succession also arrive in

@@ -1,6 +1,5 @@
-//! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with
-//! an empty database and sockets in a directory of the test. The system's instance, in another namespace, is not
-//! touched.
+//! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an empty
+//! database and with sockets in the test's directory. The system's instance, in another namespace, is not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The attributes after a fixed part of `fixed` bytes.
+    /// The attributes after a fixed part of `fixed_bytes` bytes.
     pub fn attributes(&self, fixed_bytes: usize) -> Attributes<'_> {
         Attributes::of(self.body.get(fixed_bytes..).unwrap_or_default())
     }

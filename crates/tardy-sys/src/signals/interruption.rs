@@ -7,8 +7,8 @@ const SIGNAL: i32 = libc::SIGUSR1;
 
 extern "C" fn nothing(_: i32) {}
 
-/// Lets [`interrupt`] end this process's system calls with `Interrupted`. Without a handler the signal would end the
-/// process, and with a handler that restarts calls (SA_RESTART) it would end no call (signal(7)).
+/// Lets [`interrupt`] end this process's system calls with `Interrupted`. Without a handler the signal would end the process,
+/// and with a handler that restarts calls (SA_RESTART) it would not end a call (signal(7)).
 ///
 /// # Errors
 /// The kernel's.

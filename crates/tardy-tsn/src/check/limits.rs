@@ -64,7 +64,7 @@ impl Alone {
     }
 }
 
-/// The time on the wires before the last port, as far as the speeds are known.
+/// The time on the wires before the last port. Wires of unknown speed count as 0.
 fn before_ns(network: &Network, flow: &Flow, way: &[PortId], place: &Place<'_>) -> u64 {
     let first = network.port_of_host(flow.talker.value).map(|(port, _)| port);
     let hops = first.into_iter().chain(way[..way.len() - 1].iter().copied());

@@ -123,8 +123,7 @@ struct PtpTime {
 
 /// The document for all ports that have a schedule.
 ///
-/// # Errors
-/// What the standard's model cannot express.
+/// # Errors A setting that the standard's model cannot express.
 pub fn document(settings: &Settings) -> Result<Document, String> {
     let shaped = settings.ports.iter().filter_map(|port| port.taprio.as_ref().map(|taprio| (port, taprio)));
     let interface = shaped.map(|(port, taprio)| interface(port, taprio)).collect::<Result<_, _>>()?;

@@ -56,7 +56,7 @@ pub fn rules(run: &Run, phase: usize, at: Option<&str>, latency_ns: u64) -> Vec<
 pub struct Agreement {
     /// Frames that arrived in both.
     pub frames: u64,
-    /// Frames that were lost in both, for the same reason as far as it can be observed ([`Fate::is_drop`]).
+    /// Frames that were lost in both, for the same observable reason ([`Fate::is_drop`]).
     ///
     /// [`Fate::is_drop`]: super::engine::Fate::is_drop
     pub lost: u64,

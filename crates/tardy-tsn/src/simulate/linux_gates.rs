@@ -1,11 +1,11 @@
 //! The gates of the kernel's software TAPRIO (net/sched/sch_taprio.c, Linux 6.12 and 6.18).
 //!
-//! The kernel walks its list with one timer. When the timer fires, the next entry becomes current, the end of the
-//! opening of each class's gate is stored, and each class gets a new budget of bytes: what the link carries from now
-//! to that end. All deviations of the kernel from the standard follow from this, so the simulation takes the same
-//! steps. Entries that open the same gate twice pass twice as many frames. The cost of a frame that is then refused
-//! stays charged. A cycle longer than the list is not waited for. And while there is no current entry (before the
-//! base time, and from a replacement until the timer fires) all gates are open.
+//! The kernel walks its list with one timer. When the timer fires, the next entry becomes current, the end of the opening of
+//! each class's gate is stored, and each class gets a new budget of bytes: what the link carries from now to that end. All
+//! deviations of the kernel from the standard follow from this, so the simulation takes the same steps. Entries that open the
+//! same gate twice pass twice as many frames. The cost of a frame that is then refused stays charged. The simulation does not
+//! wait for the end of a cycle that is longer than the list. While there is no current entry (before the base time, and from a
+//! replacement until the timer fires) all gates are open.
 
 use tardy_record::gates::{self, GateEntry};
 

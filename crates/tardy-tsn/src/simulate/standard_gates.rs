@@ -1,9 +1,9 @@
 //! The gates of IEEE 802.1Q.
 //!
-//! A frame can be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). After a
-//! list that ends before its cycle, the gates stay as the last entry set them until the next cycle; a cycle that ends
-//! before its list cuts the list (list execute state machine, 8.6.9.2). Before the base time the gates are as
-//! AdminGateStates sets them, by default all open (8.6.9.4.5), and their closing is not known.
+//! A frame can be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). After a list that
+//! ends before its cycle, the gates stay as the last entry set them until the next cycle; a cycle that ends before its list
+//! cuts the list (list execute state machine, 8.6.9.2). Before the base time the gates are as AdminGateStates sets them, by
+//! default all open (8.6.9.4.5), and the time at which they close is not known.
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 

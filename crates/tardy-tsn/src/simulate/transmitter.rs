@@ -17,7 +17,7 @@ pub(super) struct Frame {
     pub(super) hop: u32,
 }
 
-/// What a transmitter can do next.
+/// The next action of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// Send the first frame of this queue of this class.
@@ -299,8 +299,8 @@ fn choose_by_standard<'a>(
 }
 
 /// The kernel takes up to nine frames out of one queue before it passes them on (try_bulk_dequeue_skb_slow() in
-/// net/sched/sch_generic.c). If the gates refuse the next frame, they are asked for it again once the batch is passed
-/// on, so a refused frame is charged twice.
+/// net/sched/sch_generic.c). If the gates refuse the next frame, the kernel requests it again once the batch is passed on, so a
+/// refused frame is charged twice.
 const CHAIN_FRAMES_MORE: u8 = 8;
 
 /// The batch after `choice`.

@@ -84,7 +84,7 @@ fn present(
         (None, Ok(())) => Ok(Exit::of_measured(run)),
         (Some(trouble), Ok(())) => bail!("{trouble}"),
         (None, Err(error)) => Err(error),
-        // A full disk fails both; where the run is matters more.
+        // A full disk fails both; the place of the run is more important.
         (Some(trouble), Err(error)) => bail!("{trouble}\n{error:#}"),
     }
 }

@@ -101,7 +101,7 @@ pub(crate) enum Power {
     Battery,
 }
 
-/// What the command line requests.
+/// The request of a command line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     /// A measurement.

@@ -20,7 +20,7 @@ use crate::engine::Reading;
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
 
-/// What the watchers know of one of the worst samples.
+/// The watchers' data on one of the worst samples.
 #[derive(Clone, Debug)]
 struct Around {
     changes: Vec<Change>,

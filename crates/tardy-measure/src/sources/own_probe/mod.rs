@@ -115,7 +115,7 @@ impl<'r> OwnProbe<'r> {
 }
 
 impl OwnProbe<'_> {
-    /// What another process did to the probe: a signal that stopped it, another affinity.
+    /// Another process's interference with the probe: a signal that stopped it, another affinity.
     fn upset_by(&self, at_ns: u64) -> Vec<Reason> {
         let stopped = self.processes.iter().filter(|process| process.was_stopped());
         let mut reasons: Vec<Reason> =

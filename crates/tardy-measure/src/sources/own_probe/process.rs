@@ -104,7 +104,7 @@ impl ProbeProcess {
         let _ = self.order.write_all(b"\n");
     }
 
-    /// Whether a signal has stopped the probe since the last call, even if another one has continued it meanwhile.
+    /// Whether a signal has stopped the probe since the last call, even if another one has continued it.
     pub(super) fn was_stopped(&self) -> bool {
         child::was_stopped(self.pid())
     }

@@ -33,7 +33,7 @@ pub(super) fn setup_with_levels(kernel: &KernelPlan) -> ProbeSetup<'_> {
 }
 
 /// When the only thread on `cpu` wakes up after a start at `start_ns` on the monotonic clock; `None` if that is not known. A
-/// thread that sleeps for a relative time, that adds a dither, or whose clock is adjusted leaves every grid.
+/// thread that sleeps for a relative time, that adds a dither, or whose clock is adjusted has no fixed grid.
 pub(super) fn wakes_on(plan: &TimerPlan, cpu: u32, start_ns: u64) -> Option<WakeTimes> {
     let is_periodic = matches!(plan.wake, Wake::ClockNanosleep | Wake::TimerSettime | Wake::Timerfd)
         && plan.dither_ns == 0
