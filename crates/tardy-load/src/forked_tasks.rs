@@ -119,7 +119,7 @@ impl<'a> ForkedTasks<'a> {
 }
 
 fn pipe() -> Result<(PipeReader, PipeWriter), String> {
-    io::pipe().map_err(|error| format!("a pipe cannot be made: {error}; raise ulimit -n"))
+    io::pipe().map_err(|error| format!("cannot create a pipe: {error}; raise ulimit -n"))
 }
 
 /// Redirects the signals about the worker's children to a descriptor.

@@ -123,7 +123,7 @@ impl Loads {
         }
         let fail = |what, source| LoadError::Start { what, path: context.exe.clone(), source };
         let count = working.iter().flat_map(LoadSpec::tasks).map(task::counters).sum();
-        let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
+        let counters = Counters::create(count).map_err(|error| fail("cannot create the counters", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
         let mut started = Self {
             parent: None,

@@ -44,7 +44,7 @@ fn start<'a>(
     for counters in counters.chunks(shape.pairs) {
         let pair = |_| {
             UnixStream::pair()
-                .map_err(|error| format!("a socket pair cannot be made: {error}; raise ulimit -n"))
+                .map_err(|error| format!("cannot create a socket pair: {error}; raise ulimit -n"))
         };
         let pairs: Vec<_> = (0..shape.pairs).map(pair).collect::<Result<_, _>>()?;
         for (counter, (socket, _)) in counters.iter().zip(&pairs) {

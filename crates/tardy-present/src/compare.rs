@@ -116,7 +116,7 @@ pub(crate) fn pooled(sections: &[&dyn Section], row: &RowPair) -> String {
 /// How far two distributions are apart, in a sentence.
 pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Readings, unit: &str) -> String {
     let moved = shape.wasserstein_ns.map_or_else(
-        || "the average shift is unknown, since some values lie beyond the histograms".to_owned(),
+        || "the average shift is unknown, since some values are beyond the histograms".to_owned(),
         |ns| format!("on average, values moved by {} {unit}", three_digits(ns / 1000.0)),
     );
     format!(

@@ -234,7 +234,7 @@ mod tests {
             trials: "10 rounds of 5s on CPU 1 under doload".to_owned(),
             offered: vec![
                 offered("governor", "can be tried", "governor ondemand, then performance"),
-                offered("idle", "already so", "some program holds /dev/cpu_dma_latency at 0"),
+                offered("idle", "already so", "a program holds /dev/cpu_dma_latency at 0"),
                 offered(
                     "fair-server",
                     "not permitted",

@@ -104,7 +104,7 @@ impl Watch {
         let mut remarks: Vec<String> = without.map(without_gates).collect();
         let error = watch.find_stopped().err();
         remarks
-            .extend(error.map(|error| format!("{error}: gates that stand still already are not detected")));
+            .extend(error.map(|error| format!("{error}: gates that have already stopped are not detected")));
         watch.remarks = remarks;
         Ok(watch)
     }

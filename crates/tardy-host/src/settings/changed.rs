@@ -93,7 +93,7 @@ impl Changed {
                 return Ok(());
             }
             let back = files.write(path, &old).map_or_else(|error| format!("; {error}"), |()| String::new());
-            Err(format!("wrote '{new}' to {path}, but it reads back as '{made}'{back}"))
+            Err(format!("wrote '{new}' to {path}, but it contains '{made}'{back}"))
         })?;
         Ok(Some(changed))
     }

@@ -88,7 +88,7 @@ impl Undo for ThreadRank {
         if now != self.new {
             let [old, new, now] = [self.old, self.new, now].map(Rank::describe);
             let (pid, name) = (self.pid, &self.name);
-            let what = format!("thread {pid} ({name}) was {old}, tardy made it {new}, and now it is {now}");
+            let what = format!("thread {pid} ({name}) was {old}, tardy set {new}, and now it is {now}");
             return Ok(Undone::LeftAlone(what));
         }
         set(files, self.pid, self.old).map(|()| Undone::Done)

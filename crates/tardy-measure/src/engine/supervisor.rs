@@ -146,7 +146,7 @@ impl<'r> Supervisor<'r> {
                 let text = error.to_string();
                 if !self.run.events.iter().any(|event| event.text == text) {
                     self.message(&format!(
-                        "the checkpoint failed: {text}; the measurement goes on in memory"
+                        "the checkpoint failed: {text}; the measurement continues in memory"
                     ));
                 }
                 self.note(EventKind::CheckpointFailed, &text, took_ns);

@@ -357,7 +357,7 @@ fn sentence(phase: &NoisePhase) -> Option<String> {
     });
     if phase.of_pin {
         return Some(format!(
-            "The pin stood still for {} of the time{source}. The longest hole was {}.",
+            "The pin did not change for {} of the time{source}. The longest hole was {}.",
             per_cent(worst.share),
             with_unit(longest_ns as f64),
         ));

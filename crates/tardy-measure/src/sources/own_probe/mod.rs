@@ -98,7 +98,7 @@ impl<'r> OwnProbe<'r> {
                     let is_refused = threads.iter().any(|granted| Some(granted.policy) != policy);
                     if is_refused && self.context.request.requires_policy {
                         return Err(format!(
-                            "{}. This policy was asked for; to measure without it, use --allow-degraded",
+                            "{}. The policy was requested; to measure without it, use --allow-degraded",
                             refused.join("; ")
                         ));
                     }

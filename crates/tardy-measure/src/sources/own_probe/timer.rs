@@ -28,7 +28,7 @@ pub(super) fn setup(timer: &TimerPlan) -> ProbeSetup<'_> {
 /// The set-up of threads that wake while the kernel's events of their wake-ups are recorded.
 pub(super) fn setup_with_levels(kernel: &KernelPlan) -> ProbeSetup<'_> {
     let why = kernel.alone_because.iter();
-    let remarks = why.map(|why| format!("{why}, so nothing checks the events' levels")).collect();
+    let remarks = why.map(|why| format!("{why}, so the events' levels are not checked")).collect();
     ProbeSetup { remarks, ..setup(&kernel.timer) }
 }
 

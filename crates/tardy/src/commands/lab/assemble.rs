@@ -121,7 +121,7 @@ pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
         _ if flags.guest_cpus.is_some_and(|cpus| cpus != 1) => Err(wrong(
             "guest-cpus",
             "a guest whose clock counts instructions has one CPU: the emulator would run several in turn on one counter, so \
-             latencies between CPUs would be artefacts of the turns; add --realtime for a functional test",
+             latencies between CPUs would depend on the emulator's switching; add --realtime for a functional test",
         )),
         _ => Ok(Pace::default()),
     }
