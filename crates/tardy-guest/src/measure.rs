@@ -50,9 +50,10 @@ pub(crate) fn recipe(path: &str, output: &str, scale: f64) -> Result<(), String>
 pub(crate) fn switch(path: &str, output: &str, time: Option<&str>) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let network = tardy_tsn::file::parse(&text).map_err(|error| format!("{path}: {error}"))?;
-    let duration: Option<PositiveDuration> =
-        time.map(str::parse).transpose().map_err(|error| format!("{error}"))?;
-    let duration_ns = duration.map_or(SWITCH_TEST_NS, |duration| duration.ns());
+    let duration_ns = match time {
+        Some(time) => time.parse::<PositiveDuration>()?.ns(),
+        None => SWITCH_TEST_NS,
+    };
     let plan = experiment::plan(&network, path, duration_ns, &[true, false]);
     let request = Request { measures_in_process: true, ..request(plan, output)? };
     let test = Test { network, file_name: path.to_owned(), file: text, namespaces: true, keep_frames: false };

@@ -13,6 +13,9 @@ type Window = (u64, u64);
 const ROUNDING_NS: u64 = 1_000;
 /// How long gates may be open while tardy replaces a schedule in the lab: what the kernel needs for the request.
 const BOUND_NS_MAX: u64 = 1_000_000;
+/// How late the gates' own timer may be under this load, without a replacement: 24 us were measured. A leak lasts for 180 us and
+/// more.
+const GATES_LATE_NS: u64 = 60_000;
 
 fn file(gates: &str) -> String {
     let usual = "  { open = [\"blue\"], for = \"800us\" },\n  { open = [\"red\"], for = \"200us\" },\n";
@@ -116,8 +119,10 @@ fn no_gate_opens_early_when_a_schedule_is_replaced() {
     assert!(short >= 3 && reported_ns <= CYCLE_NS + BOUND_NS_MAX, "gates were open for {reported_ns} ns");
     assert!(worst_ns <= reported_ns + ROUNDING_NS, "{worst_ns} ns early, and tardy reported {reported_ns}");
     // After an entry with every gate open nothing can leak.
-    let (early, _, reported_ns, replaced) = of("three", [(35_000_000, 30_000_000), (20_000_000, 20_000_000)]);
-    assert_eq!((early, reported_ns, replaced), (0, vec![], 6));
+    let (_, worst_ns, reported_ns, replaced) =
+        of("three", [(35_000_000, 30_000_000), (20_000_000, 20_000_000)]);
+    assert_eq!((reported_ns, replaced), (vec![], 6));
+    assert!(worst_ns <= GATES_LATE_NS, "{worst_ns} ns, which the gates' own timer does not explain");
     let (early, worst_ns, ..) = of("naive", two);
     assert!(
         early > 0 && worst_ns > BOUND_NS_MAX,
