@@ -2,8 +2,7 @@
 //!
 //! It is the guest's first program, and accepts the commands that the host puts into the guest's orders: to run a recipe, to
 //! test a switch, and to receive what loads send. It presents nothing and reads no files of other programs. Its content, and
-//! thus the lab's results, does not depend on code for presenting and importing: `crates/tardy/tests/lab/guest_program.rs`
-//! tests that.
+//! thus the lab's results, does not depend on code for presenting and importing: scripts/check-guest-program checks that.
 
 mod measure;
 mod processes;

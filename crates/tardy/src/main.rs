@@ -37,7 +37,7 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
 }
 
 /// The message of an error and of its causes. Omits a cause that the message already contains.
-fn message(error: &anyhow::Error) -> String {
+pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !message.contains(&cause) {

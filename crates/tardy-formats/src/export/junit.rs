@@ -1,6 +1,8 @@
-//! JUnit XML, as continuous integration shows it: a test suite for the run, a test case for each series.
+//! JUnit XML, as continuous integration shows it: a test suite for the run, a test case for each series, and an error if the run is
+//! not complete.
 
 use tardy_record::reason;
+use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
@@ -48,7 +50,15 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> String {
         }
         cases.push_str(&format!("      <system-out>worst {worst}</system-out>\n    </testcase>\n"));
     }
-    let tests = shown(run).count();
+    let unfinished = unfinished(run);
+    if let Some(why) = unfinished {
+        errors += 1;
+        cases.push_str(&format!(
+            "    <testcase classname=\"tardy\" name=\"the run is complete\">\n      <error message=\"{why}\"/>\n    \
+             </testcase>\n"
+        ));
+    }
+    let tests = shown(run).count() + usize::from(unfinished.is_some());
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{tests}\" \
          failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" timestamp=\"{}\" hostname=\"{}\">\n{cases}  \
@@ -57,6 +67,16 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> String {
         escaped(run.origin.started_at.trim_end_matches('Z')),
         escaped(&run.origin.host)
     )
+}
+
+/// Why the run says less than was planned; `None` if it is complete. Its series alone would pass.
+fn unfinished(run: &Run) -> Option<&'static str> {
+    match run.progress.state {
+        State::Complete => None,
+        State::Running => Some("the run has not ended, or its end was not recorded"),
+        State::Interrupted => Some("the run was interrupted"),
+        State::CutShort => Some("the run or its file was cut short"),
+    }
 }
 
 fn worst(series: &Series) -> String {

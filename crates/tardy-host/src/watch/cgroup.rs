@@ -9,7 +9,8 @@ use super::polled::Polled;
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
-const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct"];
+const MOUNTS: [&str; 4] =
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
 
 /// Watches the quotas of all cgroups that this process is in.
 pub(super) struct Cgroup {

@@ -174,6 +174,7 @@ fn place(stage: Stage) -> &'static str {
 fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
     let mut lines: Vec<String> = most_of(&findings.causes).into_iter().collect();
     lines.extend(the_worst(run));
+    let at_once = |event| at_once(event, run.validity.valid);
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
     if findings.simultaneous.len() > EVENTS_MAX {
         let more = findings.simultaneous.len() - EVENTS_MAX;
@@ -218,11 +219,12 @@ fn most_of(causes: &[Cause]) -> Option<String> {
     Some(format!("Main cause, in {most} of the {total} worst traced wake-ups: {what}."))
 }
 
-fn at_once(event: &Event) -> String {
+/// The cause is stated for a valid run only: what invalidates a run may have stopped the CPUs or their threads.
+fn at_once(event: &Event, is_valid: bool) -> String {
     let felt: Vec<String> =
         event.felt.iter().map(|(cpu, late_ns)| format!("cpu {cpu} {}", with_unit(*late_ns as f64))).collect();
     let (after, count, felt) = (rounded(event.from_ns), event.felt.len(), felt.join(", "));
-    match event.is_one_stop {
+    match event.is_one_stop && is_valid {
         true => format!(
             "After {after}, {count} CPUs were late at the same time ({felt}) and ran again at the same time, which hardly \
              happens by chance: a single event that stops all of them, such as a hypervisor, firmware or the kernel's \

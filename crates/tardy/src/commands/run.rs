@@ -85,7 +85,7 @@ fn present(
         (Some(trouble), Ok(())) => bail!("{trouble}"),
         (None, Err(error)) => Err(error),
         // A full disk fails both; the place of the run is more important.
-        (Some(trouble), Err(error)) => bail!("{trouble}\n{error:#}"),
+        (Some(trouble), Err(error)) => bail!("{trouble}\n{}", crate::message(&error)),
     }
 }
 

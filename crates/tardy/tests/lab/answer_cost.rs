@@ -3,17 +3,11 @@
 //!
 //! The order is fixed, tardy first, as in `cost.rs`.
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
 use tardy_init::thread_cost::ThreadCost;
 use tardy_record::pins::Point;
 
-use crate::cost;
-use crate::guests;
-use crate::pins;
 use crate::scripted::{Printed, Scene};
+use crate::{c_program, cost, pins};
 
 /// The highest ratio of tardy's time to the C program's.
 const MOST: f64 = 1.10;
@@ -74,44 +68,9 @@ fn run_ns(printed: &Printed, part: &str) -> f64 {
     serde_json::from_str::<ThreadCost>(line).unwrap().per_cycle_ns()
 }
 
-/// Runs `cc` on the C file `from`, or on `input` if that is `-`. The program at `to` needs no library.
-fn compile(from: &str, input: &str, to: &Path) -> std::io::Result<Output> {
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-static", "-Wall", "-Wextra", "-x", "c", from, "-o"]).arg(to);
-    let mut child = compiler.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    child.stdin.take().expect("it is a pipe").write_all(input.as_bytes())?;
-    child.wait_with_output()
-}
-
-/// The C program for the guest. `None`, with the reason printed, if no compiler here makes such programs.
-fn program() -> Option<Vec<u8>> {
-    if !cfg!(target_arch = "x86_64") {
-        eprintln!(
-            "skipped: the guest is an x86-64 machine, and this one's compiler makes programs for another"
-        );
-        return None;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("gpio_answer");
-    match compile("-", "int main(void) { return 0; }\n", &path) {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            eprintln!("skipped: cc makes no static program: {}", guests::text_of(&output));
-            return None;
-        }
-        Err(error) => {
-            eprintln!("skipped: cc: {error}; `scripts/install-packages build` installs it");
-            return None;
-        }
-    }
-    let output = compile(PROGRAM, "", &path).unwrap();
-    assert!(output.status.success(), "{}", guests::text_of(&output));
-    Some(std::fs::read(&path).unwrap())
-}
-
 /// The scene of this file. `None`, with the reason printed, if the C program cannot be built here.
 pub(crate) fn scene() -> Option<Scene> {
-    let program = program()?;
+    let program = c_program::compiled(PROGRAM)?;
     let script =
         format!("PRIORITY={PRIORITY}\nEDGES={EDGES}\ncompare() {{\n{}\n}}\n", include_str!("answer_cost.sh"));
     Some(Scene {

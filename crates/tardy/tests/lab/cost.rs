@@ -1,4 +1,5 @@
-//! What tardy's probe costs, in counted instructions, compared with Debian's cyclictest in the same guest.
+//! What tardy's probe costs, in counted instructions, compared with Debian's cyclictest and with a bare loop in C
+//! (bench/timer_loop.c) in the same guest.
 //!
 //! The order is fixed, tardy first: a probe's place in the boot changes its run time by 2 %.
 
@@ -8,7 +9,7 @@ use tardy_record::Series;
 
 use crate::own_modules::KERNELS;
 use crate::scripted::{Printed, Scene, SharedBoot, boot};
-use crate::{answer_cost, guests, noise, rtla};
+use crate::{answer_cost, c_program, guests, noise, rtla};
 
 /// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
 static COSTS: SharedBoot = SharedBoot::new(KERNELS[1], || {
@@ -29,6 +30,9 @@ const RATIO_RECORDED: f64 = 0.94;
 const GROWTH: f64 = 1.05;
 /// A priority that no other thread of the guest has.
 const PRIORITY: &str = "83";
+const LOOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/timer_loop.c");
+/// The highest ratio of tardy's run time to that of the loop in C. The goal is 1.02.
+const LOOP_RATIO_MAX: f64 = 1.10;
 
 /// Does what `cyclictest -m -t1 -a0 -p83` does.
 fn recipe(interval_us: u32) -> String {
@@ -46,18 +50,28 @@ cpus = "0"
     )
 }
 
-/// Runs tardy and then cyclictest, and prints the run time per cycle of each.
+/// Runs tardy, then cyclictest, then the loop in C if it can be compiled here, and prints the run time per cycle of each.
 fn scene(interval_us: u32) -> Scene {
-    let script = format!(
+    let mut script = format!(
         "tardy __thread-cost {PRIORITY} 2000 /tardy run -q \"$FILES/cost.toml\" -o /lab/results/cost.run.json || exit\n\
          tardy __thread-cost {PRIORITY} 2000 /usr/bin/cyclictest -m -t1 -a0 -p{PRIORITY} -i{interval_us} -D4 -q -N \
          -h100000 --histfile=/lab/results/cyclictest.txt\n"
     );
+    let loop_in_c = c_program::compiled(LOOP);
+    if loop_in_c.is_some() {
+        // As in tardy's probe (docs/performance.md).
+        script += &format!(
+            "GLIBC_TUNABLES=glibc.pthread.rseq=0 tardy __thread-cost {PRIORITY} 2000 $FILES/timer_loop {PRIORITY} \
+             {interval_us} {}\n",
+            4_000_000 / interval_us
+        );
+    }
     Scene {
         name: "cost",
         script,
         tools: vec![("rt-tests", "/usr/bin/cyclictest")],
         files: vec![("cost.toml".to_owned(), recipe(interval_us))],
+        programs: loop_in_c.into_iter().map(|program| ("timer_loop".to_owned(), program)).collect(),
         ..Scene::default()
     }
 }
@@ -94,6 +108,8 @@ struct Costs {
     cyclictest_ns: f64,
     tardy_median_ns: f64,
     cyclictest_median_ns: u64,
+    /// `None` if the loop was not compiled.
+    loop_ns: Option<f64>,
 }
 
 impl Costs {
@@ -101,10 +117,14 @@ impl Costs {
         self.tardy_ns / self.cyclictest_ns
     }
 
+    fn ratio_to_loop(&self) -> Option<f64> {
+        self.loop_ns.map(|loop_ns| self.tardy_ns / loop_ns)
+    }
+
     /// The costs that the scene measured, which are also printed.
     fn of(printed: &Printed, label: &str) -> Self {
         let costs: Vec<ThreadCost> = printed.json_lines();
-        let [tardy, cyclictest] = costs.as_slice() else {
+        let [tardy, cyclictest, loop_in_c @ ..] = costs.as_slice() else {
             panic!("{} costs in\n{}", costs.len(), printed.text())
         };
         let costs = Self {
@@ -112,14 +132,18 @@ impl Costs {
             cyclictest_ns: cyclictest.per_cycle_ns(),
             tardy_median_ns: median_of(&printed.run("cost.run.json").series[0]),
             cyclictest_median_ns: median_ns(printed.text_file("cyclictest.txt")),
+            loop_ns: loop_in_c.first().map(ThreadCost::per_cycle_ns),
         };
         println!(
-            "{label}: run time per cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns",
+            "{label}: run time per cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns; \
+             loop in C {:?} ns, ratio {:.4?}",
             costs.tardy_ns,
             costs.cyclictest_ns,
             costs.ratio(),
             costs.tardy_median_ns,
-            costs.cyclictest_median_ns
+            costs.cyclictest_median_ns,
+            costs.loop_ns,
+            costs.ratio_to_loop()
         );
         costs
     }
@@ -133,6 +157,7 @@ fn a_cycle_of_tardys_probe_costs_no_more_than_one_of_cyclictests() {
     assert!(ratio <= RATIO_RECORDED * GROWTH, "{ratio:.4} is over {RATIO_RECORDED} by more than 5 %");
     assert!(ratio < 1.0, "{ratio:.4}: cyclictest needs less run time");
     assert!(costs.tardy_median_ns <= costs.cyclictest_median_ns as f64, "cyclictest's median is lower");
+    assert!(costs.ratio_to_loop().is_none_or(|ratio| ratio <= LOOP_RATIO_MAX), "the loop in C needs less");
 }
 
 /// The table of docs/performance.md.

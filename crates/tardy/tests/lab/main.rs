@@ -6,6 +6,7 @@
 
 mod agreement;
 mod answer_cost;
+mod c_program;
 mod causes;
 mod cost;
 mod documented;
