@@ -132,7 +132,7 @@ impl Costs {
             cyclictest_ns: cyclictest.per_cycle_ns(),
             tardy_median_ns: median_of(&printed.run("cost.run.json").series[0]),
             cyclictest_median_ns: median_ns(printed.text_file("cyclictest.txt")),
-            loop_ns: loop_in_c.first().map(ThreadCost::per_cycle_ns),
+            loop_ns: loop_in_c.first().map(|cost| cost.per_cycle_ns()),
         };
         println!(
             "{label}: run time per cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns; \
