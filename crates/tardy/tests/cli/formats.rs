@@ -332,7 +332,7 @@ fn a_file_that_was_cut_off_has_no_verdict() {
         assert!(page.contains("≥67"), "the page marks it");
         let junit = bench.run(&["export", "limited.run.json", "--to", "junit"]).exits(0).out;
         let judged =
-            if limit_us == 60 { "failures=\"2\" errors=\"0\"" } else { "failures=\"0\" errors=\"2\"" };
+            if limit_us == 60 { "failures=\"2\" errors=\"1\"" } else { "failures=\"0\" errors=\"3\"" };
         assert!(junit.contains(judged), "{junit}");
     }
     let compared = bench.run(&["compare", "whole.run.json", "cut.run.json", "--json"]).exits(0).out;
