@@ -217,24 +217,28 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f6
     }
 }
 
-/// Thins points to the first of each column of pixels and those that extend its range.
+/// Thins points to the first and the last of each column of pixels and those that extend its range. The last one is where the line
+/// leaves the column, so steps stay steps.
 fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> {
     let mut thinned: Vec<Option<(f64, f64)>> = Vec::new();
     let mut column: Option<(f64, f64, f64)> = None;
+    let mut left_out: Option<(f64, f64)> = None;
     for (x, y) in points {
         match &mut column {
             Some((start, low, high)) if x - *start < COLUMN => {
-                if y < *low || y > *high {
-                    thinned.push(Some((x, y)));
-                }
+                let extends = y < *low || y > *high;
                 (*low, *high) = (low.min(y), high.max(y));
+                left_out = (!extends).then_some((x, y));
+                thinned.extend(extends.then_some(Some((x, y))));
             }
             _ => {
                 column = Some((x, y, y));
+                thinned.extend(left_out.take().map(Some));
                 thinned.push(Some((x, y)));
             }
         }
     }
+    thinned.extend(left_out.map(Some));
     thinned
 }
 
@@ -264,4 +268,27 @@ fn describe(run: &Run, panels: &[Panel]) -> String {
         "{worst}Below, on the same time axis: {}.",
         if names.is_empty() { "nothing".to_owned() } else { names.join("; ") }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinned_steps_stay_steps() {
+        let step = |from: f64, to: f64, value: f64| [(from, value), (to, value)];
+        // The second and the third step are narrower than a column of pixels.
+        let steps = [
+            step(0.0, 100.0, 1.0),
+            step(100.0, 100.2, 5.0),
+            step(100.2, 100.3, 2.0),
+            step(100.3, 200.0, 3.0),
+        ];
+        let thinned: Vec<(f64, f64)> = columns(steps.into_iter().flatten()).into_iter().flatten().collect();
+        assert_eq!(thinned.last(), Some(&(200.0, 3.0)));
+        for pair in thinned.windows(2) {
+            let ((x, y), (next_x, next_y)) = (pair[0], pair[1]);
+            assert!(y == next_y || next_x - x < COLUMN, "a slope from {:?} to {:?}", pair[0], pair[1]);
+        }
+    }
 }
