@@ -24,6 +24,11 @@ const FILES: usize = 200;
 const TENTH: usize = 10;
 /// The rate that the emulated CPU keeps up with as talker, switch, wire and listener (docs/tsn.md).
 const BITS_PER_SECOND: u64 = 10_000_000;
+/// If a gates' timer is later than this, the emulated CPU does not keep up, and which frames leave depends on that. Such a file is
+/// set aside; few may be.
+const GATES_LATE_NS_MAX: i64 = 500_000;
+/// How many files may be set aside, as a divisor.
+const SET_ASIDE_MAX: usize = 10;
 /// Where the kernel records the frames at the switch's ports and when their gates' timers fire.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
@@ -163,7 +168,7 @@ fn compare_port(
     port: &Port,
     received: &BTreeMap<(usize, u64), (i64, u32)>,
     run: &tardy_record::Run,
-) -> Vec<Agreement> {
+) -> Option<Vec<Agreement>> {
     let name = &network.switches[port.id.switch].ports[port.id.port].interface.value;
     let schedules = &run.switch.as_ref().unwrap().ports;
     let schedule = schedules.iter().find(|schedule| schedule.port == *name).unwrap();
@@ -188,6 +193,10 @@ fn compare_port(
         median(&gates),
         last(&gates),
     );
+    if last(&gates) > GATES_LATE_NS_MAX {
+        println!("    set aside: the gates' timer was late by {} ns", last(&gates));
+        return None;
+    }
     let compared = |what: &str, observed: &Frames, latency_ns: i64| {
         let agreed = agreement(&simulated, observed, &rules(run, 0, Some(name), latency_ns.unsigned_abs()));
         println!(
@@ -223,16 +232,18 @@ fn compare_port(
         let frames = Frames { arrivals, lost: through.lost.clone() };
         agreed.push(compared("received", &frames, last(&gates) + latest_ns));
     }
-    agreed
+    Some(agreed)
 }
 
-/// Compares one file's frames with the simulator's at each port with a schedule.
-fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> Vec<Agreement> {
+/// Compares one file's frames with the simulator's at each port with a schedule. `None` if it is set aside.
+fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> Option<Vec<Agreement>> {
     let network = network(seed);
     let received = received(csv, &network);
     println!("seed {seed}: {}", network.about);
     let trace = Trace::of(trace, &network, &options());
-    trace.ports.iter().flat_map(|port| compare_port(&network, port, &received, run)).collect()
+    let ports: Option<Vec<_>> =
+        trace.ports.iter().map(|port| compare_port(&network, port, &received, run)).collect();
+    ports.map(|ports| ports.into_iter().flatten().collect())
 }
 
 #[test]
@@ -253,11 +264,12 @@ fn long_random_switches_agree_with_the_kernel_in_every_frame() {
 fn agree(printed: &Printed, seeds: &[u64]) {
     let compared: Vec<(u64, Vec<Agreement>)> = seeds
         .iter()
-        .map(|seed| {
+        .filter_map(|seed| {
             let lost_events = printed.part(&seed.to_string()).all("overrun:").any(|count| count != "0");
             assert!(!lost_events, "the trace of seed {seed} is incomplete");
             let file = |what: &str| printed.text_file(&format!("{seed}.{what}"));
-            (*seed, compare(*seed, file("csv"), file("trace"), &printed.run(&format!("{seed}.run.json"))))
+            let run = printed.run(&format!("{seed}.run.json"));
+            compare(*seed, file("csv"), file("trace"), &run).map(|agreed| (*seed, agreed))
         })
         .collect();
     let of_all = |count: fn(&Agreement) -> u64| -> u64 {
@@ -268,11 +280,13 @@ fn agree(printed: &Printed, seeds: &[u64]) {
         compared.iter().filter(|(_, agreed)| !is_whole(agreed)).map(|(seed, _)| *seed).collect();
     println!(
         "{} of {} files agree: {} frames passed and {} were lost",
-        seeds.len() - wrong.len(),
-        seeds.len(),
+        compared.len() - wrong.len(),
+        compared.len(),
         of_all(|agreed| agreed.frames),
         of_all(|agreed| agreed.lost),
     );
+    let set_aside = seeds.len() - compared.len();
+    assert!(set_aside <= seeds.len() / SET_ASIDE_MAX, "{set_aside} files were set aside");
     assert!(of_all(|agreed| agreed.lost) > 0, "no file loses frames");
     assert_eq!(wrong, Vec::<u64>::new(), "seeds of files whose frames differ from the simulator's");
 }
