@@ -24,11 +24,12 @@ const FILES: usize = 200;
 const TENTH: usize = 10;
 /// The rate that the emulated CPU keeps up with as talker, switch, wire and listener (docs/tsn.md).
 const BITS_PER_SECOND: u64 = 10_000_000;
-/// If a gates' timer is later than this, the emulated CPU does not keep up, and which frames leave depends on that. Such a file is
-/// set aside; few may be.
-const GATES_LATE_NS_MAX: i64 = 500_000;
-/// How many files may be set aside, as a divisor.
-const SET_ASIDE_MAX: usize = 10;
+/// A file is set aside if the timer of a port's gates fires later than this after an entry begins. With 0.8 ms all frames agreed. Of
+/// the first 20 files only seed 35 has more: 1.2 ms at its second port, with different programs in the guest, so it is not by
+/// chance. The cause is not known.
+const GATES_LATE_NS_MAX: i64 = 1_000_000;
+/// How many files may be set aside, as a divisor: one of 20.
+const SET_ASIDE_MAX: usize = 20;
 /// Where the kernel records the frames at the switch's ports and when their gates' timers fire.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
