@@ -9,7 +9,7 @@ CARGO := scripts/as-owner scripts/with-rust cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # How long `make run` measures.
 DURATION ?= 1m
-# How many of its jobs `make test` runs at a time, after the one that needs the machine for itself.
+# How many jobs of `make test` share what CPU time the one with the tests of loads and rates leaves.
 JOBS ?= $(shell nproc)
 # Which system `make fresh-machine-test` sets up, which user runs make there, and its goal.
 RELEASE ?= bookworm
@@ -44,14 +44,16 @@ dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, with
 .PHONY: check
 check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 
-# The tests of loads and rates need the machine for themselves. The other jobs count instructions or only build, so they
-# may share it, so that one uses the CPUs while another waits.
+# The tests of loads and rates need the machine for themselves, but wait most of the time. The other jobs count instructions
+# or only build: they run with policy SCHED_IDLE, so they get the CPU time that is left.
 .PHONY: test
-test: ## everything that CI runs: the four jobs below, the last three in parallel
-	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
-		test-lab test-lint test-boards
+test: rust test-packages ## everything that CI runs: the four jobs below, in parallel
+	@$(MAKE) --no-print-directory -j2 test-unit test-in-background
 	@echo "== all passed"
+
+.PHONY: test-in-background
+test-in-background:
+	@chrt --idle 0 $(MAKE) --no-print-directory --output-sync=target -j$(JOBS) test-boards test-lab test-lint
 
 .PHONY: test-unit
 test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
