@@ -66,21 +66,11 @@ fn request(plan: Plan, output: &str) -> Result<Request, String> {
     let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let files = KernelFiles::real();
     let boot_id = files.text("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    Ok(Request {
-        plan,
-        facts: facts::collect(&files, &SystemAnswers::ask()),
-        // The host adds its own name, the time and the command.
-        origin: Origin { id: "guest".to_owned(), boot_id, ..Origin::default() },
-        output: PathBuf::from(output),
-        samples: None,
-        reports_samples: false,
-        force: false,
-        programs: Programs { probe: ProbeProgram::new(&[], own.clone()), own, read_output: refuse_output },
-        kernel_root: PathBuf::from("/"),
-        fake: None,
-        requires_policy: false,
-        measures_in_process: false,
-    })
+    let facts = facts::collect(&files, &SystemAnswers::ask());
+    // The host adds its own name, the time and the command.
+    let origin = Origin { id: "guest".to_owned(), boot_id, ..Origin::default() };
+    let programs = Programs { probe: ProbeProgram::new(&[], own.clone()), own, read_output: refuse_output };
+    Ok(Request::new(plan, facts, origin, PathBuf::from(output), programs))
 }
 
 /// The host refuses recipes with a co-kernel, whose latency program is the only one with output to read.

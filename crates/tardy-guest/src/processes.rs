@@ -1,32 +1,19 @@
-//! Hidden commands: the processes that the supervisor starts, and the guest's first program.
+//! The guest's first program, and the receiver of what loads send.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use tardy_init::{first_program, orders};
 use tardy_load::LoadContext;
-use tardy_probe::timerlat_thread;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
 use crate::measure::report;
 
 /// Runs the hidden command; `None` if `words` are not one.
 pub(crate) fn run(words: &[&str]) -> Option<ExitCode> {
-    Some(match *words {
-        [orders::COMMAND] => first_program(),
-        ["__probe"] => tardy_probe::main(),
-        ["__pins", pins] => tardy_measure::pins::guard_main(pins),
-        ["__load", ref arguments @ ..] => {
-            tardy_load::worker_main(arguments.iter().map(|word| (*word).to_owned()).collect())
-        }
-        ["__timerlat", supervisor_pid, cpu, priority, file] => timerlat_thread::main(
-            supervisor_pid.parse().ok()?,
-            cpu.parse().ok()?,
-            priority.parse().ok()?,
-            Path::new(file),
-        ),
-        _ => return None,
-    })
+    match *words {
+        [orders::COMMAND] => Some(first_program()),
+        _ => tardy_measure::processes::run_command(words),
+    }
 }
 
 fn first_program() -> ExitCode {

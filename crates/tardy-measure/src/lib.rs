@@ -13,6 +13,7 @@ mod measure;
 mod observers;
 pub mod pins;
 mod probe_program;
+pub mod processes;
 mod programs;
 pub mod recovery;
 mod sources;

@@ -23,7 +23,7 @@ use super::wiggle::FastestWiggle;
 /// Enough for the measuring loop, whose stack is touched beforehand. Small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Runs the probe: reads an order, writes replies. The binary calls this for its hidden command `__probe`.
+/// Runs the probe: reads an order, writes replies.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

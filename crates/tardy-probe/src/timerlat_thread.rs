@@ -8,8 +8,7 @@ use std::process::ExitCode;
 use tardy_sys::scheduling::Scheduling;
 use tardy_sys::{child, memory, scheduling};
 
-/// Reads `file` on `cpu` until the tracer or this process ends; prints `ready` before its first wait. The binary calls
-/// this for its hidden command `__timerlat`.
+/// Reads `file` on `cpu` until the tracer or this process ends; prints `ready` before its first wait.
 pub fn main(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
     match run(supervisor_pid, cpu, priority, file) {
         Ok(()) => ExitCode::SUCCESS,

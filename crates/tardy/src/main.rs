@@ -18,8 +18,20 @@ fn main() -> ExitCode {
     if let Some(arguments) = cyclictest::arguments_if_named_cyclictest(std::env::args_os()) {
         return exit_code(cyclictest::run(arguments));
     }
+    if let Some(status) = process_of_the_supervisor() {
+        return status;
+    }
     let cli = Cli::parse();
     exit_code(run(cli))
+}
+
+/// Runs the hidden command, if the supervisor of a run or of loads started this process.
+fn process_of_the_supervisor() -> Option<ExitCode> {
+    let arguments: Option<Vec<String>> =
+        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
+    let arguments = arguments?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    tardy_measure::processes::run_command(&words)
 }
 
 /// The exit status of a command. Prints its error, if it failed.
@@ -67,15 +79,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
-        Command::Probe => commands::inner::probe(),
-        Command::PinsGuard { pins } => commands::inner::pins_guard(&pins),
         Command::Guest => commands::inner::guest(),
         Command::ThreadCost { priority, cycles, command } => {
             commands::inner::thread_cost(&command, priority, cycles)
         }
-        Command::Timerlat { supervisor_pid, cpu, priority, file } => {
-            commands::inner::timerlat(supervisor_pid, cpu, priority, &file)
-        }
-        Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }
 }

@@ -173,19 +173,13 @@ impl Doctor<'_> {
                 timer.dma_latency_us = Some(0);
             }
         }
+        let facts = facts::collect(&self.files, &self.request.answers);
+        let origin = (self.request.origin)();
+        let programs = self.request.programs.clone();
         let request = RunRequest {
-            plan,
-            facts: facts::collect(&self.files, &self.request.answers),
-            origin: (self.request.origin)(),
-            output: output.to_owned(),
-            samples: None,
-            reports_samples: false,
-            force: false,
-            programs: self.request.programs.clone(),
             kernel_root: self.request.kernel_root.clone(),
             fake: self.request.fake.map(|seed| seed.wrapping_add(self.trials)),
-            requires_policy: false,
-            measures_in_process: false,
+            ..RunRequest::new(plan, facts, origin, output.to_owned(), programs)
         };
         crate::run(&request, self.listener).map_err(|error| error.to_string())
     }

@@ -43,6 +43,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A real run of `plan` on this machine, into the new file `output`, without samples.
+    pub fn new(plan: Plan, facts: Facts, origin: Origin, output: PathBuf, programs: Programs) -> Self {
+        Self {
+            plan,
+            facts,
+            origin,
+            output,
+            samples: None,
+            reports_samples: false,
+            force: false,
+            programs,
+            kernel_root: PathBuf::from("/"),
+            fake: None,
+            requires_policy: false,
+            measures_in_process: false,
+        }
+    }
+
     /// Whether every sample is written or reported.
     pub(crate) fn takes_samples(&self) -> bool {
         self.samples.is_some() || self.reports_samples

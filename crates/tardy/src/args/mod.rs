@@ -101,15 +101,6 @@ pub(crate) enum Command {
         /// Directory.
         directory: PathBuf,
     },
-    /// Run as the probe process.
-    #[command(name = "__probe", hide = true)]
-    Probe,
-    /// Release GPIO lines once tardy has ended.
-    #[command(name = "__pins", hide = true)]
-    PinsGuard {
-        /// Settings of the journal, as JSON.
-        pins: String,
-    },
     /// Run as the first program of a lab's guest.
     #[command(name = "__guest", hide = true)]
     Guest,
@@ -123,25 +114,6 @@ pub(crate) enum Command {
         /// Command.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
-    },
-    /// Run as timerlat's user thread.
-    #[command(name = "__timerlat", hide = true)]
-    Timerlat {
-        /// The supervisor's process id.
-        supervisor_pid: u32,
-        /// CPU.
-        cpu: u32,
-        /// Real-time priority.
-        priority: u32,
-        /// File to read.
-        file: PathBuf,
-    },
-    /// Run as a process of a load.
-    #[command(name = "__load", hide = true)]
-    LoadWorker {
-        /// Arguments from the supervisor of the loads.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
     },
 }
 

@@ -36,19 +36,15 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         check_programs(&plan)?;
     }
     let started = SystemTime::now();
+    let output = arguments.output.clone().unwrap_or_else(|| default_output(started));
+    let origin = origin::of_this_command(started, arguments.fake);
     let request = Request {
-        output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
-        origin: origin::of_this_command(started, arguments.fake),
-        facts: facts(arguments),
         samples: arguments.samples.clone(),
-        reports_samples: false,
         requires_policy: requires_policy(arguments, &recipe),
-        measures_in_process: false,
         force: arguments.force,
-        programs: programs::of_tardy()?,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
-        plan,
+        ..Request::new(plan, facts(arguments), origin, output, programs::of_tardy()?)
     };
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
     for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {

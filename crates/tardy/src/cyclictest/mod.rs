@@ -91,20 +91,14 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         Some(_) => facts::SystemAnswers::none(),
         None => facts::SystemAnswers::ask(),
     };
+    let facts = facts::collect(&KernelFiles::real(), &answers);
+    let origin = origin::of_this_command(started, options.fake);
     Ok(Request {
-        plan,
-        facts: facts::collect(&KernelFiles::real(), &answers),
-        origin: origin::of_this_command(started, options.fake),
-        output: place.file.clone(),
-        samples: None,
         reports_samples: true,
-        requires_policy: false,
-        measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,
-        programs: programs::of_tardy()?,
-        kernel_root: PathBuf::from("/"),
         fake: options.fake,
+        ..Request::new(plan, facts, origin, place.file.clone(), programs::of_tardy()?)
     })
 }
 

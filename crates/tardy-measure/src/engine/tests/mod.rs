@@ -36,23 +36,19 @@ impl Bench {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let directory = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(directory.path());
+        let plan = Plan { scale: 1.0, phases: vec![phase(seconds)], ..Plan::default() };
+        let facts = facts::collect(&files, &SystemAnswers::none());
+        let origin = Origin { id: format!("engine-{}-{number}", std::process::id()), ..Origin::default() };
+        let output = directory.path().join("runs/a.run.json");
+        let programs = Programs {
+            own: PathBuf::from("/nowhere"),
+            probe: ProbeProgram::new(&[], PathBuf::from("/nowhere")),
+            read_output: |_, _, _| Err("nothing is read".to_owned()),
+        };
         let request = Request {
-            plan: Plan { scale: 1.0, phases: vec![phase(seconds)], ..Plan::default() },
-            facts: facts::collect(&files, &SystemAnswers::none()),
-            origin: Origin { id: format!("engine-{}-{number}", std::process::id()), ..Origin::default() },
-            output: directory.path().join("runs/a.run.json"),
-            samples: None,
-            reports_samples: false,
-            force: false,
-            programs: Programs {
-                own: PathBuf::from("/nowhere"),
-                probe: ProbeProgram::new(&[], PathBuf::from("/nowhere")),
-                read_output: |_, _, _| Err("nothing is read".to_owned()),
-            },
             kernel_root: directory.path().to_owned(),
             fake: Some(0),
-            requires_policy: false,
-            measures_in_process: false,
+            ..Request::new(plan, facts, origin, output, programs)
         };
         fs::create_dir(directory.path().join("runs")).unwrap();
         Self { directory, log: Log::default(), request, listener: FakeListener::default() }

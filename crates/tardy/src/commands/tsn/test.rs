@@ -57,19 +57,13 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     let loads = checked_loads(&arguments.load)?;
     let mut plan = experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments));
     plan.phases.iter_mut().for_each(|phase| phase.loads.clone_from(&loads));
+    let facts = facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask());
+    let origin = origin::of_this_command(started, None);
+    let output = arguments.output.clone().unwrap_or_else(|| default_output(started));
     Ok(Request {
-        plan,
-        facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
-        origin: origin::of_this_command(started, None),
-        output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
-        samples: None,
-        reports_samples: false,
         force: arguments.force,
-        programs: programs::of_tardy()?,
-        kernel_root: PathBuf::from("/"),
-        fake: None,
-        requires_policy: false,
         measures_in_process: true,
+        ..Request::new(plan, facts, origin, output, programs::of_tardy()?)
     })
 }
 
