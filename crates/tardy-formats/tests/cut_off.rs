@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
 use tardy_record::Run;
+use tardy_record::run::State;
 
 /// Fixtures of all text formats that carry a total, a maximum or an end mark.
 const CARRYING: [&str; 29] = [
@@ -171,4 +172,18 @@ fn a_maximum_that_is_a_lower_bound_is_exported_as_one() {
     let metrics = exported("openmetrics", &run);
     assert!(!metrics.contains("tardy_latency_max_seconds{") && !metrics.contains("le=\"1\""), "{metrics}");
     assert!(exported("json", &run).contains("\"max_at_least\": true"));
+}
+
+#[test]
+fn a_missing_thread_is_noticed() {
+    let text = fixture("signaltest-2.10-quiet.txt");
+    let text = format!("# /dev/cpu_dma_latency set to 0us\n{}", String::from_utf8(text).unwrap());
+    assert_eq!(import(text.as_bytes()).unwrap().progress.state, State::Complete);
+    let run = import(without(&text, |number| number == 1).as_bytes()).unwrap();
+    assert_eq!((run.progress.state, run.series.len()), (State::CutShort, 1));
+    assert!(
+        run.validity.limits.iter().any(|limit| limit.contains("thread 0 is missing")),
+        "{:?}",
+        run.validity
+    );
 }

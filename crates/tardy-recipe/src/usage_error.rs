@@ -12,9 +12,16 @@ pub struct UsageError {
     pub key: &'static str,
     /// What is wrong and what is expected.
     pub reason: String,
+    /// Whether the option is right, but this machine lacks what it needs.
+    pub machine_lacks: bool,
 }
 
 /// The error for the option `key`, with the message `reason`.
 pub fn wrong(key: &'static str, reason: impl Display) -> UsageError {
-    UsageError { key, reason: reason.to_string() }
+    UsageError { key, reason: reason.to_string(), machine_lacks: false }
+}
+
+/// The error for the option `key` on a machine that lacks what it needs, with the message `reason`.
+pub fn lacking(key: &'static str, reason: impl Display) -> UsageError {
+    UsageError { machine_lacks: true, ..wrong(key, reason) }
 }

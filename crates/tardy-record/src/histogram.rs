@@ -159,6 +159,14 @@ impl Histogram {
         self.bins.iter().filter(|bin| bin.lower_ns >= limit_ns).map(|bin| bin.count).sum()
     }
 
+    /// How many values are above `limit_ns`, at least and at most: the bin that straddles the limit decides the difference.
+    pub fn counts_above(&self, limit_ns: i64) -> (u64, u64) {
+        let count = |is_above: &dyn Fn(&Bin) -> bool| {
+            self.bins.iter().filter(|bin| is_above(bin)).map(|bin| bin.count).sum()
+        };
+        (count(&|bin| bin.lower_ns > limit_ns), count(&|bin| bin.upper_ns - 1 > limit_ns))
+    }
+
     /// Adds the values of `other`, which must have the same layout.
     pub fn merge(&mut self, other: &Self) -> Result<(), HistogramError> {
         let mut merged = Vec::with_capacity(self.bins.len() + other.bins.len());

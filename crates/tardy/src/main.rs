@@ -40,9 +40,10 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             commands::output::report(&message(&error));
-            let usage = error.is::<tardy_recipe::UsageError>()
-                || error.is::<tardy_recipe::RecipeError>()
-                || error.is::<commands::tsn::SwitchFileError>();
+            let usage =
+                error.downcast_ref().is_some_and(|error: &tardy_recipe::UsageError| !error.machine_lacks)
+                    || error.is::<tardy_recipe::RecipeError>()
+                    || error.is::<commands::tsn::SwitchFileError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
     }

@@ -208,7 +208,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A number, `true`, `false` or `null`. The numbers `nan` and `inf` are not JSON, but C programs print them for the
-    /// mean of no readings: they are null.
+    /// mean of no readings, and Python and JavaScript `NaN` and `Infinity`: they are null.
     pub(super) fn word(&mut self) -> Result<Value> {
         self.fill(TOKEN_MAX)?;
         let rest = &self.buffer[self.at..self.end];
@@ -217,7 +217,7 @@ impl<'a> Scanner<'a> {
         let length = rest.iter().position(ends).unwrap_or(rest.len());
         let word = String::from_utf8_lossy(&rest[..length]);
         let value = match &*word {
-            "null" | "nan" | "-nan" | "inf" | "-inf" => Some(Value::Null),
+            "null" | "nan" | "-nan" | "inf" | "-inf" | "NaN" | "Infinity" | "-Infinity" => Some(Value::Null),
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
             _ => number(&word),

@@ -13,11 +13,12 @@ fn error(text: &str) -> String {
 #[test]
 fn members_have_their_values_and_paths() {
     let mut root = of(
-        "{\"a\": -5, \"b\": 1.5e3, \"c\": \"x\\n\\u00e9\\ud83d\\ude00\\/\", \"d\": null, \"e\": -nan, \"f\": {\"g\": [1, {}], \"h\": 7}}",
+        "{\"a\": -5, \"b\": 1.5e3, \"c\": \"x\\n\\u00e9\\ud83d\\ude00\\/\", \"d\": null, \"e\": -nan, \"i\": NaN, \"f\": {\"g\": [1, {}], \"h\": 7}}",
     )
     .unwrap();
     assert_eq!(root.whole("a").unwrap(), Some(-5));
     assert_eq!((root.number("b").unwrap(), root.number("e").unwrap()), (Some(1500.0), None));
+    assert_eq!(root.number("i").unwrap(), None);
     assert_eq!(root.text("c"), Some("x\né😀/"));
     assert_eq!(root.count("a").unwrap_err().to_string(), "a: -5 is not a count");
     assert_eq!(root.count("d").unwrap_err().to_string(), "d: null is not a count");

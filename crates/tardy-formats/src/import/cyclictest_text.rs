@@ -387,6 +387,14 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         counts.check(&place)?;
         streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
     }
+    // The tool numbers its threads from 0, and prints all of them.
+    if let Some(absent) = text.threads.keys().zip(0u32..).find_map(|(thread, n)| (*thread != n).then_some(n))
+    {
+        imported.cut_short = true;
+        imported
+            .remarks
+            .push(format!("the line of thread {absent} is missing, which may have been the latest"));
+    }
     Ok(streams)
 }
 

@@ -10,7 +10,7 @@ use tardy_record::series::Level;
 use super::machine::Machine;
 use super::{noise, reaction, tracer, wiggle};
 use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::usage_error::{UsageError, lacking, wrong};
 use crate::values::ProbeKind;
 
 /// Longest phase without trace events, in ns. It is the baseline for the cost of the events.
@@ -70,7 +70,7 @@ pub(super) fn parts(
 
 /// The co-kernel's latency program at each of its levels, in sequence.
 fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Part>, UsageError> {
-    let core = machine.co_kernel.as_ref().map_err(|reason| wrong("probe", reason))?;
+    let core = machine.co_kernel.as_ref().map_err(|reason| lacking("probe", reason))?;
     let Span::DurationNs(duration_ns) = span else {
         return Err(wrong(
             "loops",

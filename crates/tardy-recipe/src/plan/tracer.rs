@@ -3,7 +3,7 @@
 use tardy_record::plan::{ClockId, KernelPlan, TimerPlan, Tracer, TracerPlan, Wake};
 
 use super::machine::Machine;
-use crate::usage_error::{UsageError, wrong};
+use crate::usage_error::{UsageError, lacking, wrong};
 
 /// Time whose events fit into the trace buffers, in ns. The supervisor reads them once per second, and may be late.
 const BUFFER_NS: u64 = 3_000_000_000;
@@ -22,7 +22,7 @@ const HWLAT: (u64, u64, u64) = (1_000_000_000, 500_000_000, 10_000);
 
 /// The plan of `tracer` on the timer's CPUs.
 pub(super) fn tracer(tracer: Tracer, timer: &TimerPlan, machine: &Machine) -> Result<TracerPlan, UsageError> {
-    machine.trace.tracer(tracer).map_err(|reason| wrong("probe", reason))?;
+    machine.trace.tracer(tracer).map_err(|reason| lacking("probe", reason))?;
     Ok(match tracer {
         Tracer::Timerlat => timerlat(timer),
         Tracer::Osnoise => noise(tracer, timer, OSNOISE),
@@ -77,7 +77,7 @@ pub(super) fn events(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan,
         );
         return Err(wrong("probe", reason));
     }
-    machine.trace.events.as_ref().map_err(|reason| wrong("probe", reason))?;
+    machine.trace.events.as_ref().map_err(|reason| lacking("probe", reason))?;
     let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(1);
     let wanted_kib = BUFFER_NS / shortest_ns.max(1) * CYCLE_BYTES / 1024;
     let (least, most, all) = BUFFER_KIB;

@@ -71,3 +71,14 @@ fn causes_that_cannot_be_traced_are_an_error() {
     );
     assert!(!bench.path("a.run.json").exists());
 }
+
+#[test]
+fn a_machine_without_the_kernels_tracing_is_not_wrong_usage() {
+    let bench = Bench::new();
+    let bare = bench.path("bare");
+    std::fs::create_dir(&bare).unwrap();
+    for option in ["--probe=kernel", "--probe=timerlat", "--causes"] {
+        let run = bench.run(&["run", "quick", option, "--kernel-root", bare.to_str().unwrap()]).exits(1);
+        assert!(run.err.contains("trac"), "{option}: {}", run.err);
+    }
+}

@@ -227,6 +227,20 @@ fn damaged_run_files_are_rejected() {
             "series[0].sum_ns: the mean of",
         ),
         (
+            changed(&timer, &|run| run["series"][0]["block_maxima"]["maxima_ns"][0] = (max + 1).into()),
+            "series[0].block_maxima: the highest is",
+        ),
+        (
+            changed(&timer, &|run| {
+                run["series"][0]["thresholds"] = serde_json::json!([{
+                    "limit_ns": 0, "measured": recorded + 1, "corrected": null, "clusters": 1,
+                    "cluster_gap_cycles": 10, "sum_of_squared_block_counts": 0, "blocks": 1,
+                    "block_ns": 1_000_000_000
+                }]);
+            }),
+            "series[0].thresholds:",
+        ),
+        (
             changed(&foreign, &|run| run["series"][0]["kind"]["stated_mean_ns"] = 88_003.0.into()),
             "series[0].kind.stated_mean_ns: 88003 is not between",
         ),

@@ -84,7 +84,7 @@ impl ProbeProcess {
     pub(super) fn reply(&mut self) -> Result<Reply, String> {
         let mut line = String::new();
         match self.replies.read_line(&mut line) {
-            Ok(0) => Err(format!("the probe ended by itself: {}", self.how_it_ended())),
+            Ok(0) => Err(format!("the probe has ended: {}", self.how_it_ended())),
             Ok(_) => {
                 serde_json::from_str(&line).map_err(|error| format!("the probe's reply is invalid: {error}"))
             }
