@@ -44,7 +44,8 @@ pub(crate) struct Reading<'a> {
 }
 
 /// A wait in which the supervisor slept more than once. Its own timer, a descriptor and a pause of the whole machine end a
-/// wait after one sleep. A stop signal, the freezer of cgroups and a debugger wake the thread, which then sleeps again.
+/// wait after one sleep. A stop signal, the freezer of cgroups and a debugger wake a thread in poll(2), which then sleeps
+/// again. (In clock_nanosleep(2) it would not be woken: since Linux 6.1 the freezer of cgroup v1 freezes it in its sleep.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BrokenWait {
     /// Its beginning, in ns from the start of the run.

@@ -238,10 +238,13 @@ fn guess(run: &Run, hint: &Hint) -> String {
     let series = &run.series[hint.series];
     let place = short(&harmless(&name::of(series)), NAME_MAX);
     let what = short(&harmless(&hint.change.what), NAME_MAX);
+    // A counter's change is its rate; runs before that hold the amount, whose unit names no time.
+    let is_rate = hint.change.unit.ends_with("/s") || hint.change.unit == "per second";
+    let by_or_to = if is_rate { "to" } else { "by" };
     let amount = |value: f64| format!("{value:.0} {}", harmless(&hint.change.unit)).trim_end().to_owned();
     format!(
-        "A guess without a trace: around the worst wake-up of {place}, {what} rose by {} (usually {}); use --causes to find \
-         the cause.",
+        "A guess without a trace: around the worst wake-up of {place}, {what} rose {by_or_to} {} (usually {}); use --causes \
+         to find the cause.",
         amount(hint.change.by),
         amount(hint.change.usual)
     )

@@ -227,7 +227,7 @@ impl Source for OwnProbe<'_> {
         STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
     }
 
-    /// Kills the probe. A probe that waits on a clock that was set back does not notice a request to stop.
+    /// Kills the probe.
     fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
         let killed = self.processes.drain(..).map(|process| process.pid());
         let killed: Vec<u32> = killed.collect();
