@@ -573,4 +573,6 @@ fn what_is_unknown_about_rt_throttling_is_stated() {
     assert_eq!(left_out_of("6.1.0\n", THROTTLED), once, "the beginning of the log is overwritten");
     assert!(left_out_of("6.1.0\n", "5,9,0,-;usb\n").contains("overwritten"));
     assert!(left_out_of("6.12.0\n", BOOTED).contains("fair server"));
+    let old_is_not_read = left_out_of("6.12.0\n", &format!("{BOOTED}{THROTTLED}"));
+    assert!(old_is_not_read.contains("reports only the first stop") && !old_is_not_read.contains(once));
 }
