@@ -103,6 +103,8 @@ pub enum Total {
     RateBefore,
     /// Noise probe: rate of its counter in Hz over the whole counted time, as the bits of an f64; 0 until the end.
     RateWhole,
+    /// Policy and priority at the end, as a cell of `tardy_sys::scheduling::InForce`; 0 before.
+    SchedulingAtEnd,
 }
 
 /// Cells by which the supervisor and a thread agree on when to stop the kernel's trace. Each has one writer.

@@ -139,7 +139,7 @@ impl<'a> Measuring<'a> {
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
     let count = order.thread_count();
-    let pipes: io::Result<Vec<_>> = (0..watched(order, count)).map(|_| io::pipe()).collect();
+    let pipes: io::Result<Vec<_>> = (0..end_in_time::watched(order, count)).map(|_| io::pipe()).collect();
     let (ended, lives): (Vec<PipeReader>, Vec<PipeWriter>) =
         pipes.map_err(|error| format!("cannot create a pipe: {error}"))?.into_iter().unzip();
     let mut lives = lives.into_iter();
@@ -179,19 +179,18 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         }
         drop(ready);
         let threads = all_ready(&prepared, count, &mut refused);
-        let mut first_tid = 0;
+        let mut watched_tids = Vec::new();
         let started = threads.and_then(|threads| {
             let (threads, tids): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
-            first_tid = tids.first().copied().unwrap_or(0);
+            watched_tids.clone_from(&tids);
             send(&Reply::Ready { threads, tids, refused })?;
             receive::<Go>()
         });
         *go.0.lock().expect("no thread panics while it holds the lock") =
             Some(started.as_ref().ok().map(|go| go.start_ns));
         go.1.notify_all();
-        // A fake does not wait, and its times are not the clock's.
-        if let (Work::Reaction(_), Ok(go), None) = (&order.work, &started, order.fake) {
-            end_in_time::enforce_end(map, order, first_tid, go.start_ns, &ended);
+        if let (Ok(go), false) = (&started, ended.is_empty()) {
+            end_in_time::enforce_end(map, order, &watched_tids, go.start_ns, &ended);
         }
         for (index, thread) in measuring.into_iter().enumerate() {
             let outcome =
@@ -204,11 +203,6 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         }
         started.map(|_| ())
     })
-}
-
-/// The number of threads that must be ended from outside, because they wait for an edge that may never come.
-fn watched(order: &Order, count: usize) -> usize {
-    if matches!(order.work, Work::Reaction(_)) { count } else { 0 }
 }
 
 /// A thread's number, and either its scheduling, its id and the refused requests, or the reason why it cannot run.

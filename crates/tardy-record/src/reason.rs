@@ -71,6 +71,33 @@ pub enum Reason {
         /// When that was noticed, in ns from the start of the run.
         at_ns: u64,
     },
+    /// The supervisor and all measuring threads stood still at the same time, while the machine ran.
+    AllStopped {
+        /// How long at least, in ns.
+        for_ns: u64,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// A pinned thread ran on another CPU.
+    ThreadMigrated {
+        /// The CPU that it measures.
+        cpu: u32,
+        /// Number of migrations.
+        times: u64,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
+    /// Another process changed a measuring thread's policy or priority.
+    ThreadRescheduled {
+        /// The CPU that it measures.
+        cpu: u32,
+        /// Policy and priority before.
+        from: String,
+        /// Policy and priority after.
+        to: String,
+        /// When that was noticed, in ns from the start of the run.
+        at_ns: u64,
+    },
     /// A probe reported twice that it waits for the start.
     ProbeReadyTwice,
     /// The program that serves timerlat's user thread ended.
@@ -269,6 +296,23 @@ impl fmt::Display for Reason {
             Self::ProbeStopped { pid, at_ns } => write!(
                 f,
                 "the probe (pid {pid}) was stopped by a signal such as SIGSTOP, noticed at {:.1} s",
+                seconds(*at_ns)
+            ),
+            Self::AllStopped { for_ns, at_ns } => write!(
+                f,
+                "supervisor and probe were both stopped for {:.1} s (a frozen cgroup, SIGSTOP or a debugger), noticed at \
+                 {:.1} s",
+                seconds(*for_ns),
+                seconds(*at_ns)
+            ),
+            Self::ThreadMigrated { cpu, times, at_ns } => write!(
+                f,
+                "the thread pinned to cpu {cpu} ran on another CPU ({times} migrations), noticed at {:.1} s",
+                seconds(*at_ns)
+            ),
+            Self::ThreadRescheduled { cpu, from, to, at_ns } => write!(
+                f,
+                "another process changed the thread on cpu {cpu} from {from} to {to} (chrt), noticed at {:.1} s",
                 seconds(*at_ns)
             ),
             Self::ProbeReadyTwice => f.write_str("a probe became ready twice; please report it"),

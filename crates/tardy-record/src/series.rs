@@ -226,7 +226,7 @@ pub struct Outlier {
 pub struct Change {
     /// The quantity that changed, such as `irq 39 dwc_otg, cpu 0`.
     pub what: String,
-    /// The amount of the change.
+    /// The rate of a counter, per second; otherwise the difference between two readings.
     pub by: f64,
     /// The usual change between two readings in this run: the median of those before.
     pub usual: f64,

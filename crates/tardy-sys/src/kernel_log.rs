@@ -1,33 +1,16 @@
-//! The kernel's message log (syslog(2), as shown by `dmesg`), as a whole or record by record.
+//! The kernel's message log (`dmesg`), record by record.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::kernel_files::{KernelFileError, KernelFiles};
 
+const PATH: &str = "/dev/kmsg";
 /// The size of a buffer that holds the longest record, in bytes (CONSOLE_EXT_LOG_MAX in kernel/printk).
 const RECORD_BYTES: usize = 8192;
-
-/// Reads all messages in the log without removing them.
-///
-/// Needs CAP_SYSLOG if kernel.dmesg_restrict is 1.
-pub fn read_all() -> io::Result<String> {
-    const READ_ALL: libc::c_int = 3;
-    const SIZE: libc::c_int = 10;
-    // SAFETY: asking for the size takes no pointer.
-    let size = unsafe { libc::klogctl(SIZE, std::ptr::null_mut(), 0) };
-    // If the size is not available, the largest common ring (CONFIG_LOG_BUF_SHIFT=20) is assumed.
-    let size = if size > 0 { size } else { 1 << 20 };
-    let mut buffer = vec![0u8; size as usize];
-    // SAFETY: the pointer is to `size` writable bytes.
-    let length = unsafe { libc::klogctl(READ_ALL, buffer.as_mut_ptr().cast(), size) };
-    if length < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    buffer.truncate(length as usize);
-    Ok(String::from_utf8_lossy(&buffer).into_owned())
-}
+/// More records than the largest log holds.
+const RECORDS_MAX: usize = 1_000_000;
 
 /// Reads /dev/kmsg record by record without waiting (Documentation/ABI/testing/dev-kmsg, Linux 3.5 and later).
 ///
@@ -55,12 +38,50 @@ impl KernelLog {
     ///
     /// # Errors
     /// If there is no /dev/kmsg, as in some containers, or if this user may not read it (kernel.dmesg_restrict).
-    pub fn open(files: &KernelFiles, path: &str) -> Result<Self, KernelFileError> {
-        let full = files.resolve(path);
+    pub fn open(files: &KernelFiles) -> Result<Self, KernelFileError> {
+        let full = files.resolve(PATH);
         match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&full) {
             Ok(file) => Ok(Self { file, buffer: vec![0; RECORD_BYTES] }),
             Err(source) => Err(KernelFileError { action: "open", path: full, source }),
         }
+    }
+
+    /// Opens the log after its newest record.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_at_end(files: &KernelFiles) -> Result<Self, KernelFileError> {
+        let mut log = Self::open(files)?;
+        let failed = |source| KernelFileError { action: "seek in", path: files.resolve(PATH), source };
+        log.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(log)
+    }
+
+    /// The kernel's own messages in the log, one per line, without those of programs.
+    ///
+    /// # Errors
+    /// As for [`Self::open`], and if the kernel refuses to read.
+    pub fn messages(files: &KernelFiles) -> Result<String, KernelFileError> {
+        let mut log = Self::open(files)?;
+        let mut messages = String::new();
+        for _ in 0..RECORDS_MAX {
+            let read = log.read();
+            match read.map_err(|source| KernelFileError {
+                action: "read",
+                path: files.resolve(PATH),
+                source,
+            })? {
+                LogRead::Lines(lines) => {
+                    Record::each(lines).filter(Record::is_of_kernel).for_each(|record| {
+                        messages.push_str(&String::from_utf8_lossy(record.message));
+                        messages.push('\n');
+                    })
+                }
+                LogRead::Overwritten => {}
+                LogRead::UpToDate => break,
+            }
+        }
+        Ok(messages)
     }
 
     /// Reads the next record by one system call.
@@ -80,28 +101,68 @@ impl KernelLog {
     }
 }
 
+/// The first line of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    priority: u64,
+    /// Its number; 0 is the first since boot.
+    pub number: u64,
+    /// The message.
+    pub message: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// The records in `lines`, without their details.
+    pub fn each(lines: &'a [u8]) -> impl Iterator<Item = Self> {
+        lines.split(|byte| *byte == b'\n').filter_map(Self::parse)
+    }
+
+    /// Whether the kernel itself wrote the message, and not a program.
+    pub fn is_of_kernel(&self) -> bool {
+        self.priority < 8
+    }
+
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let semicolon = line.iter().position(|byte| *byte == b';')?;
+        let mut fields = line[..semicolon].split(|byte| *byte == b',');
+        let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+        Some(Self { priority: number()?, number: number()?, message: &line[semicolon + 1..] })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_log_is_text_or_refused() {
-        match read_all() {
-            Ok(log) => assert!(log.lines().count() < 10_000_000),
-            Err(error) => assert!(error.raw_os_error().is_some()),
-        }
+    fn a_record_has_priority_number_and_message() {
+        let record = Record { priority: 4, number: 812, message: b"sched: RT throttling activated" };
+        assert_eq!(Record::parse(b"4,812,5140900,-,caller=T0;sched: RT throttling activated"), Some(record));
+        assert_eq!(Record::parse(b" SUBSYSTEM=net;x"), None);
+        assert_eq!(Record::parse(b"4,-1,5;x"), None);
+        assert_eq!(Record::parse(b""), None);
     }
 
     #[test]
-    fn the_log_is_read_to_its_end_without_waiting_or_refused() {
-        let Ok(mut log) = KernelLog::open(&KernelFiles::real(), "/dev/kmsg") else { return };
-        for _ in 0..1_000_000 {
-            match log.read() {
-                Ok(LogRead::Lines(record)) => assert!(record.contains(&b';')),
-                Ok(LogRead::Overwritten) => {}
-                Ok(LogRead::UpToDate) | Err(_) => return,
-            }
+    fn messages_are_those_of_the_kernel_and_a_log_opened_at_its_end_has_none() {
+        let root = tempfile::tempdir().unwrap();
+        let files = KernelFiles::under(root.path());
+        assert!(KernelLog::messages(&files).is_err());
+        std::fs::create_dir(root.path().join("dev")).unwrap();
+        let log = "6,0,0,-;Linux\n SUBSYSTEM=none\n12,1,5,-;from a program\n5,2,9,-;Dynamic Preempt: full\n";
+        std::fs::write(root.path().join("dev/kmsg"), log).unwrap();
+        assert_eq!(KernelLog::messages(&files).unwrap(), "Linux\nDynamic Preempt: full\n");
+        let mut at_end = KernelLog::open_at_end(&files).unwrap();
+        assert_eq!(at_end.read().unwrap(), LogRead::UpToDate);
+        std::fs::write(root.path().join("dev/kmsg"), format!("{log}4,3,9,-;new\n")).unwrap();
+        assert_eq!(at_end.read().unwrap(), LogRead::Lines(b"4,3,9,-;new\n"));
+    }
+
+    #[test]
+    fn the_log_of_this_machine_is_read_to_its_end_without_waiting_or_refused() {
+        match KernelLog::messages(&KernelFiles::real()) {
+            Ok(messages) => assert!(messages.lines().count() < RECORDS_MAX),
+            Err(error) => assert!(error.source.raw_os_error().is_some()),
         }
-        panic!("the log does not end");
     }
 }

@@ -1,6 +1,6 @@
 //! Scheduling policy, priority and CPU affinity of the calling thread (sched(7)).
 
-use std::io;
+use std::{fmt, io};
 
 /// A scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,63 @@ pub fn set_of(thread: u32, scheduling: Scheduling) -> io::Result<()> {
     };
     // SAFETY: `attributes` is a valid sched_attr of the size that it states; the kernel looks the thread up by its id.
     result(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) })
+}
+
+/// The policy and the priority of a thread, as the kernel reports them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The kernel's number of the policy (include/uapi/linux/sched.h).
+    pub policy: u32,
+    /// Real-time priority from 1 to 99; 0 if the policy has none.
+    pub priority: u32,
+}
+
+impl InForce {
+    /// Both in one number, from 1 on.
+    #[must_use]
+    pub fn to_cell(self) -> u64 {
+        (u64::from(self.policy) << 32 | u64::from(self.priority)) + 1
+    }
+
+    /// The reverse of [`Self::to_cell`]; `None` for 0.
+    #[must_use]
+    pub fn of_cell(cell: u64) -> Option<Self> {
+        let both = cell.checked_sub(1)?;
+        Some(Self { policy: (both >> 32) as u32, priority: both as u32 })
+    }
+}
+
+impl fmt::Display for InForce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy as i32 {
+            libc::SCHED_OTHER => f.write_str("SCHED_OTHER")?,
+            libc::SCHED_FIFO => f.write_str("SCHED_FIFO")?,
+            libc::SCHED_RR => f.write_str("SCHED_RR")?,
+            libc::SCHED_BATCH => f.write_str("SCHED_BATCH")?,
+            libc::SCHED_IDLE => f.write_str("SCHED_IDLE")?,
+            libc::SCHED_DEADLINE => f.write_str("SCHED_DEADLINE")?,
+            other => write!(f, "policy {other}")?,
+        }
+        if self.priority > 0 { write!(f, " {}", self.priority) } else { Ok(()) }
+    }
+}
+
+/// The policy and the priority of the thread with this id, 0 for the calling one.
+///
+/// # Errors
+/// ESRCH if there is no such thread.
+pub fn in_force(thread: u32) -> io::Result<InForce> {
+    // SAFETY: no pointers; the kernel looks the thread up by its id.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+    let mut parameter = zeroed_parameter();
+    // SAFETY: `parameter` is a valid sched_param to write to.
+    result(unsafe { libc::syscall(libc::SYS_sched_getparam, thread, &raw mut parameter) })?;
+    if policy < 0 {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    // SCHED_RESET_ON_FORK is a flag among the policies.
+    let policy = policy as u32 & !(libc::SCHED_RESET_ON_FORK as u32);
+    Ok(InForce { policy, priority: parameter.sched_priority.max(0) as u32 })
 }
 
 /// Whether the calling thread's policy is SCHED_OTHER.
@@ -179,8 +236,23 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_and_its_priority_fit_into_a_cell() {
+        let fifo = InForce { policy: libc::SCHED_FIFO as u32, priority: 90 };
+        assert_eq!(InForce::of_cell(fifo.to_cell()), Some(fifo));
+        assert_eq!(
+            InForce::of_cell(InForce { policy: 0, priority: 0 }.to_cell()).map(|one| one.policy),
+            Some(0)
+        );
+        assert_eq!(InForce::of_cell(0), None);
+        assert_eq!(fifo.to_string(), "SCHED_FIFO 90");
+    }
+
+    #[test]
     fn every_user_may_set_sched_other() {
         set(Scheduling::Other).unwrap();
+        let other = in_force(thread_id()).unwrap();
+        assert_eq!((other.to_string().as_str(), in_force(0).unwrap()), ("SCHED_OTHER", other));
+        assert_eq!(in_force(i32::MAX as u32).unwrap_err().raw_os_error(), Some(libc::ESRCH));
         set_of(thread_id(), Scheduling::Other).unwrap();
         assert_eq!(set_of(i32::MAX as u32, Scheduling::Other).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }

@@ -33,6 +33,23 @@ pub fn migrations_of_this_thread() -> Option<u64> {
     migrations("/proc/thread-self/sched")
 }
 
+/// The migrations of the thread `tid`; `None` if the kernel does not count them, or the thread has ended.
+pub fn migrations_of(tid: u32) -> Option<u64> {
+    migrations(&format!("/proc/{tid}/sched"))
+}
+
+/// How long the thread `tid` has been runnable and waited for a CPU, in ns since it started (Documentation/scheduler/
+/// sched-stats.rst). `None` if the kernel does not measure it (CONFIG_SCHED_INFO), or the thread has ended.
+pub fn run_delay_ns_of(tid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// How often the calling thread has slept (getrusage(2), `ru_nvcsw`).
+pub fn sleeps_of_this_thread() -> u64 {
+    rusage(libc::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_switches)
+}
+
 /// The usage of the whole process.
 pub fn of_this_process() -> io::Result<ThreadUsage> {
     let mut usage = rusage(libc::RUSAGE_SELF)?;
@@ -103,6 +120,17 @@ impl ThreadUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sleep_of_a_thread_is_counted() {
+        let before = sleeps_of_this_thread();
+        let until_ns = crate::clock::Clock::Monotonic.now_ns() + 2_000_000;
+        crate::waiting::sleep_until(crate::clock::Clock::Monotonic, until_ns).unwrap();
+        assert!(sleeps_of_this_thread() > before);
+        let own = crate::scheduling::thread_id();
+        assert_eq!(migrations_of(own).is_some(), migrations_of_this_thread().is_some());
+        assert_eq!((migrations_of(i32::MAX as u32), run_delay_ns_of(i32::MAX as u32)), (None, None));
+    }
 
     #[test]
     fn touching_new_memory_is_counted() {

@@ -11,9 +11,15 @@ use crate::signals::{block, signal_set};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Sleeps until `deadline_ns` on `clock` with clock_nanosleep(2) and TIMER_ABSTIME.
+/// Sleeps until `deadline_ns` on `clock` with clock_nanosleep(2) and TIMER_ABSTIME, also if signals arrive.
 pub fn sleep_until(clock: Clock, deadline_ns: i64) -> io::Result<()> {
-    Sleeper::new(clock).sleep_until(deadline_ns)
+    let mut sleeper = Sleeper::new(clock);
+    loop {
+        match sleeper.sleep_until(deadline_ns) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 /// clock_nanosleep(2) prepared for a measuring loop.
@@ -32,6 +38,9 @@ impl Sleeper {
     }
 
     /// Sleeps until `deadline_ns`, in ns since the clock's epoch.
+    ///
+    /// # Errors
+    /// `Interrupted` if a signal arrives.
     #[inline(always)]
     pub fn sleep_until(&mut self, deadline_ns: i64) -> io::Result<()> {
         let within_second_ns = deadline_ns.wrapping_sub(self.second_ns);
@@ -40,12 +49,9 @@ impl Sleeper {
         } else {
             self.enter_second(deadline_ns);
         }
-        let nothing = std::ptr::null_mut();
-        loop {
-            match clock_nanosleep(self.clock, libc::TIMER_ABSTIME, &self.deadline, nothing) {
-                0 => return Ok(()),
-                error => unless_interrupted(error)?,
-            }
+        match clock_nanosleep(self.clock, libc::TIMER_ABSTIME, &self.deadline, std::ptr::null_mut()) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
         }
     }
 
@@ -182,7 +188,10 @@ impl PosixTimer {
         if status == 0 { Ok(timer) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal of the timer.
+    ///
+    /// # Errors
+    /// `Interrupted` if another signal arrives.
     #[inline(always)]
     pub fn wait(&self) -> io::Result<()> {
         wait_for_signal(&self.signals)
@@ -205,15 +214,10 @@ impl Drop for PosixTimer {
 
 #[inline(always)]
 fn wait_for_signal(signals: &libc::sigset_t) -> io::Result<()> {
-    loop {
-        // SAFETY: `signals` is a valid set; no information is requested.
-        if unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) } > 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+    // SAFETY: `signals` is a valid set; no information is requested.
+    match unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) } > 0 {
+        true => Ok(()),
+        false => Err(io::Error::last_os_error()),
     }
 }
 
@@ -248,6 +252,9 @@ impl IntervalTimer {
     }
 
     /// Waits for the next SIGALRM.
+    ///
+    /// # Errors
+    /// `Interrupted` if another signal arrives.
     #[inline(always)]
     pub fn wait(&self) -> io::Result<()> {
         wait_for_signal(&self.signals)
@@ -307,20 +314,15 @@ impl TimerFd {
     }
 
     /// Waits until the timer has expired, and returns the number of expiries since the last wait.
+    ///
+    /// # Errors
+    /// `Interrupted` if a signal arrives.
     #[inline(always)]
     pub fn wait(&self) -> io::Result<u64> {
         let mut expiries: u64 = 0;
-        loop {
-            // SAFETY: `expiries` is writable for 8 bytes.
-            let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut expiries).cast(), 8) };
-            if read == 8 {
-                return Ok(expiries);
-            }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
+        // SAFETY: `expiries` is writable for 8 bytes.
+        let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut expiries).cast(), 8) };
+        if read == 8 { Ok(expiries) } else { Err(io::Error::last_os_error()) }
     }
 }
 

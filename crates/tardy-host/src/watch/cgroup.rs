@@ -5,7 +5,7 @@ use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, lines, whole, words};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -124,22 +124,23 @@ impl Watcher for Cgroup {
 
 impl Group {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(now) = self.file.read(round.room).and_then(Throttled::parse) else { return };
-        let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
+        let Some(Read { content, seconds }) = self.file.read(round.room) else { return };
+        let Some(now) = Throttled::parse(content) else { return };
+        let (Some(before), Some(seconds)) = (self.last.replace(now), seconds) else { return };
         let by = now.since(before);
         self.since = Throttled { times: self.since.times + by.times, ns: self.since.ns + by.ns };
         if self.series.is_unused() && by.times == 0 {
             return;
         }
-        let ms = by.ns as f64 / 1e6;
-        readings.put(&mut self.series, quota, ms / seconds, ms, || Head {
+        let ms_per_s = by.ns as f64 / 1e6 / seconds;
+        readings.put(&mut self.series, quota, ms_per_s, ms_per_s, || Head {
             name: "throttled by quota",
             of: self.path.clone(),
             cpu: None,
             unit: "ms/s",
             merge: Merge::Mean,
             change: format!("cgroup {} throttled", self.path),
-            change_unit: "ms",
+            change_unit: "ms/s",
             grain: 1.0,
         });
     }

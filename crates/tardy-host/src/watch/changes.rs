@@ -1,4 +1,4 @@
-//! How unusual a change between two readings is.
+//! How unusual a rate or a change between two readings is.
 
 /// How many earlier changes are remembered.
 const REMEMBERED: usize = 31;
@@ -7,7 +7,7 @@ const FEWEST: usize = 5;
 /// A change is notable if it deviates from the usual by this many times the usual spread.
 const NOTABLE: f64 = 4.0;
 
-/// The changes of one series between readings.
+/// The changes of one series between readings: the rate of a counter, the difference of any other value.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     /// Its name for users.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_unusual_and_a_steady_rate_is_not() {
-        let mut track = Track::new("irq 39 dwc_otg, cpu 0".into(), "interrupts", 5.0, 0);
+        let mut track = Track::new("irq 39 dwc_otg, cpu 0".into(), "interrupts/s", 5.0, 0);
         for round in 0..20 {
             track.note(round, 8000.0 + (round % 3) as f64);
             assert_eq!(track.unusual(round), None, "round {round}");
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn a_first_event_after_a_quiet_time_is_unusual() {
-        let mut track = Track::new("cpu 1 throttled".into(), "times", 0.1, 30);
+        let mut track = Track::new("cpu 1 throttled".into(), "times/s", 0.1, 30);
         track.note(30, 1.0);
         assert_eq!(track.unusual(30).map(|unusual| unusual.usual), Some(0.0));
-        let mut early = Track::new("cpu 1 throttled".into(), "times", 0.1, 1);
+        let mut early = Track::new("cpu 1 throttled".into(), "times/s", 0.1, 1);
         early.note(1, 1.0);
         assert_eq!(early.unusual(1), None, "too few rounds to know what is usual");
     }

@@ -5,7 +5,7 @@ use tardy_sys::clock::Clock;
 use tardy_sys::clock_changes::ClockChanges;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::Readings;
 use super::{Round, Watcher};
 
@@ -68,7 +68,10 @@ impl Clocks {
     }
 
     fn read_source(&mut self, round: &Round<'_>) {
-        let Some(content) = self.source_file.as_mut().and_then(|file| file.read(round.room)) else { return };
+        let Some(Read { content, .. }) = self.source_file.as_mut().and_then(|file| file.read(round.room))
+        else {
+            return;
+        };
         let now = String::from_utf8_lossy(content).trim().to_owned();
         if let Some(from) = self.source.replace(now.clone()).filter(|from| *from != now) {
             self.reasons.push(Reason::ClockSourceChanged { from, to: now, at_ns: round.now_ns });

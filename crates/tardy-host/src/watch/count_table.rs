@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tardy_record::environment::{Environment, Merge, SourceTotal};
 
 use super::number::{advance, lines, whole, words};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -84,7 +84,11 @@ impl Watcher for CountTable {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
+        let Some(Read { content, seconds }) = self.file.as_mut().ok().and_then(|file| file.read(round.room))
+        else {
+            return;
+        };
+        let round = &round.over(seconds);
         let mut lines = lines(content);
         self.counts.take_header(lines.next().unwrap_or_default());
         for (index, line) in lines.enumerate() {
@@ -194,7 +198,8 @@ impl Counts {
         let may_begin = slot.is_unused() && self.may_begin(cpu_place);
         let quota = if may_begin { &mut self.quota } else { &mut none };
         let (source, cpu) = (&self.sources[source_place], self.cpus[cpu_place]);
-        readings.put(&mut slot, quota, by as f64 / seconds, by as f64, || kind.head(source.label(), cpu));
+        let rate = by as f64 / seconds;
+        readings.put(&mut slot, quota, rate, rate, || kind.head(source.label(), cpu));
         self.sources[source_place].cells[cpu_place].series = slot;
     }
 

@@ -4,7 +4,7 @@ use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{increase, lines, whole, words};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -44,7 +44,11 @@ impl Watcher for Faults {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
+        let Some(Read { content, seconds }) = self.file.as_mut().ok().and_then(|file| file.read(round.room))
+        else {
+            return;
+        };
+        let round = &round.over(seconds);
         // Each counter occurs once; the rest of the two hundred lines is skipped.
         let mut missing = self.counters.len();
         for line in lines(content) {
@@ -73,14 +77,15 @@ impl Counter {
     fn take(&mut self, now: u64, round: &Round<'_>, readings: &mut Readings) {
         let (Some(by), Some(seconds)) = (increase(&mut self.last, now), round.seconds) else { return };
         let (name, grain) = (self.name, self.grain);
-        readings.put(&mut self.series, &mut Quota(1), by as f64 / seconds, by as f64, || Head {
+        let rate = by as f64 / seconds;
+        readings.put(&mut self.series, &mut Quota(1), rate, rate, || Head {
             name,
             of: String::new(),
             cpu: None,
             unit: "1/s",
             merge: Merge::Mean,
             change: name.to_owned(),
-            change_unit: "faults",
+            change_unit: "faults/s",
             grain,
         });
     }

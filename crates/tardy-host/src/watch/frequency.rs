@@ -96,7 +96,7 @@ impl Watcher for Frequency {
 
 impl Domain {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(khz) = self.file.read(round.room).and_then(signed) else { return };
+        let Some(khz) = self.file.read(round.room).and_then(|read| signed(read.content)) else { return };
         let mhz = khz as f64 / 1000.0;
         let by = self.last_mhz.replace(mhz).map_or(0.0, |before| mhz - before);
         let cpus = &self.cpus;

@@ -2,7 +2,7 @@
 
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::Readings;
 use super::{Round, Watcher};
 
@@ -46,7 +46,7 @@ impl Watcher for FrequencyLimits {
 
     fn read(&mut self, round: &Round<'_>, _readings: &mut Readings) {
         for limit in &mut self.limits {
-            let Some(content) = limit.file.read(round.room) else { continue };
+            let Some(Read { content, .. }) = limit.file.read(round.room) else { continue };
             let now = String::from_utf8_lossy(content).trim().to_owned();
             let Some(before) = limit.last.replace(now.clone()).filter(|before| *before != now) else {
                 continue;

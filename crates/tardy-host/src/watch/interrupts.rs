@@ -10,7 +10,7 @@ pub(super) fn new(files: &KernelFiles, measured: &[u32]) -> CountTable {
     let kind = Kind {
         name: "interrupts",
         prefix: "irq",
-        unit: "interrupts",
+        unit: "interrupts/s",
         quota: 192,
         add: |environment, total| environment.interrupts.push(total),
     };

@@ -244,15 +244,16 @@ impl Thread {
     fn time_ns(&mut self, files: &KernelFiles, buffer: &mut Vec<u8>, room: &Room) -> Option<u64> {
         let source = self.source;
         match &mut self.file {
-            Some(file) => source.time_ns(file.read(room)?),
+            Some(file) => source.time_ns(file.read(room)?.content),
             None => source.time_ns(files.open(&self.path()).ok()?.read(buffer).ok()?),
         }
     }
 
     fn take(&mut self, now_ns: u64, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let by = now_ns.saturating_sub(self.last_ns);
-        let stretch_ns = round.now_ns.saturating_sub(self.last_at_ns);
-        (self.last_ns, self.last_at_ns) = (now_ns, round.now_ns);
+        let at_ns = round.room.at_ns();
+        let stretch_ns = at_ns.saturating_sub(self.last_at_ns);
+        (self.last_ns, self.last_at_ns) = (now_ns, at_ns);
         if round.seconds.is_none() || stretch_ns == 0 {
             return;
         }
@@ -262,14 +263,14 @@ impl Thread {
         if self.series.is_unused() && share < SHARE_OF_NOTE {
             return;
         }
-        readings.put(&mut self.series, quota, 100.0 * share, by as f64 / 1e6, || Head {
+        readings.put(&mut self.series, quota, 100.0 * share, 1000.0 * share, || Head {
             name: "kernel thread",
             of: self.name.clone(),
             cpu: None,
             unit: "%",
             merge: Merge::Mean,
             change: format!("kernel thread {}", self.name),
-            change_unit: "ms of CPU time",
+            change_unit: "ms/s",
             grain: 1.0,
         });
     }

@@ -66,15 +66,23 @@ const CHEAP_NS: u64 = 200_000;
 const SELDOM: u64 = 10;
 
 /// One reading of a watcher.
+#[derive(Clone, Copy)]
 struct Round<'r> {
     /// Time in ns since the start of the run.
     now_ns: u64,
-    /// Seconds since the previous reading; `None` at the first, which only reads initial values.
+    /// Seconds since the previous reading of the watcher, or of its file; `None` at the first, which only reads initial values.
     seconds: Option<f64>,
     /// Number of the watcher's reading, from 0.
     number: u64,
     /// Runs the system calls that read.
     room: &'r Room,
+}
+
+impl Round<'_> {
+    /// The same round for a file that was last read `seconds` ago.
+    fn over(&self, seconds: Option<f64>) -> Self {
+        Self { seconds, ..*self }
+    }
 }
 
 /// Reads one group of counters once per second.
@@ -215,6 +223,7 @@ impl Watchers {
             self.room.set_wakes(None);
         }
         self.readings.begin(self.rounds, now_ns);
+        self.room.begin_round(now_ns);
         let all = occasion == Occasion::Boundary || !self.room.is_shared();
         let turn = self.rounds % SELDOM;
         for (index, held) in self.watchers.iter_mut().enumerate() {

@@ -4,7 +4,7 @@ use tardy_record::cpu_list;
 use tardy_record::reason::Reason;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::Readings;
 use super::{Round, Watcher};
 
@@ -30,7 +30,10 @@ impl Watcher for OnlineCpus {
     }
 
     fn read(&mut self, round: &Round<'_>, _readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
+        let Some(Read { content, .. }) = self.file.as_mut().ok().and_then(|file| file.read(round.room))
+        else {
+            return;
+        };
         let Some(online) = cpu_list::parse(String::from_utf8_lossy(content).trim()) else { return };
         let (left, gone): (Vec<u32>, Vec<u32>) = self.left.iter().partition(|cpu| online.contains(cpu));
         self.left = left;

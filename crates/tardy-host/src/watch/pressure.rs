@@ -4,7 +4,7 @@ use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{increase, lines, whole, words};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -53,7 +53,8 @@ impl Watcher for Pressure {
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         for resource in &mut self.resources {
-            let Some(content) = resource.file.read(round.room) else { continue };
+            let Some(Read { content, seconds }) = resource.file.read(round.room) else { continue };
+            let round = &round.over(seconds);
             for line in lines(content) {
                 let Some(total) = words(line).find_map(|word| whole(word.strip_prefix(b"total=")?)) else {
                     continue;
@@ -86,14 +87,16 @@ impl Waited {
         if self.series.is_unused() && by == 0 {
             return;
         }
-        readings.put(&mut self.series, quota, by as f64 / 1e4 / seconds, by as f64 / 1e3, || Head {
+        // The kernel takes the total a little after the time of the reading, so that an interval may seem too short.
+        let share = (by as f64 / 1e6 / seconds).min(1.0);
+        readings.put(&mut self.series, quota, 100.0 * share, 1000.0 * share, || Head {
             name: "pressure",
             change: format!("pressure, {of}"),
             of,
             cpu: None,
             unit: "%",
             merge: Merge::Mean,
-            change_unit: "ms",
+            change_unit: "ms/s",
             grain: 5.0,
         });
     }

@@ -57,7 +57,7 @@ pub(super) struct Head {
     pub(super) merge: Merge,
     /// The name of its changes, such as `irq 39 dwc_otg, cpu 0`.
     pub(super) change: String,
-    /// Unit of its changes.
+    /// Unit of its changes: per second for a counter.
     pub(super) change_unit: &'static str,
     /// Smaller changes are never notable.
     pub(super) grain: f64,
@@ -78,7 +78,8 @@ impl Readings {
         self.is_recent = seconds.is_some_and(|seconds| seconds <= RECENT_S);
     }
 
-    /// Adds a reading and the change since the previous one. The first reading creates the series, or counts it as omitted.
+    /// Adds a reading, and the change since the previous one: the rate of a counter, so that intervals of different lengths
+    /// compare, and the difference of any other value. The first reading creates the series, or counts it as omitted.
     pub(super) fn put(
         &mut self,
         slot: &mut Slot,

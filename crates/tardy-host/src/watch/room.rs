@@ -52,6 +52,8 @@ pub(super) struct Room {
     is_shared: bool,
     wakes: Option<WakeTimes>,
     watcher: &'static str,
+    /// The beginning of the round: in ns from the start of the run, and on the clock.
+    round_began_ns: Cell<(u64, u64)>,
     waited_ns: Cell<u64>,
     overlaps: RefCell<Vec<Overlap>>,
 }
@@ -69,6 +71,7 @@ impl Room {
             sleep_until: Box::new(sleep_until),
             wakes: None,
             watcher: "",
+            round_began_ns: Cell::default(),
             waited_ns: Cell::new(0),
             overlaps: RefCell::default(),
         }
@@ -76,6 +79,17 @@ impl Room {
 
     pub(super) fn now_ns(&self) -> u64 {
         (self.clock)()
+    }
+
+    /// Begins a round at `now_ns` from the start of the run, which is the present time of the clock.
+    pub(super) fn begin_round(&self, now_ns: u64) {
+        self.round_began_ns.set((now_ns, self.now_ns()));
+    }
+
+    /// The present time, in ns from the start of the run.
+    pub(super) fn at_ns(&self) -> u64 {
+        let (began_ns, on_clock_ns) = self.round_began_ns.get();
+        began_ns + self.now_ns().saturating_sub(on_clock_ns)
     }
 
     /// Sets the wake-ups to avoid; `None` if they are not regular.

@@ -12,17 +12,16 @@ use std::io;
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::kernel_log::{KernelLog, LogRead};
+use tardy_sys::kernel_log::{KernelLog, LogRead, Record};
 
 use crate::facts::major_minor;
 
-use super::number::{lines, signed, whole};
+use super::number::signed;
 use super::polled::Polled;
 use super::readings::{Head, Quota, Readings, Slot};
 use super::room::Room;
 use super::{Round, Watcher};
 
-const LOG: &str = "/dev/kmsg";
 const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
 /// How the kernel's message begins (kernel/sched/rt.c).
@@ -68,12 +67,13 @@ struct Found {
 impl RtThrottling {
     pub(super) fn new(files: &KernelFiles) -> Self {
         let release = files.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let applies_to_all = major_minor(&release).is_none_or(|version| version < (6, 12));
         Self {
-            log: Log::open(files),
+            log: Log::open(files, applies_to_all),
             limit: Polled::open(files, RUNTIME).ok(),
             limit_us: None,
             period_us: files.number(PERIOD).unwrap_or(1_000_000),
-            applies_to_all: major_minor(&release).is_none_or(|version| version < (6, 12)),
+            applies_to_all,
             last_at_ns: 0,
             series: Slot::Unused,
             remarks: Vec::new(),
@@ -81,7 +81,9 @@ impl RtThrottling {
     }
 
     fn read_limit(&mut self, round: &Round<'_>) {
-        let Some(now) = self.limit.as_mut().and_then(|file| file.read(round.room)).and_then(signed) else {
+        let Some(now) =
+            self.limit.as_mut().and_then(|file| file.read(round.room)).and_then(|read| signed(read.content))
+        else {
             return;
         };
         if let Some(before) = self.limit_us.replace(now).filter(|before| *before != now) {
@@ -103,9 +105,11 @@ impl RtThrottling {
 }
 
 impl Log {
-    /// Opens the log and reads the records in it.
-    fn open(files: &KernelFiles) -> Result<Self, String> {
-        let mut file = KernelLog::open(files, LOG).map_err(|error| format!("{LOG}: {}", error.reason()))?;
+    /// Opens the log. Its old records show whether the first stop has been reported, which decides what later silence means
+    /// only if the limit `applies_to_all` threads.
+    fn open(files: &KernelFiles, applies_to_all: bool) -> Result<Self, String> {
+        let open = if applies_to_all { KernelLog::open } else { KernelLog::open_at_end };
+        let mut file = open(files).map_err(|error| format!("/dev/kmsg: {}", error.reason()))?;
         let mut found = Found::default();
         let _ = (0..OLD_RECORDS_MAX).find(|_| !found.take(file.read()));
         Ok(Self { file, longest_ns: 0, found })
@@ -125,9 +129,9 @@ impl Found {
     fn take(&mut self, read: io::Result<LogRead<'_>>) -> bool {
         match read {
             Ok(LogRead::Lines(records)) => {
-                for record in lines(records).filter_map(Record::parse) {
+                for record in Record::each(records) {
                     self.oldest.get_or_insert(record.number);
-                    self.reports += u64::from(record.priority < 8 && record.message.starts_with(MESSAGE));
+                    self.reports += u64::from(record.is_of_kernel() && record.message.starts_with(MESSAGE));
                 }
                 true
             }
@@ -142,23 +146,6 @@ impl Found {
     /// Whether all messages since boot were read.
     fn is_complete(&self) -> bool {
         self.oldest == Some(0) && !self.has_gaps
-    }
-}
-
-/// The first line of a record.
-#[derive(Debug, PartialEq, Eq)]
-struct Record<'a> {
-    priority: u64,
-    number: u64,
-    message: &'a [u8],
-}
-
-impl<'a> Record<'a> {
-    fn parse(line: &'a [u8]) -> Option<Self> {
-        let semicolon = line.iter().position(|byte| *byte == b';')?;
-        let mut fields = line[..semicolon].split(|byte| *byte == b',');
-        let (priority, number) = (whole(fields.next()?)?, whole(fields.next()?)?);
-        Some(Self { priority, number, message: &line[semicolon + 1..] })
     }
 }
 
@@ -179,14 +166,14 @@ impl Watcher for RtThrottling {
             return;
         }
         let by = reports as f64;
-        readings.put(&mut self.series, &mut Quota(1), by / seconds, by, || Head {
+        readings.put(&mut self.series, &mut Quota(1), by / seconds, by / seconds, || Head {
             name: "RT throttling reported",
             of: String::new(),
             cpu: None,
             unit: "1/s",
             merge: Merge::Mean,
             change: "RT throttling".to_owned(),
-            change_unit: "reports",
+            change_unit: "reports/s",
             grain: 0.2,
         });
     }
@@ -202,8 +189,8 @@ impl Watcher for RtThrottling {
             (is_silent && !found.is_complete())
                 .then_some("the first stop since boot may be reported in a message that is overwritten"),
             (!self.applies_to_all).then_some(
-                "since Linux 6.12 the kernel throttles real-time groups only (CONFIG_RT_GROUP_SCHED), and does not report when \
-                 its fair server stops real-time threads",
+                "since Linux 6.12 the kernel throttles real-time groups only (CONFIG_RT_GROUP_SCHED), reports only the first \
+                 stop since boot, and does not report when its fair server stops real-time threads",
             ),
         ];
         let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
@@ -212,19 +199,5 @@ impl Watcher for RtThrottling {
 
     fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_has_priority_number_and_message() {
-        let record = Record { priority: 4, number: 812, message: b"sched: RT throttling activated" };
-        assert_eq!(Record::parse(b"4,812,5140900,-,caller=T0;sched: RT throttling activated"), Some(record));
-        assert_eq!(Record::parse(b" SUBSYSTEM=net;x"), None);
-        assert_eq!(Record::parse(b"4,-1,5;x"), None);
-        assert_eq!(Record::parse(b""), None);
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn new(files: &KernelFiles, measured: &[u32]) -> CountTable {
     let kind = Kind {
         name: "softirqs",
         prefix: "softirq",
-        unit: "softirqs",
+        unit: "softirqs/s",
         quota: 64,
         add: |environment, total| environment.softirqs.push(total),
     };

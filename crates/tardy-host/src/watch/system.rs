@@ -4,7 +4,7 @@ use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{increase, lines, whole, words};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -49,7 +49,11 @@ impl Watcher for System {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
-        let Some(content) = self.file.as_mut().ok().and_then(|file| file.read(round.room)) else { return };
+        let Some(Read { content, seconds }) = self.file.as_mut().ok().and_then(|file| file.read(round.room))
+        else {
+            return;
+        };
+        let round = &round.over(seconds);
         for line in lines(content) {
             let mut words = words(line);
             match words.next() {
@@ -92,7 +96,8 @@ impl Counter {
     ) {
         let by = now.and_then(|now| increase(&mut self.last, now));
         let (Some(by), Some(seconds)) = (by, round.seconds) else { return };
-        readings.put(&mut self.series, quota, by as f64 / seconds, by as f64, head);
+        let rate = by as f64 / seconds;
+        readings.put(&mut self.series, quota, rate, rate, head);
     }
 
     /// Steal time gets a series only if there is any.
@@ -110,14 +115,14 @@ impl Counter {
             return;
         }
         let stolen = ticks as f64 * TICK_S;
-        readings.put(&mut self.series, quota, 100.0 * stolen / seconds, 1000.0 * stolen, || Head {
+        readings.put(&mut self.series, quota, 100.0 * stolen / seconds, 1000.0 * stolen / seconds, || Head {
             name: "steal",
             of: String::new(),
             cpu: Some(cpu),
             unit: "%",
             merge: Merge::Mean,
             change: format!("steal time, cpu {cpu}"),
-            change_unit: "ms",
+            change_unit: "ms/s",
             grain: 5.0,
         });
     }
@@ -131,7 +136,7 @@ fn rate(name: &'static str) -> Head {
         unit: "1/s",
         merge: Merge::Mean,
         change: name.to_owned(),
-        change_unit: name,
+        change_unit: "per second",
         grain: 50.0,
     }
 }

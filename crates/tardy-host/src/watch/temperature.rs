@@ -149,7 +149,9 @@ impl Watcher for Temperature {
 
 impl Sensor {
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(thousandths) = self.file.read(round.room).and_then(signed) else { return };
+        let Some(thousandths) = self.file.read(round.room).and_then(|read| signed(read.content)) else {
+            return;
+        };
         let celsius = thousandths as f64 / 1000.0;
         let by = self.last_c.replace(celsius).map_or(0.0, |before| celsius - before);
         readings.put(&mut self.series, quota, celsius, by, || Head {

@@ -122,6 +122,57 @@ fn a_change_over_a_long_time_does_not_explain_a_wake_up_at_its_end() {
 }
 
 #[test]
+fn a_steady_counter_is_not_unusual_over_a_longer_interval() {
+    let fake = Fake::new(&[("proc/stat", "ctxt 0\n")]);
+    let mut watchers = fake.watch(&[0]);
+    let mut at_ns = 0;
+    for (round, interval_ns) in [SECOND; 9].into_iter().chain([2 * SECOND]).enumerate() {
+        at_ns += interval_ns;
+        // 500 per second.
+        fake.write("proc/stat", &format!("ctxt {}\n", at_ns / 2_000_000));
+        watchers.read(at_ns, Occasion::Tick);
+        assert_eq!(watchers.recent_changes(), [], "round {round}");
+    }
+    fake.write("proc/stat", &format!("ctxt {}\n", at_ns / 2_000_000 + 40_000));
+    watchers.read(at_ns + 2 * SECOND, Occasion::Tick);
+    let changes = watchers.recent_changes();
+    let (by, usual, unit) = (changes[0].by, changes[0].usual, changes[0].unit.as_str());
+    assert_eq!((by, usual, unit), (20_000.0, 500.0, "per second"));
+}
+
+/// In the second round, other watchers delay the reading of the file by 2 s. Tasks wait all the time.
+#[test]
+fn pressure_is_measured_over_the_time_between_the_readings_of_its_file() {
+    let fake = Fake::new(&[]);
+    let write =
+        |total_us: u64| fake.write("proc/pressure/cpu", &format!("some avg10=0.00 total={total_us}\n"));
+    write(0);
+    let (round_ns, delay_ns) = (Rc::new(Cell::new(Some(0))), Rc::new(Cell::new(0)));
+    let (beginning, delay) = (Rc::clone(&round_ns), Rc::clone(&delay_ns));
+    // The first reading of the clock is the beginning of the round.
+    let began_ns = Cell::new(0);
+    let clock = move || match beginning.take() {
+        Some(now_ns) => {
+            began_ns.set(now_ns);
+            now_ns
+        }
+        None => began_ns.get() + delay.get(),
+    };
+    let options = WatchOptions { measured_cpus: vec![0], ..WatchOptions::default() };
+    let mut watchers = Watchers::new(&KernelFiles::under(fake.root.path()), &options, clock);
+    // The kernel takes the last total a little after the time of the reading.
+    for (now_ns, late_ns, total_us) in
+        [(0, 0, 0), (SECOND, 2 * SECOND, 3_000_000), (4 * SECOND, 0, 4_000_100)]
+    {
+        write(total_us);
+        round_ns.set(Some(now_ns));
+        delay_ns.set(late_ns);
+        watchers.read(now_ns, Occasion::Tick);
+    }
+    assert_eq!(find(&watchers.finish(), "pressure", "cpu some").values, [100.0, 100.0]);
+}
+
+#[test]
 fn counters_follow_a_cpu_that_goes_offline_and_back() {
     let fake = Fake::new(&[("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 10 20 30\n")]);
     let mut watchers = fake.watch(&[0]);
@@ -522,4 +573,6 @@ fn what_is_unknown_about_rt_throttling_is_stated() {
     assert_eq!(left_out_of("6.1.0\n", THROTTLED), once, "the beginning of the log is overwritten");
     assert!(left_out_of("6.1.0\n", "5,9,0,-;usb\n").contains("overwritten"));
     assert!(left_out_of("6.12.0\n", BOOTED).contains("fair server"));
+    let old_is_not_read = left_out_of("6.12.0\n", &format!("{BOOTED}{THROTTLED}"));
+    assert!(old_is_not_read.contains("reports only the first stop") && !old_is_not_read.contains(once));
 }

@@ -4,7 +4,7 @@ use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{increase, whole};
-use super::polled::Polled;
+use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
 
@@ -70,7 +70,7 @@ impl Watcher for Throttling {
             counter.read(round, readings, &mut self.quota);
         }
         if let Some((file, flags)) = &mut self.firmware {
-            let bits = file.read(round.room).and_then(hexadecimal).unwrap_or(0);
+            let bits = file.read(round.room).and_then(|read| hexadecimal(read.content)).unwrap_or(0);
             for (bit, flag) in flags.iter_mut().enumerate() {
                 flag.take(FLAGS[bit], bits >> bit & 1 == 1, readings, &mut self.quota);
             }
@@ -98,23 +98,23 @@ impl Counter {
     }
 
     fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
-        let Some(now) = self.file.read(round.room).and_then(|content| whole(content.trim_ascii())) else {
-            return;
-        };
-        let (Some(by), Some(seconds)) = (increase(&mut self.last, now), round.seconds) else { return };
+        let Some(Read { content, seconds }) = self.file.read(round.room) else { return };
+        let Some(now) = whole(content.trim_ascii()) else { return };
+        let (Some(by), Some(seconds)) = (increase(&mut self.last, now), seconds) else { return };
         self.since += by;
         if self.series.is_unused() && by == 0 {
             return;
         }
         let (what, cpu) = (self.what, self.cpu);
-        readings.put(&mut self.series, quota, by as f64 / seconds, by as f64, || Head {
+        let rate = by as f64 / seconds;
+        readings.put(&mut self.series, quota, rate, rate, || Head {
             name: "throttling",
             of: what.to_owned(),
             cpu: Some(cpu),
             unit: "1/s",
             merge: Merge::Mean,
             change: format!("{what} throttled, cpu {cpu}"),
-            change_unit: "times",
+            change_unit: "times/s",
             grain: 0.2,
         });
     }

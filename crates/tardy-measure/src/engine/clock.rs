@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::wait_readable;
+use tardy_sys::thread_usage;
 
 /// The time of a run, and waiting in it.
 pub(crate) trait Clock {
@@ -17,6 +18,11 @@ pub(crate) trait Clock {
 
     /// Advances a synthetic clock to `then_ns`, unless it is later already. No effect on a real clock.
     fn advance_to(&self, then_ns: u64);
+
+    /// How often the calling thread has slept so far; constant for a clock that does not wait.
+    fn sleeps(&self) -> u64 {
+        0
+    }
 
     /// Waits until one of `descriptors` is readable, for at most `at_most_ns`. Returns which of them are readable.
     fn wait(&self, descriptors: &[RawFd], at_most_ns: u64) -> io::Result<Vec<bool>> {
@@ -47,6 +53,10 @@ impl Clock for MonotonicClock {
     }
 
     fn advance_to(&self, _then_ns: u64) {}
+
+    fn sleeps(&self) -> u64 {
+        thread_usage::sleeps_of_this_thread()
+    }
 }
 
 /// The clock of a synthetic run (`--fake`): it shows the time of the last synthetic reading.

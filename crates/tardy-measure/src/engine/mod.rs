@@ -34,7 +34,7 @@ pub(crate) use clock::Clock;
 pub(crate) use counters_file::counters_of_phase;
 pub(crate) use observer::Observer;
 pub(crate) use phase_map::{MapLayout, map_of_phase};
-pub(crate) use reading::{Counted, Reading, SourceProgress};
+pub(crate) use reading::{BrokenWait, Counted, Reading, SourceProgress};
 pub(crate) use run::run;
 pub(crate) use sample_file::Owner;
 pub(crate) use source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};

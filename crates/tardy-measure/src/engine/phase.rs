@@ -12,7 +12,7 @@ use tardy_sys::memory;
 use super::interruption::{Demand, Interruption};
 use super::observer::Observer;
 use super::phase_map::PhaseMap;
-use super::reading::{Counted, OwnReads, Reading};
+use super::reading::{BrokenWait, Counted, OwnReads, Reading};
 use super::source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};
 use super::supervisor::Supervisor;
 
@@ -58,6 +58,8 @@ struct Phase<'r> {
     index: usize,
     interruption: Interruption,
     is_killed: bool,
+    /// Since the previous reading.
+    broken_waits: Vec<BrokenWait>,
     /// When the counted part begins, in ns from the start of the run; `None` once it has begun.
     counts_from_ns: Option<u64>,
 }
@@ -80,6 +82,7 @@ impl<'r> Phase<'r> {
             index,
             interruption: Interruption::default(),
             is_killed: false,
+            broken_waits: Vec::new(),
             counts_from_ns: None,
         })
     }
@@ -152,14 +155,18 @@ impl<'r> Phase<'r> {
 
     /// Waits for a signal, a descriptor of the source, or the next time at which something is due. `None` if waiting
     /// failed, which invalidates the phase.
-    fn wait(&self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<(bool, Vec<bool>)> {
+    fn wait(&mut self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<(bool, Vec<bool>)> {
         let mut descriptors = vec![supervisor.signals.descriptor()];
         descriptors.extend(self.source.descriptors());
         let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
         let until_next_ns = next_ns.saturating_sub(supervisor.clock.now_ns());
         let observers_ns = self.observers.iter().map(|observer| observer.wait_ns()).min();
         let at_most_ns = until_next_ns.min(self.source.wait_ns()).min(observers_ns.unwrap_or(u64::MAX));
-        match supervisor.clock.wait(&descriptors, at_most_ns) {
+        let (from_ns, slept_before) = (supervisor.clock.now_ns(), supervisor.clock.sleeps());
+        let waited = supervisor.clock.wait(&descriptors, at_most_ns);
+        let sleeps = supervisor.clock.sleeps() - slept_before;
+        BrokenWait::note(&mut self.broken_waits, from_ns, supervisor.clock.now_ns(), sleeps);
+        match waited {
             Ok(mut readable) => {
                 let sources = readable.split_off(1);
                 Some((readable[0] && supervisor.signals.take(), sources))
@@ -216,7 +223,9 @@ impl<'r> Phase<'r> {
         let now_ns = supervisor.clock.now_ns();
         let (changes, overlaps) = self.read_watchers(supervisor, now_ns, Occasion::Tick);
         supervisor.loads.read(now_ns);
-        let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: false };
+        let broken_waits = std::mem::take(&mut self.broken_waits);
+        let (changes, overlaps, broken_waits) = (&changes, &overlaps, &broken_waits);
+        let reading = Reading { now_ns, changes, overlaps, broken_waits, is_last: false };
         self.each_observer(supervisor, |observer, _| observer.collect());
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
@@ -282,7 +291,9 @@ impl<'r> Phase<'r> {
         let (changes, overlaps) = self.read_watchers(supervisor, now_ns, Occasion::Boundary);
         let remarks = supervisor.watchers.take_remarks();
         supervisor.remark(self.index, remarks);
-        let reading = Reading { now_ns, changes: &changes, overlaps: &overlaps, is_last: true };
+        let broken_waits = std::mem::take(&mut self.broken_waits);
+        let (changes, overlaps, broken_waits) = (&changes, &overlaps, &broken_waits);
+        let reading = Reading { now_ns, changes, overlaps, broken_waits, is_last: true };
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
         self.each_observer(supervisor, |observer, supervisor| observer.finish(supervisor, &reading));

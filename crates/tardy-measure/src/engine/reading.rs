@@ -37,8 +37,33 @@ pub(crate) struct Reading<'a> {
     pub(crate) changes: &'a [Change],
     /// Reads of the watchers since then during which a thread on the supervisor's CPU may have been due to wake up.
     pub(crate) overlaps: &'a OwnReads,
+    /// Waits of the supervisor since the previous reading that were broken.
+    pub(crate) broken_waits: &'a [BrokenWait],
     /// Whether the source has ended.
     pub(crate) is_last: bool,
+}
+
+/// A wait in which the supervisor slept more than once. Its own timer, a descriptor and a pause of the whole machine end a
+/// wait after one sleep. A stop signal, the freezer of cgroups and a debugger wake a thread in poll(2), which then sleeps
+/// again. (In clock_nanosleep(2) it would not be woken: since Linux 6.1 the freezer of cgroup v1 freezes it in its sleep.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BrokenWait {
+    /// Its beginning, in ns from the start of the run.
+    pub(crate) from_ns: u64,
+    /// Its end, in ns from the start of the run.
+    pub(crate) to_ns: u64,
+}
+
+/// The most broken waits that are kept between two readings.
+const BROKEN_WAITS_MAX: usize = 64;
+
+impl BrokenWait {
+    /// Adds a wait in which the supervisor slept `sleeps` times to `broken`, if it is one.
+    pub(crate) fn note(broken: &mut Vec<Self>, from_ns: u64, to_ns: u64, sleeps: u64) {
+        if sleeps > 1 && broken.len() < BROKEN_WAITS_MAX {
+            broken.push(Self { from_ns, to_ns });
+        }
+    }
 }
 
 /// The progress of a source.

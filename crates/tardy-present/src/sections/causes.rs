@@ -6,6 +6,7 @@ use tardy_analyse::causes::{self, Cause, Hint, How, Stage};
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name;
 use tardy_record::moment::{CauseTrace, Task};
+use tardy_record::series::Change;
 use tardy_record::{Run, Series};
 
 use crate::figures;
@@ -237,13 +238,22 @@ fn at_once(event: &Event, is_valid: bool) -> String {
 fn guess(run: &Run, hint: &Hint) -> String {
     let series = &run.series[hint.series];
     let place = short(&harmless(&name::of(series)), NAME_MAX);
-    let what = short(&harmless(&hint.change.what), NAME_MAX);
-    let amount = |value: f64| format!("{value:.0} {}", harmless(&hint.change.unit)).trim_end().to_owned();
     format!(
-        "A guess without a trace: around the worst wake-up of {place}, {what} rose by {} (usually {}); use --causes to find \
-         the cause.",
-        amount(hint.change.by),
-        amount(hint.change.usual)
+        "A guess without a trace: around the worst wake-up of {place}, {}; use --causes to find the cause.",
+        rise(&hint.change)
+    )
+}
+
+/// A change in words. A counter's change is its rate; in earlier runs it is an amount, whose unit names no time.
+fn rise(change: &Change) -> String {
+    let is_rate = change.unit.ends_with("/s") || change.unit == "per second";
+    let amount = |value: f64| format!("{value:.0} {}", harmless(&change.unit)).trim_end().to_owned();
+    format!(
+        "{} rose {} {} (usually {})",
+        short(&harmless(&change.what), NAME_MAX),
+        if is_rate { "to" } else { "by" },
+        amount(change.by),
+        amount(change.usual)
     )
 }
 
@@ -277,4 +287,18 @@ fn notes(run: &Run, findings: &Findings) -> Vec<String> {
         notes.push(format!("{} more traced wake-ups are in the run file.", all - SHOWN_MAX));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_rises_to_a_value_and_an_amount_by_one() {
+        let change =
+            |unit: &str| Change { what: "forks".to_owned(), by: 900.0, usual: 3.0, unit: unit.to_owned() };
+        assert_eq!(rise(&change("per second")), "forks rose to 900 per second (usually 3 per second)");
+        assert_eq!(rise(&change("faults/s")), "forks rose to 900 faults/s (usually 3 faults/s)");
+        assert_eq!(rise(&change("forks")), "forks rose by 900 forks (usually 3 forks)");
+    }
 }

@@ -10,6 +10,7 @@ use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, 
 use tardy_record::threshold::ThresholdCount;
 use tardy_record::wiggle::{EdgeSeries, Seen, Through};
 use tardy_record::{Histogram, Knowable};
+use tardy_sys::scheduling::InForce;
 
 use crate::cells::{self, Stage, Threshold, Total, Worst};
 use crate::order::Granted;
@@ -375,8 +376,18 @@ impl Cells<'_> {
             major_faults: self.total(Total::MajorFaults),
             voluntary_switches: self.total(Total::VoluntarySwitches),
             involuntary_switches: self.total(Total::InvoluntarySwitches),
-            migrations: self.total(Total::Migrations).checked_sub(1),
+            migrations: self.migrations(),
         }
+    }
+
+    /// How often the thread has migrated; `None` before its end, or if the kernel does not count it.
+    pub fn migrations(self) -> Option<u64> {
+        self.total(Total::Migrations).checked_sub(1)
+    }
+
+    /// How the thread was scheduled at its end; `None` before.
+    pub fn scheduling_at_end(self) -> Option<InForce> {
+        InForce::of_cell(self.total(Total::SchedulingAtEnd))
     }
 }
 

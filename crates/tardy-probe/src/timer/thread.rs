@@ -59,12 +59,16 @@ impl Prepared {
         Self { granted, refused, tid: scheduling::thread_id(), migrations }
     }
 
-    /// Adds to the thread's block how often it has migrated since it was prepared.
+    /// Adds to the thread's block how often it has migrated since it was prepared, and how it is scheduled.
     pub(crate) fn account(&self, block: Block<'_>) {
         let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
+        let scheduling = scheduling::in_force(0).ok();
+        let _writing = block.writing();
         if let Some((after, before)) = moved {
-            let _writing = block.writing();
             block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
+        }
+        if let Some(scheduling) = scheduling {
+            block.cells()[Total::SchedulingAtEnd as usize].set(scheduling.to_cell());
         }
     }
 }
@@ -245,7 +249,13 @@ impl<'a> TimerThread<'a> {
 
         let mut cycle = 0;
         while cycle < pace.cycles && !block.is_asked_to_end() {
-            let woken = waiter.wait()?;
+            let woken = match waiter.wait() {
+                Ok(woken) => woken,
+                Err(error) => {
+                    unless_interrupted(error)?;
+                    continue;
+                }
+            };
             let at_ns = at(&woken);
             if W::MAY_END_BY_CLOCK && at_ns >= counted_until_ns {
                 break;
@@ -282,7 +292,13 @@ impl<'a> TimerThread<'a> {
         let mut last = None;
         let mut warmed = 0;
         while warmed < cycles && !self.block.is_asked_to_end() {
-            let woken = waiter.wait()?;
+            let woken = match waiter.wait() {
+                Ok(woken) => woken,
+                Err(error) => {
+                    unless_interrupted(error)?;
+                    continue;
+                }
+            };
             warmed += 1 + woken.missed + woken.dropped;
             note(woken.now_ns - woken.deadline_ns);
             last = Some(woken);
@@ -313,6 +329,12 @@ impl<W: Waiter> Work<io::Result<()>> for Wiggling<'_, '_, W> {
     fn with<L: Level>(self, level: L) -> io::Result<()> {
         self.thread.cycle_on(Edges::new(self.waiter, level), self.clock, self.start_ns)
     }
+}
+
+/// Returns the error unless a signal ended the wait. The caller then looks whether it is asked to end, and waits again.
+#[cold]
+fn unless_interrupted(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
 fn waiting_for_start(start_ns: u64) -> io::Result<()> {

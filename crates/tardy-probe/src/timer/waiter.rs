@@ -19,6 +19,10 @@ pub trait Waiter {
     const MAY_END_BY_CLOCK: bool = false;
 
     /// Waits for the next deadline.
+    ///
+    /// # Errors
+    /// `Interrupted` if a signal arrived, or if the clock was set back while the waiter spins. The next call waits for the
+    /// same deadline.
     fn wait(&mut self) -> io::Result<Woken>;
 }
 
@@ -44,28 +48,38 @@ impl<D: Deadlines> Waiter for ClockNanosleep<D> {
     }
 }
 
+/// A spinning thread that is further than this ahead of its deadline, in addition to an interval, reports an interruption, in
+/// ns: its clock was set back. The common start is less than this ahead.
+const AHEAD_NS: u64 = 1_000_000_000;
+
 /// Spinning on the clock.
 pub struct Busy {
     grid: DitheredGrid,
     clock: ClockReader,
+    /// The longest possible time to a deadline, unless the clock was set back.
+    ahead_ns: u64,
 }
 
 impl Busy {
     /// Waits on `schedule`.
     pub fn new(schedule: Schedule) -> Self {
-        Self { grid: DitheredGrid::new(schedule), clock: ClockReader::new(schedule.clock) }
+        let ahead_ns = schedule.interval_ns + schedule.dither_ns + AHEAD_NS;
+        Self { grid: DitheredGrid::new(schedule), clock: ClockReader::new(schedule.clock), ahead_ns }
     }
 }
 
 impl Waiter for Busy {
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
-        loop {
-            let now_ns = self.clock.now_ns();
-            if now_ns >= self.grid.next_ns() {
-                return Ok(self.grid.pass(now_ns));
-            }
+        // One comparison for both: without a sign, a time after the deadline is far ahead.
+        let mut now_ns = self.clock.now_ns();
+        while (self.grid.next_ns() - now_ns - 1).cast_unsigned() < self.ahead_ns {
+            now_ns = self.clock.now_ns();
         }
+        if now_ns < self.grid.next_ns() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        Ok(self.grid.pass(now_ns))
     }
 }
 
@@ -221,6 +235,8 @@ pub struct DeadlinePeriod {
     grid: Grid,
     clock: ClockReader,
     stalled: bool,
+    /// As for [`Busy`].
+    ahead_ns: i64,
 }
 
 impl DeadlinePeriod {
@@ -229,8 +245,9 @@ impl DeadlinePeriod {
 
     /// Waits on `schedule`.
     pub fn new(schedule: Schedule) -> Self {
-        let mut waiter =
-            Self { grid: Grid::new(schedule), clock: ClockReader::new(schedule.clock), stalled: false };
+        let (grid, clock) = (Grid::new(schedule), ClockReader::new(schedule.clock));
+        let ahead_ns = (schedule.interval_ns + AHEAD_NS).cast_signed();
+        let mut waiter = Self { grid, clock, stalled: false, ahead_ns };
         waiter.find_period();
         waiter
     }
@@ -264,6 +281,9 @@ impl Waiter for DeadlinePeriod {
                 self.stalled = woken.missed > 0;
                 return Ok(Woken { dropped, ..woken });
             }
+            if now_ns < self.grid.next_ns() - self.ahead_ns {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
         }
     }
 }
@@ -271,6 +291,20 @@ impl Waiter for DeadlinePeriod {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A deadline in an hour, as after the clock was set back by an hour.
+    #[test]
+    fn a_spinning_thread_notices_that_its_clock_was_set_back() {
+        let clock = Clock::Realtime;
+        let in_an_hour_ns = clock.now_ns() + 3_600_000_000_000;
+        let schedule =
+            Schedule { clock, first_ns: in_an_hour_ns, interval_ns: 1_000_000, dither_ns: 0, seed: 1 };
+        let error = Busy::new(schedule).wait().err().map(|error| error.kind());
+        assert_eq!(error, Some(io::ErrorKind::Interrupted));
+        let due_ns = clock.now_ns() + 100_000;
+        let woken = Busy::new(Schedule { first_ns: due_ns, ..schedule }).wait().unwrap();
+        assert!(woken.now_ns >= due_ns && woken.deadline_ns == due_ns);
+    }
 
     #[test]
     fn deadlines_up_to_the_next_expiry_are_missed() {

@@ -17,8 +17,8 @@ use crate::engine::loads::{LoadStarter, RunningLoads};
 use crate::engine::phase_map::MapLayout;
 use crate::engine::supervisor::Signals;
 use crate::engine::{
-    Clock, Counted, Finished, KillReason, Listener, Observer, Parts, PhaseContext, Reading, Ready, Request,
-    RunProgress, Source, SourceProgress, Sources, Supervisor,
+    BrokenWait, Clock, Counted, Finished, KillReason, Listener, Observer, Parts, PhaseContext, Reading,
+    Ready, Request, RunProgress, Source, SourceProgress, Sources, Supervisor,
 };
 
 /// The calls, in order.
@@ -50,6 +50,8 @@ pub(super) struct FakeTime {
     now_ns: Cell<u64>,
     signals_ns: RefCell<VecDeque<u64>>,
     waits: Cell<u32>,
+    /// The wait in which the supervisor is stopped and sleeps twice, from 1.
+    pub(super) broken_wait: Cell<u32>,
 }
 
 impl FakeTime {
@@ -68,6 +70,11 @@ impl Clock for FakeTime {
     }
 
     fn advance_to(&self, _then_ns: u64) {}
+
+    fn sleeps(&self) -> u64 {
+        let (waits, broken) = (self.waits.get(), self.broken_wait.get());
+        u64::from(waits) + u64::from(broken > 0 && waits >= broken)
+    }
 
     fn wait(&self, descriptors: &[RawFd], at_most_ns: u64) -> io::Result<Vec<bool>> {
         self.waits.set(self.waits.get() + 1);
@@ -192,6 +199,10 @@ impl Source for FakeSource<'_> {
     fn read(&mut self, reading: &Reading<'_>) -> Vec<Reason> {
         self.readings += 1;
         self.log.add(if reading.is_last { "last read" } else { "read" });
+        let in_ms = |wait: &BrokenWait| {
+            format!("stopped from {} to {} ms", wait.from_ns / 1_000_000, wait.to_ns / 1_000_000)
+        };
+        reading.broken_waits.iter().for_each(|wait| self.log.add(in_ms(wait)));
         if let Some(on_read) = &self.script.on_read {
             on_read(reading.now_ns);
         }

@@ -55,7 +55,10 @@ impl Bench {
     }
 
     fn run(&mut self, script: Script, signals_ns: &[u64]) -> Result<Outcome, RunError> {
-        let clock = FakeTime::with_signals(signals_ns);
+        self.run_in(FakeTime::with_signals(signals_ns), script)
+    }
+
+    fn run_in(&mut self, clock: Rc<FakeTime>, script: Script) -> Result<Outcome, RunError> {
         let outside = Outside {
             clock: Rc::<FakeTime>::clone(&clock),
             signals: Box::new(FakeSignals(clock)),
@@ -86,6 +89,16 @@ fn phase(seconds: u64) -> PhasePlan {
             threshold_ns: None,
         }),
     }
+}
+
+#[test]
+fn a_wait_in_which_the_supervisor_slept_twice_is_reported_to_the_source_once() {
+    let mut bench = Bench::new(2);
+    let clock = FakeTime::with_signals(&[]);
+    clock.broken_wait.set(2);
+    bench.run_in(clock, Script::default()).unwrap();
+    let stopped = bench.log.all().into_iter().filter(|one| one.starts_with("stopped"));
+    assert_eq!(stopped.collect::<Vec<_>>(), ["stopped from 500 to 1000 ms"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tardy_record::Histogram;
 use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
 use tardy_record::layout::COARSE;
 use tardy_record::self_cost::ThreadCost;
-use tardy_record::series::{Change, Series, SeriesKind};
+use tardy_record::series::{Change, Outlier, Series, SeriesKind};
 use tardy_record::slice::{self, SLICE_COUNT, Slice};
 use tardy_sys::shared_map::{Block, SharedMap};
 
@@ -124,6 +124,11 @@ impl<'r> LiveSeries<'r> {
     /// The thread's CPU.
     pub(super) fn cpu(&self) -> u32 {
         self.place.of.cpu()
+    }
+
+    /// The worst samples of the last reading; none before the thread counts.
+    pub(super) fn worst(&self) -> Vec<Outlier> {
+        self.cells().map_or_else(Vec::new, |cells| cells.worst(self.place.run_start_ns))
     }
 
     /// Closes the open slice if it is long enough, or at the end.

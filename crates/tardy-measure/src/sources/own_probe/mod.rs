@@ -6,6 +6,7 @@ mod process;
 mod reaction;
 mod setup;
 mod state;
+mod thread_watch;
 mod timer;
 mod wiggle;
 
@@ -15,11 +16,11 @@ use std::rc::Rc;
 use tardy_host::watch::WakeTimes;
 use tardy_probe::cells::HEADER_RUN_START;
 use tardy_probe::order::{Order, Reply};
+use tardy_record::Series;
 use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::reason::Reason;
 use tardy_record::self_cost::ThreadCost;
-use tardy_record::{Series, cpu_list};
-use tardy_sys::scheduling;
+use tardy_record::series::Outlier;
 
 use crate::engine::{
     Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
@@ -115,18 +116,22 @@ impl<'r> OwnProbe<'r> {
 }
 
 impl OwnProbe<'_> {
-    /// Another process's interference with the probe: a signal that stopped it, another affinity.
-    fn upset_by(&self, at_ns: u64) -> Vec<Reason> {
+    /// Another process's interference with the probe: a stop, another CPU, another policy.
+    fn interference(&self, reading: &Reading<'_>) -> Vec<Reason> {
+        let at_ns = reading.now_ns;
         let stopped = self.processes.iter().filter(|process| process.was_stopped());
         let mut reasons: Vec<Reason> =
             stopped.map(|process| Reason::ProbeStopped { pid: process.pid(), at_ns }).collect();
-        for (cpu, tid) in self.state.pinned_threads() {
-            // An error means that the thread has ended.
-            let Ok(allowed) = scheduling::affinity_of(tid) else { continue };
-            if allowed != [cpu] {
-                let allowed = cpu_list::format(&allowed);
-                reasons.push(Reason::ThreadMoved { cpu, allowed, at_ns });
-            }
+        let series = self.state.series();
+        let mut watched = self.state.watched();
+        if reasons.is_empty() {
+            let worst: Vec<Vec<Outlier>> = series.iter().map(LiveSeries::worst).collect();
+            let stopped_ns = watched.stopped_ns(reading.broken_waits, &worst);
+            reasons.extend(stopped_ns.map(|for_ns| Reason::AllStopped { for_ns, at_ns }));
+        }
+        match reading.is_last {
+            true => reasons.extend(watched.changes_at_end(&series, at_ns)),
+            false => reasons.extend(watched.changes(at_ns)),
         }
         reasons
     }
@@ -143,7 +148,7 @@ impl Source for OwnProbe<'_> {
         ready.remarks.extend(self.setup.remarks.iter().cloned());
         ready.remarks.sort();
         ready.remarks.dedup();
-        self.state.set_threads(&ready.tids, &ready.granted, &self.setup);
+        self.state.set_threads(&ready.tids, &ready.granted, &self.setup, self.is_synthetic());
         ready.granted = self.state.granted();
         Ok(ready)
     }
@@ -172,12 +177,19 @@ impl Source for OwnProbe<'_> {
     fn on_wake(&mut self, readable: &[bool]) -> Vec<Reason> {
         let mut readable = readable.iter();
         let mut reasons = Vec::new();
+        let clock = &self.context.clock;
         self.processes.retain_mut(|process| {
             if !readable.next().copied().unwrap_or(false) {
                 return true;
             }
             match process.reply() {
-                Ok(Reply::Done) => process.wait_for_exit(),
+                Ok(Reply::Done) => {
+                    if process.was_stopped() {
+                        let (pid, at_ns) = (process.pid(), clock.now_ns());
+                        reasons.push(Reason::ProbeStopped { pid, at_ns });
+                    }
+                    process.wait_for_exit();
+                }
                 Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(Reason::from(reason)),
                 Ok(Reply::Ready { .. }) => reasons.push(Reason::ProbeReadyTwice),
             }
@@ -198,10 +210,7 @@ impl Source for OwnProbe<'_> {
             series.cut_slice(reading.is_last);
             series.annotate_worst(reading);
         }
-        match reading.is_last || self.is_synthetic() {
-            true => Vec::new(),
-            false => self.upset_by(reading.now_ns),
-        }
+        if self.is_synthetic() { Vec::new() } else { self.interference(reading) }
     }
 
     fn has_ended(&self) -> bool {
@@ -218,7 +227,7 @@ impl Source for OwnProbe<'_> {
         STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
     }
 
-    /// Kills the probe. A probe that waits on a clock that was set back does not notice a request to stop.
+    /// Kills the probe.
     fn kill(&mut self, reason: KillReason) -> Vec<Reason> {
         let killed = self.processes.drain(..).map(|process| process.pid());
         let killed: Vec<u32> = killed.collect();

@@ -9,6 +9,7 @@ use tardy_sys::shared_map::SharedMap;
 
 use super::live_series::LiveSeries;
 use super::setup::{Counter, ProbeSetup};
+use super::thread_watch::ThreadWatch;
 use crate::engine::PhaseContext;
 
 /// The map, its readings, and the threads that count in it.
@@ -16,8 +17,7 @@ pub(crate) struct ProbeState<'r> {
     map: Rc<SharedMap>,
     series: RefCell<Vec<LiveSeries<'r>>>,
     tids: RefCell<Vec<u32>>,
-    /// CPU and kernel id of the pinned threads.
-    pinned: RefCell<Vec<(u32, u32)>>,
+    watched: RefCell<ThreadWatch>,
     stop_trace: RefCell<Option<PathBuf>>,
 }
 
@@ -35,7 +35,7 @@ impl<'r> ProbeState<'r> {
             map: Rc::clone(map),
             series: RefCell::new(setup.counters.iter().enumerate().map(series).collect()),
             tids: RefCell::default(),
-            pinned: RefCell::default(),
+            watched: RefCell::default(),
             stop_trace: RefCell::default(),
         }
     }
@@ -60,9 +60,9 @@ impl<'r> ProbeState<'r> {
         self.tids.borrow().clone()
     }
 
-    /// The CPU and the kernel id of each thread that is pinned.
-    pub(super) fn pinned_threads(&self) -> Vec<(u32, u32)> {
-        self.pinned.borrow().clone()
+    /// What other processes may change about the threads.
+    pub(super) fn watched(&self) -> RefMut<'_, ThreadWatch> {
+        self.watched.borrow_mut()
     }
 
     /// How the thread of each series is scheduled.
@@ -71,15 +71,24 @@ impl<'r> ProbeState<'r> {
     }
 
     /// Stores the ids and the scheduling of the threads, once they are ready.
-    pub(super) fn set_threads(&self, tids: &[u32], granted: &[Granted], setup: &ProbeSetup<'_>) {
+    pub(super) fn set_threads(
+        &self,
+        tids: &[u32],
+        granted: &[Granted],
+        setup: &ProbeSetup<'_>,
+        is_synthetic: bool,
+    ) {
         self.tids.replace(tids.to_vec());
-        for (series, counter) in self.series_mut().iter_mut().zip(&setup.counters) {
+        let mut watched = ThreadWatch::default();
+        for (block, (series, counter)) in self.series_mut().iter_mut().zip(&setup.counters).enumerate() {
             // A synthetic probe has no thread for the stimulus.
             let granted = granted.get(counter.thread).or(granted.last());
             granted.into_iter().for_each(|granted| series.set_granted(*granted));
-            let thread = tids.get(counter.thread).map(|tid| (series.cpu(), *tid));
-            self.pinned.borrow_mut().extend(thread.filter(|_| series.granted().pinned));
+            if let Some(tid) = tids.get(counter.thread).filter(|_| !is_synthetic) {
+                watched.add(block, series.cpu(), *tid, series.granted().pinned);
+            }
         }
+        self.watched.replace(watched);
     }
 
     /// Sets the file through which a late thread stops the kernel's trace.
