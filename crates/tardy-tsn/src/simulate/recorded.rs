@@ -177,10 +177,7 @@ fn plan(request: &Request<'_>) -> Plan {
         loads: Vec::new(),
         warmup_ns: 0,
         span: Span::DurationNs(request.talk_ns),
-        probe: ProbePlan::Switch(SwitchPlan {
-            shaped,
-            flows: request.network.flows.iter().map(Flow::plan).collect(),
-        }),
+        probe: ProbePlan::Switch(SwitchPlan { shaped, flows: request.network.flow_plans() }),
     };
     let about = Some(request.network.about.clone()).filter(|about| !about.is_empty());
     Plan {
@@ -315,8 +312,10 @@ fn recorder(
     let last = way.last().copied();
     let known = schedule_of(network, flow);
     let schedule = known.map(|(id, schedule)| port_schedule(request, id, schedule));
-    // Only the schedule of the flow's last port defines windows for it.
-    let keeps_slots = shaped && known.map(|(id, _)| id) == last;
+    // Only the schedule of the flow's last port defines windows for it, if it starts before the talkers stop.
+    let end_ns = wiring.zero_ns.saturating_add_unsigned(request.talk_ns);
+    let in_force = schedule.as_ref().is_some_and(|schedule| schedule.base_ns < end_ns);
+    let keeps_slots = shaped && in_force && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
     let wire_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.wire_ps.div_ceil(1000));
