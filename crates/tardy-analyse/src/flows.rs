@@ -147,7 +147,8 @@ pub enum SlotVerdict {
     },
     /// Nothing arrived.
     NothingCame,
-    /// The phase has the shaper, but the schedule of the flow's port was never in force: it starts after the last frame.
+    /// The flow's port has a schedule and frames arrived, but none of its windows was in force: it starts later, or it has no
+    /// window for the flow's class.
     NotInForce,
     /// No schedule was in operation, so there was no slot.
     NotShaped,

@@ -17,26 +17,7 @@ mod talker;
 mod transmitter;
 pub mod wiring;
 
-/// Which gates are simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// IEEE 802.1Q clauses 8.6.8.4 and 8.6.9.
-    Standard,
-    /// The kernel's software TAPRIO.
-    #[default]
-    Linux,
-}
-
-/// The devices of a network's ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ports {
-    /// Network cards: they queue a few frames in advance and send them at the cable's rate.
-    #[default]
-    Hardware,
-    /// The devices of `--netns`: veth, which delivers frames at once and reports 10 Gbit/s to the kernel, and tap
-    /// devices, which are read at the port's rate.
-    Virtual,
-}
+pub use crate::port_model::{Mode, Ports};
 
 /// How a network is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]

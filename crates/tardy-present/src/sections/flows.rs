@@ -362,8 +362,8 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             format!("No frame of {name} arrived in phase {}.", harmless(&phase.label))
         }
         SlotVerdict::NotInForce => format!(
-            "The slot of {name} was never in force: the schedule starts after the last of {of} frames was sent, and all gates are \
-             open until then."
+            "The slot of {name} was never in force: when its {of} frames were sent, the schedule had not started, or had no window \
+             for its class."
         ),
         SlotVerdict::NotShaped => format!(
             "Without the shaper, {} % of the frames of {name} arrived outside the slot that it has with the shaper.",
