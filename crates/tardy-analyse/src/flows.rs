@@ -243,7 +243,8 @@ fn flow_findings(
     let planned = plan.and_then(|plan| plan.flows.iter().find(|planned| planned.name == flow.flow));
     let limits = limits(&planned.map_or_else(FlowLimits::default, |planned| planned.limits), series, flow);
     let judged = plan.is_none_or(|plan| plan.shaped);
-    let verdict = verdict(flow, judged && has_schedule(switch, flow));
+    let gated = plan.is_some_and(|plan| plan.shaped) && has_schedule(switch, flow);
+    let verdict = verdict(flow, gated);
     let misclassified = planned.and_then(|planned| planned.misclassified.clone());
     let held = if misclassified.is_some() { Some(false) } else { flow_held(verdict, &limits) };
     FlowFindings {
@@ -441,8 +442,11 @@ mod tests {
     fn findings_with(limits: FlowLimits, series: &Series) -> FlowFindings {
         let flow =
             FlowPlan { name: "blue".into(), frame_bytes: 1226, period_ns: None, limits, misclassified: None };
-        let plan = SwitchPlan { shaped: true, flows: vec![flow] };
-        flow_findings(Some(&switch()), Some(&plan), 0, series, series.flow().unwrap())
+        findings_in(&SwitchPlan { shaped: true, flows: vec![flow] }, series)
+    }
+
+    fn findings_in(plan: &SwitchPlan, series: &Series) -> FlowFindings {
+        flow_findings(Some(&switch()), Some(plan), 0, series, series.flow().unwrap())
     }
 
     fn slot() -> Vec<Window> {
@@ -494,10 +498,17 @@ mod tests {
     #[test]
     fn without_a_schedule_frames_are_compared_with_the_tested_one() {
         let phases: Vec<u64> = (0..10).map(|i| i * 100_000 + 50_000).collect();
-        let flow = findings(series(Vec::new(), &phases, None));
-        assert_eq!(flow.verdict, SlotVerdict::NotShaped);
+        let series = series(Vec::new(), &phases, None);
+        let flow = findings_in(&SwitchPlan { shaped: false, flows: Vec::new() }, &series);
+        assert_eq!((flow.verdict, flow.held), (SlotVerdict::NotShaped, None));
         assert_eq!(flow.outside, Some(0.2));
         assert_eq!(flow.slots.len(), 1);
+    }
+
+    #[test]
+    fn frames_that_arrive_while_no_window_is_in_force_do_not_hold_their_slot() {
+        let flow = findings(series(Vec::new(), &[10_000], None));
+        assert_eq!((flow.verdict, flow.held), (SlotVerdict::NotInForce, Some(false)));
     }
 
     #[test]
