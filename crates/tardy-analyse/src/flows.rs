@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::flow::{DequeueCost, FlowSeries, GateCount, OutOfSlot, PhaseBin, StampSource, Window};
-use tardy_record::plan::{FlowLimits, ProbePlan, SwitchPlan};
+use tardy_record::plan::{FlowLimits, Misclassified, ProbePlan, SwitchPlan};
 use tardy_record::switch::SwitchRecord;
 use tardy_record::{Run, Series};
 
@@ -67,7 +67,12 @@ pub struct FlowFindings {
     pub verdict: SlotVerdict,
     /// Its limits: the loss, and those that its file states.
     pub limits: Vec<LimitFindings>,
-    /// Whether its slots held and its limits were met. `None` if that is undecidable, or the phase is not judged.
+    /// Where its frames got another class than its file declares; `None` if they did not. Its slots are then those of the class
+    /// that they got at its last port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misclassified: Option<Misclassified>,
+    /// Whether its slots held and its limits were met, with the declared class. `None` if that is undecidable, or the phase is
+    /// not judged.
     pub held: Option<bool>,
 }
 
@@ -142,6 +147,9 @@ pub enum SlotVerdict {
     },
     /// Nothing arrived.
     NothingCame,
+    /// The flow's port has a schedule and frames arrived, but none of its windows was in force: it starts later, or it has no
+    /// window for the flow's class.
+    NotInForce,
     /// No schedule was in operation, so there was no slot.
     NotShaped,
 }
@@ -158,7 +166,8 @@ pub fn of(run: &Run) -> Vec<FlowPhase> {
                 Some(flow_findings(run.switch.as_ref(), plan(run, phase), index, series, series.flow()?))
             })
             .collect();
-        let shaped = flows.iter().any(|flow| flow.verdict != SlotVerdict::NotShaped);
+        let unshaped = [SlotVerdict::NotShaped, SlotVerdict::NotInForce];
+        let shaped = flows.iter().any(|flow| !unshaped.contains(&flow.verdict));
         let judged = plan(run, phase).is_none_or(|plan| plan.shaped);
         FlowPhase { phase, label: run.phases[phase].label.clone(), shaped, judged, flows }
     };
@@ -209,11 +218,11 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Whether a flow of a judged phase held.
+/// Whether a flow of a judged phase held, if its frames had the declared class.
 fn flow_held(verdict: SlotVerdict, limits: &[LimitFindings]) -> Option<bool> {
     let slot = match verdict {
         SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. } | SlotVerdict::NotShaped => Some(true),
-        SlotVerdict::Broken | SlotVerdict::NothingCame => Some(false),
+        SlotVerdict::Broken | SlotVerdict::NothingCame | SlotVerdict::NotInForce => Some(false),
         SlotVerdict::CannotTell { .. } => None,
     };
     // Talkers on other machines are not counted, so an unknown loss decides nothing.
@@ -233,8 +242,11 @@ fn flow_findings(
     let cycles = series.counted_ns as f64 / flow.cycle_ns as f64;
     let planned = plan.and_then(|plan| plan.flows.iter().find(|planned| planned.name == flow.flow));
     let limits = limits(&planned.map_or_else(FlowLimits::default, |planned| planned.limits), series, flow);
-    let verdict = verdict(flow);
     let judged = plan.is_none_or(|plan| plan.shaped);
+    let gated = plan.is_some_and(|plan| plan.shaped) && has_schedule(switch, flow);
+    let verdict = verdict(flow, gated);
+    let misclassified = planned.and_then(|planned| planned.misclassified.clone());
+    let held = if misclassified.is_some() { Some(false) } else { flow_held(verdict, &limits) };
     FlowFindings {
         series: index,
         flow: flow.flow.clone(),
@@ -254,9 +266,15 @@ fn flow_findings(
         at_gate: flow.at_gate,
         slots: windows.iter().map(|window| slot_findings(flow, *window, cycles)).collect(),
         verdict,
-        held: judged.then(|| flow_held(verdict, &limits)).flatten(),
+        held: held.filter(|_| judged),
         limits,
+        misclassified,
     }
+}
+
+/// Whether the flow's last port has a schedule.
+fn has_schedule(switch: Option<&SwitchRecord>, flow: &FlowSeries) -> bool {
+    switch.is_some_and(|switch| switch.ports.iter().any(|port| port.port == flow.port))
 }
 
 /// The windows of the flow's class in the schedule that the run tested, whether or not it was in operation.
@@ -312,15 +330,18 @@ fn rate_bps<'a>(bins: impl Iterator<Item = &'a PhaseBin>, over_ns: f64) -> f64 {
     if over_ns > 0.0 { bytes as f64 * 8e9 / over_ns } else { 0.0 }
 }
 
-fn verdict(flow: &FlowSeries) -> SlotVerdict {
+/// The verdict on a flow's slots; `gated`: in a phase with the shaper, its last port has a schedule.
+fn verdict(flow: &FlowSeries, gated: bool) -> SlotVerdict {
     let takes_ns = flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns);
     let at_gate = flow.at_gate.map(|count| (count.outside.frames, count.undecided));
     let open_ns: u64 = flow.windows.iter().map(|window| window.close_ns - window.open_ns).sum();
     let shut_ns = flow.cycle_ns.saturating_sub(open_ns);
-    if flow.windows.is_empty() {
+    if flow.windows.is_empty() && !gated {
         SlotVerdict::NotShaped
     } else if flow.frames.received == 0 {
         SlotVerdict::NothingCame
+    } else if flow.windows.is_empty() {
+        SlotVerdict::NotInForce
     } else if flow.out_of_slot() == 0 {
         SlotVerdict::Held
     } else if let Some((0, 0)) = at_gate {
@@ -419,9 +440,13 @@ mod tests {
     }
 
     fn findings_with(limits: FlowLimits, series: &Series) -> FlowFindings {
-        let flow = FlowPlan { name: "blue".into(), frame_bytes: 1226, period_ns: None, limits };
-        let plan = SwitchPlan { shaped: true, flows: vec![flow] };
-        flow_findings(Some(&switch()), Some(&plan), 0, series, series.flow().unwrap())
+        let flow =
+            FlowPlan { name: "blue".into(), frame_bytes: 1226, period_ns: None, limits, misclassified: None };
+        findings_in(&SwitchPlan { shaped: true, flows: vec![flow] }, series)
+    }
+
+    fn findings_in(plan: &SwitchPlan, series: &Series) -> FlowFindings {
+        flow_findings(Some(&switch()), Some(plan), 0, series, series.flow().unwrap())
     }
 
     fn slot() -> Vec<Window> {
@@ -473,10 +498,17 @@ mod tests {
     #[test]
     fn without_a_schedule_frames_are_compared_with_the_tested_one() {
         let phases: Vec<u64> = (0..10).map(|i| i * 100_000 + 50_000).collect();
-        let flow = findings(series(Vec::new(), &phases, None));
-        assert_eq!(flow.verdict, SlotVerdict::NotShaped);
+        let series = series(Vec::new(), &phases, None);
+        let flow = findings_in(&SwitchPlan { shaped: false, flows: Vec::new() }, &series);
+        assert_eq!((flow.verdict, flow.held), (SlotVerdict::NotShaped, None));
         assert_eq!(flow.outside, Some(0.2));
         assert_eq!(flow.slots.len(), 1);
+    }
+
+    #[test]
+    fn frames_that_arrive_while_no_window_is_in_force_do_not_hold_their_slot() {
+        let flow = findings(series(Vec::new(), &[10_000], None));
+        assert_eq!((flow.verdict, flow.held), (SlotVerdict::NotInForce, Some(false)));
     }
 
     #[test]

@@ -7,11 +7,14 @@ use tardy_tsn::span::Span;
 use crate::latency::counted;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// The whole text for the file `name` with the content `text`, with ANSI escapes if `colour` is set. Ends with a
-/// newline.
-pub fn text(name: &str, text: &str, findings: &[Finding], colour: bool) -> String {
+/// The whole text for a file with this name and content, checked by this model of its ports, with ANSI escapes if `colour`
+/// is set. Ends with a newline.
+pub fn text((name, text): (&str, &str), model: &str, findings: &[Finding], colour: bool) -> String {
     let mut out = TerminalText::new(colour);
     headline(name, findings, &mut out);
+    for line in wrapped(&format!("Checked with {model}."), WIDTH) {
+        out.line(&printable(&line), Style::Faint);
+    }
     for finding in findings {
         out.text.push('\n');
         print_finding(name, text, finding, &mut out);
@@ -96,14 +99,16 @@ fn excerpt(text: &str, span: Span, line: usize, style: Style, out: &mut Terminal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tardy_tsn::check::{Machine, check};
+    use tardy_tsn::check::{Machine, check, model};
     use tardy_tsn::file;
 
     const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
 
     fn shown(text: &str, colour: bool) -> String {
         let network = file::parse(text).unwrap_or_else(|error| panic!("{error}"));
-        super::text("my/switch.toml", text, &check(&network, text, &Machine::default()), colour)
+        let machine = Machine::default();
+        let findings = check(&network, text, &machine);
+        super::text(("my/switch.toml", text), &model(&network, &machine), &findings, colour)
     }
 
     #[test]

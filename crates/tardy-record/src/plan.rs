@@ -12,7 +12,7 @@ pub use crate::noise::{NoisePlan, NoiseThread};
 pub use crate::scheduling::{ClockId, Policy, Wake};
 pub use crate::timer::{CausesPlan, KernelPlan, ThreadPlan, TimerPlan};
 pub use crate::tracer::{Tracer, TracerPlan};
-pub use switch::{FlowLimits, FlowPlan, SwitchPlan};
+pub use switch::{FlowLimits, FlowPlan, Misclassified, SwitchPlan};
 
 mod switch;
 

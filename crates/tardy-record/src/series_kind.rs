@@ -74,7 +74,9 @@ impl SeriesKind {
             Self::Foreign(_) => quantity == Quantity::Noise,
             // A signal without a hole is a good result.
             Self::Capture(capture) => capture.interval == Interval::Hole,
-            Self::Timer(_) | Self::Trace(_) | Self::Flow(_) | Self::Reaction(_) | Self::Edges(_) => false,
+            // Frames were sent and none arrived: the flow failed, and the run shows it.
+            Self::Flow(flow) => flow.frames.sent.get().is_some_and(|sent| sent > 0),
+            Self::Timer(_) | Self::Trace(_) | Self::Reaction(_) | Self::Edges(_) => false,
         }
     }
 

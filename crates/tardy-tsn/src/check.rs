@@ -19,9 +19,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::network::{CLASSES_MAX, Clock, Flow, Network, Port, PortId, Schedule, Speed, Switch};
+use crate::port_model::{self, Mode, Ports};
 use crate::settings::{self, Queues, Taprio};
 use crate::span::Span;
 use crate::transmission_time::UNKNOWN_SPEED_BITS_PER_SECOND;
+
+/// The rule about a schedule that starts later.
+pub const BASE_TIME_AHEAD: &str = "base-time-ahead";
 
 /// What is known of a machine. All fields are optional.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +36,8 @@ pub struct Machine {
     pub now_ns: BTreeMap<Clock, i64>,
     /// Whether a PTP daemon runs.
     pub runs_ptp: Option<bool>,
+    /// The devices of ports whose interfaces are not in `devices`.
+    pub ports: Ports,
 }
 
 /// What is known of a network interface. `None`: unknown.
@@ -159,14 +165,20 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
             let Some(schedule) = &port.schedule else { continue };
             found.in_switch(switch, Some(port));
             let known = machine.devices.get(&port.interface.value);
-            let flows = flows::through(&ways, PortId { switch: number, port: index });
-            let place = Place { switch, port, schedule, flows, device: device(port, known), known };
+            let id = PortId { switch: number, port: index };
+            let flows = flows::through(&ways, id);
+            // The kernel of a real switch refuses by the stated speed, also if a test has other devices.
+            let modelled = modelled_speed(network, machine.ports, id);
+            let device_with = |speed| device(port, known, speed);
+            let device = device_with(stated_speed(port).or(modelled));
+            let mut place = Place { switch, port, schedule, flows, device, known };
             refused::of_port(&place, &mut found);
+            place.device = device_with(modelled);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
             environment::of_port(network, &place, machine, &mut found);
             flows::of_port(&place, &mut found);
-            limits::of_port(network, PortId { switch: number, port: index }, &place, &ways, &mut found);
+            limits::of_port(network, id, &place, &ways, &mut found);
         }
     }
     let mut findings = found.findings;
@@ -177,20 +189,49 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
 /// The kernel's first refusal of the schedule of `port`; `None` if it accepts it.
 pub fn first_refusal(switch: &Switch, port: &Port, known: Option<&Device>) -> Option<kernel::Refusal> {
     let taprio = settings::taprio_of(switch, port)?;
-    kernel::refusals(&taprio, &device(port, known)).into_iter().next()
+    kernel::refusals(&taprio, &device(port, known, stated_speed(port))).into_iter().next()
 }
 
-/// The device as known from the machine, or otherwise from the file.
-fn device(port: &Port, known: Option<&Device>) -> Device {
+/// The models that the findings on `network` follow, for the user.
+pub fn model(network: &Network, machine: &Machine) -> String {
+    let mut texts = vec![port_model::describe(Mode::Linux, machine.ports, None)];
+    for port in network.switches.iter().flat_map(|switch| &switch.ports) {
+        let name = &port.interface.value;
+        let Some(schedule) = &port.schedule else { continue };
+        texts.extend(port_model::exception(name, schedule));
+        if machine.devices.contains_key(name) {
+            texts.push(format!("{name}: as this machine's interface"));
+        }
+    }
+    texts.join("; ")
+}
+
+/// The speed that the file states for a port.
+fn stated_speed(port: &Port) -> Option<DeviceSpeed> {
+    match port.speed.value {
+        Speed::AsKernelSays => None,
+        Speed::Unknown => Some(DeviceSpeed::Unknown),
+        Speed::BitsPerSecond(speed) => Some(DeviceSpeed::BitsPerSecond(speed)),
+    }
+}
+
+/// The speed that the kernel would know of a port with these devices; `None` if the file does not determine it.
+fn modelled_speed(network: &Network, ports: Ports, id: PortId) -> Option<DeviceSpeed> {
+    match ports {
+        Ports::Hardware => stated_speed(&network.switches[id.switch].ports[id.port]),
+        Ports::Virtual => {
+            Some(ports.kernel_bps(network, id).map_or(DeviceSpeed::Unknown, DeviceSpeed::BitsPerSecond))
+        }
+    }
+}
+
+/// The device as known from the machine, or otherwise from the file, with this speed.
+fn device(port: &Port, known: Option<&Device>, speed: Option<DeviceSpeed>) -> Device {
     let mut device = known.cloned().unwrap_or_default();
     if known.is_none() {
         let queues = port.queues.as_ref().map(|queues| u32::from(queues.value));
         (device.tx_queues, device.real_tx_queues) = (queues, queues);
-        device.speed = match port.speed.value {
-            Speed::AsKernelSays => None,
-            Speed::Unknown => Some(DeviceSpeed::Unknown),
-            Speed::BitsPerSecond(speed) => Some(DeviceSpeed::BitsPerSecond(speed)),
-        };
+        device.speed = speed;
     }
     device
 }

@@ -16,6 +16,7 @@ pub mod generate;
 pub mod kernel_modules;
 pub mod network;
 pub mod plan;
+pub mod port_model;
 mod random;
 pub mod route;
 pub mod settings;

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
-use tardy_record::plan::{FlowLimits, FlowPlan};
+use tardy_record::plan::{FlowLimits, FlowPlan, Misclassified};
 
 use crate::span::{Located, Span};
 
@@ -345,6 +345,12 @@ impl Switch {
         self.class_of_priority(self.priority_of(frame))
     }
 
+    /// The class that the flow's frames get in this switch and the class that the file declares for it, if these differ.
+    pub fn misclassified(&self, flow: &Flow) -> Option<(u8, u8)> {
+        let (class, declared) = (self.class_of(&flow.marks), flow.class.as_ref()?.value);
+        (class != declared).then_some((class, declared))
+    }
+
     /// The name of a class in the file; its number if it has none.
     pub fn class_name(&self, class: u8) -> String {
         self.classes
@@ -445,11 +451,35 @@ impl Schedule {
     }
 }
 
+impl Network {
+    /// The flows in the plan of a run.
+    pub fn flow_plans(&self) -> Vec<FlowPlan> {
+        self.flows
+            .iter()
+            .map(|flow| FlowPlan { misclassified: self.misclassified(flow), ..flow.plan() })
+            .collect()
+    }
+
+    /// The first switch on the flow's way that gives its frames another class than the file declares.
+    fn misclassified(&self, flow: &Flow) -> Option<Misclassified> {
+        let way = self.way_out(flow)?;
+        way.iter().map(|port| &self.switches[port.switch]).find_map(|switch| {
+            let (class, declared) = switch.misclassified(flow)?;
+            Some(Misclassified {
+                switch: switch.name.value.clone(),
+                class: switch.class_name(class),
+                declared: switch.class_name(declared),
+            })
+        })
+    }
+}
+
 impl Flow {
-    /// The flow in the plan of a run.
-    pub fn plan(&self) -> FlowPlan {
+    /// The flow in the plan of a run, without its classes.
+    fn plan(&self) -> FlowPlan {
         let limits = &self.limits;
         FlowPlan {
+            misclassified: None,
             name: self.name.value.clone(),
             frame_bytes: self.size.value,
             period_ns: match self.pace {

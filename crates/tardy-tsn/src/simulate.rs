@@ -17,26 +17,7 @@ mod talker;
 mod transmitter;
 pub mod wiring;
 
-/// Which gates are simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// IEEE 802.1Q clauses 8.6.8.4 and 8.6.9.
-    Standard,
-    /// The kernel's software TAPRIO.
-    #[default]
-    Linux,
-}
-
-/// The devices of a network's ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ports {
-    /// Network cards: they queue a few frames in advance and send them at the cable's rate.
-    #[default]
-    Hardware,
-    /// The devices of `--netns`: veth, which delivers frames at once and reports 10 Gbit/s to the kernel, and tap
-    /// devices, which are read at the port's rate.
-    Virtual,
-}
+pub use crate::port_model::{Mode, Ports};
 
 /// How a network is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +30,9 @@ pub struct Options {
     pub ring_frames: u32,
     /// The latency of the kernel's timer that opens a gate, in ns.
     pub gate_latency_ns: u64,
-    /// Observed times of the kernel's gate timer, in ns on the schedules' clock and in ascending order. A gate opens
-    /// at the first observed time within a millisecond after its own. Only if one schedule is simulated.
+    /// All times at which the kernel's gate timer fired up to some time, in ns on the schedules' clock and in ascending
+    /// order. A gate opens at the first of them that is not before its own time, and after the last one with the latency
+    /// above. Only if one schedule is simulated.
     pub gate_timer_ns: Vec<i64>,
     /// When the kernel accepted the schedules, in ns on their clock: each begins with the next start of its cycle.
     /// `None`: they have run for at least a cycle. Only in [`Mode::Linux`], where the phase of a list that is shorter

@@ -217,8 +217,10 @@ fn opening_rate(flow: &FlowFindings) -> String {
 
 fn word(flow: &FlowFindings) -> &'static str {
     match flow.verdict {
+        _ if flow.held == Some(false) && flow.misclassified.is_some() => "WRONG CLASS",
         SlotVerdict::Broken => "BROKEN",
         SlotVerdict::NothingCame => "no frames",
+        SlotVerdict::NotInForce => "not in force",
         _ if flow.held == Some(false) => match flow.limits.iter().find(|limit| limit.kept() == Some(false)) {
             Some(LimitFindings { of: Limited::Deadline, .. }) => "TOO LATE",
             Some(LimitFindings { of: Limited::Jitter, .. }) => "JITTER",
@@ -235,13 +237,26 @@ fn word(flow: &FlowFindings) -> &'static str {
 fn sentences(phases: &[FlowPhase]) -> Vec<String> {
     let of_flow = |(phase, flow): (&FlowPhase, &FlowFindings)| {
         let limits = flow.limits.iter().filter(|_| phase.judged).filter_map(|limit| of_limit(flow, limit));
-        sentence((phase, flow)).into_iter().chain(limits).collect::<Vec<_>>()
+        let class = of_class(flow).filter(|_| phase.judged);
+        class.into_iter().chain(sentence((phase, flow))).chain(limits).collect::<Vec<_>>()
     };
     phases
         .iter()
         .flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)))
         .flat_map(of_flow)
         .collect()
+}
+
+/// A sentence on the class of a flow whose frames got another than its file declares.
+fn of_class(flow: &FlowFindings) -> Option<String> {
+    let found = flow.misclassified.as_ref()?;
+    let [name, switch, class, declared] = [&flow.flow, &found.switch, &found.class, &found.declared]
+        .map(|text| short(&harmless(text), NAME_MAX));
+    Some(format!(
+        "Flow {name} did not hold: switch {switch} gives it class {class}, and its file declares {declared}. Its slot was judged \
+         with the windows of the class that it has at its last port, number {}.",
+        flow.class
+    ))
 }
 
 /// A sentence on a limit of a flow; `None` for a flow that may not lose frames and lost none.
@@ -346,6 +361,10 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
         SlotVerdict::NothingCame => {
             format!("No frame of {name} arrived in phase {}.", harmless(&phase.label))
         }
+        SlotVerdict::NotInForce => format!(
+            "The slot of {name} was never in force: when its {of} frames were sent, the schedule had not started, or had no window \
+             for its class."
+        ),
         SlotVerdict::NotShaped => format!(
             "Without the shaper, {} % of the frames of {name} arrived outside the slot that it has with the shaper.",
             three_digits(flow.outside? * 100.0)

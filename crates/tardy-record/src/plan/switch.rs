@@ -32,6 +32,21 @@ pub struct FlowPlan {
     /// The limits that it must keep.
     #[serde(default, skip_serializing_if = "FlowLimits::is_default")]
     pub limits: FlowLimits,
+    /// Where the switch file's rules give its frames another class than the file declares for it; absent if they do not, or if
+    /// the file declares none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misclassified: Option<Misclassified>,
+}
+
+/// A flow whose frames get another traffic class than its file declares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Misclassified {
+    /// The first switch on the flow's way that does so.
+    pub switch: String,
+    /// The name of the class that its frames get there.
+    pub class: String,
+    /// The name of the declared class.
+    pub declared: String,
 }
 
 /// The limits of a flow. By default no frame may be lost, and frames may be late.

@@ -1,7 +1,7 @@
 //! The plan of a test's run.
 
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
-use tardy_tsn::network::{Flow, Network};
+use tardy_tsn::network::Network;
 
 /// The shortest warm-up, in ns. Frames do not count while addresses are learnt and queues fill.
 const WARMUP_NS: u64 = 200_000_000;
@@ -30,10 +30,7 @@ fn phase(network: &Network, duration_ns: u64, shaped: bool) -> PhasePlan {
         loads: Vec::new(),
         warmup_ns: warmup_ns(network),
         span: Span::DurationNs(duration_ns),
-        probe: ProbePlan::Switch(SwitchPlan {
-            shaped,
-            flows: network.flows.iter().map(Flow::plan).collect(),
-        }),
+        probe: ProbePlan::Switch(SwitchPlan { shaped, flows: network.flow_plans() }),
     }
 }
 

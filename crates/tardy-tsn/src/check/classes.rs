@@ -199,7 +199,7 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
     );
 }
 
-/// Whether the speed is unknown, so that rules that need it were not checked.
+/// Whether neither the file nor the machine states the speed.
 pub(super) fn is_speed_open(place: &Place<'_>) -> bool {
-    place.port.speed.value == Speed::AsKernelSays && place.device.speed.is_none()
+    place.port.speed.value == Speed::AsKernelSays && place.known.is_none_or(|known| known.speed.is_none())
 }

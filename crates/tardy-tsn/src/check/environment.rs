@@ -4,7 +4,7 @@ use tardy_record::units::format_duration_ns;
 
 use super::{DeviceSpeed, Found, Kind, Machine, Place, classes, schedule};
 use crate::file::format_rate;
-use crate::network::{CLASSES_MAX, Clock, Network, Switch};
+use crate::network::{CLASSES_MAX, Clock, Network, Speed, Switch};
 use crate::settings;
 use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
 
@@ -69,7 +69,8 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
     let frame = wire_ns(place.on_wire(1514), UNKNOWN_SPEED_BITS_PER_SECOND);
     let shortest = format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND));
     let written = place.port.speed.value.known();
-    if place.device.speed == Some(DeviceSpeed::Unknown) {
+    let states_unknown = place.known.is_none() && place.port.speed.value == Speed::Unknown;
+    if states_unknown || place.device.speed == Some(DeviceSpeed::Unknown) {
         let mbps = written.map_or(100, |speed| speed / 1_000_000);
         found.accepted(
             "unknown-speed",
@@ -120,13 +121,34 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
                 ),
             ],
         );
+    } else if let (None, Some(DeviceSpeed::BitsPerSecond(judged)), Some(written)) =
+        (place.known, place.device.speed, written)
+        && judged != written
+    {
+        found.note(
+            "judged-as-veth",
+            place.port.speed.span,
+            [
+                format!("{interface} was checked as a veth device of --netns, with {}", format_rate(judged)),
+                format!("A real port with {} has other guard bands and budgets.", format_rate(written)),
+                "Add --ports hardware to check the stated speed.".to_owned(),
+            ],
+        );
     } else if classes::is_speed_open(place) {
         found.note(
             "speed-not-said",
             place.port.interface.span,
             [
                 format!("the file does not state the speed of {interface}"),
-                "Whether frames fit into the windows was not checked.".to_owned(),
+                match place.device.speed_for_kernel() {
+                    None => "Whether frames fit into the windows was not checked.".to_owned(),
+                    Some(speed) => {
+                        format!(
+                            "Windows were checked with {}, as of the devices of --netns.",
+                            format_rate(speed)
+                        )
+                    }
+                },
                 "Write the speed, such as speed = \"1Gbit/s\".".to_owned(),
             ],
         );

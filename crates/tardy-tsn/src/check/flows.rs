@@ -48,11 +48,7 @@ fn no_way(network: &Network, flow: &Flow, found: &mut Found<'_>) {
 }
 
 fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
-    let Some(wanted) = &flow.class else { return };
-    let class = switch.class_of(&flow.marks);
-    if class == wanted.value {
-        return;
-    }
+    let (Some(wanted), Some((class, _))) = (&flow.class, switch.misclassified(flow)) else { return };
     let priority = switch.priority_of(&flow.marks);
     let rule = switch.classifiers.iter().any(|rule| rule.matches.match_frame(&flow.marks));
     let why = if rule { "the rules give it" } else { "no rule matches, so it has" };

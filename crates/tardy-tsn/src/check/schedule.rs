@@ -205,7 +205,7 @@ pub(super) fn future_base_time(place: &Place<'_>, machine: &Machine, found: &mut
     let wait = format_duration_ns(base.value.abs_diff(*now) / 1_000_000_000 * 1_000_000_000);
     let phase = format_duration_ns(base.value as u64 % cycle);
     found.accepted(
-        "base-time-ahead",
+        super::BASE_TIME_AHEAD,
         base.span,
         [
             format!("the base time is {wait} ahead"),

@@ -18,8 +18,6 @@ const ALL_OPEN: u32 = u32::MAX;
 const NEVER_NS: i64 = i64::MAX;
 /// A budget that is not charged (`INT_MAX`).
 const UNLIMITED: i64 = i32::MAX as i64;
-/// An observation that is later than this after the timer's expiry, in ns, belongs to another expiry.
-const SEEN_WITHIN_NS: i64 = 1_000_000;
 /// `ETH_HLEN`.
 const HEADER_BYTES: u32 = 14;
 /// The longest service data unit that a virtual device accepts (`ETH_MAX_MTU`).
@@ -134,7 +132,8 @@ impl KernelSchedule {
         schedule
     }
 
-    /// Makes the timer fire at observed times that are within a millisecond after its own.
+    /// Makes the timer fire at observed times: at the first one that is not before its own. The observation is complete up to
+    /// its last time.
     pub fn fires_as_seen(&mut self, seen_ns: Vec<i64>) {
         self.seen_ns = seen_ns;
     }
@@ -190,8 +189,7 @@ impl KernelSchedule {
 
     fn seen_or(&self, late_ns: i64) -> i64 {
         let next = self.seen_ns.partition_point(|seen_ns| *seen_ns < self.expires_ns);
-        let seen_ns = self.seen_ns.get(next).copied();
-        seen_ns.filter(|seen_ns| seen_ns - self.expires_ns < SEEN_WITHIN_NS).unwrap_or(late_ns)
+        self.seen_ns.get(next).copied().unwrap_or(late_ns)
     }
 
     /// The open gates, one bit per class.

@@ -12,13 +12,12 @@ use super::wiring::{
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
 use crate::check::{Device as KnownDevice, DeviceSpeed};
-use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Speed, Switch, VirtualPorts};
+use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Switch};
+use crate::port_model::{self, cable_rate, is_tap};
 use crate::random::Random;
 use crate::settings;
 use crate::span::Span;
 
-/// The rate of a cable without a stated speed: that of a veth pair.
-const DEFAULT_BITS_PER_SECOND: u64 = 10_000_000_000;
 /// The capacity of a tap device's reader, in frames: it reads all frames and holds them until they are sent.
 const TAP_FRAMES: u32 = u32::MAX;
 /// The capacity of each queue of a tap device, in frames: its `txqueuelen` (`TUN_READQ_SIZE` in drivers/net/tun.c).
@@ -93,12 +92,6 @@ pub(super) fn zero_ns(network: &Network, options: &Options) -> i64 {
     bases.max().unwrap_or(0).saturating_sub_unsigned(options.lead_ns)
 }
 
-/// The rate of a cable, from the port at either end.
-fn cable_rate(network: &Network, end: End) -> u64 {
-    let link = network.links.iter().find(|link| link.a == end || link.b == end);
-    link.and_then(|link| link.bits_per_second).unwrap_or(DEFAULT_BITS_PER_SECOND)
-}
-
 fn cable_delay_ns(network: &Network, end: End) -> u64 {
     let link = network.links.iter().find(|link| link.a == end || link.b == end);
     let Some(link) = link else { return 0 };
@@ -136,10 +129,7 @@ impl PortBuilder<'_> {
                     return Err(self.wrong(schedule.flags.span, what));
                 }
                 (Mode::Linux, _) => {
-                    remarks.push(format!(
-                        "{}: with flags = 2 the gates are in hardware; they are simulated as in IEEE 802.1Q",
-                        self.name()
-                    ));
+                    remarks.extend(port_model::exception(&self.name(), schedule));
                     self.standard(schedule)?
                 }
                 (Mode::Standard, _) => self.standard(schedule)?,
@@ -180,13 +170,8 @@ impl PortBuilder<'_> {
         }
     }
 
-    /// Whether the port or the other end of its cable is a tap device.
     fn is_tap(&self) -> bool {
-        let far = match self.network.far_end(self.id) {
-            Some(End::Port(id)) => Some(&self.network.switches[id.switch].ports[id.port]),
-            _ => None,
-        };
-        [Some(self.port), far].into_iter().flatten().any(|port| wants_tap(self.network, port))
+        is_tap(self.network, self.id)
     }
 
     /// Whether its device is a tap device of the simulated test.
@@ -207,14 +192,7 @@ impl PortBuilder<'_> {
 
     /// The speed that ethtool reports to the kernel.
     fn kernel_mbps(&self) -> Option<u64> {
-        let is_virtual = self.options.ports == Ports::Virtual;
-        match self.port.speed.value {
-            _ if is_virtual && !self.is_tap() => Some(10_000),
-            Speed::AsKernelSays if is_virtual => None,
-            Speed::Unknown => None,
-            Speed::BitsPerSecond(rate) => Some(rate / 1_000_000),
-            Speed::AsKernelSays => Some(cable_rate(self.network, End::Port(self.id)) / 1_000_000),
-        }
+        self.options.ports.kernel_bps(self.network, self.id).map(|rate| rate / 1_000_000)
     }
 
     fn classes(&self, kernel: bool) -> Vec<ClassQueues> {
@@ -294,16 +272,6 @@ pub(super) fn link_bps(network: &Network, options: &Options, id: PortId) -> Opti
         Mode::Standard => builder.port.speed.value.known(),
         Mode::Linux if options.ports == Ports::Hardware => builder.port.speed.value.known(),
         Mode::Linux => builder.kernel_mbps().map(|mbps| mbps * 1_000_000),
-    }
-}
-
-/// Whether `--netns` creates a tap device for a port: one with a schedule and a stated speed computes and sends at
-/// that speed.
-fn wants_tap(network: &Network, port: &Port) -> bool {
-    match network.netns.ports {
-        VirtualPorts::Tap => true,
-        VirtualPorts::Veth => false,
-        VirtualPorts::AsSpeed => port.schedule.is_some() && port.speed.value.known().is_some(),
     }
 }
 

@@ -7,19 +7,24 @@ use tardy_record::gates::GateEntry;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_record::run::{Origin, Phase, Progress, Run, State};
 use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
+use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, validity};
 
 use super::engine::{self, Arrival, Duration, Fate, Listener, Lost, Tally};
 use super::of_network::{Wired, link_bps, schedule_of, wire, zero_ns};
 use super::wiring::{Wiring, WiringError};
-use super::{Mode, Options, Ports};
-use crate::network::{Flow, Network, Pace, PortId, Schedule};
+use super::{Mode, Options};
+use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
+use crate::port_model;
 
 /// How long frames can arrive after the talkers have stopped: this many cycles, but at least this many ns.
 const DRAIN_CYCLES: u64 = 10;
 const DRAIN_NS_MIN: u64 = 1_000_000_000;
 /// The cycle of a flow with neither a schedule nor a period, in ns.
 const CYCLE_NS: u64 = 1_000_000;
+
+/// The latest base time that is a phase of the cycle and not a date, in ns: the longest cycle.
+const PHASE_NS_MAX: i64 = 86_400_000_000_000;
 
 /// A request for a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +94,11 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
             label: SwitchPlan::label(shaped).to_owned(),
             start_ns,
             end_ns: Some(end_ns),
-            remarks: fates(request.network, &outcome.flows),
+            remarks: starts(request)
+                .filter(|_| shaped)
+                .into_iter()
+                .chain(fates(request.network, &outcome.flows))
+                .collect(),
             spoilt_by: Vec::new(),
         });
         remarks.extend(of_phase);
@@ -109,27 +118,25 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
 
 /// The models of gates and ports.
 fn models(options: &Options) -> String {
-    let gates = match options.mode {
-        Mode::Standard => "Simulated with the gates of IEEE 802.1Q",
-        Mode::Linux => "Simulated with the gates of the kernel's software TAPRIO",
+    format!("Simulated with {}", port_model::describe(options.mode, options.ports, Some(options.ring_frames)))
+}
+
+/// A message for the user if schedules start at a date, so that a switch has all gates open until then.
+fn starts(request: &Request<'_>) -> Option<String> {
+    let switches = request.network.switches.iter();
+    let ports = switches.flat_map(|switch| &switch.ports).filter(|port| port.schedule.is_some());
+    let base_ns = |port: &Port| port.schedule.as_ref().map_or(0, |schedule| schedule.base_time_ns.value);
+    let last = ports.max_by_key(|port| base_ns(port)).filter(|port| base_ns(port) > PHASE_NS_MAX)?;
+    let when = match request.options.lead_ns {
+        0 => "then".to_owned(),
+        lead_ns => format!("{} before", format_duration_ns(lead_ns)),
     };
-    let ports = match (options.ports, options.mode) {
-        (Ports::Hardware, Mode::Standard) => {
-            "network cards, which accept a frame when the previous one has been sent".to_owned()
-        }
-        (Ports::Hardware, Mode::Linux) => {
-            format!("network cards with a ring of {} frames", options.ring_frames)
-        }
-        (Ports::Virtual, Mode::Standard) => {
-            "ports of the file's speeds behind the talkers of --netns".to_owned()
-        }
-        (Ports::Virtual, Mode::Linux) => "the veth and tap devices of --netns".to_owned(),
-    };
-    let option = match options.ports {
-        Ports::Hardware => "hardware",
-        Ports::Virtual => "virtual",
-    };
-    format!("{gates}, and {ports} (--ports {option})")
+    Some(format!(
+        "The schedule of {} starts at its base_time, {} s on its clock, and the simulation starts {when}: before that time a switch has \
+         all gates open, and no slot is in force",
+        last.interface.value,
+        base_ns(last) / 1_000_000_000,
+    ))
 }
 
 /// Messages for the user about frames that did not arrive.
@@ -177,10 +184,7 @@ fn plan(request: &Request<'_>) -> Plan {
         loads: Vec::new(),
         warmup_ns: 0,
         span: Span::DurationNs(request.talk_ns),
-        probe: ProbePlan::Switch(SwitchPlan {
-            shaped,
-            flows: request.network.flows.iter().map(Flow::plan).collect(),
-        }),
+        probe: ProbePlan::Switch(SwitchPlan { shaped, flows: request.network.flow_plans() }),
     };
     let about = Some(request.network.about.clone()).filter(|about| !about.is_empty());
     Plan {
@@ -223,28 +227,24 @@ fn port_name(network: &Network, id: PortId) -> String {
     if network.switches.len() == 1 { interface.clone() } else { format!("{}/{interface}", switch.name.value) }
 }
 
-/// The gates of a schedule: those of hardware follow the standard.
-fn gates_of(request: &Request<'_>, schedule: &Schedule) -> Mode {
-    if schedule.is_in_hardware() { Mode::Standard } else { request.options.mode }
-}
-
 /// The schedule as it operates in this mode: Linux ignores the part of a cycle after its list, the standard fills it
 /// with the last state.
 fn port_schedule(request: &Request<'_>, id: PortId, schedule: &Schedule) -> PortSchedule {
     let mut entries = schedule.gate_entries();
     let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
     let mut cycle_ns = if written_ns == 0 { sum_ns } else { written_ns };
-    match gates_of(request, schedule) {
+    let gates = request.options.mode.at(schedule);
+    match gates {
         Mode::Linux => cycle_ns = cycle_ns.min(sum_ns),
         Mode::Standard => {
-            let gates = entries.last().map_or(0, |last| last.gates);
-            entries.extend(GateEntry::lasting(gates, cycle_ns.saturating_sub(sum_ns)));
+            let last = entries.last().map_or(0, |last| last.gates);
+            entries.extend(GateEntry::lasting(last, cycle_ns.saturating_sub(sum_ns)));
         }
     }
     let zero_ns = zero_ns(request.network, request.options);
     let base_ns = schedule.base_time_ns.value;
     // Linux repeats the list and not the cycle, so phases count from the first list; see KernelSchedule::installed.
-    let base_ns = if base_ns > zero_ns || gates_of(request, schedule) == Mode::Standard {
+    let base_ns = if base_ns > zero_ns || gates == Mode::Standard {
         base_ns
     } else {
         let past_ns = i128::from(base_ns) - i128::from(zero_ns);
@@ -315,8 +315,10 @@ fn recorder(
     let last = way.last().copied();
     let known = schedule_of(network, flow);
     let schedule = known.map(|(id, schedule)| port_schedule(request, id, schedule));
-    // Only the schedule of the flow's last port defines windows for it.
-    let keeps_slots = shaped && known.map(|(id, _)| id) == last;
+    // Only the schedule of the flow's last port defines windows for it, if it starts before the talkers stop.
+    let end_ns = wiring.zero_ns.saturating_add_unsigned(request.talk_ns);
+    let in_force = schedule.as_ref().is_some_and(|schedule| schedule.base_ns < end_ns);
+    let keeps_slots = shaped && in_force && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
     let wire_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.wire_ps.div_ceil(1000));

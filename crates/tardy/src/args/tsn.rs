@@ -6,7 +6,7 @@ use tardy_record::load_spec::LoadSpec;
 use tardy_tsn::plan::commands::Classifying;
 
 use super::switch_file::SwitchFileArgs;
-use super::tsn_simulate::{TsnGenerateArgs, TsnSimulateArgs};
+use super::tsn_simulate::{SimulatedPorts, TsnGenerateArgs, TsnSimulateArgs};
 
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]
@@ -44,6 +44,10 @@ pub(crate) struct TsnCheckArgs {
     /// Check the file alone, without this machine's interfaces and clocks.
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Devices of ports that this machine does not have: network cards, or the veth and tap devices of --netns [default: as
+    /// `tardy tsn simulate`: hardware if the file names an interface of a host, else virtual]
+    #[arg(long, value_enum, value_name = "PORTS")]
+    pub(crate) ports: Option<SimulatedPorts>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

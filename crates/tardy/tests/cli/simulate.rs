@@ -81,6 +81,96 @@ fn a_flow_that_exceeds_a_limit_or_loses_frames_ends_with_3_in_simulate_and_show(
     assert!(checked.out.contains("more-than-windows-carry"), "{}", checked.out);
 }
 
+/// Simulates `file` for 400 ms with the shaper, and returns the exit status and the text on one line.
+fn shaped(bench: &Bench, file: &str, more: &[&str]) -> (i32, String) {
+    fs::write(bench.path("switch.toml"), file).unwrap();
+    let words = ["tsn", "simulate", "./switch.toml", "--for", "400ms", "--with-shaper"];
+    let simulated = bench.run(&[&words, more].concat());
+    let text = format!("{}{}", simulated.out, simulated.err).replace("\n  ", " ");
+    (simulated.code.unwrap(), text)
+}
+
+#[test]
+fn a_flow_with_another_class_than_its_file_declares_does_not_hold() {
+    let bench = Bench::new();
+    let flow = format!("{LIMITS}period = \"40ms\"\n");
+    assert_eq!(shaped(&bench, &flow, &[]).0, 0);
+    // The rule matches no frame, so the flow gets class other, whose gate is open when it sends.
+    let file = flow.replace("classify = [{ udp_port = 6666", "classify = [{ udp_port = 7777");
+    let (code, text) = shaped(&bench, &file, &[]);
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.starts_with("The switch failed: 1 of 1 flow did not hold (control: wrong class)."),
+        "{text}"
+    );
+    let sentence = "Flow control did not hold: switch tsn0 gives it class other, and its file declares control. Its slot was \
+                    judged with the windows of the class that it has at its last port, number 0.";
+    assert!(text.contains(sentence), "{text}");
+    let checked = bench.run(&["tsn", "check", "--offline", "--strict", "./switch.toml"]).exits(3);
+    assert!(checked.out.contains("wrong-class"), "{}", checked.out);
+}
+
+#[test]
+fn a_class_that_never_opens_fails_its_flow_and_leaves_the_run_valid() {
+    let bench = Bench::new();
+    let file = format!("{LIMITS}period = \"40ms\"\n").replace("open = [\"control\"]", "open = \"none\"");
+    let (code, text) = shaped(&bench, &file, &[]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.starts_with("The switch failed: 1 of 1 flow did not hold (control: no frames)."), "{text}");
+    let (code, text) = shaped(&bench, &format!("{file}loss = \"100%\"\n"), &[]);
+    assert_eq!(code, 3, "{text}");
+}
+
+#[test]
+fn a_slot_that_was_never_in_force_does_not_hold() {
+    let bench = Bench::new();
+    // Its frames arrive at the phases of their window also while all gates are open.
+    let file = format!("{LIMITS}period = \"40ms\"\noffset = \"39ms\"\n")
+        .replace("queues = 2, gates", "queues = 2, base_time = \"4000000000s\", gates");
+    let (code, text) = shaped(&bench, &file, &[]);
+    assert_eq!(code, 0, "{text}");
+    let starts = "The schedule of swp1 starts at its base_time, 4000000000 s on its clock, and the simulation starts then";
+    assert!(text.contains(starts), "{text}");
+    assert!(
+        text.contains("./switch.toml:10: the base time is ") && text.contains(" ahead: Until then"),
+        "{text}"
+    );
+    let (code, text) = shaped(&bench, &file, &["--lead", "1s"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("the simulation starts 1s before"), "{text}");
+    assert!(text.contains("The slot of control was never in force"), "{text}");
+}
+
+#[test]
+fn check_and_simulate_state_the_same_model_of_the_ports() {
+    let bench = Bench::new();
+    let flow = format!("{LIMITS}period = \"40ms\"\n");
+    for (more, gates, devices) in [
+        (
+            "",
+            "the gates of the kernel's software TAPRIO",
+            "the veth and tap devices of --netns (--ports virtual)",
+        ),
+        (
+            "[[host]]\nname = \"a\"\ninterface = \"eth1\"\n",
+            "the gates of the kernel's software TAPRIO",
+            "(--ports hardware)",
+        ),
+    ] {
+        let (_, simulated) = shaped(&bench, &format!("{flow}{more}"), &[]);
+        let checked = bench.run(&["tsn", "check", "--offline", "./switch.toml"]).out.replace('\n', " ");
+        for text in [simulated, checked] {
+            assert!(text.contains(gates) && text.contains(devices), "{text}");
+        }
+    }
+    // A veth device has 10 Gbit/s whatever the file states.
+    fs::write(bench.path("veth.toml"), format!("{flow}[netns]\nports = \"veth\"\n")).unwrap();
+    let check =
+        |ports: &[&str]| bench.run(&[&["tsn", "check", "--offline", "./veth.toml"], ports].concat()).out;
+    assert!(check(&[]).contains("judged-as-veth"), "{}", check(&[]));
+    assert!(!check(&["--ports", "hardware"]).contains("judged-as-veth"));
+}
+
 #[test]
 fn the_headline_is_the_verdict_and_the_model_of_the_ports_is_that_of_the_test_and_stated() {
     let bench = Bench::new();

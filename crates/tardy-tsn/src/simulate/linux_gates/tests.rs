@@ -212,13 +212,15 @@ fn the_phase_of_a_cycle_longer_than_the_list_depends_on_the_installation() {
 #[test]
 fn an_observed_timer_fires_at_its_observed_time() {
     let mut schedule = KernelSchedule::installed(&order(&[(1, MS), (2, MS)]), 5_000).unwrap();
-    // The second entry's timer was observed, the third's was not: the next observation is too late to be its own.
-    schedule.fires_as_seen(vec![1_020_000, 3_500_000]);
+    // The second time is 1.2 ms after its entry, and 0.2 ms after the entry that follows.
+    schedule.fires_as_seen(vec![1_020_000, 3_200_000, 3_201_000]);
     assert_eq!(schedule.next_change_ns(), 1_020_000);
     schedule.advance(1_019_999);
     assert_eq!(schedule.mask(), 1);
     schedule.advance(1_020_000);
-    assert_eq!((schedule.mask(), schedule.next_change_ns()), (2, 2_005_000));
-    schedule.advance(2_005_000);
-    assert_eq!((schedule.mask(), schedule.next_change_ns()), (1, 3_500_000));
+    assert_eq!((schedule.mask(), schedule.next_change_ns()), (2, 3_200_000));
+    schedule.advance(3_199_999);
+    assert_eq!(schedule.mask(), 2);
+    schedule.advance(3_200_000);
+    assert_eq!((schedule.mask(), schedule.next_change_ns()), (2, 4_005_000));
 }

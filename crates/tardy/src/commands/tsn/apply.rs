@@ -60,12 +60,13 @@ fn refuse(file: &SwitchFile, arguments: &TsnApplyArgs) -> Option<Result<Exit>> {
     let mut machine = machine::read(&file.network);
     // `apply` itself decides whether an existing shaper may be replaced.
     machine.devices.values_mut().for_each(|device| device.running = None);
+    let model = check::model(&file.network, &machine);
     let mut findings = check::check(&file.network, &file.text, &machine);
     findings.retain(|finding: &Finding| matches!(finding.kind, Kind::Refused { .. }));
     if findings.is_empty() {
         return None;
     }
-    let text = shown::text(&file.name, &file.text, &findings, output::colour());
+    let text = shown::text((&file.name, &file.text), &model, &findings, output::colour());
     let switch = &arguments.one.switch.file;
     output::report(&format!("the kernel would refuse {switch}; nothing was changed"));
     Some(output::print(&text).map(|()| Exit::Failed))

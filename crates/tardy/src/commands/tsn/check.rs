@@ -5,7 +5,7 @@ use serde::Serialize;
 use tardy_present::tsn_check as shown;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
 
-use super::{machine, switch_file};
+use super::{machine, simulate, switch_file};
 use crate::args::TsnCheckArgs;
 use crate::commands::output;
 use crate::exit::Exit;
@@ -13,6 +13,8 @@ use crate::exit::Exit;
 #[derive(Serialize)]
 struct Answer<'a> {
     file: &'a str,
+    /// The model of the ports.
+    model: &'a str,
     findings: &'a [Finding],
 }
 
@@ -20,11 +22,13 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let machine = if arguments.offline { Machine::default() } else { machine::read(&file.network) };
+    let machine = Machine { ports: simulate::ports(arguments.ports, &file.network), ..machine };
+    let model = check::model(&file.network, &machine);
     let findings = check::check(&file.network, &file.text, &machine);
     if arguments.json {
-        output::print_json(&Answer { file: &file.name, findings: &findings })?;
+        output::print_json(&Answer { file: &file.name, model: &model, findings: &findings })?;
     } else {
-        output::print(&shown::text(&file.name, &file.text, &findings, output::colour()))?;
+        output::print(&shown::text((&file.name, &file.text), &model, &findings, output::colour()))?;
     }
     let fails = |finding: &Finding| match finding.kind {
         Kind::Refused { .. } => true,

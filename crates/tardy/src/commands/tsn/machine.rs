@@ -1,5 +1,7 @@
 //! This machine's interfaces and clocks, read without privileges.
 
+use std::collections::BTreeMap;
+
 use tardy_sys::{clock, links, processes, taprio};
 use tardy_tsn::check::{Device, DeviceSpeed, Machine, Running};
 use tardy_tsn::network::{Clock, Network};
@@ -7,17 +9,7 @@ use tardy_tsn::settings::Queues;
 
 /// The interfaces of all ports with a schedule. Interfaces that do not exist here are left out.
 pub(super) fn read(network: &Network) -> Machine {
-    let mut machine = Machine { runs_ptp: runs_ptp(), ..Machine::default() };
-    let clocks = [
-        (Clock::Tai, clock::Clock::Tai),
-        (Clock::Realtime, clock::Clock::Realtime),
-        (Clock::Monotonic, clock::Clock::Monotonic),
-    ];
-    for (name, clock) in clocks {
-        if clock.resolution_ns().is_ok() {
-            machine.now_ns.insert(name, clock.now_ns());
-        }
-    }
+    let mut machine = Machine { runs_ptp: runs_ptp(), now_ns: clocks(), ..Machine::default() };
     let Ok(present) = links::all() else { return machine };
     for port in network.switches.iter().flat_map(|switch| &switch.ports) {
         if port.schedule.is_some()
@@ -27,6 +19,17 @@ pub(super) fn read(network: &Network) -> Machine {
         }
     }
     machine
+}
+
+/// This machine's clocks, in ns since their zero.
+pub(super) fn clocks() -> BTreeMap<Clock, i64> {
+    let clocks = [
+        (Clock::Tai, clock::Clock::Tai),
+        (Clock::Realtime, clock::Clock::Realtime),
+        (Clock::Monotonic, clock::Clock::Monotonic),
+    ];
+    let there = clocks.into_iter().filter(|(_, clock)| clock.resolution_ns().is_ok());
+    there.map(|(name, clock)| (name, clock.now_ns())).collect()
 }
 
 /// Whether a PTP daemon runs; `None` if the processes cannot be listed.

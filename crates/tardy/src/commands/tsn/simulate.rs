@@ -14,6 +14,7 @@ use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};
+use super::machine;
 use super::switch_file::{self, SwitchFile};
 use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
@@ -23,8 +24,9 @@ use crate::exit::Exit;
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
 /// Refuses a file that the kernel would refuse, because there is no behaviour to simulate then.
-fn check_that_the_kernel_accepts(file: &SwitchFile) -> Result<()> {
-    let findings = check::check(&file.network, &file.text, &check::Machine::default());
+fn check_that_the_kernel_accepts(file: &SwitchFile, ports: Ports) -> Result<()> {
+    let machine = check::Machine { ports, ..check::Machine::default() };
+    let findings = check::check(&file.network, &file.text, &machine);
     let refused = |finding: &&check::Finding| matches!(finding.kind, check::Kind::Refused { .. });
     match findings.iter().find(refused) {
         Some(finding) => bail!(
@@ -34,6 +36,16 @@ fn check_that_the_kernel_accepts(file: &SwitchFile) -> Result<()> {
             finding.what
         ),
         None => Ok(()),
+    }
+}
+
+/// Warns of schedules that are not in force yet by this machine's clocks. The simulation starts with them, so its result does not
+/// depend on these.
+fn warn_of_later_schedules(file: &SwitchFile) {
+    let machine = check::Machine { now_ns: machine::clocks(), ..check::Machine::default() };
+    let findings = check::check(&file.network, &file.text, &machine);
+    for finding in findings.iter().filter(|finding| finding.rule == check::BASE_TIME_AHEAD) {
+        output::report(&format!("{}:{}: {}: {}", file.name, finding.line, finding.what, finding.effect));
     }
 }
 
@@ -47,7 +59,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     }
     let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
     if options.mode == Mode::Linux && !arguments.without_shaper {
-        check_that_the_kernel_accepts(&file)?;
+        check_that_the_kernel_accepts(&file, options.ports)?;
     }
     // The wiring is checked before any file is claimed, so that a failure leaves no files.
     wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
@@ -64,6 +76,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         (_, true) => &[false],
         _ => &[true, false],
     };
+    warn_of_later_schedules(&file);
     let request = Request {
         network: &file.network,
         options: &options,
@@ -106,10 +119,13 @@ fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
     Ok(ns)
 }
 
-/// The ports that a test of the file would use: hosts with interfaces are connected to a real switch.
-fn ports_of_test(network: &Network) -> Ports {
-    let is_cabled = network.hosts.iter().any(|host| host.interface.is_some());
-    if is_cabled { Ports::Hardware } else { Ports::Virtual }
+/// The ports of `--ports`, by default those that a test of the file would use.
+pub(super) fn ports(chosen: Option<SimulatedPorts>, network: &Network) -> Ports {
+    match chosen {
+        Some(SimulatedPorts::Hardware) => Ports::Hardware,
+        Some(SimulatedPorts::Virtual) => Ports::Virtual,
+        None => Ports::of_test(network),
+    }
 }
 
 fn options(arguments: &TsnSimulateArgs, network: &Network) -> Result<Options, UsageError> {
@@ -118,11 +134,7 @@ fn options(arguments: &TsnSimulateArgs, network: &Network) -> Result<Options, Us
             SimulatedGates::Standard => Mode::Standard,
             SimulatedGates::Linux => Mode::Linux,
         },
-        ports: match arguments.ports {
-            Some(SimulatedPorts::Hardware) => Ports::Hardware,
-            Some(SimulatedPorts::Virtual) => Ports::Virtual,
-            None => ports_of_test(network),
-        },
+        ports: ports(arguments.ports, network),
         ring_frames: arguments.real.ring,
         gate_latency_ns: limited("gate-latency", arguments.real.gate_latency.ns())?,
         frame_cost_ns: limited("frame-cost", arguments.real.frame_cost.ns())?,
