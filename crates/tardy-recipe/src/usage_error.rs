@@ -22,6 +22,6 @@ pub fn wrong(key: &'static str, reason: impl Display) -> UsageError {
 }
 
 /// The error for the option `key` on a machine that lacks what it needs, with the message `reason`.
-pub fn lacking(key: &'static str, reason: impl Display) -> UsageError {
+pub(crate) fn lacking(key: &'static str, reason: impl Display) -> UsageError {
     UsageError { machine_lacks: true, ..wrong(key, reason) }
 }
