@@ -100,6 +100,14 @@ impl Directory {
         Ok(())
     }
 
+    /// Whether only its owner can use it.
+    ///
+    /// # Errors
+    /// fstat(2)'s.
+    pub fn is_private(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.mode() & 0o077 == 0)
+    }
+
     /// Checks that other users cannot replace the caller's files in it: it belongs to the caller or to root, and if others
     /// can write into it, its sticky bit is set.
     ///
@@ -243,6 +251,17 @@ impl Directory {
     /// As for [`Self::open_own`].
     pub fn open_own_to_write(&self, name: &OsStr) -> io::Result<File> {
         self.open_checked(name, libc::O_RDWR)
+    }
+
+    /// Opens one of tardy's own files for reading and writing, and creates it if it is missing.
+    ///
+    /// # Errors
+    /// As for [`Self::open_own`].
+    pub fn own_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        match self.create_new(name, mode) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.open_own_to_write(name),
+            created => created,
+        }
     }
 
     fn open_checked(&self, name: &OsStr, access: libc::c_int) -> io::Result<File> {
