@@ -168,6 +168,7 @@ mod tests {
     #[test]
     fn root_uses_the_systems_journal_alone_and_a_user_the_private_runtime_directory() {
         let runtime = tempfile::tempdir().unwrap();
+        fs::set_permissions(runtime.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let chosen = |is_root| Place::choose(is_root, Some(runtime.path().to_owned())).directory;
         assert_eq!(chosen(true), Path::new(DIRECTORY));
         assert_eq!(chosen(false), runtime.path().join("tardy/journal"));
