@@ -1,4 +1,4 @@
-//! Opens and creates files so that another user of the machine cannot redirect, delay or spoil it.
+//! Opens and creates files so that another user of the machine cannot redirect or delay that.
 //!
 //! The rules, which hold for root too (ADR 20):
 //!

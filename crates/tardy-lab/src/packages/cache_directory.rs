@@ -15,6 +15,7 @@
 //! incomplete directory.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -44,14 +45,20 @@ impl CacheDirectory {
     /// Specification).
     ///
     /// # Errors
-    /// If the environment has neither.
+    /// If the environment has neither, or the cache belongs to another user, as under sudo with the user's HOME.
     pub fn of_this_user() -> Result<Self, PackageError> {
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute("XDG_CACHE_HOME")
             .or_else(|| Some(absolute("HOME")?.join(".cache")))
             .ok_or(PackageError::NoCacheDirectory)?;
-        Ok(Self { root: base.join("tardy") })
+        let root = base.join("tardy");
+        match Directory::own(&root) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(PackageError::file("using the cache", &root)(error))
+            }
+            _ => Ok(Self { root }),
+        }
     }
 
     /// The cache at `root`.

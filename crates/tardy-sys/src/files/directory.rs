@@ -67,7 +67,13 @@ impl Directory {
         let name = c_string(path.as_os_str())?;
         let flags = flags | libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: the name is a C string.
-        let descriptor = checked(unsafe { libc::open(name.as_ptr(), flags) }).map_err(explained_link)?;
+        let opened = checked(unsafe { libc::open(name.as_ptr(), flags) });
+        let descriptor = opened.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOTDIR | libc::ELOOP) if flags & libc::O_NOFOLLOW != 0 => {
+                refused(format!("{} is not a directory, or is a link to one", path.display()))
+            }
+            _ => error,
+        })?;
         // SAFETY: a new descriptor that nothing else owns.
         Ok(Self { file: unsafe { File::from_raw_fd(descriptor) }, path: path.to_owned() })
     }
@@ -237,7 +243,7 @@ impl Directory {
         checked(unsafe { libc::renameat(from, name.as_ptr(), to, new.as_ptr()) }).map(drop)
     }
 
-    /// Opens one of tardy's own files for reading: not a link, a regular file with one name, owned by the caller.
+    /// Opens a file of tardy for reading: not a link, a regular file with one name, owned by the caller.
     ///
     /// # Errors
     /// The rule that it breaks, or the error of the file system.
@@ -253,7 +259,7 @@ impl Directory {
         self.open_checked(name, libc::O_RDWR)
     }
 
-    /// Opens one of tardy's own files for reading and writing, and creates it if it is missing.
+    /// Opens a file of tardy for reading and writing, and creates it if it is missing.
     ///
     /// # Errors
     /// As for [`Self::open_own`].
@@ -355,11 +361,12 @@ pub(super) fn blocking(file: &File) -> io::Result<()> {
     checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) }).map(drop)
 }
 
-/// Whether users other than the caller and root can write into a directory. A group that only the caller's user has, as on
-/// systems with a group for each user, is the caller's.
+/// Whether users other than the caller and root can write into a directory. On systems with a group for each user, which has the
+/// user's number, that group is the caller alone.
 fn is_writable_by_others(metadata: &Metadata) -> bool {
     let (mode, group) = (metadata.mode(), metadata.gid());
-    mode & 0o002 != 0 || mode & 0o020 != 0 && group != callers_group() && group != 0
+    let is_group_of_one = group == 0 || group == caller() && group == callers_group();
+    mode & 0o002 != 0 || mode & 0o020 != 0 && !is_group_of_one
 }
 
 /// `name` for a system call, if it names a file in a directory.
@@ -370,7 +377,7 @@ fn plain(name: &OsStr) -> io::Result<std::ffi::CString> {
     c_string(name)
 }
 
-/// The kernel reports a link that is not followed as a loop, and as "not a directory" if a directory is to be opened.
+/// The kernel reports a link that is not followed as a loop.
 fn explained_link(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(libc::ELOOP) { refused("it is a symbolic link") } else { error }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Directory, Existing, split};
 
-/// Opens one of tardy's own files for reading ([`Directory::open_own`]).
+/// Opens a file of tardy for reading ([`Directory::open_own`]).
 ///
 /// # Errors
 /// The rule that it breaks, or the error of the file system.
@@ -15,7 +15,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     Directory::named(&directory)?.open_own(name)
 }
 
-/// Writes one of tardy's own files completely or not at all, in a directory into which only the caller can write.
+/// Writes a file of tardy completely or not at all, in a directory into which only the caller can write.
 ///
 /// # Errors
 /// If the directory breaks this rule, or the file system does not permit it.

@@ -124,7 +124,7 @@ fn reading_commands_leave_a_cut_short_run_and_its_directory_unchanged() {
         &["compare", "a.run.json", "a.run.json"],
         &["report", "a.run.json", "-o", &at("a.html")],
         &["plot", "a.run.json", "-o", &at("a.svg")],
-        &["export", "csv", "a.run.json", "-o", &at("a.csv")],
+        &["export", "a.run.json", "--to", "csv", "-o", &at("a.csv")],
     ] {
         let printed = run(&bench, arguments);
         let remark = "so no count is lost. The file is unchanged; 'tardy recover a.run.json' seals it";
