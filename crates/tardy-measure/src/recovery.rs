@@ -171,7 +171,7 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(io)?;
     let mut file = directory.open_own(name).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io(error),
+        io::ErrorKind::NotFound => OpenError::Io { path: path.to_owned(), source: error }.into(),
         _ => foreign(error),
     })?;
     directory.check_own().map_err(foreign)?;

@@ -121,7 +121,7 @@ impl Directory {
     /// The rule that it breaks.
     pub fn check_keeps_files(&self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
-        let is_sticky = metadata.mode() & libc::S_ISVTX as u32 != 0;
+        let is_sticky = metadata.mode() & libc::S_ISVTX != 0;
         let is_of_a_trusted_user = [0, caller()].contains(&metadata.uid());
         if is_of_a_trusted_user && (is_sticky || !is_writable_by_others(&metadata)) {
             return Ok(());
@@ -140,7 +140,7 @@ impl Directory {
         // SAFETY: the name is a C string, and the kernel writes a whole stat.
         match checked(unsafe { libc::fstatat(directory, name.as_ptr(), stat.as_mut_ptr(), flags) }) {
             // SAFETY: the call succeeded.
-            Ok(_) => Ok(Some(FileKind::of(unsafe { stat.assume_init() }.st_mode as u32))),
+            Ok(_) => Ok(Some(FileKind::of(unsafe { stat.assume_init() }.st_mode))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -344,10 +344,10 @@ pub enum FileKind {
 
 impl FileKind {
     fn of(mode: u32) -> Self {
-        match mode & libc::S_IFMT as u32 {
-            kind if kind == libc::S_IFREG as u32 => Self::Regular,
-            kind if kind == libc::S_IFDIR as u32 => Self::Directory,
-            kind if kind == libc::S_IFLNK as u32 => Self::Link,
+        match mode & libc::S_IFMT {
+            libc::S_IFREG => Self::Regular,
+            libc::S_IFDIR => Self::Directory,
+            libc::S_IFLNK => Self::Link,
             _ => Self::Other,
         }
     }

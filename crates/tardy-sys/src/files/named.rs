@@ -189,13 +189,13 @@ fn reopened(place: &File, flags: libc::c_int) -> io::Result<File> {
 
 /// Whether a pipe has no name in a file system, so that this process's parent has made it for this process.
 fn is_anonymous(pipe: &File) -> io::Result<bool> {
-    /// PIPEFS_MAGIC (linux/magic.h).
-    const PIPEFS: i64 = 0x5049_5045;
     let mut stat = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the kernel writes a whole statfs.
     checked(unsafe { libc::fstatfs(pipe.as_raw_fd(), stat.as_mut_ptr()) })?;
     // SAFETY: the call succeeded.
-    Ok(i64::from(unsafe { stat.assume_init() }.f_type) == PIPEFS)
+    let kind = unsafe { stat.assume_init() }.f_type;
+    // PIPEFS_MAGIC (linux/magic.h). The type of the field differs between C libraries.
+    Ok(kind == 0x5049_5045)
 }
 
 fn wait_for_input(descriptor: RawFd) -> io::Result<()> {
