@@ -25,13 +25,17 @@ pub fn replace_own(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     Directory::own(&directory)?.replace(name, mode, Existing::Replaced, write).map(drop)
 }
 
-/// Moves a file or directory between directories into which only the caller can write.
+/// Moves a file or directory between directories into which only the caller can write. The paths of the directories may be links,
+/// as in an unpacked package, whose `lib` points to `usr/lib`.
 ///
 /// # Errors
 /// If a directory breaks this rule, or the file system does not permit it.
 pub fn rename_own(from: &Path, to: &Path) -> io::Result<()> {
     let ((source, old), (target, new)) = (split(from)?, split(to)?);
-    Directory::own(&source)?.rename(old, &Directory::own(&target)?, new)
+    let (source, target) = (Directory::named(&source)?, Directory::named(&target)?);
+    source.check_own()?;
+    target.check_own()?;
+    source.rename(old, &target, new)
 }
 
 /// Removes a file, without following a link.
