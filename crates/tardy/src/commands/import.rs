@@ -147,7 +147,7 @@ impl Import {
         if !named && path.to_string_lossy().ends_with(".run.json") {
             return Ok(());
         }
-        let file = File::open(path).with_context(|| format!("cannot read {}", shown(path)))?;
+        let file = files::open_to_read(path).with_context(|| format!("cannot read {}", shown(path)))?;
         let name = shown(path);
         match Content::open(file) {
             Ok(content) if content.is_tar() => self.archive(content, &name),
