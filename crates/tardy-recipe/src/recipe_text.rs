@@ -88,7 +88,8 @@ impl RecipeText {
             let size = path.metadata().map_or(read, |metadata| metadata.len().max(read));
             return Err(RecipeError::TooLarge { path: path.to_owned(), size });
         }
-        let text = String::from_utf8(text).map_err(|_| fail(io::ErrorKind::InvalidData.into()))?;
+        let not_text = |_| fail(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"));
+        let text = String::from_utf8(text).map_err(not_text)?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self::new(&name, &path.display().to_string(), text))
     }
