@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use tardy_sys::files::Directory;
 use tardy_sys::{child, scheduling, thread_usage};
 use thiserror::Error;
 
@@ -59,8 +60,7 @@ impl Emulator {
             scheduling::set_affinity(&[core]).map_err(|source| EmulatorError::Pin { core, source })?;
         }
         let start = |source| EmulatorError::Start { program, source };
-        let log = session.directory.join("emulator.log");
-        let errors = File::options().create(true).truncate(true).read(true).write(true).open(&log);
+        let errors = Directory::named(session.directory).and_then(|directory| directory.unnamed_file());
         let errors = errors.map_err(start)?;
         let mut command = Command::new(program);
         command

@@ -12,6 +12,7 @@ mod errors;
 mod exit_status;
 mod formats;
 mod full_disk;
+mod hostile_users;
 mod killed;
 mod levels;
 mod loads;
