@@ -35,6 +35,7 @@ pub mod network;
 pub mod packet;
 pub mod pins_log;
 pub mod processes;
+pub mod programs;
 pub mod qdiscs;
 pub mod ring;
 pub mod scheduling;
