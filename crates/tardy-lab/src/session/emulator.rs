@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, PipeReader, Read, Seek};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -48,7 +48,11 @@ impl Emulator {
         create(CONSOLE)?;
         let (output, written) = io::pipe()?;
         let mut command = Command::new(&session.emulator.program);
-        command.args(session.arguments).current_dir(session.directory).stdin(Stdio::null());
+        command
+            .arg0(session.machine.emulator())
+            .args(session.arguments)
+            .current_dir(session.directory)
+            .stdin(Stdio::null());
         child::prepare(&mut command, &[]);
         session.confinement.apply(&mut command, session.emulator, session.directory, &written)?;
         let child = command.stdout(written).stderr(errors.try_clone()?).spawn()?;
