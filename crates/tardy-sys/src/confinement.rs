@@ -1,7 +1,9 @@
 //! Confines a child before its program starts: another user, no capabilities, limits, and rules about files.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::child::{self, signal};
@@ -138,6 +140,23 @@ fn maps(map: &str, id: u32) -> bool {
     })
 }
 
+/// The supplementary groups with which an unprivileged user may read and write `device`: none if every user may. `None` if
+/// there is no such device, or only its owner or root's group may use it.
+pub fn groups_that_may_use(device: &Path) -> Option<Vec<u32>> {
+    let status = device.metadata().ok()?;
+    groups_of_mode(status.mode(), status.gid())
+}
+
+fn groups_of_mode(mode: u32, group: u32) -> Option<Vec<u32>> {
+    if mode & 0o006 == 0o006 {
+        Some(Vec::new())
+    } else if mode & 0o060 == 0o060 && group != 0 {
+        Some(vec![group])
+    } else {
+        None
+    }
+}
+
 /// Whether the kernel filters system calls (CONFIG_SECCOMP_FILTER, seccomp(2)).
 pub fn kernel_filters_system_calls() -> bool {
     const GET_ACTION_AVAILABLE: libc::c_uint = 2;
@@ -148,7 +167,7 @@ pub fn kernel_filters_system_calls() -> bool {
 }
 
 /// The name of a system call that a sandbox is likely to deny, by its number on this processor.
-pub fn system_call_name(number: i64) -> Option<&'static str> {
+pub fn system_call_name(number: u32) -> Option<&'static str> {
     const NAMES: &[(libc::c_long, &str)] = &[
         (libc::SYS_execve, "execve"),
         (libc::SYS_execveat, "execveat"),
@@ -170,13 +189,12 @@ pub fn system_call_name(number: i64) -> Option<&'static str> {
         (libc::SYS_sched_setscheduler, "sched_setscheduler"),
         (libc::SYS_sched_setaffinity, "sched_setaffinity"),
     ];
-    NAMES.iter().find(|(known, _)| i64::from(*known) == number).map(|(_, name)| *name)
+    NAMES.iter().find(|(known, _)| u32::try_from(*known) == Ok(number)).map(|(_, name)| *name)
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
     use std::process::Output;
 
     use super::*;
@@ -258,6 +276,15 @@ mod tests {
     }
 
     #[test]
+    fn a_device_is_used_through_its_group_unless_that_is_roots() {
+        assert_eq!(groups_of_mode(0o20_666, 0), Some(vec![]));
+        assert_eq!(groups_of_mode(0o20_660, 104), Some(vec![104]));
+        assert_eq!(groups_of_mode(0o20_660, 0), None);
+        assert_eq!(groups_of_mode(0o20_640, 104), None);
+        assert_eq!(groups_of_mode(0o20_600, 104), None);
+    }
+
+    #[test]
     fn a_namespace_maps_the_ids_of_its_ranges() {
         assert!(maps("         0          0 4294967295\n", ID));
         assert!(maps("0 1000 1\n1 100000 65536\n", ID));
@@ -267,7 +294,7 @@ mod tests {
 
     #[test]
     fn denied_system_calls_have_names() {
-        assert_eq!(system_call_name(i64::from(libc::SYS_execve)), Some("execve"));
-        assert_eq!(system_call_name(-1), None);
+        assert_eq!(system_call_name(libc::SYS_execve as u32), Some("execve"));
+        assert_eq!(system_call_name(u32::MAX), None);
     }
 }

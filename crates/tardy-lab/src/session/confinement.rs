@@ -9,7 +9,7 @@ use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,7 +70,7 @@ impl Confinement {
             return Err(Unconfinable::Kernel);
         }
         let kvm = matches!(pace, Pace::Kvm { .. });
-        let groups = if kvm { groups_of_kvm() } else { Some(Vec::new()) };
+        let groups = if kvm { child::groups_that_may_use(Path::new(KVM)) } else { Some(Vec::new()) };
         let user = groups.filter(|_| child::may_become(USER_ID)).map(|groups| User { id: USER_ID, groups });
         Self::of(landlock::version(), user, kvm)
     }
@@ -161,16 +161,6 @@ fn share(path: &Path, group: u32, mode: u32) -> io::Result<()> {
     let file = File::open(path)?;
     fchown(&file, None, Some(group))?;
     file.set_permissions(Permissions::from_mode(mode))
-}
-
-/// The groups by which an unprivileged user may use the host's processor. `None` if no group allows it.
-fn groups_of_kvm() -> Option<Vec<u32>> {
-    let status = fs::metadata(KVM).ok()?;
-    match status.mode() {
-        mode if mode & 0o006 == 0o006 => Some(Vec::new()),
-        mode if mode & 0o060 == 0o060 && status.gid() != 0 => Some(vec![status.gid()]),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

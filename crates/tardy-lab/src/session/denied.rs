@@ -16,14 +16,14 @@ pub(super) fn system_call(pid: u32) -> String {
 }
 
 /// The number of the system call, from the last record of the process.
-fn number(log: &str, pid: u32) -> Option<i64> {
+fn number(log: &str, pid: u32) -> Option<u32> {
     let pid = format!("pid={pid}");
     let is_of_process = |line: &&str| line.contains(RECORD) && line.split(' ').any(|field| field == pid);
     let record = log.lines().rev().find(is_of_process)?;
     record.split(' ').find_map(|field| field.strip_prefix("syscall="))?.parse().ok()
 }
 
-fn describe(number: i64) -> String {
+fn describe(number: u32) -> String {
     let Some(name) = confinement::system_call_name(number) else {
         return format!("make the system call {number}, which its sandbox denies");
     };
