@@ -76,14 +76,21 @@ fn close_inherited_descriptors() {
     unsafe { libc::syscall(CLOSE_RANGE, first, last, CLOSE_RANGE_CLOEXEC) };
 }
 
+/// `struct rlimit64` of prlimit(2).
+#[repr(C)]
+struct Limit {
+    soft: u64,
+    hard: u64,
+}
+
 /// Lowers the soft and the hard limit to `most`.
 fn limit(resource: libc::c_int, most: u64) -> io::Result<()> {
-    let mut now = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
-    let none: *mut libc::rlimit64 = std::ptr::null_mut();
+    let mut now = Limit { soft: 0, hard: 0 };
+    let none: *mut Limit = std::ptr::null_mut();
     // SAFETY: `now` is writable; process 0 is this one.
     check_call(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, none, &raw mut now) })?;
-    let most = most.min(now.rlim_max);
-    let lower = libc::rlimit64 { rlim_cur: most, rlim_max: most };
+    let most = most.min(now.hard);
+    let lower = Limit { soft: most, hard: most };
     // SAFETY: `lower` is readable.
     check_call(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, &raw const lower, none) })
 }
@@ -157,12 +164,14 @@ fn groups_of_mode(mode: u32, group: u32) -> Option<Vec<u32>> {
     }
 }
 
-/// Whether the kernel filters system calls (CONFIG_SECCOMP_FILTER, seccomp(2)).
+/// Whether the kernel filters system calls and can kill the whole process for one (CONFIG_SECCOMP_FILTER, Linux 4.14,
+/// seccomp(2)).
 pub fn kernel_filters_system_calls() -> bool {
     const GET_ACTION_AVAILABLE: libc::c_uint = 2;
-    let kill_thread: u32 = 0;
+    let kill_process: u32 = libc::SECCOMP_RET_KILL_PROCESS;
     // SAFETY: the kernel reads the action, a 32-bit number. It changes nothing.
-    let status = unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAILABLE, 0, &raw const kill_thread) };
+    let status =
+        unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAILABLE, 0, &raw const kill_process) };
     status == 0
 }
 
@@ -252,6 +261,20 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[..2], ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000"]);
         assert_eq!(lines[2..], ["NoNewPrivs:\t1", "0"]);
+    }
+
+    #[test]
+    fn a_confined_child_has_no_descriptors_but_its_standard_ones() {
+        // SAFETY: fcntl with F_DUPFD takes integers only. The new descriptor stays open when a program is executed.
+        let inherited = unsafe { libc::fcntl(0, libc::F_DUPFD, 100) };
+        let script = format!("test -e /proc/$$/fd/{inherited} && echo there; echo end");
+        let mut command = Command::new("/bin/sh");
+        let unconfined = command.args(["-c", &script]).output().unwrap();
+        assert_eq!(text(&unconfined), "there\nend\n");
+        let confinement = Confinement { file_bytes_max: u64::MAX, ..Confinement::default() };
+        assert_eq!(text(&run(&script, Path::new("/"), confinement)), "end\n");
+        // SAFETY: the descriptor is this test's.
+        unsafe { libc::close(inherited) };
     }
 
     #[test]

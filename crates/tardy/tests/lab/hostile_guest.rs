@@ -272,3 +272,34 @@ fn a_guest_that_has_taken_over_the_emulator_cannot_reach_the_host() {
     let attempts: Vec<&str> = ["signal", "connect"].into_iter().chain(ATTEMPTS).collect();
     assert_eq!(unconfined.outputs, all(&attempts, 0));
 }
+
+/// An emulator without a sandbox, as far as its version.
+const WITHOUT_SANDBOX: &str = "#!/bin/sh
+case \"$*\" in *-sandbox*) echo 'qemu: -sandbox support is not enabled' >&2; exit 1;; esac
+echo 'QEMU emulator version 9.9 (a test)'
+";
+
+#[test]
+fn guests_that_cannot_be_confined_are_refused_unless_unconfined() {
+    let Some(guests) = guests::directory() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let emulator = place.path().join("qemu-system-x86_64");
+    std::fs::write(&emulator, WITHOUT_SANDBOX).unwrap();
+    std::fs::set_permissions(&emulator, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let dry_run = |flags: &[&str]| {
+        let mut lab = guests::lab(&guests, "x86_64", "run");
+        lab.args(["lab-quick", "--kernel", "debian:6.12-rt", "--dry-run"]).args(flags);
+        lab.env("PATH", format!("{}:{path}", place.path().display())).output().unwrap()
+    };
+    let refused = dry_run(&[]);
+    let text = guests::text_of(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    assert!(text.contains("guests cannot be confined here: "), "{text}");
+    assert!(text.contains("has no sandbox (qemu: -sandbox support is not enabled)"), "{text}");
+    assert!(text.contains("--unconfined"), "{text}");
+    let unconfined = dry_run(&["--unconfined"]);
+    let text = guests::text_of(&unconfined);
+    assert_eq!(unconfined.status.code(), Some(0), "{text}");
+    assert!(text.contains("\n  unconfined\n"), "{text}");
+}
