@@ -273,7 +273,7 @@ fn a_guest_that_has_taken_over_the_emulator_cannot_reach_the_host() {
     assert_eq!(unconfined.outputs, all(&attempts, 0));
 }
 
-/// An emulator without a sandbox, as far as its version.
+/// A script in place of an emulator without a sandbox.
 const WITHOUT_SANDBOX: &str = "#!/bin/sh
 case \"$*\" in *-sandbox*) echo 'qemu: -sandbox support is not enabled' >&2; exit 1;; esac
 echo 'QEMU emulator version 9.9 (a test)'
