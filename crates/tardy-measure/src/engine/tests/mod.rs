@@ -225,18 +225,19 @@ fn a_checkpoint_holds_the_progress_so_far() {
 #[test]
 fn a_failed_checkpoint_does_not_end_the_run() {
     let mut bench = Bench::new(8);
-    let (runs, away) = (bench.directory.path().join("runs"), bench.directory.path().join("away"));
-    let take_away = move |now_ns: u64| match now_ns / SECOND_NS {
-        4 => fs::rename(&runs, &away).unwrap(),
-        7 => fs::rename(&away, &runs).unwrap(),
+    let file = bench.request.output.clone();
+    // A file cannot replace a directory.
+    let obstruct = move |now_ns: u64| match now_ns / SECOND_NS {
+        4 => fs::remove_file(&file).and_then(|()| fs::create_dir(&file)).unwrap(),
+        7 => fs::remove_dir(&file).unwrap(),
         _ => {}
     };
-    let outcome = bench.run(Script { on_read: Some(Rc::new(take_away)), ..Script::default() }, &[]).unwrap();
+    let outcome = bench.run(Script { on_read: Some(Rc::new(obstruct)), ..Script::default() }, &[]).unwrap();
     assert!(outcome.trouble.is_none());
     assert_eq!(outcome.run.progress.state, State::Complete);
     assert!(outcome.run.events.iter().any(|event| event.kind == EventKind::CheckpointFailed));
     assert!(bench.listener.messages.iter().any(|text| text.starts_with("the checkpoint failed")));
-    assert!(bench.request.output.exists());
+    assert!(bench.request.output.is_file());
 }
 
 #[test]
