@@ -5,12 +5,15 @@
 
 .DEFAULT_GOAL := help
 
-CARGO := scripts/as-owner scripts/with-rust cargo
+# What `make test` puts before the commands of all its jobs but one.
+IN_BACKGROUND :=
+AS_OWNER = $(IN_BACKGROUND) scripts/as-owner
+CARGO = $(AS_OWNER) scripts/with-rust cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # How long `make run` measures.
 DURATION ?= 1m
-# How many jobs of `make test` share what CPU time the one with the tests of loads and rates leaves.
-JOBS ?= $(shell nproc)
+# How many jobs of `make test` run at a time.
+JOBS ?= $(shell expr $$(nproc) + 1)
 # Which system `make fresh-machine-test` sets up, which user runs make there, and its goal.
 RELEASE ?= bookworm
 WHO ?= root
@@ -48,14 +51,12 @@ check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 # or only build: they run with policy SCHED_IDLE, so they get the CPU time that is left.
 .PHONY: test
 test: rust test-packages ## everything that CI runs: the four jobs below, in parallel
-	@$(MAKE) --no-print-directory -j2 test-unit test-in-background
+	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
+		IN_BACKGROUND="chrt --idle 0" test-unit test-boards test-lab test-lint
 	@echo "== all passed"
 
-.PHONY: test-in-background
-test-in-background:
-	@chrt --idle 0 $(MAKE) --no-print-directory --output-sync=target -j$(JOBS) test-boards test-lab test-lint
-
 .PHONY: test-unit
+test-unit: override IN_BACKGROUND :=
 test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
 	@$(CARGO) test --workspace
@@ -73,15 +74,15 @@ test-lab: rust test-packages ## the lab: real kernels in an emulator, two dozen 
 test-boards: rust test-packages ## binaries for 32-bit boards, on emulated processors
 	@echo "== binaries for 32-bit boards, on emulated processors"
 	@scripts/install-packages boards
-	@scripts/as-owner scripts/with-rust scripts/make-boards $(TARGET_DIR)
-	@scripts/as-owner env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
+	@$(AS_OWNER) scripts/with-rust scripts/make-boards $(TARGET_DIR)
+	@$(AS_OWNER) env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
 		scripts/with-rust cargo test --package tardy --test boards -- --nocapture
 
 # Scenes run commands that the program for guests does not have, so they need all of tardy.
-MAKE_TEST_GUESTS := scripts/as-owner env TARDY_PROFILE=guest-of-tests \
+MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
 	scripts/with-rust scripts/make-test-guests $(TARGET_DIR)/guest-of-tests
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
-LAB_TESTS := scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
+LAB_TESTS = $(AS_OWNER) env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 	scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=64
 
 .PHONY: fmt
@@ -107,12 +108,12 @@ tidy: rust
 .PHONY: rustdoc
 rustdoc: rust
 	@echo "== rustdoc"
-	@scripts/as-owner env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc --workspace --no-deps --document-private-items --quiet
+	@$(AS_OWNER) env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: deny
 deny: rust
 	@echo "== cargo-deny: licences, bans, sources, advisories"
-	@scripts/as-owner scripts/with-rust scripts/check-dependencies
+	@$(AS_OWNER) scripts/with-rust scripts/check-dependencies
 
 ## Long jobs, by hand
 
