@@ -19,7 +19,7 @@ use crate::guest::initramfs::{self, Parts};
 use crate::kernel::Kernel;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
-use crate::session::{self, EmulatorError, Session, SessionError};
+use crate::session::{self, Confinement, EmulatorError, Session, SessionError};
 
 use guest_directory::GuestDirectory;
 use identity::identity;
@@ -128,12 +128,14 @@ pub enum ExperimentError {
 }
 
 /// How the emulator runs on the host.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Host {
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
     /// The CPU to which the emulator is pinned. The calling thread stays pinned to it too.
     pub core: Option<u32>,
     /// A file descriptor that becomes readable when the user asks tardy to stop.
     pub cancel: Option<RawFd>,
+    /// How the emulator is confined, from [`session::confinement`].
+    pub confinement: &'a Confinement,
 }
 
 impl Experiment {
@@ -146,10 +148,11 @@ impl Experiment {
         &self,
         kernel: &Kernel,
         modules: Vec<Module>,
-        host: Host,
+        host: Host<'_>,
         on_message: &mut dyn FnMut(&Message),
     ) -> Result<Outcome, ExperimentError> {
         self.check(kernel)?;
+        let emulator = session::installed(self.machine)?;
         let setup = self.setup(kernel);
         let arguments = machine::emulator_arguments(&setup);
         let directory = GuestDirectory::create().map_err(ExperimentError::Directory)?;
@@ -166,7 +169,7 @@ impl Experiment {
             identity: String::new(),
             clock: clock(self.pace),
             machine: self.machine.name().to_owned(),
-            emulator: session::version(self.machine)?,
+            emulator: emulator.version.clone(),
             arguments: arguments.clone(),
             kernel: LabKernel {
                 spec: kernel.spec.clone(),
@@ -183,6 +186,8 @@ impl Experiment {
         lab.identity = identity(&lab);
         let session = Session {
             machine: self.machine,
+            emulator: &emulator,
+            confinement: host.confinement,
             arguments: &arguments,
             directory: directory.path(),
             core: host.core,
@@ -208,7 +213,7 @@ impl Experiment {
         Ok(Outcome { lab, files: results.files, status: results.status, output, console })
     }
 
-    /// The emulator's arguments for `kernel`.
+    /// The emulator's arguments for `kernel`, without those that confine it.
     pub fn emulator_arguments(&self, kernel: &Kernel) -> Vec<String> {
         machine::emulator_arguments(&self.setup(kernel))
     }

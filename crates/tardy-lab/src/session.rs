@@ -1,9 +1,14 @@
 //! Runs one guest on the host, from the start of the emulator to its end.
 //!
-//! The emulator is pinned to one CPU, because otherwise its threads race each other and two runs can differ. It dies
-//! with the thread that started it. The guest's messages are read from its standard output until that closes.
+//! The emulator is pinned to one CPU, because otherwise its threads race each other and two runs can differ. It is
+//! confined, because what runs in the guest may be hostile. It dies with the thread that started it. The guest's messages
+//! are read from its standard output until that closes.
 
+mod confinement;
+mod denied;
 mod emulator;
+mod emulator_error;
+mod installed;
 mod watchdog;
 
 use std::io::Read;
@@ -13,19 +18,27 @@ use std::time::Duration;
 
 use tardy_init::messages::{DecodeError, Decoder, Message, Received};
 use tardy_record::lab::Settled;
+use tardy_sys::child::signal;
 use tardy_sys::signals::wait_readable;
 use thiserror::Error;
 
-use crate::machine::{CONSOLE, Machine};
+use crate::machine::{CONSOLE, Machine, Pace};
 
-use emulator::Emulator;
-pub use emulator::{EmulatorError, version};
+pub use self::confinement::Confinement;
+use self::confinement::FILE_BYTES_MAX;
+use emulator::{Emulator, End};
+pub use emulator_error::{EmulatorError, Unconfinable};
+pub use installed::{Installed, installed};
 use watchdog::{Stalled, Watchdog};
 
 /// The time between two checks of the watchdog.
 const WATCHDOG_INTERVAL_NS: u64 = 500_000_000;
 /// The maximum number of console lines that an error quotes.
 const CONSOLE_LINES: usize = 20;
+/// The longest line that an error quotes, in characters.
+const QUOTED_CHARACTERS: usize = 400;
+/// The most that a guest may send in files, in bytes: they are kept in memory.
+const RESULTS_BYTES_MAX: u64 = 1 << 30;
 /// The beginning of a panic's message (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
 
@@ -34,7 +47,11 @@ const PANIC: &str = "Kernel panic - not syncing";
 pub struct Session<'a> {
     /// The machine.
     pub machine: Machine,
-    /// The emulator's arguments.
+    /// The emulator.
+    pub emulator: &'a Installed,
+    /// How it is confined.
+    pub confinement: &'a Confinement,
+    /// The emulator's arguments, without those that confine it.
     pub arguments: &'a [String],
     /// The emulator's working directory.
     pub directory: &'a Path,
@@ -56,6 +73,8 @@ pub struct GuestResults {
     pub settled: Settled,
     /// The exit status of the guest's last command.
     pub status: u8,
+    /// The memory that the files take.
+    bytes: u64,
 }
 
 /// Why a guest did not shut down properly.
@@ -69,6 +88,23 @@ pub enum SessionError {
     Decode {
         /// The error.
         error: DecodeError,
+        /// The console's last lines.
+        console: String,
+    },
+    /// The guest sent too much.
+    #[error("the guest sent files of more than {} MiB; it was ended", RESULTS_BYTES_MAX >> 20)]
+    TooMuch,
+    /// The emulator was killed by its sandbox.
+    #[error("the guest made the emulator try to {attempt}; the emulator was killed.{console}")]
+    Denied {
+        /// What was tried.
+        attempt: String,
+        /// The console's last lines.
+        console: String,
+    },
+    /// The emulator was killed because a file became too long.
+    #[error("the guest wrote more than {} MiB to its console; it was ended.{console}", FILE_BYTES_MAX >> 20)]
+    ConsoleTooLong {
         /// The console's last lines.
         console: String,
     },
@@ -101,6 +137,18 @@ pub enum SessionError {
     Cancelled,
 }
 
+/// How this machine confines the emulator for a guest.
+///
+/// # Errors
+/// If the emulator is not installed, or cannot be confined and `unconfined` is false.
+pub fn confinement(machine: Machine, pace: Pace, unconfined: bool) -> Result<Confinement, EmulatorError> {
+    let emulator = installed(machine)?;
+    match unconfined {
+        true => Ok(Confinement::Unconfined),
+        false => Ok(Confinement::find(&emulator, pace)?),
+    }
+}
+
 impl Session<'_> {
     /// Runs the guest to its end and calls `on_message` with its messages.
     ///
@@ -122,14 +170,17 @@ impl Session<'_> {
             let received = decoder.decode(&piece[..length]).map_err(|error| self.decode_error(error))?;
             for one in received {
                 watchdog.message_received();
-                end = results.take(one, on_message).or(end);
+                end = results.take(one, on_message)?.or(end);
             }
         }
-        let emulator_errors = emulator.wait()?;
+        let ended = emulator.wait()?;
+        if let Some(error) = self.killed(&ended, emulator.pid()) {
+            return Err(error);
+        }
         match end {
             Some((_, Some(error))) => Err(SessionError::Failed { error, console: self.console() }),
             Some((status, None)) => Ok(GuestResults { status, ..results }),
-            None => Err(self.died(&emulator_errors)),
+            None => Err(self.died(&ended.errors)),
         }
     }
 
@@ -157,10 +208,23 @@ impl Session<'_> {
         SessionError::Decode { error, console: self.console() }
     }
 
+    /// The error if the kernel killed the emulator `pid` because of what its guest did.
+    fn killed(&self, ended: &End, pid: u32) -> Option<SessionError> {
+        match ended.signal? {
+            signal::BAD_SYSTEM_CALL => {
+                Some(SessionError::Denied { attempt: denied::system_call(pid), console: self.console() })
+            }
+            signal::FILE_TOO_LONG => Some(SessionError::ConsoleTooLong { console: self.console() }),
+            _ => None,
+        }
+    }
+
     fn died(&self, emulator_errors: &str) -> SessionError {
         let console = self.console();
-        let what = if !emulator_errors.trim().is_empty() {
-            format!("{} ended early: {}.", self.machine.emulator(), emulator_errors.trim())
+        let errors: Vec<String> = emulator_errors.lines().map(quoted).collect();
+        let what = if !errors.is_empty() {
+            let last = errors[errors.len().saturating_sub(CONSOLE_LINES)..].join("\n");
+            format!("{} ended early: {last}.", self.machine.emulator())
         } else if console.contains(PANIC) {
             "the guest's kernel panicked.".to_owned()
         } else {
@@ -173,7 +237,7 @@ impl Session<'_> {
     fn console(&self) -> String {
         let bytes = std::fs::read(self.directory.join(CONSOLE)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<String> = text.lines().map(quoted).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
             return " Its console is empty: the image is for another machine, or the guest has too little memory \
                     (--memory)"
@@ -193,16 +257,31 @@ impl Session<'_> {
     }
 }
 
+/// A line for an error.
+fn quoted(line: &str) -> String {
+    line.trim_end().chars().take(QUOTED_CHARACTERS).collect()
+}
+
 impl GuestResults {
     /// Adds a file or a message. Returns the status and the error of the last message.
+    ///
+    /// # Errors
+    /// If the files are too long together.
     fn take(
         &mut self,
         received: Received,
         on_message: &mut dyn FnMut(&Message),
-    ) -> Option<(u8, Option<String>)> {
+    ) -> Result<Option<(u8, Option<String>)>, SessionError> {
         match received {
-            Received::File { name, content } => self.files.push((name, content)),
-            Received::Message(Message::End { status, error }) => return Some((status, error)),
+            Received::File { name, content } => {
+                // An empty file takes memory too.
+                self.bytes += (content.len() + name.len() + size_of::<(String, Vec<u8>)>()) as u64;
+                if self.bytes > RESULTS_BYTES_MAX {
+                    return Err(SessionError::TooMuch);
+                }
+                self.files.push((name, content));
+            }
+            Received::Message(Message::End { status, error }) => return Ok(Some((status, error))),
             Received::Message(message) => {
                 on_message(&message);
                 if let Message::Idle(settled) = message {
@@ -210,6 +289,22 @@ impl GuestResults {
                 }
             }
         }
-        None
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_guest_have_a_limit_together() {
+        let mut results = GuestResults { bytes: RESULTS_BYTES_MAX - 100, ..GuestResults::default() };
+        let mut take = |bytes| {
+            let file = Received::File { name: "a".to_owned(), content: vec![0; bytes] };
+            results.take(file, &mut |_: &Message| {})
+        };
+        assert!(matches!(take(10), Ok(None)));
+        assert!(matches!(take(100), Err(SessionError::TooMuch)));
     }
 }

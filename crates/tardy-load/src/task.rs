@@ -1,10 +1,10 @@
 //! Properties of tasks: the number of counters, the programs that they need, and the length of their bursts.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::programs;
 
 use super::LoadError;
 
@@ -54,7 +54,7 @@ pub(super) fn burst_every_ns(task: &LoadTask) -> Option<u64> {
 /// Names the program and the Debian package that has it.
 pub fn check_programs(load: &LoadSpec) -> Result<(), LoadError> {
     for (program, package) in load.tasks().iter().filter_map(program) {
-        if find_program(program).is_none() {
+        if programs::find(program).is_none() {
             return Err(LoadError::NoProgram { spec: load.text().to_owned(), program, package });
         }
     }
@@ -70,16 +70,6 @@ fn program(task: &LoadTask) -> Option<(&'static str, &'static str)> {
         LoadTask::Compile { .. } => Some((COMPILER, "gcc")),
         _ => None,
     }
-}
-
-/// The file that the shell would run by this name.
-fn find_program(name: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let path = std::env::var_os("PATH")?;
-    let is_program = |file: &PathBuf| {
-        file.metadata().is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
 }
 
 /// The number of possible CPUs. Unlike the number of CPUs that are present it is constant until the next boot, so that
@@ -100,8 +90,6 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_reported_with_its_package() {
-        assert!(find_program("sh").is_some());
-        assert_eq!(find_program("no-such-program-of-tardy"), None);
         let error =
             LoadError::NoProgram { spec: "iperf3:-s".to_owned(), program: "iperf3", package: "iperf3" };
         assert!(error.to_string().contains("apt install iperf3"), "{error}");

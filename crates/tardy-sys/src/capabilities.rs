@@ -41,16 +41,14 @@ fn raise_ambient() -> io::Result<()> {
         // Root has them in every program.
         return Ok(());
     }
-    let header = Header { version: VERSION, pid: 0 };
-    let mut words = [Word::default(); 2];
-    // SAFETY: the kernel reads a header and writes two words, as this version specifies.
-    check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) })?;
+    let mut words = own()?;
     if words.iter().all(|word| word.permitted == 0) {
         return Ok(());
     }
     for word in &mut words {
         word.inheritable |= word.permitted;
     }
+    let header = Header { version: VERSION, pid: 0 };
     // SAFETY: the kernel reads a header and two words.
     check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, words.as_ptr()) })?;
     for (index, word) in words.iter().enumerate() {
@@ -63,6 +61,21 @@ fn raise_ambient() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the capability with this number is effective in this thread.
+pub(crate) fn is_effective(capability: u32) -> bool {
+    let (index, bit) = (capability as usize / WORD_BITS, capability as usize % WORD_BITS);
+    own().is_ok_and(|words| words.get(index).is_some_and(|word| word.effective >> bit & 1 == 1))
+}
+
+/// The capabilities of this thread.
+fn own() -> io::Result<[Word; 2]> {
+    let header = Header { version: VERSION, pid: 0 };
+    let mut words = [Word::default(); 2];
+    // SAFETY: the kernel reads a header and writes two words, as this version specifies.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) })?;
+    Ok(words)
 }
 
 fn check(status: libc::c_long) -> io::Result<()> {

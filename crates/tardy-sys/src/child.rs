@@ -28,7 +28,7 @@ use std::process::Command;
 
 use crate::scheduling::{self, Scheduling};
 
-/// SIGKILL, SIGSTOP, SIGTERM and SIGUSR1 (signal(7)).
+/// Signals (signal(7)).
 pub mod signal {
     /// Cannot be caught.
     pub const KILL: i32 = libc::SIGKILL;
@@ -42,6 +42,10 @@ pub mod signal {
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks the process to check whether its parent is still there.
     pub const LOOK: i32 = libc::SIGUSR1;
+    /// Ends a process whose sandbox denies a system call.
+    pub const BAD_SYSTEM_CALL: i32 = libc::SIGSYS;
+    /// Ends a process that writes beyond the longest file that it may write.
+    pub const FILE_TOO_LONG: i32 = libc::SIGXFSZ;
 }
 
 /// Makes `command` start its child with no signal blocked, killed by SIGKILL when this thread dies, and with the

@@ -100,6 +100,8 @@ fn channels(arguments: &mut Arguments, machine: Machine) {
             arguments.add("-device isa-debugcon,iobase=0xe9,chardev=out");
             arguments.add("-device isa-debug-exit,iobase=0x501,iosize=2");
         }
+        // The guest's first program opens the console by semihosting, writes its messages, and ends the machine. Requests for
+        // the host's files and commands cannot be turned off: the emulator is confined (session/confinement.rs).
         Machine::Virt | Machine::Raspi3b => {
             arguments.add("-semihosting-config enable=on,userspace=on,target=native,chardev=out");
         }

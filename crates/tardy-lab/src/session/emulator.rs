@@ -1,53 +1,30 @@
-//! The emulator's process. It is pinned and dies with its parent.
+//! The emulator's process. It is pinned and confined, and dies with its parent.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{self, PipeReader, Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tardy_sys::{child, scheduling, thread_usage};
-use thiserror::Error;
 
 use super::Session;
-use crate::machine::Machine;
-
-/// Why the emulator does not run.
-#[derive(Debug, Error)]
-pub enum EmulatorError {
-    /// It is not installed.
-    #[error("{program} is not installed: install {package} (apt-get install {package})")]
-    Missing {
-        /// The program.
-        program: &'static str,
-        /// Debian's package of it.
-        package: &'static str,
-    },
-    /// It cannot be started.
-    #[error("{program} cannot be started: {source}")]
-    Start {
-        /// The program.
-        program: &'static str,
-        /// The error.
-        source: io::Error,
-    },
-    /// It cannot be pinned to its CPU.
-    #[error("the emulator cannot be pinned to cpu {core}: {source}")]
-    Pin {
-        /// The host CPU.
-        core: u32,
-        /// The error.
-        source: io::Error,
-    },
-    /// Its output cannot be read.
-    #[error("the emulator's output cannot be read: {0}")]
-    Read(io::Error),
-}
+use super::emulator_error::EmulatorError;
+use crate::machine::CONSOLE;
 
 /// A running emulator. Dropping it kills the process.
 pub(super) struct Emulator {
     child: Child,
-    output: ChildStdout,
+    output: PipeReader,
     errors: File,
+}
+
+/// How an emulator ended.
+pub(super) struct End {
+    /// The signal that killed it.
+    pub(super) signal: Option<i32>,
+    /// What it wrote to its standard error.
+    pub(super) errors: String,
 }
 
 impl Emulator {
@@ -58,24 +35,37 @@ impl Emulator {
         if let Some(core) = session.core {
             scheduling::set_affinity(&[core]).map_err(|source| EmulatorError::Pin { core, source })?;
         }
-        let start = |source| EmulatorError::Start { program, source };
-        let log = session.directory.join("emulator.log");
-        let errors = File::options().create(true).truncate(true).read(true).write(true).open(&log);
-        let errors = errors.map_err(start)?;
-        let mut command = Command::new(program);
+        Self::spawn(session).map_err(|source| EmulatorError::Start { program, source })
+    }
+
+    fn spawn(session: &Session<'_>) -> io::Result<Self> {
+        let create = |name: &str| {
+            let path = session.directory.join(name);
+            File::options().create(true).truncate(true).read(true).write(true).open(path)
+        };
+        let errors = create("emulator.log")?;
+        // A confined emulator cannot create it.
+        create(CONSOLE)?;
+        let (output, written) = io::pipe()?;
+        let mut command = Command::new(&session.emulator.program);
         command
+            .arg0(session.machine.emulator())
             .args(session.arguments)
             .current_dir(session.directory)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        command.stderr(errors.try_clone().map_err(start)?);
+            .stdin(Stdio::null());
         child::prepare(&mut command, &[]);
-        let mut child = command.spawn().map_err(|source| start_error(session.machine, source))?;
-        let output = child.stdout.take().expect("its standard output is a pipe");
+        session.confinement.apply(&mut command, session.emulator, session.directory, &written)?;
+        let child = command.stdout(written).stderr(errors.try_clone()?).spawn()?;
+        // The command holds the write end of the pipe, which must be the emulator's alone.
+        drop(command);
         Ok(Self { child, output, errors })
     }
 
-    pub(super) fn output(&mut self) -> &mut ChildStdout {
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn output(&mut self) -> &mut PipeReader {
         &mut self.output
     }
 
@@ -91,44 +81,18 @@ impl Emulator {
         let _ = self.child.wait();
     }
 
-    /// Waits until it ends, and returns its standard error.
-    pub(super) fn wait(&mut self) -> Result<String, EmulatorError> {
-        self.child.wait().map_err(EmulatorError::Read)?;
-        let mut text = String::new();
+    /// Waits until it ends.
+    pub(super) fn wait(&mut self) -> Result<End, EmulatorError> {
+        let status = self.child.wait().map_err(EmulatorError::Read)?;
+        let mut errors = String::new();
         self.errors.rewind().map_err(EmulatorError::Read)?;
-        self.errors.read_to_string(&mut text).map_err(EmulatorError::Read)?;
-        Ok(text)
+        self.errors.read_to_string(&mut errors).map_err(EmulatorError::Read)?;
+        Ok(End { signal: status.signal(), errors })
     }
 }
 
 impl Drop for Emulator {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// The version of the emulator for `machine`, such as `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
-///
-/// # Errors
-/// If it is not installed, or `--version` prints something else.
-pub fn version(machine: Machine) -> Result<String, EmulatorError> {
-    let output = Command::new(machine.emulator()).arg("--version").stdin(Stdio::null()).output();
-    let output = output.map_err(|source| start_error(machine, source))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let first = text.lines().next().unwrap_or_default();
-    match first.strip_prefix("QEMU emulator version ") {
-        Some(version) => Ok(version.to_owned()),
-        None => Err(EmulatorError::Start {
-            program: machine.emulator(),
-            source: io::Error::other(format!("--version printed '{first}'")),
-        }),
-    }
-}
-
-fn start_error(machine: Machine, source: io::Error) -> EmulatorError {
-    let program = machine.emulator();
-    match source.kind() {
-        io::ErrorKind::NotFound => EmulatorError::Missing { program, package: machine.emulator_package() },
-        _ => EmulatorError::Start { program, source },
     }
 }

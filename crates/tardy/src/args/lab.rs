@@ -110,6 +110,9 @@ pub(crate) struct GuestFlags {
     /// End a guest if the emulator uses this much CPU time without output from the guest.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub(crate) patience: PositiveDuration,
+    /// Run the emulator with all rights of this user, where it cannot be confined. Only for guests that you trust (docs/lab.md).
+    #[arg(long)]
+    pub(crate) unconfined: bool,
     /// Check the distribution for newer kernels first.
     #[arg(long)]
     pub(crate) refresh: bool,

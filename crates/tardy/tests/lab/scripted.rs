@@ -19,6 +19,7 @@ use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
+use tardy_lab::session;
 
 use crate::guests::{self, Turn};
 use crate::own_modules;
@@ -178,7 +179,9 @@ pub(crate) fn boot(
         }
     };
     let turn = Turn::on_one();
-    let host = Host { core: Some(turn.core()), cancel: None };
+    let confinement = session::confinement(experiment.machine, experiment.pace, false);
+    let confinement = confinement.map_err(|error| error.to_string())?;
+    let host = Host { core: Some(turn.core()), cancel: None, confinement: &confinement };
     let begin = Instant::now();
     let outcome = experiment.run(&kernel, modules, host, &mut receive).map_err(|error| error.to_string())?;
     let booted = Booted::of(&lines, outcome.files, outcome.lab.identity, begin);

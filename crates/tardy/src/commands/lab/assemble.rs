@@ -13,7 +13,7 @@ use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
-use tardy_lab::session;
+use tardy_lab::session::{self, Confinement};
 use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
@@ -48,6 +48,17 @@ pub(super) struct Prepared {
     pub(super) guests: Vec<Guest>,
     /// CPUs of the host that guests may be pinned to.
     pub(super) cores: Vec<u32>,
+    /// How the emulators are confined.
+    pub(super) confinement: Confinement,
+}
+
+impl Prepared {
+    /// Prints a warning if a hostile guest could do harm.
+    pub(super) fn warn_if_unconfined(&self) {
+        if self.confinement == Confinement::Unconfined {
+            output::report("unconfined: what runs in a guest can do on this machine whatever you may");
+        }
+    }
 }
 
 /// A guest.
@@ -72,7 +83,7 @@ pub(super) fn assemble(
     let specs = kernel_specs(recipe)?;
     // Before hundreds of megabytes are downloaded for a guest that cannot start.
     let tardy = guest_program::find(flags.guest_tardy.as_deref(), machine.arch())?;
-    session::version(machine)?;
+    let confinement = session::confinement(machine, pace(flags)?, flags.unconfined)?;
     files.extend(tools(recipe, machine, notice)?);
     let modules = modules_wanted(recipe, &orders);
     let at_rest = requests(&recipe.lab.modules_at_rest);
@@ -91,6 +102,7 @@ pub(super) fn assemble(
         },
         guests,
         cores: scheduling::affinity().context("cannot read which CPUs this process may use")?,
+        confinement,
     })
 }
 

@@ -57,6 +57,7 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     if arguments.dry_run {
         return dry_run(&prepared, &seeds);
     }
+    prepared.warn_if_unconfined();
     let directory = directory(arguments, &prepared.recipe);
     let jobs = jobs(&prepared, &seeds, &directory, arguments.force)?;
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
@@ -90,6 +91,7 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
         chapters.iter().try_for_each(|prepared| dry_run(prepared, &[]).map(drop))?;
         return Ok(Exit::Done);
     }
+    chapters.iter().take(1).for_each(Prepared::warn_if_unconfined);
     let directory = directory(arguments, "all");
     let mut jobs_of_all = Vec::new();
     for prepared in &chapters {
@@ -168,7 +170,7 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
             let Job { prepared, guest, seed, .. } = &jobs[number];
             let experiment = experiment(prepared, *seed);
             let pinned = matches!(experiment.pace, Pace::Instructions { .. });
-            let host = Host { core: pinned.then_some(core), cancel };
+            let host = Host { core: pinned.then_some(core), cancel, confinement: &prepared.confinement };
             experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         },
         |number, message| {
@@ -234,18 +236,19 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
 /// Prints each emulator's command line and the guests' orders.
 fn dry_run(prepared: &Prepared, seeds: &[Seed]) -> Result<Exit> {
     for seed in each(seeds) {
-        output::print(&described(&experiment(prepared, seed), &prepared.guests)?)?;
+        output::print(&described(&experiment(prepared, seed), prepared)?)?;
     }
     Ok(Exit::Done)
 }
 
 /// The emulators' command lines, the orders and the recipe.
-fn described(experiment: &Experiment, guests: &[Guest]) -> Result<String> {
+fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
     let mut text = String::new();
-    for guest in guests {
+    for guest in &prepared.guests {
         let words = experiment.emulator_arguments(&guest.kernel);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
         text += &format!("  {} {}\n", experiment.machine.emulator(), shell_words(&words));
+        text += &format!("  {}\n", prepared.confinement);
         for module in &guest.modules {
             text += format!("  module {} {}", module.name, module.parameters).trim_end();
             text += "\n";

@@ -57,6 +57,7 @@ pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
         )
         .into());
     }
+    prepared.warn_if_unconfined();
     let keeper = Keeper::of(arguments, &prepared.guests)?;
     let signals = EndSignals::catch().context("cannot catch signals")?;
     let mut all_equal = true;
@@ -147,7 +148,8 @@ fn boot(
             scope.spawn(move || hog(core, stop));
         }
         let job = |_, core, on_message: parallel_guests::OnMessage<'_>| {
-            let host = Host { core: Some(core), cancel: Some(signals.as_raw_fd()) };
+            let cancel = Some(signals.as_raw_fd());
+            let host = Host { core: Some(core), cancel, confinement: &prepared.confinement };
             prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         };
         let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
