@@ -6,8 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use tardy_sys::programs;
 use thiserror::Error;
 
 use super::Kernel;
@@ -215,7 +215,8 @@ fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModule
     fs::create_dir_all(&at).map_err(failed)?;
     fs::write(at.join("Makefile"), own.makefile).map_err(failed)?;
     fs::write(at.join(format!("{}.c", own.name)), own.source).map_err(failed)?;
-    let output = Command::new("make")
+    let output = programs::command("make")
+        .map_err(OwnModuleError::NoMake)?
         .arg("--silent")
         .arg("-C")
         .arg(tree)
