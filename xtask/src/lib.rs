@@ -9,11 +9,13 @@ pub mod crate_rules;
 pub mod dependency_rules;
 pub mod document_links;
 pub mod english;
+pub mod file_creation;
 pub mod kernel_paths;
 pub mod lab_numbers;
 pub mod module_circles;
 pub mod names;
 pub mod paths;
+pub mod program_lookup;
 mod prose;
 mod repository;
 mod rust_items;
@@ -41,6 +43,8 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(paths::check(repository));
     all.extend(crate_rules::check(repository));
     all.extend(kernel_paths::check(repository));
+    all.extend(file_creation::check(repository));
+    all.extend(program_lookup::check(repository));
     all.extend(module_circles::check(repository));
     all.extend(english::check(repository));
     Ok(all)

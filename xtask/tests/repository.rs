@@ -1,8 +1,8 @@
 //! Applies every rule to this repository. `cargo xtask tidy` prints all of it at once.
 
 use xtask::{
-    Complaint, Repository, crate_rules, dependency_rules, document_links, english, kernel_paths,
-    module_circles, names, paths, source_rules,
+    Complaint, Repository, crate_rules, dependency_rules, document_links, english, file_creation,
+    kernel_paths, module_circles, names, paths, program_lookup, source_rules,
 };
 
 fn here() -> Repository {
@@ -50,6 +50,16 @@ fn crates_are_small_and_re_export_no_modules_of_others() {
 #[test]
 fn kernel_files_are_opened_by_tardy_sys_only() {
     assert_none(&kernel_paths::check(&here()));
+}
+
+#[test]
+fn files_are_created_by_one_module() {
+    assert_none(&file_creation::check(&here()));
+}
+
+#[test]
+fn programs_are_found_by_one_module() {
+    assert_none(&program_lookup::check(&here()));
 }
 
 #[test]

@@ -70,7 +70,8 @@ fn mount_all() -> Result<(), String> {
             _ => {}
         }
     }
-    std::fs::create_dir_all(orders::RESULTS).map_err(|error| format!("{}: {error}", orders::RESULTS))
+    tardy_sys::files::make_directories(Path::new(orders::RESULTS))
+        .map_err(|error| format!("{}: {error}", orders::RESULTS))
 }
 
 fn read_orders() -> Result<Orders, String> {

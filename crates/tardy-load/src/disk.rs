@@ -9,6 +9,7 @@ use std::path::Path;
 
 use tardy_sys::counters::Counter;
 use tardy_sys::file_cache;
+use tardy_sys::files::Directory;
 
 use super::forked_tasks;
 use super::messages::Message;
@@ -35,16 +36,13 @@ pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
 }
 
 fn unnamed_file(directory: &Path) -> Result<File, String> {
-    let path = directory.join(format!(".tardy-io.{}", std::process::id()));
     let failed = |error: io::Error| {
         format!(
             "no file can be created in {}: {error}; choose another directory with io:DIRECTORY",
             directory.display()
         )
     };
-    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(failed)?;
-    std::fs::remove_file(&path).map_err(failed)?;
-    Ok(file)
+    Directory::named(directory).and_then(|directory| directory.unnamed_file()).map_err(failed)
 }
 
 /// A step writes the next chunk, waits until it is on the disk, and reads some of the written pages.

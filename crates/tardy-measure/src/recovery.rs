@@ -1,10 +1,11 @@
 //! Opens a run file, also that of a run in progress or of a killed run.
 //!
-//! Both have the state "running" in the file; the map distinguishes them. While a process has the map open, the run is
-//! in progress. Otherwise the run was killed, and is sealed with the numbers in the map.
+//! Both have the state "running" in the file. While its supervisor lives, it holds a lock on the run file, and a process has the
+//! map open. Otherwise the run was killed, and its last numbers are in the map. Opening a run writes nothing: the numbers are
+//! recovered in memory. [`seal`] writes them into the file.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -15,6 +16,7 @@ use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Seen};
 use tardy_record::{Run, Series, validity};
+use tardy_sys::files::{self, Directory, Existing};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
@@ -22,8 +24,7 @@ use tardy_probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
 use tardy_probe::order::Granted;
 use tardy_probe::timer::reading::{Of, Place};
 
-use crate::engine::result_file::ResultFile;
-use crate::engine::{RunFile, counters_of_phase, map_of_phase};
+use crate::engine::{counters_of_phase, map_of_phase};
 use crate::sources::own_probe::{LiveSeries, setup_of};
 
 /// Why a run cannot be opened.
@@ -55,6 +56,36 @@ pub enum OpenError {
     },
 }
 
+/// Why a run cannot be sealed.
+#[derive(Debug, Error)]
+pub enum SealError {
+    /// The run cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The file or its directory does not belong to the caller.
+    #[error(
+        "{path} cannot be sealed: {source}. A run is sealed only by the owner of the file and of its directory; as another user, \
+         copy it to a directory of your own and seal the copy"
+    )]
+    Foreign {
+        /// The run file.
+        path: PathBuf,
+        /// The rule that the file or its directory breaks.
+        source: io::Error,
+    },
+    /// The run is still in progress.
+    #[error("{0}: this run is still in progress; interrupt it instead, or wait for its end")]
+    InProgress(PathBuf),
+    /// The file cannot be written.
+    #[error("{path} cannot be written: {source}")]
+    Io {
+        /// The run file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+}
+
 /// A run that was opened.
 #[derive(Debug)]
 pub struct Opened {
@@ -64,44 +95,148 @@ pub struct Opened {
     pub remark: Option<String>,
 }
 
-/// Opens a run file. A killed run is completed from its map and sealed.
+/// The text of a run file, and what the file system knows about it.
+struct Content {
+    text: Vec<u8>,
+    /// The owner of a regular file; `None` for a pipe.
+    owner: Option<u32>,
+    /// Whether a supervisor holds the file.
+    is_held: bool,
+}
+
+/// A run file, and what became of its run.
+struct Found {
+    run: Run,
+    fate: Fate,
+}
+
+/// What became of a run.
+#[derive(Debug)]
+enum Fate {
+    /// Its file is sealed.
+    Sealed,
+    /// It is in progress. `is_current`: the numbers are those in its map.
+    InProgress { is_current: bool },
+    /// It was killed.
+    Killed(Recovered),
+}
+
+/// Opens a run file. A killed run is completed from its map in memory; the file stays as it is.
+///
+/// # Errors
+/// If the file cannot be read or does not contain a run.
 pub fn open(path: &Path) -> Result<Opened, OpenError> {
-    let text = read(path)?;
-    let mut run =
-        file::from_text(&text).map_err(|source| OpenError::Content { path: path.to_owned(), source })?;
+    let fail = |source| OpenError::Io { path: path.to_owned(), source };
+    let mut file = files::open_to_read(path).map_err(fail)?;
+    let text = read(path, &mut file)?;
+    let owner = file.owner();
+    let is_held = owner.is_some() && files::is_held(file.file()).unwrap_or(false);
+    let Found { mut run, fate } = find(path, &Content { text, owner, is_held })?;
+    let remark = match fate {
+        Fate::Sealed => None,
+        Fate::InProgress { is_current: true } => {
+            run.validity = validity::judge(&run);
+            Some("this run is still in progress; these are its numbers so far".to_owned())
+        }
+        Fate::InProgress { is_current: false } => {
+            run.validity = validity::judge(&run);
+            Some("this run is still in progress; these are the numbers of its last checkpoint".to_owned())
+        }
+        Fate::Killed(source) => {
+            mark_cut_short(&mut run);
+            let hint = match owner {
+                Some(owner) if owner == files::caller() => {
+                    format!(". The file is unchanged; 'tardy recover {}' seals it", path.display())
+                }
+                Some(owner) => {
+                    format!(". Only the file's owner, user {owner}, can seal it with 'tardy recover'")
+                }
+                None => String::new(),
+            };
+            Some(format!("this run was cut short; {}{hint}", source.describe()))
+        }
+    };
+    Ok(Opened { run, remark })
+}
+
+/// Writes the last numbers of a killed run into its file, and removes its map. The file and its directory must belong to the
+/// caller.
+///
+/// # Errors
+/// If they do not, if the run is still in progress, or if the file cannot be read or written. The file is unchanged then.
+pub fn seal(path: &Path) -> Result<Opened, SealError> {
+    let foreign = |source| SealError::Foreign { path: path.to_owned(), source };
+    let io = |source| SealError::Io { path: path.to_owned(), source };
+    let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidInput.into()))?;
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(io)?;
+    let mut file = directory.open_own(name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => OpenError::Io { path: path.to_owned(), source: error }.into(),
+        _ => foreign(error),
+    })?;
+    directory.check_own().map_err(foreign)?;
+    let text = read(path, &mut file)?;
+    let is_held = files::is_held(&file).unwrap_or(false);
+    let Found { mut run, fate } = find(path, &Content { text, owner: Some(files::caller()), is_held })?;
+    let source = match fate {
+        Fate::Sealed => {
+            return Ok(Opened { run, remark: Some("this run is sealed; nothing was written".to_owned()) });
+        }
+        Fate::InProgress { .. } => return Err(SealError::InProgress(path.to_owned())),
+        Fate::Killed(source) => source,
+    };
+    mark_cut_short(&mut run);
+    let text = file::to_text(&run);
+    let mode = file.metadata().map_err(io)?.mode() & 0o666;
+    directory.replace(name, mode, Existing::Replaced, |file| file.write_all(text.as_bytes())).map_err(io)?;
+    remove_leftovers(path, &run);
+    let remark = format!("this run was cut short; {}, and the file is now sealed", source.describe());
+    Ok(Opened { run, remark: Some(remark) })
+}
+
+/// Parses a run file and recovers the last numbers of its run.
+fn find(path: &Path, content: &Content) -> Result<Found, OpenError> {
+    let mut run = file::from_text(&content.text)
+        .map_err(|source| OpenError::Content { path: path.to_owned(), source })?;
     if run.progress.state != State::Running {
-        return Ok(Opened { run, remark: None });
+        return Ok(Found { run, fate: Fate::Sealed });
     }
     let current = run.phases.len().saturating_sub(1);
-    let maps: Vec<PathBuf> = [current, current + 1]
-        .into_iter()
-        .filter_map(|phase| map_of_phase(&run.origin.id, phase))
-        .filter(|map| map.exists())
-        .collect();
-    if maps.iter().any(|map| shared_map::is_in_use(map).unwrap_or(false)) {
-        if let Some(map) = maps.first().and_then(|map| SharedMap::open(map).ok().map(Rc::new)) {
-            overlay(&mut run, &map, current);
-        }
-        run.validity = validity::judge(&run);
-        return Ok(Opened {
-            run,
-            remark: Some("this run is still in progress; these are its numbers so far".to_owned()),
-        });
-    }
-    let counters = counters_of_phase(path, current);
-    let source = if overlaid(&mut run, maps.first(), current) {
-        Recovered::Memory
-    } else if overlaid(&mut run, Some(&counters), current) {
-        Recovered::Counters
+    let map = map_of_phase(&run.origin.id, current);
+    let is_in_use = maps_of(&run).iter().any(|map| shared_map::is_in_use(map).unwrap_or(false));
+    // A file that belongs to another user, a link or a pipe is not this run's map; `SharedMap::read` refuses it.
+    let owner = content.owner.unwrap_or_else(files::caller);
+    let has_map = map.as_ref().is_some_and(|map| overlay_from(&mut run, map, owner, current));
+    let fate = if content.is_held || is_in_use {
+        Fate::InProgress { is_current: has_map }
+    } else if has_map {
+        Fate::Killed(Recovered::Memory)
+    } else if overlay_from(&mut run, &counters_of_phase(path, current), owner, current) {
+        Fate::Killed(Recovered::Counters)
     } else {
-        Recovered::Checkpoint
+        let owner_of = |map: PathBuf| Some((map.symlink_metadata().ok()?.uid(), map));
+        let foreign = map.and_then(owner_of).filter(|(owner, _)| *owner != files::caller());
+        Fate::Killed(foreign.map_or(Recovered::Checkpoint, |(owner, map)| Recovered::Foreign { map, owner }))
     };
-    let leftovers: Vec<PathBuf> = maps.into_iter().chain(Some(counters)).collect();
-    Ok(seal(path, run, &leftovers, source))
+    Ok(Found { run, fate })
+}
+
+/// The paths of the maps that a running or killed run may have: of its last phase, and of one that is being set up.
+fn maps_of(run: &Run) -> Vec<PathBuf> {
+    let current = run.phases.len().saturating_sub(1);
+    [current, current + 1].into_iter().filter_map(|phase| map_of_phase(&run.origin.id, phase)).collect()
+}
+
+/// Removes the maps and the counters of a run that is sealed.
+fn remove_leftovers(path: &Path, run: &Run) {
+    for map in maps_of(run).iter().filter(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use)) {
+        let _ = files::remove_own(map);
+    }
+    let _ = files::remove_own(&counters_of_phase(path, run.phases.len().saturating_sub(1)));
 }
 
 /// The place of the last numbers of a killed run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Recovered {
     /// In the map.
     Memory,
@@ -109,50 +244,69 @@ enum Recovered {
     Counters,
     /// In the run file itself.
     Checkpoint,
+    /// In the run file, as far as the caller can see: there is a map that belongs to another user.
+    Foreign { map: PathBuf, owner: u32 },
 }
 
 impl Recovered {
-    fn describe(self) -> &'static str {
+    fn describe(&self) -> String {
         match self {
-            Self::Memory => "its last numbers were still in memory, so no count is lost",
-            Self::Counters => "its counters were on the disk, so at most the last 5 s are lost",
-            Self::Checkpoint => "these are the numbers of its last checkpoint",
+            Self::Memory => "its last numbers were still in memory, so no count is lost".to_owned(),
+            Self::Counters => "its counters were on the disk, so at most the last 5 s are lost".to_owned(),
+            Self::Checkpoint => "these are the numbers of its last checkpoint".to_owned(),
+            Self::Foreign { map, owner } => format!(
+                "these are the numbers of its last checkpoint. Later ones may be in {}, which belongs to user {owner}. If this is \
+                 a copy of a run file, that run may still be in progress",
+                map.display()
+            ),
         }
     }
 }
 
-fn overlaid(run: &mut Run, map: Option<&PathBuf>, phase: usize) -> bool {
-    let map = map.and_then(|map| SharedMap::open(map).ok().map(Rc::new));
-    map.is_some_and(|map| overlay(run, &map, phase))
+/// Marks a killed run as cut short.
+fn mark_cut_short(run: &mut Run) {
+    run.progress.state = State::CutShort;
+    // Samples in the rings are not added to the samples file: its name comes from the run file, which any user may have
+    // written, so it must not be trusted for writing. Only samples that the supervisor had not read yet are lost.
+    let recorded = run.recorded_samples();
+    if let Some(samples) = &mut run.samples {
+        samples.settle(recorded);
+    }
+    run.validity = validity::judge(run);
 }
 
 /// Removes a run file that is no longer needed, and the maps that its run left if it was killed.
 pub(crate) fn discard(path: &Path) {
-    if let Some(run) = read(path).ok().and_then(|text| file::from_text(&text).ok()) {
+    let text = files::open_own(path).ok().and_then(|mut file| read(path, &mut file).ok());
+    if let Some(run) = text.and_then(|text| file::from_text(&text).ok()) {
         let maps = (0..=run.plan.phases.len()).filter_map(|phase| map_of_phase(&run.origin.id, phase));
         for map in maps.filter(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use)) {
-            let _ = fs::remove_file(map);
+            let _ = files::remove_own(&map);
         }
         for phase in 0..run.phases.len() {
-            let _ = fs::remove_file(counters_of_phase(path, phase));
+            let _ = files::remove_own(&counters_of_phase(path, phase));
         }
     }
-    let _ = fs::remove_file(path);
+    let _ = files::remove_own(path);
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
+fn read(path: &Path, file: &mut impl Read) -> Result<Vec<u8>, OpenError> {
     let fail = |source| OpenError::Io { path: path.to_owned(), source };
-    // Reading a pipe or a device might never end.
-    if !path.metadata().map_err(fail)?.is_file() {
-        return Err(fail(io::Error::other("it is not a regular file")));
-    }
-    let file = File::open(path).map_err(fail)?;
     let mut text = Vec::new();
     let size = file.take(SIZE_MAX + 1).read_to_end(&mut text).map_err(fail)? as u64;
     if size > SIZE_MAX {
         return Err(OpenError::TooLarge { path: path.to_owned(), size });
     }
     Ok(text)
+}
+
+/// Replaces the last checkpoint's numbers by those in the map or the copy of its counters at `path`, which must belong to
+/// `owner`. Returns whether there were any.
+fn overlay_from(run: &mut Run, path: &Path, owner: u32, phase: usize) -> bool {
+    let Some(setup) = run.plan.phases.get(phase).and_then(|plan| setup_of(plan, false)) else { return false };
+    let blocks = setup.counters.len();
+    let map = SharedMap::read(path, owner, blocks, CELLS);
+    map.is_ok_and(|map| overlay(run, &Rc::new(map), phase))
 }
 
 /// Replaces the last checkpoint's numbers by those in the map. Returns whether the map had any.
@@ -266,27 +420,4 @@ fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_
         },
     };
     Place { phase, of, granted, run_start_ns }
-}
-
-fn seal(path: &Path, mut run: Run, leftovers: &[PathBuf], source: Recovered) -> Opened {
-    run.progress.state = State::CutShort;
-    // Samples in the rings are not added to the samples file: its name comes from the run file, which any user may have
-    // written, so it must not be trusted for writing. Only samples that the supervisor had not read yet are lost.
-    let recorded = run.recorded_samples();
-    if let Some(samples) = &mut run.samples {
-        samples.settle(recorded);
-    }
-    run.validity = validity::judge(&run);
-    let source = source.describe();
-    let sealed = ResultFile::claim(path, true).and_then(|file| RunFile::at(file).write(&run));
-    let remark = match sealed {
-        Ok(()) => {
-            for leftover in leftovers {
-                let _ = fs::remove_file(leftover);
-            }
-            format!("this run was cut short; {source}, and the file is now sealed")
-        }
-        Err(error) => format!("this run was cut short; {source}. It could not be sealed: {error}"),
-    };
-    Opened { run, remark: Some(remark) }
 }

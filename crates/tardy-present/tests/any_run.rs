@@ -39,8 +39,10 @@ fn holding(histogram: Histogram) -> Run {
     }
     series.corrected = Some(histogram.clone());
     series.measured = histogram;
-    // The sum of the run before would be that of other values.
+    // What the run before had of its own values.
     series.sum_ns = Knowable::Unknown;
+    series.block_maxima.maxima_ns.clear();
+    series.thresholds.clear();
     run
 }
 

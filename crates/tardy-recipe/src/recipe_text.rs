@@ -1,9 +1,11 @@
 //! The texts of recipes: built in, or in a file.
 
 use std::borrow::Cow;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use tardy_sys::files;
 use thiserror::Error;
 
 use crate::built_in::BUILT_IN;
@@ -79,11 +81,15 @@ impl RecipeText {
     /// If the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, RecipeError> {
         let fail = |source| RecipeError::Io { path: path.to_owned(), source };
-        let size = path.metadata().map_err(fail)?.len();
-        if size > SIZE_MAX {
+        let file = files::open_to_read(path).map_err(fail)?;
+        let mut text = Vec::new();
+        let read = file.take(SIZE_MAX + 1).read_to_end(&mut text).map_err(fail)? as u64;
+        if read > SIZE_MAX {
+            let size = path.metadata().map_or(read, |metadata| metadata.len().max(read));
             return Err(RecipeError::TooLarge { path: path.to_owned(), size });
         }
-        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let not_text = |_| fail(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"));
+        let text = String::from_utf8(text).map_err(not_text)?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self::new(&name, &path.display().to_string(), text))
     }

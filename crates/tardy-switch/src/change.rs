@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tardy_sys::network;
 
 use super::displaced::Displaced;
+use super::iptables_rule::IptablesRule;
 use super::shaper::ShaperRecord;
 use super::vlans::Vlan;
 
@@ -100,8 +101,8 @@ pub enum Change {
     },
     /// A rule was added to iptables' mangle table.
     IptablesRule {
-        /// The chain, then the options of the rule.
-        words: Vec<String>,
+        /// The rule.
+        words: IptablesRule,
     },
     /// A kernel file of /proc/sys was changed.
     Sysctl {
@@ -184,7 +185,7 @@ impl Step {
             Change::Schedule { name, .. } => format!("schedule of {name}"),
             Change::NftTable { name } => format!("nft table bridge {name}"),
             Change::Filters { name } => format!("filters of {name}"),
-            Change::IptablesRule { words } => format!("iptables rule {}", words.join(" ")),
+            Change::IptablesRule { words } => format!("iptables rule {}", words.words().join(" ")),
             Change::Sysctl { path, was } => format!("{path}, which was '{was}'"),
             Change::ReceiveStamps { name, was: [_, _, filter] } => {
                 format!("hardware time stamps of {name}, whose receive filter was {filter}")

@@ -7,12 +7,13 @@ use tardy_tsn::settings::Settings;
 
 use super::change::Change;
 use super::change_journal::ChangeJournal;
+use super::iptables_rule::IptablesRule;
 use super::missing::explained;
 use super::program;
 use super::saved_states::SwitchState;
 
 /// Makes iptables see tagged frames of bridges.
-const FILTER_TAGGED: &str = "/proc/sys/net/bridge/bridge-nf-filter-vlan-tagged";
+pub(super) const FILTER_TAGGED: &str = "/proc/sys/net/bridge/bridge-nf-filter-vlan-tagged";
 
 /// The classifier that was set.
 #[derive(Debug)]
@@ -138,7 +139,8 @@ fn iptables(
     for rule in rules {
         let mut words = vec!["-t", "mangle", "-A"];
         words.extend(rule.iter().map(String::as_str));
-        changes.step(Change::IptablesRule { words: rule.clone() }, || program::run("iptables", &words))?;
+        let own = IptablesRule::try_from(rule.clone())?;
+        changes.step(Change::IptablesRule { words: own }, || program::run("iptables", &words))?;
     }
     Ok((text, true))
 }

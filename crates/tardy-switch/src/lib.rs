@@ -13,6 +13,7 @@ mod classifier;
 mod displaced;
 pub mod experiment;
 mod gate_timers;
+mod iptables_rule;
 mod missing;
 mod open_vswitch;
 mod open_vswitch_bridge;

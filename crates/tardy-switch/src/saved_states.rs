@@ -2,11 +2,12 @@
 //!
 //! The files are in memory (`/run`): like the kernel's settings, they do not survive a reboot.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tardy_sys::files::{self, Directory, Existing};
 use tardy_sys::links;
 
 use super::change::{Step, namespace};
@@ -24,7 +25,7 @@ pub fn up(saved_states: &SavedStates, name: &str) -> Result<Option<SwitchState>,
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
-    let root = if error.kind() == ErrorKind::PermissionDenied { "; this needs root" } else { "" };
+    let root = if files::caller() == 0 { "" } else { "; this needs root" };
     format!("{} cannot be read: {error}{root}", path.display())
 }
 
@@ -67,8 +68,9 @@ impl SavedStates {
     /// # Errors
     /// A message for the user, if the file exists but cannot be read.
     pub fn find(&self, name: &str) -> Result<Option<SwitchState>, String> {
-        let path = self.path(name)?;
-        match fs::read(&path) {
+        let name = file_name(name)?;
+        let path = self.directory.join(&name);
+        match self.read(&name) {
             Ok(text) => serde_json::from_slice(&text)
                 .map(Some)
                 .map_err(|error| format!("{} is damaged: {error}; remove it by hand", path.display())),
@@ -77,20 +79,26 @@ impl SavedStates {
         }
     }
 
+    fn read(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        Directory::own(&self.directory)?.open_own(name)?.read_to_end(&mut text)?;
+        Ok(text)
+    }
+
     /// The names of the switches of this network namespace that are up.
     ///
     /// # Errors
     /// A message for the user, if the directory exists but cannot be read.
     pub fn names(&self) -> Result<Vec<String>, String> {
         let ending = format!("@{}.json", namespace()?);
-        let entries = match fs::read_dir(&self.directory) {
+        let entries = match Directory::own(&self.directory).and_then(|directory| directory.names()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(unreadable(&self.directory, &error)),
         };
         let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(&ending)?.to_owned()))
+            .into_iter()
+            .filter_map(|name| Some(name.to_str()?.strip_suffix(&ending)?.to_owned()))
             .collect();
         names.sort();
         Ok(names)
@@ -101,15 +109,14 @@ impl SavedStates {
     /// # Errors
     /// A message for the user.
     pub(super) fn save(&self, state: &SwitchState) -> Result<(), String> {
-        let path = self.path(&state.name)?;
+        let name = file_name(&state.name)?;
         let text = serde_json::to_string(state).map_err(|error| error.to_string())?;
-        let new = path.with_extension("new");
         let write = || {
-            fs::create_dir_all(&self.directory)?;
-            fs::write(&new, text)?;
-            fs::rename(&new, &path)
+            let directory = Directory::own_or_new(&self.directory)?;
+            directory.replace(&name, 0o600, Existing::Replaced, |file| file.write_all(text.as_bytes()))
         };
-        write().map_err(|error: io::Error| format!("{} cannot be written: {error}", path.display()))
+        let path = self.directory.join(&name);
+        write().map(drop).map_err(|error| format!("{} cannot be written: {error}", path.display()))
     }
 
     /// Removes a step that was undone after a crash from the states of its switches. A switch without steps is no
@@ -129,16 +136,17 @@ impl SavedStates {
 
     /// Removes the state of a switch.
     pub(super) fn remove(&self, name: &str) -> Result<(), String> {
-        let path = self.path(name)?;
-        match fs::remove_file(&path) {
+        let name = file_name(name)?;
+        match Directory::own(&self.directory).and_then(|directory| directory.remove(&name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(format!("{} cannot be removed: {error}", path.display()))
+                Err(format!("{} cannot be removed: {error}", self.directory.join(&name).display()))
             }
             _ => Ok(()),
         }
     }
+}
 
-    fn path(&self, name: &str) -> Result<PathBuf, String> {
-        Ok(self.directory.join(format!("{}@{}.json", name.replace('/', "_"), namespace()?)))
-    }
+/// The name of the file of switch `name` of this network namespace.
+fn file_name(name: &str) -> Result<OsString, String> {
+    Ok(format!("{}@{}.json", name.replace('/', "_"), namespace()?).into())
 }

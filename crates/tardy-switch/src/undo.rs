@@ -8,6 +8,7 @@ use tardy_sys::netlink::NetlinkError;
 use tardy_sys::qdiscs;
 
 use super::change::{Change, Step, namespace};
+use super::classifier::FILTER_TAGGED;
 use super::displaced::Displaced;
 use super::saved_states::SavedStates;
 use super::shaper::HANDLE;
@@ -64,7 +65,7 @@ impl Step {
             Change::Schedule { name, was } => was.send(name),
             Change::NftTable { name } => undo_table(name),
             Change::Filters { name } => undo_filters(name),
-            Change::IptablesRule { words } => undo_rule(words),
+            Change::IptablesRule { words } => undo_rule(&words.words()),
             Change::Sysctl { path, was } => tardy_sys::kernel_files::KernelFiles::real()
                 .write(path, was)
                 .map_err(|error| error.to_string()),
@@ -78,20 +79,23 @@ impl Step {
             Change::Bridge { name }
             | Change::OpenVSwitch { name }
             | Change::Filtering { name, .. }
-            | Change::Port { name, .. }
             | Change::Vlans { name, .. }
             | Change::Up { name }
             | Change::Shaper { name, .. }
             | Change::Schedule { name, .. }
             | Change::Filters { name }
             | Change::ReceiveStamps { name, .. } => is_interface(name),
+            Change::Port { name, was_of, .. } => {
+                is_interface(name) && was_of.as_deref().is_none_or(is_interface)
+            }
             Change::OpenVSwitchPort { name, bridge } => is_interface(name) && is_interface(bridge),
             Change::OpenVSwitchVlans { name, columns } => {
                 is_interface(name) && open_vswitch::are_columns(columns)
             }
             Change::NftTable { name } => name.starts_with("tardy_") && is_word(name),
-            Change::IptablesRule { words } => words.first().is_some_and(|word| word == "POSTROUTING"),
-            Change::Sysctl { path, .. } => path.starts_with("/proc/sys/net/") && !path.contains(".."),
+            // Other rules are refused when the step is read.
+            Change::IptablesRule { .. } => true,
+            Change::Sysctl { path, was } => path == FILTER_TAGGED && (was == "0" || was == "1"),
         };
         if sound { Ok(()) } else { Err(format!("{} is not a change that tardy makes", self.describe())) }
     }
@@ -190,6 +194,12 @@ mod tests {
         let file = |path: &str| step(Change::Sysctl { path: path.to_owned(), was: "1".to_owned() });
         assert!(file("/etc/passwd").check().is_err());
         assert!(file("/proc/sys/net/../kernel/x").check().is_err());
+        assert!(file("/proc/sys/net/ipv4/ip_forward").check().is_err());
+        assert!(file(FILTER_TAGGED).check().is_ok());
+        let port = |was_of: &str| {
+            step(Change::Port { name: "p0".to_owned(), was_of: Some(was_of.to_owned()), vlans: Vec::new() })
+        };
+        assert!(port("br0").check().is_ok() && port("--help").check().is_err());
     }
 
     #[test]

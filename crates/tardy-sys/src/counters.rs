@@ -10,10 +10,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::path::Path;
 use std::ptr::NonNull;
 
 #[cfg(target_has_atomic = "64")]
 use crate::cell64::Cell64 as Number;
+use crate::files::Directory;
 #[cfg(not(target_has_atomic = "64"))]
 use latch::Latch as Number;
 
@@ -146,10 +148,7 @@ fn anonymous_file() -> io::Result<File> {
     if error.raw_os_error() != Some(libc::ENOSYS) {
         return Err(error);
     }
-    let path = format!("/dev/shm/tardy-load-counters.{}", std::process::id());
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    Directory::named(Path::new("/dev/shm"))?.unnamed_file()
 }
 
 /// A 64-bit number out of 32-bit atomics, for ARMv5.

@@ -17,6 +17,7 @@ pub mod cycle_counter;
 pub mod dma_latency;
 pub mod emulator_port;
 pub mod file_cache;
+pub mod files;
 pub mod gpio;
 pub mod gpio_registers;
 pub mod gpio_sysfs;

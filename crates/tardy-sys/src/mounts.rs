@@ -9,7 +9,7 @@ use std::path::Path;
 /// # Errors
 /// mkdir(2)'s and mount(2)'s: ENODEV if the kernel does not support the type, EPERM without CAP_SYS_ADMIN.
 pub fn mount(kind: &str, directory: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(directory)?;
+    crate::files::make_directories(directory)?;
     let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
     let kind = text(kind.as_bytes())?;
     let place = text(directory.as_os_str().as_encoded_bytes())?;

@@ -3,7 +3,8 @@
 //! A process may end between two readings, so each function returns `None` for a process that is not there. The files
 //! are in `/proc/PID`, which every kernel has; `/proc/PID/task/TID/children` would need CONFIG_PROC_CHILDREN.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 
 /// The path by which a process executes its own program again, even after that program's file was replaced.
 pub const OWN_EXECUTABLE: &str = "/proc/self/exe";
@@ -73,7 +74,7 @@ pub fn environment_of(pid: u32) -> Option<Vec<u8>> {
 /// # Errors
 /// If /proc is not mounted.
 pub fn set_own_command(name: &str) -> io::Result<()> {
-    std::fs::write("/proc/self/comm", name)
+    File::options().write(true).open("/proc/self/comm")?.write_all(name.as_bytes())
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@
 //! contents when the reader dies; counters in a file survive `kill -9` of both. Rings are therefore an addition to the
 //! counters.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use thiserror::Error;
 
 use crate::cell64::Cell64;
+use crate::files::Directory;
 use crate::ring::{Ring, SLOT_CELLS};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
@@ -42,6 +43,8 @@ pub const HEADER_CELLS: usize = 16;
 const SIZE_MAX: u64 = 4 << 30;
 /// The number of times that a reader tries to copy a block between two writes before it gives up.
 const READ_ATTEMPTS: usize = 10_000;
+/// The same for a reader of the file, whose copies are slower.
+const FILE_READ_ATTEMPTS: usize = 100;
 
 /// A problem with a map.
 #[derive(Debug, Error)]
@@ -73,7 +76,8 @@ pub struct SharedMap {
     start: NonNull<u8>,
     bytes: usize,
     shape: Shape,
-    file: File,
+    /// The locked file; `None` for a copy in memory.
+    file: Option<File>,
 }
 
 /// The dimensions of a map.
@@ -106,18 +110,14 @@ impl SharedMap {
         let shape = Shape { blocks, cells, ring_slots };
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let bytes = shape.map_bytes().ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
+        let file = directory_of(path)
+            .and_then(|directory| directory.create_new(name_of(path), 0o600))
             .map_err(|error| fail("cannot be created", error))?;
         // Allocated rather than only sized: on a full tmpfs a write to a hole raises SIGBUS, an allocation returns an
         // error. SAFETY: posix_fallocate takes integers only.
         let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
         if status != 0 {
-            let _ = std::fs::remove_file(path);
+            let _ = directory_of(path).and_then(|directory| directory.remove(name_of(path)));
             return Err(fail("cannot be allocated", io::Error::from_raw_os_error(status)));
         }
         let map = Self::map(path, file, bytes, shape)?;
@@ -128,38 +128,57 @@ impl SharedMap {
         Ok(map)
     }
 
-    /// Opens a map that another process created or left.
+    /// Opens a map that another process created. It must be a regular file of the caller.
     pub fn open(path: &Path) -> Result<Self, MapError> {
+        let (file, shape, size) = open_checked(path, true)?;
+        Self::map(path, file, size, shape)
+    }
+
+    /// Reads the header and the counters of a map that another process created or left into memory, without its rings. The
+    /// file is only read, and not mapped: a file that is truncated at this moment is an error, not a signal. It must be a
+    /// regular file of the caller, of `owner`, and have this many blocks and cells.
+    pub fn read(path: &Path, owner: u32, blocks: usize, cells: usize) -> Result<Self, MapError> {
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let foreign = |reason: String| MapError::Foreign { path: path.to_owned(), reason };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|error| fail("cannot be opened", error))?;
-        let metadata = file.metadata().map_err(|error| fail("cannot be examined", error))?;
-        // SAFETY: geteuid takes nothing and cannot fail.
-        let user = unsafe { libc::geteuid() };
-        if !metadata.is_file() || metadata.uid() != user && user != 0 {
-            return Err(foreign("it belongs to another user, or is not a regular file".to_owned()));
+        let (file, shape, _) = open_checked(path, false)?;
+        let of = file.metadata().map_err(|error| fail("cannot be examined", error))?.uid();
+        if of != owner {
+            return Err(foreign(format!("it belongs to user {of}, not to user {owner}")));
         }
-        let size = metadata.len();
-        if size < HEADER_BYTES as u64 || size > SIZE_MAX {
-            return Err(foreign(format!("{size} bytes")));
+        if (shape.blocks, shape.cells) != (blocks, cells) {
+            return Err(foreign(format!("{} blocks of {} cells", shape.blocks, shape.cells)));
         }
-        let mut map = Self::map(path, file, size as usize, Shape::default())?;
-        let [magic, version, blocks, cells, ring_slots] = [0, 1, 2, 3, 4].map(|cell| map.fixed(cell).get());
-        if magic != MAGIC || version != VERSION {
-            return Err(foreign(format!("magic {magic:#x}, version {version}")));
-        }
-        match Shape::new(blocks, cells, ring_slots) {
-            Some(shape) if shape.map_bytes().is_some_and(|bytes| bytes as u64 == size) => map.shape = shape,
-            _ => {
-                let what = format!("{blocks} blocks of {cells} cells and {ring_slots} slots in {size} bytes");
-                return Err(foreign(what));
-            }
+        let shape = Shape { ring_slots: 0, ..shape };
+        let bytes = shape.map_bytes().ok_or_else(|| foreign("it is too large".to_owned()))?;
+        let mut map = Self::in_memory(path, bytes, shape).map_err(|error| fail("cannot be copied", error))?;
+        let copy = map.bytes_mut();
+        let cannot = |error| fail("cannot be read", error);
+        file.read_exact_at(&mut copy[..HEADER_BYTES], 0).map_err(cannot)?;
+        for index in 0..blocks {
+            let start = HEADER_BYTES + index * shape.block_bytes();
+            read_block(&file, &mut copy[start..start + shape.block_bytes()], start as u64).map_err(cannot)?;
         }
         Ok(map)
+    }
+
+    /// A map in memory that no other process has.
+    fn in_memory(path: &Path, bytes: usize, shape: Shape) -> io::Result<Self> {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).expect("mmap succeeded");
+        Ok(Self { path: path.to_owned(), start, bytes, shape, file: None })
+    }
+
+    /// The bytes of a map in memory.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        assert!(self.file.is_none(), "other processes change a map's file");
+        // SAFETY: the mapping is private, has this many bytes, and is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
     fn map(path: &Path, file: File, bytes: usize, shape: Shape) -> Result<Self, MapError> {
@@ -177,7 +196,7 @@ impl SharedMap {
             return Err(fail("cannot be locked", io::Error::last_os_error()));
         }
         let start = NonNull::new(start.cast()).expect("mmap succeeded");
-        Ok(Self { path: path.to_owned(), start, bytes, shape, file })
+        Ok(Self { path: path.to_owned(), start, bytes, shape, file: Some(file) })
     }
 
     /// The map's file.
@@ -272,15 +291,74 @@ impl SharedMap {
 
     /// Removes the file. The mapping remains until the value is dropped.
     pub fn remove(&self) -> io::Result<()> {
-        std::fs::remove_file(&self.path)
+        directory_of(&self.path)?.remove(name_of(&self.path))
     }
+}
+
+/// The directory of a map's file.
+fn directory_of(path: &Path) -> io::Result<Directory> {
+    Directory::named(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+fn name_of(path: &Path) -> &std::ffi::OsStr {
+    path.file_name().unwrap_or_default()
+}
+
+/// Opens a map's file and checks its header against its size, which is returned in bytes.
+fn open_checked(path: &Path, to_write: bool) -> Result<(File, Shape, usize), MapError> {
+    let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
+    let foreign = |reason: String| MapError::Foreign { path: path.to_owned(), reason };
+    let open = |directory: Directory| match to_write {
+        true => directory.open_own_to_write(name_of(path)),
+        false => directory.open_own(name_of(path)),
+    };
+    let file = directory_of(path).and_then(open).map_err(|error| fail("cannot be opened", error))?;
+    let size = file.metadata().map_err(|error| fail("cannot be examined", error))?.len();
+    if size < HEADER_BYTES as u64 || size > SIZE_MAX {
+        return Err(foreign(format!("{size} bytes")));
+    }
+    let mut header = [0; FIXED_CELLS * size_of::<u64>()];
+    file.read_exact_at(&mut header, 0).map_err(|error| fail("cannot be read", error))?;
+    let cell =
+        |index: usize| u64::from_ne_bytes(header[index * 8..][..8].try_into().expect("a cell has 8 bytes"));
+    let [magic, version, blocks, cells, ring_slots] = [0, 1, 2, 3, 4].map(cell);
+    if magic != MAGIC || version != VERSION {
+        return Err(foreign(format!("magic {magic:#x}, version {version}")));
+    }
+    match Shape::new(blocks, cells, ring_slots) {
+        Some(shape) if shape.map_bytes().is_some_and(|bytes| bytes as u64 == size) => {
+            Ok((file, shape, size as usize))
+        }
+        _ => {
+            let what = format!("{blocks} blocks of {cells} cells and {ring_slots} slots in {size} bytes");
+            Err(foreign(what))
+        }
+    }
+}
+
+/// Reads a block at `offset` as of one moment, if its writer permits that within [`FILE_READ_ATTEMPTS`].
+fn read_block(file: &File, block: &mut [u8], offset: u64) -> io::Result<()> {
+    let sequence = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    for _ in 0..FILE_READ_ATTEMPTS {
+        file.read_exact_at(block, offset)?;
+        let mut after = [0; 4];
+        file.read_exact_at(&mut after, offset)?;
+        let before = sequence(block);
+        if before.is_multiple_of(2) && before == sequence(&after) {
+            return Ok(());
+        }
+    }
+    // A writer that died during a write leaves an odd count, and a block that is complete except for that write.
+    Ok(())
 }
 
 impl Drop for SharedMap {
     fn drop(&mut self) {
         // SAFETY: this is the mapping that `map` made, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
-        unlock(&self.file);
+        if let Some(file) = &self.file {
+            unlock(file);
+        }
     }
 }
 
@@ -291,9 +369,9 @@ fn unlock(file: &File) {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
 }
 
-/// Whether any process has the map at `path` open.
+/// Whether any process has the map at `path` open. It must be a regular file of the caller.
 pub fn is_in_use(path: &Path) -> io::Result<bool> {
-    let file = File::open(path)?;
+    let file = directory_of(path)?.open_own(name_of(path))?;
     // SAFETY: flock takes integers only.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
         unlock(&file);
@@ -530,6 +608,32 @@ mod tests {
         assert!(is_in_use(map.path()).unwrap());
         drop(map);
         assert!(!is_in_use(&path(&directory)).unwrap());
+    }
+
+    #[test]
+    fn a_file_is_read_without_its_rings_and_only_if_it_is_that_map() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = path(&directory);
+        let map = SharedMap::create_with_rings(&file, 2, 10, 8).unwrap();
+        map.header(3).set(5);
+        map.block(1).cells()[9].set(42);
+        let owner = crate::files::caller();
+        let copy = SharedMap::read(&file, owner, 2, 10).unwrap();
+        let mut cells = Vec::new();
+        assert!(copy.block(1).read(&mut cells) && copy.ring(1).is_none());
+        assert_eq!((cells[9], copy.header(3).get()), (42, 5));
+        assert!(is_in_use(&file).unwrap());
+        drop(copy);
+        assert!(is_in_use(&file).unwrap(), "a copy does not release the lock");
+        for (owner, blocks, cells) in [(owner + 1, 2, 10), (owner, 3, 10), (owner, 2, 11)] {
+            assert!(matches!(SharedMap::read(&file, owner, blocks, cells), Err(MapError::Foreign { .. })));
+        }
+        let size = file.metadata().unwrap().len();
+        File::options().write(true).open(&file).unwrap().set_len(size - 64).unwrap();
+        assert!(matches!(SharedMap::read(&file, owner, 2, 10), Err(MapError::Foreign { .. })), "truncated");
+        map.remove().unwrap();
+        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &file).unwrap();
+        assert!(matches!(SharedMap::read(&file, owner, 2, 10), Err(MapError::Io { .. })), "a link");
     }
 
     #[test]

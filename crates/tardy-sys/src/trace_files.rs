@@ -12,6 +12,14 @@ use std::path::{Path, PathBuf};
 use crate::file_cache;
 use crate::kernel_files::{KernelFileError, KernelFiles};
 
+/// Opens a file of tracefs to write into it repeatedly.
+///
+/// # Errors
+/// open(2)'s.
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
+}
+
 impl KernelFiles {
     /// Replaces the content of the file at `path` with `text`, in one write.
     ///

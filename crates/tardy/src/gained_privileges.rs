@@ -55,6 +55,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Tsn(_) => Ok(()),
         Command::Load(_)
         | Command::Show(_)
+        | Command::Recover(_)
         | Command::Report(_)
         | Command::Plot(_)
         | Command::Compare(_)

@@ -77,6 +77,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Gpio(command) => commands::gpio::run(&command),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),
+        Command::Recover(arguments) => commands::recover::run(&arguments),
         Command::Restore(arguments) => commands::restore::run(&arguments),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),

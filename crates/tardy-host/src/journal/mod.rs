@@ -3,18 +3,21 @@
 //! One small file per setting, written before the setting is changed and removed once it is restored. The journal is in
 //! memory (`/run`), like the settings: neither survives a reboot. Every change has a guard that restores it; the
 //! journal covers the case that the guard was killed.
+//!
+//! An entry determines what the next `tardy restore` writes. Therefore the directory and its entries must belong to the
+//! caller, and a change is undone only if it is one of those that tardy makes.
 
 mod restore;
 mod undo;
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tardy_sys::files::{self, Directory};
 use tardy_sys::kernel_files::KernelFiles;
 
 pub use restore::{Fate, Restored, left_behind, restore};
@@ -32,18 +35,20 @@ pub struct Place {
 }
 
 impl Place {
-    /// This process's journal: `/run/tardy/journal`, or a directory below `$XDG_RUNTIME_DIR` if that is not writable.
+    /// This process's journal: root's is `/run/tardy/journal`. Another user's is below `$XDG_RUNTIME_DIR`, if that directory
+    /// belongs to the user alone.
     pub fn own() -> Self {
-        Self::choose(Path::new(DIRECTORY), std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Self::choose(files::caller() == 0, runtime)
     }
 
-    fn choose(first: &Path, runtime: Option<PathBuf>) -> Self {
-        let first_will_do = prepare(first).is_ok();
-        let second = runtime.filter(|path| path.is_absolute()).map(|path| path.join("tardy/journal"));
-        let directory = match second {
-            Some(second) if !first_will_do => second,
-            _ => first.to_owned(),
+    fn choose(is_root: bool, runtime: Option<PathBuf>) -> Self {
+        let is_private = |path: &PathBuf| {
+            path.is_absolute()
+                && Directory::own(path).and_then(|runtime| runtime.is_private()).unwrap_or(false)
         };
+        let runtime = runtime.filter(|_| !is_root).filter(is_private);
+        let directory = runtime.map_or_else(|| PathBuf::from(DIRECTORY), |path| path.join("tardy/journal"));
         Self { directory, files: KernelFiles::real() }
     }
 
@@ -70,25 +75,52 @@ impl Place {
     pub fn note(&self, setting: &dyn Undo) -> Result<Entry, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = std::process::id();
-        let name = format!("{pid}-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let path = self.directory.join(name);
         let owner = Owner { pid, started_ticks: self.started_ticks(pid) };
         let text = serde_json::to_string(&Line { owner, setting: setting.to_json() }).unwrap_or_default();
         let write = || {
-            prepare(&self.directory)?;
-            // An entry with this name belongs to a dead process that had the same id.
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-            file.write_all(text.as_bytes())
+            let directory = self.prepare()?;
+            loop {
+                let name = OsString::from(format!("{pid}-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed)));
+                match directory.create_new(&name, 0o600) {
+                    // It belongs to a dead process that had the same id, and is still to be undone.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    created => {
+                        let entry = Entry { path: self.directory.join(name) };
+                        return created?.write_all(text.as_bytes()).map(|()| entry);
+                    }
+                }
+            }
         };
         write().map_err(|error| {
             format!(
                 "{} cannot be written ({error}), so a change could not be undone after a crash; nothing was \
                  changed",
-                path.display()
+                self.directory.display()
             )
-        })?;
-        Ok(Entry { path })
+        })
+    }
+
+    /// Creates the directory if it is missing, and opens it.
+    fn prepare(&self) -> io::Result<Directory> {
+        if let Some(parent) = self.directory.parent() {
+            Directory::own_or_new(parent)?;
+        }
+        Directory::own_or_new(&self.directory)
+    }
+
+    /// Opens the directory. `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If the directory or the one that contains it does not belong to the caller alone.
+    fn open(&self) -> io::Result<Option<Directory>> {
+        let open = || {
+            self.directory.parent().map(Directory::own).transpose()?;
+            Directory::own(&self.directory)
+        };
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// When a process started, in clock ticks since boot; `None` if it does not exist.
@@ -97,15 +129,6 @@ impl Place {
         // The command name ends at the last parenthesis, since it may contain others. The start time is field 22.
         stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
     }
-}
-
-/// Makes a directory that only its owner may read.
-pub fn prepare(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    // Checked by writing, because an existing directory may belong to another user.
-    let probe = directory.join(format!(".{}", std::process::id()));
-    File::create(&probe)?;
-    fs::remove_file(&probe)
 }
 
 /// The content of an entry's file.
@@ -132,6 +155,25 @@ pub struct Entry {
 impl Entry {
     /// Removes the entry: its setting is restored.
     pub fn strike(self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = files::remove_own(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn root_uses_the_systems_journal_alone_and_a_user_the_private_runtime_directory() {
+        let runtime = tempfile::tempdir().unwrap();
+        fs::set_permissions(runtime.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let chosen = |is_root| Place::choose(is_root, Some(runtime.path().to_owned())).directory;
+        assert_eq!(chosen(true), Path::new(DIRECTORY));
+        assert_eq!(chosen(false), runtime.path().join("tardy/journal"));
+        fs::set_permissions(runtime.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(chosen(false), Path::new(DIRECTORY), "others can read it");
+        assert_eq!(Place::choose(false, Some("relative".into())).directory, Path::new(DIRECTORY));
     }
 }

@@ -1,8 +1,10 @@
 //! Undoes changes that a crash left.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::Path;
 
+use tardy_sys::files::Directory;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::{Kind, Line, Owner, Place, Undo, Undone};
@@ -38,32 +40,49 @@ pub enum Fate {
     },
 }
 
+/// The largest entry that is read, in bytes. The longest schedule of a switch has a few hundred KB.
+const SIZE_MAX: u64 = 16 << 20;
+
+/// A file of the journal.
+struct Found {
+    name: OsString,
+    content: Content,
+}
+
+/// The content of a file of the journal.
+enum Content {
+    /// An entry.
+    Entry(Line),
+    /// Part of an entry: its process died while writing it, before it changed the setting.
+    Incomplete,
+    /// A file that tardy has not written, and why.
+    Refused(String),
+}
+
 /// Undoes the change of every entry in `place` whose process is dead, the latest first; the settings are under `files`.
-/// An entry of a kind that is not among `kinds` fails and stays.
+/// An entry of a kind that is not among `kinds` fails and stays, as does a file that tardy has not written.
 ///
 /// # Errors
-/// If the journal exists and cannot be read.
+/// If the journal exists and cannot be read, or does not belong to the caller.
 pub fn restore(place: &Place, files: &KernelFiles, kinds: &[Kind]) -> Result<Vec<Restored>, String> {
-    let directory = &place.directory;
-    let mut entries = match fs::read_dir(directory) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{} cannot be read: {error}", directory.display())),
+    let Some((directory, mut all)) = entries(place)? else { return Ok(Vec::new()) };
+    let order = |found: &Found| {
+        let first = match &found.content {
+            Content::Entry(line) => kind_of(line, kinds).is_some_and(|kind| kind.first),
+            _ => false,
+        };
+        let [owner, number] = numbers_in_name(&found.name);
+        std::cmp::Reverse((first, owner, number))
     };
-    entries.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let order = |path: &PathBuf| {
-        let first = read(path).and_then(|line| kind_of(&line, kinds)).is_some_and(|kind| kind.first);
-        std::cmp::Reverse((first, owner_in_name(path), number_in_name(path)))
-    };
-    entries.sort_by_cached_key(order);
-    Ok(entries.iter().map(|path| one(place, files, kinds, path)).collect())
+    all.sort_by_cached_key(order);
+    Ok(all.into_iter().map(|found| one(place, &directory, files, kinds, found)).collect())
 }
 
 /// Describes the changes of one of `kinds` that dead processes have left.
 pub fn left_behind(place: &Place, kinds: &[Kind]) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(&place.directory) else { return Vec::new() };
-    let lines = entries.filter_map(|entry| read(&entry.ok()?.path()));
-    lines
+    let Ok(Some((_, all))) = entries(place) else { return Vec::new() };
+    all.into_iter()
+        .filter_map(|found| if let Content::Entry(line) = found.content { Some(line) } else { None })
         .filter(|line| !is_alive(place, line.owner))
         .filter_map(|line| {
             let kind = kind_of(&line, kinds)?;
@@ -72,13 +91,39 @@ pub fn left_behind(place: &Place, kinds: &[Kind]) -> Vec<String> {
         .collect()
 }
 
-fn one(place: &Place, files: &KernelFiles, kinds: &[Kind], path: &Path) -> Restored {
-    let Some(line) = read(path) else {
-        return unreadable(place, path);
+/// The journal's directory and its files. `None` if there is no journal.
+fn entries(place: &Place) -> Result<Option<(Directory, Vec<Found>)>, String> {
+    let path = place.directory.display();
+    let Some(directory) =
+        place.open().map_err(|error| format!("{path} is not used as the journal: {error}"))?
+    else {
+        return Ok(None);
+    };
+    let names = directory.names().map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let names = names.into_iter().filter(|name| Path::new(name).extension().is_some_and(|end| end == "json"));
+    let found = names.map(|name| Found { content: read(&directory, &name), name }).collect();
+    Ok(Some((directory, found)))
+}
+
+fn read(directory: &Directory, name: &OsStr) -> Content {
+    let mut text = Vec::new();
+    let read = directory.open_own(name).and_then(|file| file.take(SIZE_MAX).read_to_end(&mut text));
+    match read {
+        Ok(_) => serde_json::from_slice(&text).map_or(Content::Incomplete, Content::Entry),
+        Err(error) => Content::Refused(format!("tardy has not written this entry: {error}")),
+    }
+}
+
+fn one(place: &Place, directory: &Directory, files: &KernelFiles, kinds: &[Kind], found: Found) -> Restored {
+    let path = directory.path().join(&found.name).display().to_string();
+    let line = match found.content {
+        Content::Entry(line) => line,
+        Content::Incomplete => return incomplete(place, directory, &found.name, path),
+        Content::Refused(reason) => return Restored { what: path, fate: Fate::Failed { reason } },
     };
     let change = match change_of(&line, kinds) {
         Ok(change) => change,
-        Err(reason) => return Restored { what: path.display().to_string(), fate: Fate::Failed { reason } },
+        Err(reason) => return Restored { what: path, fate: Fate::Failed { reason } },
     };
     let what = change.describe();
     if is_alive(place, line.owner) {
@@ -86,13 +131,13 @@ fn one(place: &Place, files: &KernelFiles, kinds: &[Kind], path: &Path) -> Resto
     }
     let fate = match change.undo(files) {
         Ok(undone) => {
-            let _ = fs::remove_file(path);
+            let _ = directory.remove(&found.name);
             match undone {
                 Undone::Done | Undone::WasSo => Fate::Undone,
                 Undone::LeftAlone(what) => Fate::LeftAlone { what },
             }
         }
-        Err(reason) => Fate::Failed { reason },
+        Err(reason) => Fate::Failed { reason: format!("{reason} (entry {path})") },
     };
     Restored { what, fate }
 }
@@ -107,14 +152,13 @@ fn change_of(line: &Line, kinds: &[Kind]) -> Result<Box<dyn Undo>, String> {
     (kind.read)(&line.setting)
 }
 
-/// An incomplete entry: its process died while writing it, before it changed the setting.
-fn unreadable(place: &Place, path: &Path) -> Restored {
-    let what = format!("{}, which is incomplete", path.display());
-    let owner = owner_in_name(path).filter(|pid| place.started_ticks(*pid).is_some());
-    if let Some(pid) = owner {
+fn incomplete(place: &Place, directory: &Directory, name: &OsStr, path: String) -> Restored {
+    let what = format!("{path}, which is incomplete");
+    let [owner, _] = numbers_in_name(name);
+    if let Some(pid) = owner.filter(|pid| place.started_ticks(*pid).is_some()) {
         return Restored { what, fate: Fate::InUse { pid } };
     }
-    let fate = match fs::remove_file(path) {
+    let fate = match directory.remove(name) {
         Ok(()) => Fate::Undone,
         Err(error) => Fate::Failed { reason: error.to_string() },
     };
@@ -126,21 +170,17 @@ fn is_alive(place: &Place, owner: Owner) -> bool {
     started.is_some() && (started == owner.started_ticks || owner.started_ticks.is_none())
 }
 
-fn read(path: &Path) -> Option<Line> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
-}
-
-fn owner_in_name(path: &Path) -> Option<u32> {
-    path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
-}
-
-fn number_in_name(path: &Path) -> Option<u64> {
-    path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
+/// The process id and the number in the name of an entry's file, `PID-NUMBER.json`.
+fn numbers_in_name(name: &OsStr) -> [Option<u32>; 2] {
+    let numbers = || Path::new(name).file_stem()?.to_str()?.split_once('-');
+    numbers().map_or([None; 2], |(owner, number)| [owner.parse().ok(), number.parse().ok()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use crate::settings::{self, ReplacedFile};
     use crate::trace::instance::{self, TraceInstance};
 
@@ -160,7 +200,7 @@ mod tests {
             let root = tempfile::tempdir().unwrap();
             let place = Place::at(&root.path().join("journal"));
             let files = KernelFiles::under(root.path());
-            fs::create_dir_all(root.path().join("journal")).unwrap();
+            drop(place.prepare().unwrap());
             fs::create_dir_all(root.path().join("proc/sys/kernel")).unwrap();
             Self { root, place, files }
         }
@@ -177,26 +217,26 @@ mod tests {
     }
 
     fn file(old: &str) -> ReplacedFile {
-        ReplacedFile { path: "/proc/sys/kernel/x".to_owned(), old: old.to_owned(), new: None }
+        ReplacedFile { path: "/proc/sys/kernel/timer_migration".to_owned(), old: old.to_owned(), new: None }
     }
 
     #[test]
     fn the_value_before_the_first_of_two_changes_is_restored() {
         let scene = Scene::new();
-        fs::write(scene.root.path().join("proc/sys/kernel/x"), "3").unwrap();
+        fs::write(scene.root.path().join("proc/sys/kernel/timer_migration"), "3").unwrap();
         scene.dead_entry(9, &file("1"));
         scene.dead_entry(10, &file("2"));
         assert_eq!(left_behind(&scene.place, &KINDS).len(), 2);
         let restored = restore(&scene.place, &scene.files, &KINDS).unwrap();
         assert!(restored.iter().all(|one| one.fate == Fate::Undone), "{restored:?}");
-        assert_eq!(scene.files.text("/proc/sys/kernel/x").unwrap(), "1");
+        assert_eq!(scene.files.text("/proc/sys/kernel/timer_migration").unwrap(), "1");
         assert_eq!(scene.entries(), 0);
     }
 
     #[test]
     fn a_tracer_is_stopped_before_its_settings_are_restored() {
         let scene = Scene::new();
-        fs::write(scene.root.path().join("proc/sys/kernel/x"), "2").unwrap();
+        fs::write(scene.root.path().join("proc/sys/kernel/timer_migration"), "2").unwrap();
         scene.dead_entry(0, &TraceInstance { path: "/sys/kernel/tracing/instances/tardy-1".to_owned() });
         scene.dead_entry(1, &file("1"));
         let restored = restore(&scene.place, &scene.files, &KINDS).unwrap();
@@ -227,8 +267,63 @@ mod tests {
         let scene = Scene::new();
         scene.dead_entry(0, &file("1"));
         let restored = restore(&scene.place, &scene.files, &KINDS).unwrap();
-        assert!(matches!(&restored[0].fate, Fate::Failed { reason } if reason.contains("proc/sys/kernel/x")));
+        assert!(
+            matches!(&restored[0].fate, Fate::Failed { reason } if reason.contains("proc/sys/kernel/timer_migration"))
+        );
         assert_eq!(scene.entries(), 1);
+    }
+
+    #[test]
+    fn a_planted_entry_is_refused_and_names_its_file() {
+        let scene = Scene::new();
+        let core_pattern = "/proc/sys/kernel/core_pattern";
+        fs::write(scene.root.path().join("proc/sys/kernel/core_pattern"), "core").unwrap();
+        let path = core_pattern.to_owned();
+        scene.dead_entry(0, &ReplacedFile { path, old: "|/tmp/x".to_owned(), new: None });
+        let elsewhere = scene.root.path().join("entry.json");
+        fs::rename(scene.root.path().join(format!("journal/{NO_PROCESS}-0.json")), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, scene.root.path().join("journal/1-1.json")).unwrap();
+        fs::copy(&elsewhere, scene.root.path().join(format!("journal/{NO_PROCESS}-2.json"))).unwrap();
+        let restored = restore(&scene.place, &scene.files, &KINDS).unwrap();
+        let reason = |one: &Restored| match &one.fate {
+            Fate::Failed { reason } => reason.clone(),
+            fate => panic!("{fate:?}"),
+        };
+        assert!(reason(&restored[0]).contains("is not a file that tardy changes (entry"), "{restored:?}");
+        assert!(reason(&restored[0]).contains("-2.json)"), "{restored:?}");
+        assert!(reason(&restored[1]).contains("it is a symbolic link"), "{restored:?}");
+        assert!(restored[1].what.ends_with("journal/1-1.json"), "{restored:?}");
+        assert_eq!(scene.files.text(core_pattern).unwrap(), "core");
+        assert_eq!(scene.entries(), 2);
+    }
+
+    #[test]
+    fn a_journal_that_others_can_write_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let scene = Scene::new();
+        scene.dead_entry(0, &file("1"));
+        let journal = scene.root.path().join("journal");
+        fs::set_permissions(&journal, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = restore(&scene.place, &scene.files, &KINDS).unwrap_err();
+        assert!(error.contains("is not used as the journal: other users can write"), "{error}");
+        assert!(scene.place.note(&file("1")).is_err());
+    }
+
+    #[test]
+    fn an_entry_of_a_dead_process_with_the_same_id_is_kept() {
+        let scene = Scene::new();
+        let first = scene.place.note(&file("1")).unwrap();
+        let number: u32 = numbers_in_name(first.path.file_name().unwrap())[1].unwrap();
+        let next = |ahead: u32| {
+            scene.root.path().join(format!("journal/{}-{}.json", std::process::id(), number + ahead))
+        };
+        // Other tests of this process take numbers, too.
+        (1..1000).for_each(|ahead| fs::write(next(ahead), "old").unwrap());
+        let second = scene.place.note(&file("1")).unwrap();
+        assert_eq!(fs::read_to_string(next(1)).unwrap(), "old");
+        assert_eq!(scene.entries(), 1001);
+        first.strike();
+        second.strike();
     }
 
     #[test]

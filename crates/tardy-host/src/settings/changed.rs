@@ -20,7 +20,7 @@ impl Setting {
         }
     }
 
-    /// Restores the setting. Unlike a journal entry, which another user may have written, it needs no checks.
+    /// Restores the setting, which was checked before it was changed.
     fn restore(&self, files: &KernelFiles) -> Result<Undone, String> {
         match self {
             Self::File(file) => file.restore(files),
@@ -112,6 +112,9 @@ impl Changed {
         setting: Setting,
         make: impl FnOnce(&KernelFiles) -> Result<(), String>,
     ) -> Result<Self, String> {
+        if let Setting::File(file) = &setting {
+            file.check()?;
+        }
         let entry = place.note(setting.as_undo())?;
         match make(files) {
             Ok(()) => Ok(Self { files: files.clone(), setting, entry: Some(entry) }),
@@ -155,21 +158,24 @@ mod tests {
     use super::*;
     use std::fs;
 
+    const PATH: &str = "/proc/sys/kernel/timer_migration";
+
     #[test]
     fn the_old_value_is_restored() {
         let root = tempfile::tempdir().unwrap();
         let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
-        fs::write(root.path().join("x"), "1\n").unwrap();
+        fs::create_dir_all(files.resolve(PATH).parent().unwrap()).unwrap();
+        fs::write(files.resolve(PATH), "1\n").unwrap();
         let entries = || fs::read_dir(root.path().join("journal")).map_or(0, Iterator::count);
         for make in [Changed::make, Changed::make_exactly] {
             {
-                let changed = make(&place, &files, "/x", "2").unwrap();
+                let changed = make(&place, &files, PATH, "2").unwrap();
                 assert!(changed.is_some());
-                assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("2", 1));
+                assert_eq!((files.text(PATH).unwrap().as_str(), entries()), ("2", 1));
             }
-            assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("1", 0));
-            assert!(make(&place, &files, "/x", "1").unwrap().is_none(), "nothing to change");
-            assert!(make(&place, &files, "/y", "1").is_err());
+            assert_eq!((files.text(PATH).unwrap().as_str(), entries()), ("1", 0));
+            assert!(make(&place, &files, PATH, "1").unwrap().is_none(), "nothing to change");
+            assert!(make(&place, &files, "/proc/sys/kernel/core_pattern", "1").is_err());
             assert_eq!(entries(), 0);
         }
     }
@@ -178,14 +184,15 @@ mod tests {
     fn a_value_that_another_process_wrote_is_kept_and_reported() {
         let root = tempfile::tempdir().unwrap();
         let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
-        fs::write(root.path().join("x"), "1\n").unwrap();
-        let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
-        files.write("/x", "3").unwrap();
+        fs::create_dir_all(files.resolve(PATH).parent().unwrap()).unwrap();
+        fs::write(files.resolve(PATH), "1\n").unwrap();
+        let changed = Changed::make_exactly(&place, &files, PATH, "2").unwrap().unwrap();
+        files.write(PATH, "3").unwrap();
         assert!(matches!(changed.put_back(), Ok(Undone::LeftAlone(what)) if what.contains("now it is '3'")));
-        assert_eq!(files.text("/x").unwrap(), "3");
-        fs::write(root.path().join("x"), "1\n").unwrap();
-        let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
-        fs::write(root.path().join("x"), "1\n").unwrap();
+        assert_eq!(files.text(PATH).unwrap(), "3");
+        fs::write(files.resolve(PATH), "1\n").unwrap();
+        let changed = Changed::make_exactly(&place, &files, PATH, "2").unwrap().unwrap();
+        fs::write(files.resolve(PATH), "1\n").unwrap();
         assert_eq!(changed.put_back(), Ok(Undone::WasSo), "it is reported to the caller");
         assert_eq!(fs::read_dir(root.path().join("journal")).unwrap().count(), 0);
     }

@@ -8,7 +8,7 @@ use crate::journal::{Kind, read};
 
 pub use changed::Changed;
 pub use replaced_file::ReplacedFile;
-pub use thread_rank::{Rank, ThreadRank};
+pub use thread_rank::{INTERRUPT_THREADS, Rank, TIMER_THREADS, ThreadRank};
 
 /// How to undo a [`ReplacedFile`].
 pub const REPLACED_FILE: Kind = Kind { name: "file", read: read::<ReplacedFile>, first: false };

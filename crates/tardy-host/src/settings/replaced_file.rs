@@ -5,9 +5,44 @@ use serde_json::Value;
 use tardy_sys::kernel_files::KernelFiles;
 
 use crate::journal::{Undo, Undone, tagged};
+use crate::trace::tracefs::PLACES as TRACEFS;
 
-/// Directories in which tardy changes files.
-const PLACES: [&str; 3] = ["/proc/sys/", "/proc/irq/", "/sys/"];
+/// A text that tardy writes into a kernel file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    /// A decimal integer.
+    Number,
+    /// CPUs, such as `0-3,5`. It may be empty.
+    CpuList,
+    /// A lower-case word, such as the name of a governor.
+    Word,
+    /// An option of the osnoise tracer.
+    Option,
+}
+
+/// Every kernel file that tardy changes. `#` is a number.
+const FILES: [(&str, Text); 5] = [
+    ("/proc/sys/kernel/timer_migration", Text::Number),
+    ("/proc/sys/kernel/sched_rt_runtime_us", Text::Number),
+    ("/sys/devices/system/cpu/cpu#/cpufreq/scaling_governor", Text::Word),
+    ("/sys/kernel/debug/sched/fair_server/cpu#/runtime", Text::Number),
+    ("/proc/irq/#/smp_affinity_list", Text::CpuList),
+];
+
+/// Every file of tracefs that tardy changes outside its own instances.
+const TRACE_FILES: [(&str, Text); 11] = [
+    ("tracing_thresh", Text::Number),
+    ("osnoise/cpus", Text::CpuList),
+    ("osnoise/options", Text::Option),
+    ("osnoise/period_us", Text::Number),
+    ("osnoise/runtime_us", Text::Number),
+    ("osnoise/stop_tracing_us", Text::Number),
+    ("osnoise/stop_tracing_total_us", Text::Number),
+    ("osnoise/timerlat_period_us", Text::Number),
+    ("hwlat_detector/mode", Text::Word),
+    ("hwlat_detector/width", Text::Number),
+    ("hwlat_detector/window", Text::Number),
+];
 
 /// A file of /proc/sys, /proc/irq, /sys or tracefs whose text was replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,14 +71,27 @@ impl Undo for ReplacedFile {
     }
 
     fn undo(&self, files: &KernelFiles) -> Result<Undone, String> {
-        if !is_changed_by_tardy(&self.path) {
-            return Err(format!("{} is not a file that tardy changes", self.path));
-        }
+        self.check()?;
         self.restore(files)
     }
 }
 
 impl ReplacedFile {
+    /// Checks that tardy changes the file, and that it contained the old text at some time: the journal may be forged.
+    ///
+    /// # Errors
+    /// A message for the user.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Some(text) = text_of(&self.path) else {
+            return Err(format!("{} is not a file that tardy changes", self.path));
+        };
+        if text.fits(&self.old) {
+            Ok(())
+        } else {
+            Err(format!("'{}' is not a value of {}", self.old, self.path))
+        }
+    }
+
     /// Writes the old text back, wherever the file is.
     ///
     /// # Errors
@@ -64,29 +112,83 @@ impl ReplacedFile {
     }
 }
 
-/// Whether tardy may have changed the file at `path`; the journal may come from another user.
-fn is_changed_by_tardy(path: &str) -> bool {
-    PLACES.iter().any(|place| path.starts_with(place)) && !path.split('/').any(|part| part == "..")
+/// The text that the file at `path` contains; `None` if it is not a file that tardy changes.
+fn text_of(path: &str) -> Option<Text> {
+    let in_tracefs = TRACEFS.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'));
+    let known = |(pattern, _): &&(&str, Text)| is_of_pattern(in_tracefs.unwrap_or(path), pattern);
+    let files = if in_tracefs.is_some() { TRACE_FILES.as_slice() } else { FILES.as_slice() };
+    files.iter().find(known).map(|(_, text)| *text)
+}
+
+/// Whether `path` is `pattern`, in which `#` is a number.
+fn is_of_pattern(path: &str, pattern: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('#') else { return path == pattern };
+    let number = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    number
+        .is_some_and(|number| (1..=10).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl Text {
+    fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Number => text.parse::<i64>().is_ok(),
+            Self::CpuList => text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b'-'),
+            Self::Word => {
+                (1..=32).contains(&text.len())
+                    && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-')
+            }
+            Self::Option => text.strip_prefix("NO_").unwrap_or(text) == "OSNOISE_WORKLOAD",
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn undo(path: &str, old: &str) -> String {
+        let file = ReplacedFile { path: path.to_owned(), old: old.to_owned(), new: None };
+        file.undo(&KernelFiles::under(std::path::Path::new("/nonexistent"))).unwrap_err()
+    }
+
     #[test]
     fn only_files_that_tardy_changes_are_restored() {
         for (path, expected) in [
-            ("/proc/sys/kernel/x", true),
-            ("/proc/irq/24/smp_affinity_list", true),
-            ("/sys/x", true),
+            ("/proc/sys/kernel/timer_migration", true),
+            ("/sys/kernel/debug/sched/fair_server/cpu12/runtime", true),
+            ("/sys/kernel/tracing/osnoise/period_us", true),
+            ("/sys/kernel/debug/tracing/tracing_thresh", true),
+            ("/proc/sys/kernel/core_pattern", false),
+            ("/proc/sys/kernel/modprobe", false),
+            ("/sys/kernel/debug/sched/fair_server/cpu1/../../x/runtime", false),
+            ("/sys/kernel/debug/sched/fair_server/cpu/runtime", false),
+            ("/sys/kernel/tracing/kprobe_events", false),
+            ("/sys/x", false),
             ("/etc/passwd", false),
             ("/proc/1/mem", false),
-            ("/sys/../etc/passwd", false),
         ] {
-            assert_eq!(is_changed_by_tardy(path), expected, "{path}");
-            let file = ReplacedFile { path: path.to_owned(), old: String::new(), new: None };
-            let undone = file.undo(&KernelFiles::under(std::path::Path::new("/nonexistent")));
-            assert_eq!(undone.unwrap_err().contains("is not a file that tardy changes"), !expected, "{path}");
+            let refused = undo(path, "1").contains("is not a file that tardy changes");
+            assert_eq!(refused, !expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_values_of_the_file_are_restored() {
+        let governor = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor";
+        let irq = "/proc/irq/24/smp_affinity_list";
+        let options = "/sys/kernel/tracing/osnoise/options";
+        let migration = "/proc/sys/kernel/timer_migration";
+        for (path, old, expected) in [
+            (governor, "powersave", true),
+            (governor, "a b", false),
+            (irq, "0-3,5", true),
+            (irq, "x", false),
+            (options, "NO_OSNOISE_WORKLOAD", true),
+            (options, "PANIC_ON_STOP", false),
+            (migration, "-1", true),
+            (migration, "|/tmp/x", false),
+        ] {
+            assert_eq!(undo(path, old).contains("is not a value of"), !expected, "{path} {old}");
         }
     }
 
@@ -94,12 +196,14 @@ mod tests {
     fn a_text_written_by_another_process_stays() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
-        std::fs::create_dir_all(root.path().join("sys")).unwrap();
-        let file = ReplacedFile { path: "/sys/x".to_owned(), old: "1".to_owned(), new: Some("2".to_owned()) };
+        let path = "/sys/kernel/debug/tracing/tracing_thresh";
+        let place = files.resolve(path);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let file = ReplacedFile { path: path.to_owned(), old: "1".to_owned(), new: Some("2".to_owned()) };
         for (found, left) in [("2", "1"), ("1", "1"), ("3", "3")] {
-            std::fs::write(root.path().join("sys/x"), found).unwrap();
+            std::fs::write(&place, found).unwrap();
             let undone = file.undo(&files).unwrap();
-            assert_eq!(files.text("/sys/x").unwrap(), left);
+            assert_eq!(files.text(path).unwrap(), left);
             assert_eq!(matches!(undone, Undone::LeftAlone(_)), found == "3", "{undone:?}");
         }
     }

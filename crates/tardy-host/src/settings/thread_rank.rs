@@ -13,6 +13,11 @@ use serde_json::Value;
 use crate::facts::process_stat::ProcessStat;
 use crate::journal::{Undo, Undone, tagged};
 
+/// Name prefixes of threads that serve interrupts (kernel/irq/manage.c).
+pub const INTERRUPT_THREADS: &[&str] = &["irq/", "IRQ-"];
+/// Name prefixes of threads that expire timers on RT kernels: since Linux 6.2, and in the RT patches for 4.x.
+pub const TIMER_THREADS: &[&str] = &["ktimers/", "ktimersoftd/"];
+
 /// A scheduling policy, numbered as in the kernel (sched(7)), and a real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
@@ -84,6 +89,10 @@ impl Undo for ThreadRank {
         let now = Rank { policy: stat.policy, priority: stat.priority };
         if is_another || now == self.old {
             return Ok(Undone::Done);
+        }
+        let mut prefixes = INTERRUPT_THREADS.iter().chain(TIMER_THREADS);
+        if !prefixes.any(|prefix| stat.name.starts_with(prefix)) {
+            return Err(format!("{} ({}) is not a thread that tardy changes", self.pid, stat.name));
         }
         if now != self.new {
             let [old, new, now] = [self.old, self.new, now].map(Rank::describe);
@@ -173,6 +182,9 @@ mod tests {
         assert_eq!((rank(), std::fs::read_to_string(&path).unwrap().trim()), (Rank::fifo(50), LINE));
         set(&files, 39, Rank { policy: 2, priority: 7 }).unwrap();
         assert!(matches!(change(88).undo(&files), Ok(Undone::LeftAlone(what)) if what.contains("rr 7")));
+        std::fs::write(&path, LINE.replace("irq/39-dwc_otg", "kworker/0:1")).unwrap();
+        set(&files, 39, Rank::fifo(91)).unwrap();
+        assert!(change(88).undo(&files).unwrap_err().contains("is not a thread that tardy changes"));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(change(88).undo(&files), Ok(Undone::Done), "it has ended");
     }

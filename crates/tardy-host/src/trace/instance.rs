@@ -31,8 +31,8 @@ pub struct TraceInstance {
 
 impl TraceInstance {
     fn is_of_tardy(&self) -> bool {
-        PLACES.iter().any(|place| self.path.starts_with(place))
-            && !self.path.split('/').any(|part| part == "..")
+        let id = PLACES.iter().find_map(|place| self.path.strip_prefix(place));
+        id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
     }
 }
 

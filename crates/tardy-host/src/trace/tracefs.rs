@@ -11,7 +11,7 @@ use super::format::Format;
 use super::page::PageLayout;
 
 /// Mount points of tracefs: since Linux 4.1, and before.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A mounted tracefs that this process may read.
 #[derive(Clone, Debug)]

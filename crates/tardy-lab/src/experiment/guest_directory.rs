@@ -1,52 +1,43 @@
 //! The temporary directory of a guest's files.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io::{self, Write};
+use std::path::Path;
+
+use tardy_sys::files::PrivateDirectory;
 
 /// A guest's directory. Dropping it removes the directory and its files.
 #[derive(Debug)]
 pub(super) struct GuestDirectory {
-    path: PathBuf,
+    directory: PrivateDirectory,
 }
 
 impl GuestDirectory {
     /// Creates a directory below the system's temporary directory. Only this user can access it.
     pub(super) fn create() -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         remove_leftovers();
-        loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self { path }),
-                // It belongs to a killed tardy with the same process id: try the next name.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let directory = PrivateDirectory::create(&format!("{PREFIX}{}-", std::process::id()))?;
+        Ok(Self { directory })
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
     pub(super) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        fs::write(self.path.join(name), content)
+        self.directory.directory().create_new(name.as_ref(), 0o644)?.write_all(content)
     }
 }
 
 const PREFIX: &str = "tardy-guest-";
 
-/// Removes the directories of processes that were killed. Other users' directories stay, because removing them fails.
+/// Removes this user's directories of processes that were killed.
 fn remove_leftovers() {
-    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for directory in PrivateDirectory::left_over(PREFIX) {
+        let name = directory.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         if owner.is_some_and(is_gone) {
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = fs::remove_dir_all(directory.path());
         }
     }
 }
@@ -54,13 +45,6 @@ fn remove_leftovers() {
 /// Whether no process has the id `pid`.
 fn is_gone(pid: &str) -> bool {
     pid.parse::<u32>().is_ok_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
-}
-
-impl Drop for GuestDirectory {
-    fn drop(&mut self) {
-        // A failure leaves a few temporary files, which a later guest removes.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }
 
 #[cfg(test)]

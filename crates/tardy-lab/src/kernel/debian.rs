@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tardy_sys::files;
 
 use super::cache::{self, CachedKernel, MANIFEST, Manifest};
 use super::image;
@@ -224,7 +225,7 @@ fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<
     fs::remove_file(&path).map_err(PackageError::file("removing", &path))?;
     let name = format!("vmlinux-{release}");
     let path = boot.join(&name);
-    fs::write(&path, &kernel).map_err(PackageError::file("writing", &path))?;
+    files::replace_own(&path, 0o644, &kernel).map_err(PackageError::file("writing", &path))?;
     Ok((name, kernel))
 }
 
@@ -253,7 +254,7 @@ fn keep_kernel(whole: &Path, to: &Path, package: &PackageVersion) -> Result<Stri
         if let Some(parent) = target.parent() {
             create_directory(parent)?;
         }
-        fs::rename(&from, &target).map_err(PackageError::file("moving to", &target))?;
+        files::rename_own(&from, &target).map_err(PackageError::file("moving to", &target))?;
     }
     let modules = format!("lib/modules/{release}");
     if to.join(&modules).is_dir() { Ok(release) } else { Err(missing(&modules)) }

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tardy_sys::programs;
+use tardy_sys::{files, programs};
 use thiserror::Error;
 
 use super::Kernel;
@@ -180,7 +180,8 @@ fn relocate(root: &Path) -> Result<(), PackageError> {
     for tree in trees.filter_map(Result::ok).map(|entry| entry.path()) {
         let makefile = tree.join("Makefile");
         if let Ok(text) = fs::read_to_string(&makefile) {
-            fs::write(&makefile, relocated(&text, root)).map_err(PackageError::file("writing", &makefile))?;
+            files::replace_own(&makefile, 0o644, relocated(&text, root).as_bytes())
+                .map_err(PackageError::file("writing", &makefile))?;
         }
         for link in fs::read_dir(&tree).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path())
         {
@@ -212,9 +213,9 @@ fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModule
     let at = directory.join("build").join(own.name);
     let failed =
         |error: std::io::Error| OwnModuleError::Build { module: own.name, output: error.to_string() };
-    fs::create_dir_all(&at).map_err(failed)?;
-    fs::write(at.join("Makefile"), own.makefile).map_err(failed)?;
-    fs::write(at.join(format!("{}.c", own.name)), own.source).map_err(failed)?;
+    files::make_directories(&at).map_err(failed)?;
+    files::replace_own(&at.join("Makefile"), 0o644, own.makefile.as_bytes()).map_err(failed)?;
+    files::replace_own(&at.join(format!("{}.c", own.name)), 0o644, own.source.as_bytes()).map_err(failed)?;
     let output = programs::command("make")
         .map_err(OwnModuleError::NoMake)?
         .arg("--silent")
@@ -233,7 +234,7 @@ fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModule
         });
     }
     let file = format!("{}.ko", own.name);
-    fs::rename(at.join(&file), directory.join(&file)).map_err(failed)?;
+    files::rename_own(&at.join(&file), &directory.join(&file)).map_err(failed)?;
     fs::remove_dir_all(directory.join("build")).map_err(failed)
 }
 

@@ -14,15 +14,18 @@
 //! Each directory is filled elsewhere and renamed to its place: a reader needs no lock, and a crash leaves no
 //! incomplete directory.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tardy_sys::files::{self, Directory};
 
 use super::{Notice, PackageError};
 use crate::arch::Arch;
+
+/// The name of the lock's file.
+const LOCK: &str = "lock";
 
 /// The directory of files that tardy can fetch or build again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,14 +45,20 @@ impl CacheDirectory {
     /// Specification).
     ///
     /// # Errors
-    /// If the environment has neither.
+    /// If the environment has neither, or the cache belongs to another user, as under sudo with the user's HOME.
     pub fn of_this_user() -> Result<Self, PackageError> {
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute("XDG_CACHE_HOME")
             .or_else(|| Some(absolute("HOME")?.join(".cache")))
             .ok_or(PackageError::NoCacheDirectory)?;
-        Ok(Self { root: base.join("tardy") })
+        let root = base.join("tardy");
+        match Directory::own(&root) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(PackageError::file("using the cache", &root)(error))
+            }
+            _ => Ok(Self { root }),
+        }
     }
 
     /// The cache at `root`.
@@ -102,10 +111,10 @@ impl CacheDirectory {
     /// # Errors
     /// If the directory cannot be written.
     pub fn lock(&self, notice: Notice<'_>) -> Result<Lock, PackageError> {
-        create_directory(&self.root)?;
-        let path = self.root.join("lock");
+        let path = self.root.join(LOCK);
         let failed = || PackageError::file("locking the cache with", &path);
-        let file = File::create(&path).map_err(failed())?;
+        let root = Directory::own_or_new(&self.root).map_err(failed())?;
+        let file = root.own_file(LOCK.as_ref(), 0o600).map_err(failed())?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -124,24 +133,12 @@ pub(crate) fn file_name(name: &str, version: &str) -> String {
 }
 
 pub(crate) fn create_directory(path: &Path) -> Result<(), PackageError> {
-    fs::create_dir_all(path).map_err(PackageError::file("creating the directory", path))
+    files::make_directories(path).map_err(PackageError::file("creating the directory", path))
 }
 
 /// Writes a file completely or not at all. Only its owner can read it, because it may contain a proxy's password.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options
-        .open(&temporary)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .map_err(PackageError::file("writing", &temporary))?;
-    fs::rename(&temporary, path).map_err(PackageError::file("writing", path))
+    files::replace_own(path, 0o600, bytes).map_err(PackageError::file("writing", path))
 }
 
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), PackageError> {
@@ -154,6 +151,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Pack
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_second_process_waits_and_reports_that() {

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use tardy_sys::files;
+
 use super::apt::Programs;
 use super::cache_directory::{CacheDirectory, create_directory};
 use super::{PackageError, PackageVersion};
@@ -41,7 +43,7 @@ impl Scratch {
             fs::remove_dir_all(place)
                 .map_err(PackageError::file("removing the incomplete directory", place))?;
         }
-        fs::rename(&self.path, place).map_err(PackageError::file("creating", place))
+        files::rename_own(&self.path, place).map_err(PackageError::file("creating", place))
     }
 }
 
@@ -90,7 +92,7 @@ fn move_over(from: &Path, to: &Path) -> Result<(), PackageError> {
         if is_directory && target.is_dir() {
             move_over(&source, &target)?;
         } else {
-            fs::rename(&source, &target).map_err(PackageError::file("moving to", &target))?;
+            files::rename_own(&source, &target).map_err(PackageError::file("moving to", &target))?;
         }
     }
     Ok(())

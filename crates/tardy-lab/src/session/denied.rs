@@ -1,6 +1,8 @@
 //! What an emulator was killed for, from the kernel's log.
 
-use tardy_sys::{confinement, kernel_log};
+use tardy_sys::confinement;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::kernel_log::KernelLog;
 
 /// The type of a record about a system call that a filter denied (AUDIT_SECCOMP, linux/audit.h).
 const RECORD: &str = "type=1326";
@@ -8,7 +10,7 @@ const RECORD: &str = "type=1326";
 /// The system call for which the kernel killed the process `pid`, for the user. The kernel's log names it, unless this user
 /// may not read the log or an audit daemon receives the records instead.
 pub(super) fn system_call(pid: u32) -> String {
-    let log = kernel_log::read_all().unwrap_or_default();
+    let log = KernelLog::messages(&KernelFiles::real()).unwrap_or_default();
     match number(&log, pid) {
         Some(number) => describe(number),
         None => "make a system call that its sandbox denies".to_owned(),

@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tardy_sys::files::Directory;
 use tardy_sys::{child, scheduling, thread_usage};
 
 use super::Session;
@@ -39,13 +40,10 @@ impl Emulator {
     }
 
     fn spawn(session: &Session<'_>) -> io::Result<Self> {
-        let create = |name: &str| {
-            let path = session.directory.join(name);
-            File::options().create(true).truncate(true).read(true).write(true).open(path)
-        };
-        let errors = create("emulator.log")?;
+        let directory = Directory::named(session.directory)?;
+        let errors = directory.unnamed_file()?;
         // A confined emulator cannot create it.
-        create(CONSOLE)?;
+        directory.create_new(CONSOLE.as_ref(), 0o600)?;
         let (output, written) = io::pipe()?;
         let mut command = Command::new(&session.emulator.program);
         command

@@ -9,7 +9,7 @@ use tardy_sys::privileges;
 
 use super::threads;
 use tardy_host::facts::{major_minor, may_set_priorities};
-use tardy_host::settings::{Rank, ThreadRank};
+use tardy_host::settings::{INTERRUPT_THREADS, Rank, TIMER_THREADS, ThreadRank};
 
 /// A change that can be made and undone while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -164,10 +164,10 @@ pub fn offers(files: &KernelFiles, subject: &Subject) -> Vec<Offer> {
                 Change::Throttling => throttling(files),
                 Change::FairServer => fair_server(files, subject),
                 Change::Interrupts => interrupts(files, subject),
-                Change::InterruptThreadsRaised => ranks(files, subject, threads::INTERRUPTS, true),
-                Change::InterruptThreadsLowered => ranks(files, subject, threads::INTERRUPTS, false),
-                Change::TimerThreadsRaised => ranks(files, subject, threads::TIMERS, true),
-                Change::TimerThreadsLowered => ranks(files, subject, threads::TIMERS, false),
+                Change::InterruptThreadsRaised => ranks(files, subject, INTERRUPT_THREADS, true),
+                Change::InterruptThreadsLowered => ranks(files, subject, INTERRUPT_THREADS, false),
+                Change::TimerThreadsRaised => ranks(files, subject, TIMER_THREADS, true),
+                Change::TimerThreadsLowered => ranks(files, subject, TIMER_THREADS, false),
                 Change::TimerMigration => number(files, "/proc/sys/kernel/timer_migration", "0"),
             };
             Offer { change, standing: looked.map_or_else(|obstacle| obstacle, Standing::CanBeTried) }

@@ -5,11 +5,6 @@ use tardy_sys::kernel_files::KernelFiles;
 use tardy_host::facts::{process_stat::ProcessStat, threads};
 use tardy_host::settings::{Rank, ThreadRank};
 
-/// Name prefixes of threads that serve interrupts (kernel/irq/manage.c).
-pub(super) const INTERRUPTS: &[&str] = &["irq/", "IRQ-"];
-/// Name prefixes of threads that expire timers on RT kernels: since Linux 6.2, and in the RT patches for 4.x.
-pub(super) const TIMERS: &[&str] = &["ktimers/", "ktimersoftd/"];
-
 /// The real-time kernel threads with these name prefixes. Both `old` and `new` are the present rank.
 pub(super) fn find(files: &KernelFiles, prefixes: &[&str]) -> Vec<ThreadRank> {
     let found = threads::find(files);

@@ -4,7 +4,11 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::recovery;
-use tardy_host::journal::{self, Place};
+use tardy_host::journal::Place;
+use tardy_sys::files::{self, Directory};
+
+/// The name of the lock's file.
+const LOCK: &str = "trials.lock";
 
 /// A lock that one doctor holds, and a directory for its runs. The kernel releases the lock when the process ends.
 #[derive(Debug)]
@@ -22,9 +26,9 @@ impl Workplace {
             let what = what.display().to_string();
             move |error: std::io::Error| format!("{what} cannot be used: {error}")
         };
-        journal::prepare(&beside).map_err(fail(&beside))?;
-        let path = beside.join("trials.lock");
-        let lock = File::create(&path).map_err(fail(&path))?;
+        let parent = Directory::own_or_new(&beside).map_err(fail(&beside))?;
+        let path = beside.join(LOCK);
+        let lock = parent.own_file(LOCK.as_ref(), 0o600).map_err(fail(&path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => format!(
                 "another 'tardy check --measure' is running ({} is locked); two would measure each other's changes",
@@ -38,7 +42,11 @@ impl Workplace {
             None => own,
             Some(directory) => directory.to_owned(),
         };
-        fs::create_dir_all(&directory).map_err(fail(&directory))?;
+        match keep {
+            None => Directory::own_or_new(&directory).map(drop),
+            Some(_) => files::make_directories(&directory),
+        }
+        .map_err(fail(&directory))?;
         Ok(Self { _lock: lock, directory, keep: keep.is_some() })
     }
 
@@ -50,7 +58,7 @@ impl Workplace {
     /// Removes the file of a trial that is over, unless runs are kept.
     pub(super) fn done_with(&self, file: &Path) {
         if !self.keep {
-            let _ = fs::remove_file(file);
+            let _ = files::remove_own(file);
         }
     }
 }
@@ -80,8 +88,8 @@ pub fn discard_leftovers(place: &Place) -> bool {
 
 /// Removes the runs of a killed doctor and their shared maps.
 fn clear(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    entries.flatten().for_each(|entry| recovery::discard(&entry.path()));
+    let Ok(names) = Directory::own(directory).and_then(|directory| directory.names()) else { return };
+    names.iter().for_each(|name| recovery::discard(&directory.join(name)));
     let _ = fs::remove_dir_all(directory);
 }
 

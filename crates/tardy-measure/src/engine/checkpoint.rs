@@ -1,6 +1,14 @@
 //! The run file of a run in progress: the disk holds a complete, valid run at every moment.
+//!
+//! The supervisor holds a lock on the file while it runs (`tardy_sys::files::hold`), so that every user who can read the file
+//! can find out whether the run is still in progress.
+
+use std::fs::File;
+use std::io::{self, Write};
 
 use tardy_record::{Run, file};
+use tardy_sys::files;
+use tardy_sys::shared_map::SharedMap;
 
 use super::counters_file::CountersFile;
 use super::result_file::{ResultFile, ResultFileError};
@@ -19,6 +27,8 @@ const SHARE_MAX: u64 = 50;
 #[derive(Debug)]
 pub(crate) struct RunFile {
     file: ResultFile,
+    /// The last checkpoint, locked.
+    held: Option<File>,
     counters: CountersFile,
     interval_ns: u64,
     due_ns: u64,
@@ -28,7 +38,7 @@ impl RunFile {
     /// The run file at a claimed path.
     pub(crate) fn at(file: ResultFile) -> Self {
         let counters = CountersFile::next_to(file.path());
-        Self { file, counters, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
+        Self { file, held: None, counters, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
     }
 
     /// Whether the next checkpoint is due, `now_ns` after the start of the run. `has_counters`: the phase counts in a map, so
@@ -44,14 +54,35 @@ impl RunFile {
         true
     }
 
-    /// The copy of the counters.
-    pub(super) fn counters(&mut self) -> &mut CountersFile {
-        &mut self.counters
+    /// Writes the counters of `phase`, if that is due. `None` if it is not.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub(super) fn write_counters(
+        &mut self,
+        now_ns: u64,
+        phase: usize,
+        map: &SharedMap,
+    ) -> Option<io::Result<()>> {
+        let is_due = self.counters.is_due(now_ns);
+        is_due.then(|| self.counters.write(self.file.directory(), now_ns, phase, map))
+    }
+
+    /// Removes the copy of the counters, because a checkpoint was written at `now_ns`.
+    pub(super) fn remove_counters(&mut self, now_ns: u64) {
+        self.counters.remove(self.file.directory(), now_ns);
     }
 
     /// Replaces the run file by `run`. The previous content stays if this fails.
-    pub(crate) fn write(&self, run: &Run) -> Result<(), ResultFileError> {
-        self.file.write(file::to_text(run).as_bytes())
+    pub(crate) fn write(&mut self, run: &Run) -> Result<(), ResultFileError> {
+        let text = file::to_text(run);
+        let written = self.file.put(|file| {
+            // Some kernels and file systems have no such locks. Then the map alone shows that the run is in progress.
+            let _ = files::hold(file);
+            file.write_all(text.as_bytes())
+        })?;
+        self.held = Some(written);
+        Ok(())
     }
 
     /// Removes the run file.

@@ -5,29 +5,32 @@
 //! The file is a map without rings, which recovery reads like the one in memory. A newer checkpoint makes it obsolete.
 
 use std::ffi::OsString;
-use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tardy_sys::files::{Directory, Existing};
 use tardy_sys::shared_map::SharedMap;
-
-use super::result_file::{ResultFile, ResultFileError};
 
 /// Copies are written this often, in ns; with the second until the next tick, at most 5 s are lost.
 const INTERVAL_NS: u64 = 4_000_000_000;
 
 /// The path of the counters of one phase of the run in file `run`.
 pub(crate) fn counters_of_phase(run: &Path, phase: usize) -> PathBuf {
+    run.with_file_name(name_of_phase(run, phase))
+}
+
+fn name_of_phase(run: &Path, phase: usize) -> OsString {
     let mut name = OsString::from(".");
     name.push(run.file_name().unwrap_or_default());
     name.push(format!(".{phase}.counters"));
-    run.with_file_name(name)
+    name
 }
 
 /// The counters' file of a run.
 #[derive(Debug)]
 pub(super) struct CountersFile {
     run: PathBuf,
-    written: Option<PathBuf>,
+    written: Option<OsString>,
     due_ns: u64,
 }
 
@@ -42,28 +45,30 @@ impl CountersFile {
         now_ns >= self.due_ns
     }
 
-    /// Writes the counters of `phase`.
+    /// Writes the counters of `phase` into `directory`, the run file's.
     ///
     /// # Errors
     /// If the file system does not permit it or failed. The previous copy stays.
     pub(super) fn write(
         &mut self,
+        directory: &Directory,
         now_ns: u64,
         phase: usize,
         map: &SharedMap,
-    ) -> Result<(), ResultFileError> {
+    ) -> io::Result<()> {
         self.due_ns = now_ns + INTERVAL_NS;
-        let path = counters_of_phase(&self.run, phase);
-        ResultFile::claim(&path, true)?.write(&map.counters())?;
-        self.written = Some(path);
+        let name = name_of_phase(&self.run, phase);
+        let counters = map.counters();
+        directory.replace(&name, 0o600, Existing::Replaced, |file| file.write_all(&counters))?;
+        self.written = Some(name);
         Ok(())
     }
 
     /// Removes the copy, because a checkpoint was written at `now_ns`.
-    pub(super) fn remove(&mut self, now_ns: u64) {
+    pub(super) fn remove(&mut self, directory: &Directory, now_ns: u64) {
         self.due_ns = now_ns + INTERVAL_NS;
-        if let Some(path) = self.written.take() {
-            let _ = fs::remove_file(path);
+        if let Some(name) = self.written.take() {
+            let _ = directory.remove(&name);
         }
     }
 }
@@ -80,13 +85,14 @@ mod tests {
         map.header(3).set(77);
         map.block(1).cells()[4].set(42);
         let mut file = CountersFile::next_to(&run);
+        let place = Directory::named(directory.path()).unwrap();
         assert!(!file.is_due(INTERVAL_NS - 1) && file.is_due(INTERVAL_NS));
-        file.write(INTERVAL_NS, 1, &map).unwrap();
+        file.write(&place, INTERVAL_NS, 1, &map).unwrap();
         assert!(!file.is_due(INTERVAL_NS));
-        let copy = SharedMap::open(&counters_of_phase(&run, 1)).unwrap();
+        let copy = SharedMap::read(&counters_of_phase(&run, 1), tardy_sys::files::caller(), 2, 5).unwrap();
         assert_eq!((copy.block_count(), copy.cell_count(), copy.header(3).get()), (2, 5, 77));
         assert_eq!(copy.block(1).cells()[4].get(), 42);
-        file.remove(2 * INTERVAL_NS);
+        file.remove(&place, 2 * INTERVAL_NS);
         assert!(!counters_of_phase(&run, 1).exists() && !file.is_due(2 * INTERVAL_NS));
     }
 }

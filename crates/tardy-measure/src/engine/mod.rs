@@ -29,7 +29,6 @@ pub use listener::{Listener, RunProgress};
 pub use request::{Outcome, Request, RunError};
 pub use sample_file::SampleFileError;
 
-pub(crate) use checkpoint::RunFile;
 pub(crate) use clock::Clock;
 pub(crate) use counters_file::counters_of_phase;
 pub(crate) use observer::Observer;

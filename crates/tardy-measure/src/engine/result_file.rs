@@ -1,14 +1,18 @@
 //! A file that is written completely or not at all, at a path that was claimed beforehand.
 //!
-//! An existing file is replaced only on request; a device, a pipe or a directory is never replaced. A symbolic link is
-//! followed: its target is replaced, not the link.
+//! An existing file is replaced only on request; a link, a device, a pipe or a directory is never replaced.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tardy_sys::files::{Directory, Existing, FileKind};
 use thiserror::Error;
+
+/// Mode of a result, which the umask reduces.
+const MODE: u32 = 0o666;
 
 /// Why a result cannot be written to a path.
 #[derive(Debug, Error)]
@@ -19,6 +23,9 @@ pub enum ResultFileError {
     /// The path exists, and is not a regular file.
     #[error("{0} is not a regular file and cannot be replaced; choose another name")]
     NotAFile(PathBuf),
+    /// The path is a symbolic link.
+    #[error("{0} is a symbolic link; name the file to which it points")]
+    Link(PathBuf),
     /// The file system does not permit it or failed.
     #[error("{path} cannot be written: {source}; choose another path")]
     Io {
@@ -33,9 +40,9 @@ pub enum ResultFileError {
 #[derive(Debug)]
 pub struct ResultFile {
     path: PathBuf,
-    target: PathBuf,
-    temporary: PathBuf,
-    /// Whether the target may be replaced: by force, or because this run has written it.
+    directory: Directory,
+    name: OsString,
+    /// Whether the file may be replaced: by force, or because this run has written it.
     may_replace: AtomicBool,
 }
 
@@ -43,33 +50,32 @@ impl ResultFile {
     /// Checks that `path` can be written. An existing file stays unchanged.
     pub fn claim(path: &Path, force: bool) -> Result<Self, ResultFileError> {
         let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
-        let target = match path.symlink_metadata() {
-            Ok(_) => path.canonicalize().map_err(fail)?,
-            Err(_) => path.to_owned(),
-        };
-        if let Ok(metadata) = target.metadata() {
-            if !metadata.is_file() {
-                return Err(ResultFileError::NotAFile(path.to_owned()));
-            }
-            if !force {
-                return Err(ResultFileError::Exists(path.to_owned()));
-            }
+        let name = path.file_name().ok_or_else(|| match path.is_dir() {
+            true => ResultFileError::NotAFile(path.to_owned()),
+            false => fail(io::Error::new(io::ErrorKind::InvalidInput, "it does not name a file")),
+        })?;
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(fail)?;
+        match directory.metadata(name).map_err(fail)? {
+            None => {}
+            Some(FileKind::Regular) if force => {}
+            Some(FileKind::Regular) => return Err(ResultFileError::Exists(path.to_owned())),
+            Some(FileKind::Link) => return Err(ResultFileError::Link(path.to_owned())),
+            Some(_) => return Err(ResultFileError::NotAFile(path.to_owned())),
         }
-        let nameless = || fail(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
-        let name = target.file_name().ok_or_else(nameless)?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = target.with_file_name(hidden);
-        // A killed process of the same pid may have left the temporary file, as a hard link to its result.
-        let _ = fs::remove_file(&temporary);
-        OpenOptions::new().write(true).create(true).truncate(true).open(&temporary).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), target, temporary, may_replace: AtomicBool::new(force) })
+        directory.check_writable(name).map_err(fail)?;
+        let name = name.to_owned();
+        Ok(Self { path: path.to_owned(), directory, name, may_replace: AtomicBool::new(force) })
     }
 
     /// The path that was passed to [`Self::claim`].
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The directory of the file.
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     /// Replaces the file by `text`. The previous content stays if this fails.
@@ -82,48 +88,30 @@ impl ResultFile {
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), ResultFileError> {
-        self.write_whole(write).map_err(|source| match source.kind() {
+        self.put(|file| write(file)).map(drop)
+    }
+
+    /// As [`Self::write_by`]. Returns the file, still open.
+    pub(super) fn put(
+        &self,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<File, ResultFileError> {
+        let existing = match self.may_replace.load(Ordering::Relaxed) {
+            true => Existing::Replaced,
+            false => Existing::Kept,
+        };
+        let file = self.directory.replace(&self.name, MODE, existing, write);
+        let file = file.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => ResultFileError::Exists(self.path.clone()),
             _ => ResultFileError::Io { path: self.path.clone(), source },
-        })
+        })?;
+        self.may_replace.store(true, Ordering::Relaxed);
+        Ok(file)
     }
 
-    fn write_whole(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let mut file = File::create(&self.temporary)?;
-        write(&mut file)?;
-        file.sync_all()?;
-        self.put_in_place()?;
-        let directory = self.target.parent().filter(|directory| !directory.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-    }
-
-    /// Moves the temporary file to the target. Another run may have created the target since the path was claimed, so
-    /// the first write creates a hard link, which does not replace a file, if the file system supports links.
-    fn put_in_place(&self) -> io::Result<()> {
-        if !self.may_replace.load(Ordering::Relaxed) {
-            match fs::hard_link(&self.temporary, &self.target) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-                _ => self.may_replace.store(true, Ordering::Relaxed),
-            }
-        }
-        fs::rename(&self.temporary, &self.target)?;
-        // rename(2) does nothing if both names refer to the same file.
-        match fs::remove_file(&self.temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes the target.
+    /// Removes the file.
     pub fn remove(&self) {
-        let _ = fs::remove_file(&self.target);
-    }
-}
-
-impl Drop for ResultFile {
-    fn drop(&mut self) {
-        // The temporary file exists only if the last write failed, or nothing was written.
-        let _ = fs::remove_file(&self.temporary);
+        let _ = self.directory.remove(&self.name);
     }
 }
 
@@ -141,6 +129,7 @@ pub fn is_same_place(one: &Path, other: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_second_of_two_claims_cannot_overwrite_the_first() {
@@ -170,20 +159,19 @@ mod tests {
     #[test]
     fn only_regular_files_are_replaced() {
         let directory = tempfile::tempdir().unwrap();
-        for place in [directory.path(), Path::new("/dev/null")] {
+        for place in [directory.path(), Path::new("/dev/null"), Path::new("/")] {
             assert!(matches!(ResultFile::claim(place, true), Err(ResultFileError::NotAFile(_))), "{place:?}");
         }
     }
 
     #[test]
-    fn the_target_of_a_link_is_replaced() {
+    fn a_link_is_neither_followed_nor_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&file, "old").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        ResultFile::claim(&link, true).unwrap().write(b"new").unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(matches!(ResultFile::claim(&link, true), Err(ResultFileError::Link(_))));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     }
 
     #[test]

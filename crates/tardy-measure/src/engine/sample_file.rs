@@ -8,10 +8,11 @@
 //! while it grows, and a reader would be another dependency.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tardy_sys::files::{self, OutputFile};
 use thiserror::Error;
 
 use super::result_file::is_same_place;
@@ -59,7 +60,10 @@ pub(crate) struct Owner {
 pub(crate) struct SampleFile {
     path: PathBuf,
     file: File,
+    /// Whether the file is a new regular file, rather than a stream.
     is_new: bool,
+    /// Whether the file replaced another one.
+    replaced: bool,
     /// Complete lines for the next write.
     waiting: String,
     waiting_lines: u64,
@@ -90,6 +94,7 @@ impl SampleFile {
             path,
             file,
             is_new,
+            replaced: false,
             waiting: String::with_capacity(WRITE_BYTES + LINE_BYTES),
             waiting_lines: 0,
             written_bytes: 0,
@@ -103,15 +108,9 @@ impl SampleFile {
     /// Creates the file with its header line.
     pub(crate) fn create(path: &Path, force: bool) -> Result<Self, SampleFileError> {
         let fail = |source| SampleFileError::Io { path: path.to_owned(), source };
-        let is_new = path.symlink_metadata().is_err();
-        let mut options = OpenOptions::new();
-        options.append(true);
-        let file = match force {
-            true => options.create(true).open(path),
-            false => options.create_new(true).open(path),
-        }
-        .map_err(fail)?;
-        let mut made = Self::over(path.to_owned(), file, is_new);
+        let replaced = path.symlink_metadata().is_ok();
+        let OutputFile { file, is_new } = files::open_to_write(path, force).map_err(fail)?;
+        let mut made = Self { replaced, ..Self::over(path.to_owned(), file, is_new) };
         if let Err(error) = made.begin() {
             made.discard();
             return Err(fail(error));
@@ -120,10 +119,6 @@ impl SampleFile {
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        // A pipe or a device has no content to replace.
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
         self.file.write_all(HEADER.as_bytes())?;
         self.written_bytes = HEADER.len() as u64;
         Ok(())
@@ -131,8 +126,8 @@ impl SampleFile {
 
     /// Removes the file, since nothing was measured.
     pub(crate) fn discard(&self) {
-        if self.is_new {
-            let _ = fs::remove_file(&self.path);
+        if self.is_new && !self.replaced {
+            let _ = files::remove_own(&self.path);
         }
     }
 
@@ -202,7 +197,9 @@ impl SampleFile {
     fn give_up(&mut self, error: &io::Error) -> String {
         self.failed = true;
         // A part of a line may have been written. A pipe cannot be truncated, but writes of up to a page are atomic.
-        let _ = self.file.set_len(self.written_bytes);
+        if self.is_new {
+            let _ = self.file.set_len(self.written_bytes);
+        }
         format!(
             "{} can no longer be written ({error}): it ends after {} samples, and later ones are counted as lost; the \
              measurement goes on",
@@ -249,6 +246,7 @@ fn write_lines(file: &mut impl Write, text: &[u8]) -> (usize, io::Result<()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const OWNER: Owner = Owner { phase: 1, cpu: 3, run_start_ns: 1000 };
 
@@ -290,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_reported_once_and_later_samples_are_lost() {
-        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let full = files::open_to_write(Path::new("/dev/full"), false).unwrap().file;
         let mut file = SampleFile::over("/dev/full".into(), full, false);
         let mut said = Vec::new();
         for cycle in 0..1000 {

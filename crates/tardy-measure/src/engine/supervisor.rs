@@ -1,6 +1,8 @@
 //! The supervisor: the state of a run from its first checkpoint until the run is sealed.
 
+use std::io::Write;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::rc::Rc;
 
 use tardy_host::watch::{WatchOptions, Watchers};
@@ -11,6 +13,7 @@ use tardy_record::run::State;
 use tardy_record::samples::SamplesFile;
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
+use tardy_sys::files::{Directory, Existing};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
@@ -25,6 +28,9 @@ use super::reading::OwnReads;
 use super::request::{Outcome, Request, RunError};
 use super::result_file::{ResultFile, ResultFileError};
 use super::sample_file::SampleFile;
+
+/// The directory of a run whose own file cannot be written.
+const RESCUE_DIRECTORY: &str = "/dev/shm";
 
 /// Receives SIGINT, SIGTERM and SIGHUP.
 pub(crate) trait Signals {
@@ -139,7 +145,7 @@ impl<'r> Supervisor<'r> {
             Ok(()) => {
                 self.checkpoint_took_ns = took_ns;
                 let now_ns = self.clock.now_ns();
-                self.file.counters().remove(now_ns);
+                self.file.remove_counters(now_ns);
                 self.note(EventKind::Checkpoint, "", took_ns);
             }
             Err(error) => {
@@ -161,12 +167,9 @@ impl<'r> Supervisor<'r> {
 
     /// Writes the counters of phase `index` to the disk, if that is due. A disk that is full is reported by the next checkpoint.
     pub(super) fn write_counters(&mut self, now_ns: u64, index: usize, map: &SharedMap) {
-        if self.file.counters().is_due(now_ns) {
-            let outcome = self.file.counters().write(now_ns, index, map);
+        if let Some(Ok(())) = self.file.write_counters(now_ns, index, map) {
             let took_ns = self.clock.now_ns() - now_ns;
-            if outcome.is_ok() {
-                self.note(EventKind::Checkpoint, "counters", took_ns);
-            }
+            self.note(EventKind::Checkpoint, "counters", took_ns);
         }
     }
 
@@ -241,7 +244,7 @@ impl<'r> Supervisor<'r> {
             trouble = Some(self.rescue(error));
         }
         let now_ns = self.clock.now_ns();
-        self.file.counters().remove(now_ns);
+        self.file.remove_counters(now_ns);
         Outcome { run: self.run, trouble, is_saved: written.is_ok() }
     }
 
@@ -265,9 +268,14 @@ impl<'r> Supervisor<'r> {
 
     /// Writes the sealed run to /dev/shm after its file could not be written. Returns a message for the user.
     fn rescue(&self, error: &ResultFileError) -> String {
-        let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
-        match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
-            Ok(()) => format!(
+        let name = format!("tardy-{}.run.json", self.run.origin.id);
+        let place = Path::new(RESCUE_DIRECTORY).join(&name);
+        let text = tardy_record::file::to_text(&self.run);
+        let rescued = Directory::named(Path::new(RESCUE_DIRECTORY)).and_then(|directory| {
+            directory.replace(name.as_ref(), 0o600, Existing::Kept, |file| file.write_all(text.as_bytes()))
+        });
+        match rescued {
+            Ok(_) => format!(
                 "{error}. The whole run is in {} instead; move it before the next boot",
                 place.display()
             ),

@@ -1,11 +1,12 @@
 //! Stops the kernel's trace at a late wake-up, so that it still contains the events that led to it when the supervisor
 //! reads it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use tardy_sys::shared_map::Block;
+use tardy_sys::trace_files;
 
 use super::wakeup::Wakeup;
 use crate::cells::{self, Traced, Tracing};
@@ -25,7 +26,7 @@ pub(super) struct TraceStopper<'a> {
 impl<'a> TraceStopper<'a> {
     /// Opens the file, for the thread that counts in `block`.
     pub(super) fn open(path: &Path, block: Block<'a>) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().write(true).open(path)?, block, stops: 0 })
+        Ok(Self { file: trace_files::open_to_write(path)?, block, stops: 0 })
     }
 
     /// Stops the trace if the wake-up is later than the supervisor's limit, and reports the stop. It is one write(2) of

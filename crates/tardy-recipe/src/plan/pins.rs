@@ -7,7 +7,7 @@ use tardy_record::plan::TimerPlan;
 
 use super::machine::{Machine, Pins};
 use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, lacking, wrong};
+use crate::usage_error::{UsageError, wrong};
 use crate::values::CpuSelection;
 
 /// The line that the option `key` of `probe` must name.
@@ -32,7 +32,7 @@ pub(super) fn line(key: &'static str, name: &LineName, machine: &Machine) -> Res
         Pins::Elsewhere => return Ok(chips::elsewhere(name)),
     };
     match found.taken() {
-        Some(reason) => Err(lacking(key, reason)),
+        Some(reason) => Err(wrong(key, reason)),
         None => Ok(found.line),
     }
 }

@@ -1,9 +1,8 @@
 //! Builds the network of a test from a namespace for each switch and host, with cables between them, or from interfaces
 //! of this machine.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use tardy_sys::files::PrivateDirectory;
 
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::monotonic_ns;
@@ -67,7 +66,7 @@ impl Scene {
         for (index, host) in hosts.iter().enumerate() {
             inside(host, || configure_host(network, index))??;
         }
-        let saved_states = TemporarySavedStates::new();
+        let saved_states = TemporarySavedStates::new()?;
         let hosts = hosts
             .into_iter()
             .enumerate()
@@ -97,7 +96,7 @@ impl Scene {
             _cables: Vec::new(),
             schedules: if shaped { machine::schedules(network) } else { Vec::new() },
             remarks: Vec::new(),
-            state_directory: TemporarySavedStates::new(),
+            state_directory: TemporarySavedStates::new()?,
         })
     }
 
@@ -378,22 +377,14 @@ fn configure_host(network: &Network, host: usize) -> Result<(), String> {
 /// A temporary directory for the saved states of this test's switches.
 #[derive(Debug)]
 struct TemporarySavedStates {
-    directory: PathBuf,
+    _directory: PrivateDirectory,
     saved_states: SavedStates,
 }
 
 impl TemporarySavedStates {
-    fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tardy-switches-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        Self { saved_states: SavedStates::at(&directory), directory }
-    }
-}
-
-impl Drop for TemporarySavedStates {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
+    fn new() -> Result<Self, String> {
+        let directory = PrivateDirectory::create("tardy-switches-")
+            .map_err(|error| format!("cannot create a directory for the state of the switches: {error}"))?;
+        Ok(Self { saved_states: SavedStates::at(directory.path()), _directory: directory })
     }
 }

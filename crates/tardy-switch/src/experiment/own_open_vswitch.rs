@@ -1,14 +1,13 @@
 //! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an empty
 //! database and with sockets in the test's directory. The system's instance, in another namespace, is not touched.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 use tardy_sys::clock::Clock;
+use tardy_sys::files::PrivateDirectory;
 use tardy_sys::{child, waiting};
 
 use crate::OpenVSwitch;
@@ -25,7 +24,8 @@ const COUNTS_CPUS_FROM_NS: i64 = 10_100_000_000;
 /// A running Open vSwitch. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct OwnOpenVSwitch {
-    directory: PathBuf,
+    /// Removed once the programs have ended.
+    directory: PrivateDirectory,
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -36,15 +36,12 @@ impl OwnOpenVSwitch {
     /// # Errors
     /// A message for the user: the program that is not installed, or the error of a program.
     pub(super) fn start() -> Result<Self, String> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tardy-openvswitch-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let directory = PrivateDirectory::create("tardy-openvswitch-")
+            .map_err(|error| format!("cannot create a directory for Open vSwitch: {error}"))?;
         let (stop, stopped) = mpsc::channel();
         let (started, outcome) = mpsc::channel();
         let mut own = Self { directory, stop: Some(stop), keeper: None };
-        let directory = own.directory.clone();
+        let directory = own.directory.path().to_owned();
         // The programs end with the thread that started them, even if this process is killed.
         let keep = move || keep(&directory, &started, &stopped);
         let keeper = std::thread::Builder::new().name("tardy-ovs".to_owned()).spawn(keep);
@@ -56,7 +53,7 @@ impl OwnOpenVSwitch {
 
     /// The instance, for ovs-vsctl.
     pub(super) fn handle(&self) -> OpenVSwitch {
-        OpenVSwitch::Own(self.directory.clone())
+        OpenVSwitch::Own(self.directory.path().to_owned())
     }
 }
 
@@ -66,7 +63,6 @@ impl Drop for OwnOpenVSwitch {
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 

@@ -86,6 +86,8 @@ pub(crate) enum Command {
     /// Check, simulate, apply and test a time-aware switch described by a file.
     #[command(subcommand)]
     Tsn(TsnCommand),
+    /// Seal runs that were cut short: write their last numbers into their files.
+    Recover(RecoverArgs),
     /// Undo kernel settings that a crash left changed.
     Restore(RestoreArgs),
     /// Print the JSON Schema of run files.
@@ -115,6 +117,14 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
+}
+
+/// `tardy recover`.
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Run files. Each file and its directory must belong to you.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
 }
 
 /// `tardy restore`.

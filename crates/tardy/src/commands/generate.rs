@@ -1,11 +1,13 @@
 //! Man pages and completions, generated from the definition of the arguments.
 
-use std::fs;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
+use tardy_sys::files::{self, Directory, Existing, PrivateDirectory};
 
 use super::output;
 use crate::args::Cli;
@@ -21,11 +23,22 @@ pub(crate) fn completions(shell: Shell) -> Result<Exit> {
 
 /// Writes man pages and completions into `directory`.
 pub(crate) fn all(directory: &Path) -> Result<Exit> {
-    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    clap_mangen::generate_to(Cli::command(), directory).context("cannot write the man pages")?;
+    let there = || directory.display().to_string();
+    files::make_directories(directory).with_context(there)?;
+    let directory = Directory::named(directory).with_context(there)?;
+    // The libraries that write them would follow links in the user's directory.
+    let made = PrivateDirectory::create("tardy-generate-").context("cannot create a temporary directory")?;
+    clap_mangen::generate_to(Cli::command(), made.path()).context("cannot write the man pages")?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut Cli::command(), "tardy", directory)
+        clap_complete::generate_to(shell, &mut Cli::command(), "tardy", made.path())
             .context("cannot write the completions")?;
+    }
+    for name in made.directory().names()? {
+        let mut content = made.directory().open_own(&name)?;
+        let copy = |file: &mut File| io::copy(&mut content, file).map(drop);
+        directory
+            .replace(&name, 0o666, Existing::Replaced, copy)
+            .with_context(|| format!("cannot write {}", name.display()))?;
     }
     Ok(Exit::Done)
 }

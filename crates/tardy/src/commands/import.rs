@@ -13,6 +13,7 @@ use tardy_present::latency::harmless;
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, file, validity};
+use tardy_sys::files;
 
 use super::output;
 use crate::args::ImportArgs;
@@ -79,7 +80,8 @@ impl Place {
         match &arguments.output {
             None => Ok(Self::Directory(PathBuf::from("."))),
             Some(output) if several || output.is_dir() => {
-                fs::create_dir_all(output).with_context(|| format!("cannot create {}", shown(output)))?;
+                files::make_directories(output)
+                    .with_context(|| format!("cannot create {}", shown(output)))?;
                 Ok(Self::Directory(output.clone()))
             }
             Some(output) if arguments.files.iter().any(|file| is_same_place(file, output)) => {
@@ -145,7 +147,7 @@ impl Import {
         if !named && path.to_string_lossy().ends_with(".run.json") {
             return Ok(());
         }
-        let file = File::open(path).with_context(|| format!("cannot read {}", shown(path)))?;
+        let file = files::open_to_read(path).with_context(|| format!("cannot read {}", shown(path)))?;
         let name = shown(path);
         match Content::open(file) {
             Ok(content) if content.is_tar() => self.archive(content, &name),
@@ -173,7 +175,7 @@ impl Import {
     fn archive(&mut self, content: Content<'_>, name: &str) -> Result<()> {
         // An archive may have several members, so their runs need a directory.
         if let Place::File(path) = &self.place {
-            fs::create_dir_all(path)
+            files::make_directories(path)
                 .with_context(|| format!("cannot create the directory {}", shown(path)))?;
             self.place = Place::Directory(path.clone());
         }

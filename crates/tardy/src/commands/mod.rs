@@ -17,6 +17,7 @@ pub(crate) mod plot;
 pub(crate) mod programs;
 mod progress;
 mod published;
+pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use tardy_host::journal::{Fate, Place, restore};
 use tardy_measure::doctor;
+use tardy_sys::files;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
@@ -35,7 +36,8 @@ pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
                 ));
             }
             Fate::Failed { reason } => {
-                output::report(&format!("not restored: {what}: {reason}; try again as root"));
+                let hint = if files::caller() == 0 { "" } else { "; try again as root" };
+                output::report(&format!("not restored: {what}: {reason}{hint}"));
                 exit = Exit::CouldNot;
             }
         }

@@ -14,18 +14,19 @@ mod text;
 mod watcher;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_host::facts;
 use tardy_measure::engine::Request;
+use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
 use tardy_sys::dma_latency;
+use tardy_sys::files::{self, PrivateDirectory};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::remember_requests;
@@ -105,63 +106,64 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
 /// The run file: as given, or in a temporary directory that is removed on drop.
 struct RunPlace {
     file: PathBuf,
-    directory: Option<PathBuf>,
+    _directory: Option<PrivateDirectory>,
 }
 
 impl RunPlace {
     fn of(options: &Options) -> Result<Self> {
         if let Some(file) = &options.tardy_run {
-            return Ok(Self { file: file.clone(), directory: None });
+            return Ok(Self { file: file.clone(), _directory: None });
         }
-        let directory = std::env::temp_dir().join(format!("tardy-cyclictest-{}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&directory).with_context(|| {
-            format!(
-                "cannot create {} for the run file; name a file with --tardy-run FILE",
-                directory.display()
-            )
-        })?;
-        Ok(Self { file: directory.join("run.json"), directory: Some(directory) })
+        let directory = PrivateDirectory::create("tardy-cyclictest-").context(
+            "cannot create a temporary directory for the run file; name a file with --tardy-run FILE",
+        )?;
+        Ok(Self { file: directory.path().join("run.json"), _directory: Some(directory) })
     }
 }
 
-impl Drop for RunPlace {
-    fn drop(&mut self) {
-        if let Some(directory) = &self.directory {
-            let _ = fs::remove_dir_all(directory);
-        }
-    }
-}
-
-/// The result files. They are opened before the measurement, so that a missing directory is reported before hours of
-/// measurement.
+/// The result files. They are opened or claimed before the measurement, so that a missing directory is reported before hours
+/// of measurement.
 struct ResultFiles {
-    histogram: Option<(PathBuf, File)>,
-    json: Option<(PathBuf, File)>,
+    histogram: Option<ResultPlace>,
+    json: Option<ResultPlace>,
+}
+
+/// The place of a result.
+enum ResultPlace {
+    /// A file that is replaced, as cyclictest does.
+    File(ResultFile),
+    /// A pipe or a device.
+    Stream(PathBuf, File),
+}
+
+impl ResultPlace {
+    fn open(path: &Path) -> Result<Self> {
+        if files::is_stream(path)? {
+            return Ok(Self::Stream(path.to_owned(), files::open_to_write(path, true)?.file));
+        }
+        Ok(Self::File(ResultFile::claim(path, true)?))
+    }
+
+    fn write(self, text: &str) -> Result<()> {
+        match self {
+            Self::File(file) => Ok(file.write(text.as_bytes())?),
+            Self::Stream(path, mut file) => {
+                file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+            }
+        }
+    }
 }
 
 impl ResultFiles {
     fn open(options: &Options) -> Result<Self> {
         let open = |path: &PathBuf, option: &str| {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-            file.map(|file| (path.clone(), file))
-                .with_context(|| format!("cannot write {option} {}", path.display()))
+            ResultPlace::open(path).with_context(|| format!("cannot write {option} {}", path.display()))
         };
         Ok(Self {
             histogram: options.histfile.as_ref().map(|path| open(path, "--histfile")).transpose()?,
             json: options.json.as_ref().map(|path| open(path, "--json")).transpose()?,
         })
     }
-}
-
-/// Replaces the content of a file, or writes to a pipe or a device.
-fn replace((path, mut file): (PathBuf, File), text: &str) -> Result<()> {
-    let write = |file: &mut File| {
-        if file.metadata()?.is_file() {
-            file.set_len(0)?;
-        }
-        file.write_all(text.as_bytes())
-    };
-    write(&mut file).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints what cyclictest prints before its threads start.
@@ -220,8 +222,8 @@ fn print_results(
 ) -> Result<Exit> {
     let (counts, heads) = (watcher.counts(), watcher.heads());
     let mut exit = Exit::Done;
-    let mut to_file = |file: (PathBuf, File), text: &str| -> Result<()> {
-        replace(file, text).or_else(|error| {
+    let mut to_file = |file: ResultPlace, text: &str| -> Result<()> {
+        file.write(text).or_else(|error| {
             output::report(&format!("{error:#}; its content follows on standard output"));
             exit = Exit::CouldNot;
             output::print(text)

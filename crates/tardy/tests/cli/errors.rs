@@ -235,6 +235,7 @@ const MISTAKES: &[&[&str]] = &[
     &["show", "steering.run.json"],
     &["show"],
     &["show", "nowhere.run.json"],
+    &["recover", "nowhere.run.json"],
     &["show", "."],
     &["show", "empty.run.json"],
     &["show", "text.run.json"],

@@ -7,7 +7,7 @@ use crate::bench::Bench;
 
 /// Runs `script` with a tmpfs of `size` at ./disk, in a separate mount namespace; `None` if this user may not create
 /// one.
-fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<crate::bench::Printed> {
+pub(crate) fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<crate::bench::Printed> {
     fs::create_dir(bench.path("disk")).unwrap();
     let script = format!("mount -t tmpfs -o size={size} none disk || exit 77; {script}");
     let output = Command::new("unshare")

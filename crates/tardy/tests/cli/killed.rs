@@ -56,8 +56,17 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
 
     let counted = counted_in(&map);
+    let before = fs::read(&path).unwrap();
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
     assert!(shown.out.contains("Cut short"), "{moment:?} {victim:?}: {}", shown.out);
+    assert!(
+        shown.err.contains("The file is unchanged; 'tardy recover a.run.json' seals it"),
+        "{}",
+        shown.err
+    );
+    assert!(fs::read(&path).unwrap() == before && Path::new(&map).exists(), "showing a run writes nothing");
+    let sealed = bench.run(&["recover", "a.run.json"]).exits(0);
+    assert!(sealed.err.contains("and the file is now sealed"), "{}", sealed.err);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "cut_short");
     assert_eq!(run["progress"]["cycles"].as_u64().unwrap(), counted, "{moment:?} {victim:?}");
@@ -72,6 +81,8 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     assert!(!Path::new(&map).exists(), "the map is removed once the run is sealed");
     let again = bench.run(&["show", "a.run.json"]).exits(0);
     assert_eq!(again.out, shown.out, "a sealed run does not change");
+    let second = bench.run(&["recover", "a.run.json"]).exits(0);
+    assert!(second.err.contains("this run is sealed; nothing was written"), "{}", second.err);
 }
 
 /// A power cut takes the map in memory away. What is on the disk by then is at most 5 s old.
@@ -91,8 +102,8 @@ fn without_its_map_a_killed_run_has_the_counters_on_the_disk() {
     let counted = counted_in(&map);
     fs::remove_file(&map).unwrap();
     let checkpoint = bench.json("a.run.json")["progress"]["cycles"].as_u64().unwrap();
-    let shown = bench.run(&["show", "a.run.json"]).exits(0);
-    assert!(shown.err.contains("at most the last 5 s are lost"), "{}", shown.err);
+    let sealed = bench.run(&["recover", "a.run.json"]).exits(0);
+    assert!(sealed.err.contains("at most the last 5 s are lost"), "{}", sealed.err);
     let run = bench.json("a.run.json");
     let kept = run["progress"]["cycles"].as_u64().unwrap();
     let cpus = run["series"].as_array().unwrap().len() as u64;

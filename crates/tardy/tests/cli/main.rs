@@ -3,6 +3,7 @@
 
 mod articles;
 mod bench;
+mod capabilities;
 mod captures;
 mod causes;
 mod check_of_other_machines;
@@ -12,6 +13,7 @@ mod errors;
 mod exit_status;
 mod formats;
 mod full_disk;
+mod hostile_users;
 mod killed;
 mod levels;
 mod loads;
@@ -19,6 +21,7 @@ mod noise;
 mod pins;
 mod pipeline;
 mod probe_program;
+mod programs;
 mod published;
 mod real_run;
 mod run_files;

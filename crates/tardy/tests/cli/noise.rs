@@ -129,6 +129,7 @@ fn after_kill_9_every_gap_is_still_counted() {
     let counted = counted_in(&map);
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
     assert!(shown.out.contains("Cut short") && shown.out.contains("Noise"), "{}", shown.out);
+    bench.run(&["recover", "a.run.json"]).exits(0);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["cycles"].as_u64().unwrap(), counted);
     assert_eq!(run["series"][0]["kind"]["kind"], "gaps");

@@ -117,6 +117,21 @@ fn assert_same(arguments: &[&str], code: i32, name: &str, suffix: &str) {
 }
 
 #[test]
+fn a_run_is_read_from_a_pipe() {
+    let bench = Bench::new();
+    let path = directory().join("timer.run.json");
+    let of_file = bench.run(&["show", &path.display().to_string()]);
+    let piped = std::process::Command::new("sh")
+        .args(["-c", "cat \"$1\" | \"$2\" show /dev/stdin", "sh"])
+        .args([&path, std::path::Path::new(env!("CARGO_BIN_EXE_tardy"))])
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let piped = crate::bench::Printed::from(piped);
+    assert_eq!((piped.code, &piped.out, &piped.err), (of_file.code, &of_file.out, &of_file.err));
+}
+
+#[test]
 fn run_files_of_an_older_build_show_the_same_numbers() {
     let names = names(".run.json");
     assert_eq!(names, self::names(".show.json"), "every run file has its findings");

@@ -209,7 +209,7 @@ fn a_killed_supervisor_leaves_whole_lines_and_their_count_in_the_run() {
     // The probe dies with the supervisor, but not at the same instant.
     while bench.json("a.run.json")["progress"]["state"] != "cut_short" {
         assert!(begun.elapsed() < Duration::from_secs(60), "the run is not sealed");
-        bench.run(&["show", "a.run.json"]).exits(0);
+        bench.run(&["recover", "a.run.json"]);
     }
     let run = bench.json("a.run.json");
     let (kept, lost) = account(&run);

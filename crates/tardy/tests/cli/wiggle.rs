@@ -149,6 +149,7 @@ fn after_kill_9_every_toggle_is_still_counted() {
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
     assert!(shown.out.contains("Cut short") && shown.out.contains("toggles"), "{}", shown.out);
+    bench.run(&["recover", "a.run.json"]).exits(0);
     let run = bench.json("a.run.json");
     let kinds = [0, 1].map(|index| run["series"][index]["kind"]["kind"].as_str().unwrap().to_owned());
     assert_eq!(kinds, ["edges", "gaps"]);

@@ -1,7 +1,7 @@
 //! `tardy lab run`: boots guests, and compares and reports their runs.
 
 use std::borrow::Cow;
-use std::fs;
+
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use tardy_present::report::Chapter;
 use tardy_present::seeds as shown_seeds;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
+use tardy_sys::files;
 use tardy_sys::signals::EndSignals;
 
 use super::assemble::{Guest, Prepared, print_notices};
@@ -123,7 +124,7 @@ fn jobs<'a>(
     directory: &Path,
     force: bool,
 ) -> Result<Vec<Job<'a>>> {
-    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    files::make_directories(directory).with_context(|| directory.display().to_string())?;
     let job = |seed: Option<&'a Seed>, guest: &'a Guest| {
         let name = match seed {
             Some(seed) => format!("{}-seed-{}", guest.slug, seed.number),

@@ -1,6 +1,5 @@
 //! `tardy lab verify`: checks that runs are identical to the byte, independent of other work on the host.
 
-use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +12,8 @@ use tardy_lab::parallel_guests;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_recipe::wrong;
 use tardy_record::{Run, file};
-use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
+use tardy_sys::{files, scheduling};
 
 use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::prepare;
@@ -78,7 +77,7 @@ impl<'a> Keeper<'a> {
     fn of(arguments: &'a LabVerifyArgs, guests: &[Guest]) -> Result<Self> {
         let keeper = Self { directory: arguments.output.as_deref(), force: arguments.force };
         if let Some(directory) = keeper.directory {
-            fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+            files::make_directories(directory).with_context(|| directory.display().to_string())?;
             for guest in guests {
                 ResultFile::claim(&run_file(directory, &guest.slug), keeper.force)?;
             }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use tardy_measure::engine::result_file::is_same_place;
 use tardy_record::plan::SwitchPlan;
 use tardy_switch::experiment::ObservedFrame;
+use tardy_sys::files;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::engine::{Arrival, Lost};
 use tardy_tsn::simulate::recorded::Audience;
@@ -38,14 +39,7 @@ impl<'a> Frames<'a> {
             bail!("{} exists; choose another --frames, or use --force to overwrite", place.display());
         }
         let context = || format!("cannot write {}", place.display());
-        let mut open = File::options();
-        open.write(true);
-        if force {
-            open.create(true).truncate(true);
-        } else {
-            open.create_new(true);
-        }
-        let mut file = BufWriter::new(open.open(place).with_context(context)?);
+        let mut file = BufWriter::new(files::open_to_write(place, force).with_context(context)?.file);
         let more = match list {
             List::Simulated => "lost",
             List::Observed => "queued_ns,left_ns",

@@ -83,7 +83,7 @@ pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
 fn text_of(path: &Path) -> Result<String, SwitchFileError> {
     let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(fail)?;
+    let file = tardy_sys::files::open_to_read(path).map_err(fail)?;
     file.take(file::SIZE_MAX + 1).read_to_string(&mut text).map_err(fail)?;
     if text.len() as u64 > file::SIZE_MAX {
         return Err(SwitchFileError::TooLarge { path: path.to_owned() });
