@@ -337,7 +337,7 @@ impl LoadParent {
         let mut command = Command::new(&context.exe);
         command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
         // No load needs a capability. Its workers, which are tardy again, and their commands inherit that.
-        keep_only(&mut command, &[], Ambient::IfPossible);
+        keep_only(&mut command, &[], Ambient::UnlessGained);
         child::prepare(&mut command, &[counters]);
         let mut process = command.spawn()?;
         let (control, messages) = (process.stdin.take(), process.stdout.take());

@@ -42,8 +42,8 @@ impl ProbeProgram {
             }
         }
         let mut command = Command::new(&self.tardy);
-        // Its own file has the capabilities, if there are any.
-        restrict(&mut command, Ambient::IfPossible);
+        // Its own file grants the capabilities again, if it has any.
+        restrict(&mut command, Ambient::UnlessGained);
         prepare(&mut command);
         command.spawn().map_err(|error| format!("{}, cannot be started: {error}", self.tardy.display()))
     }

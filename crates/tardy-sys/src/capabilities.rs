@@ -58,8 +58,9 @@ pub enum Capability {
 pub enum Ambient {
     /// The child is not started if the kernel refuses them: before Linux 4.3, and with SECBIT_NO_CAP_AMBIENT_RAISE.
     Required,
-    /// The child is started without them if the kernel refuses them.
-    IfPossible,
+    /// None if this program gained privileges, because the user may replace a file that is executed by its path. Otherwise the
+    /// child is started without them if the kernel refuses them.
+    UnlessGained,
 }
 
 /// Makes the child of `command` start with those of `kept` that this process has, and with no others. If this program
@@ -79,7 +80,7 @@ pub fn keep_only(command: &mut Command, kept: &'static [Capability], ambient: Am
             let _ = set(libc::PR_SET_NO_NEW_PRIVS, 1, 0);
         }
         reduce_to(kept)?;
-        raise_ambient(kept, ambient)
+        if gained && ambient == Ambient::UnlessGained { Ok(()) } else { raise_ambient(kept, ambient) }
     };
     // SAFETY: the closure runs between fork and exec and makes only system calls; it allocates nothing.
     unsafe { command.pre_exec(restrict) };
@@ -163,7 +164,7 @@ mod tests {
     fn status_of_child(kept: &'static [Capability], key: &str) -> String {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exec grep \"$0\" /proc/self/status", key]);
-        keep_only(&mut command, kept, Ambient::IfPossible);
+        keep_only(&mut command, kept, Ambient::UnlessGained);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 

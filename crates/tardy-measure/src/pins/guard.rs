@@ -58,7 +58,7 @@ impl PinGuard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .process_group(0);
-        keep_only(&mut command, &[], Ambient::IfPossible);
+        keep_only(&mut command, &[], Ambient::UnlessGained);
         match command.spawn() {
             Ok(mut process) => {
                 let order = process.stdin.take();
