@@ -115,7 +115,7 @@ fn reduce_to(kept: &[Capability]) -> io::Result<()> {
 
 /// Replaces the ambient capabilities by those of `kept` that are permitted.
 fn raise_ambient(kept: &[Capability], ambient: Ambient) -> io::Result<()> {
-    // The kernel has removed those from the ambient ones that are no longer permitted and inheritable.
+    // The kernel has removed the ambient ones that left the permitted and inheritable sets.
     let words = own()?;
     for one in kept {
         let number = *one as usize;

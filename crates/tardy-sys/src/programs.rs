@@ -52,7 +52,12 @@ pub fn command_in(name: &str, more: &[&str]) -> io::Result<Command> {
 /// PATH for a command that the user wrote: the user's own, or the fixed directories if it is not set. Some shells begin
 /// with the current directory if PATH is not set.
 pub fn path_of_user() -> OsString {
-    std::env::var_os("PATH").unwrap_or_else(|| joined(&directories()))
+    std::env::var_os("PATH").unwrap_or_else(path)
+}
+
+/// PATH for a program that tardy chooses: the directories in which such programs are searched for.
+pub fn path() -> OsString {
+    joined(&directories())
 }
 
 /// The directories in which programs are searched for, in this order.
@@ -71,7 +76,7 @@ fn fixed() -> Vec<PathBuf> {
     local.chain(FIXED).map(PathBuf::from).collect()
 }
 
-/// Whether `directory` and those that contain it belong to root, and nobody else may write to them.
+/// Whether `directory` and those that contain it belong to root, and no other user may write to them.
 fn only_root_writes(directory: &Path) -> bool {
     directory.ancestors().all(|path| {
         path.symlink_metadata()

@@ -1,7 +1,8 @@
 //! What a tardy with file capabilities (setcap(8)) does not do for its caller.
 //!
 //! Such a program measures with its capabilities. The processes that a supervisor starts by hidden commands do not: they
-//! would let the caller give any thread a real-time priority, and the journal that `restore` reads lets its author choose what is changed.
+//! would let the caller give any thread a real-time priority, and the author of a journal chooses the settings that
+//! `restore` changes.
 
 use anyhow::{Context, Result, bail};
 use tardy_sys::{capabilities, privileges};

@@ -365,7 +365,7 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     if others.is_empty() {
         return Err(already(format!("their priority is {}, the probe's {probe}", numbers(&so))));
     }
-    // Without root's journal, nobody could undo the change after a crash.
+    // After a crash, only root's journal can undo the change.
     if !may_set_priorities(files) || privileges::were_gained() {
         let what = "changing priorities of kernel threads requires root".to_owned();
         return Err(Standing::NotPermitted { what });

@@ -183,7 +183,7 @@ fn a_set_user_id_tardy_refuses_everything() {
     assert!(printed.exits(1).err.contains("chmod u-s"));
 }
 
-/// A user without a journal of root's can still take a CPU with any file that never waits.
+/// Reads of other files return at once, so the thread would take its CPU for ever.
 #[test]
 fn timerlats_thread_refuses_a_file_that_is_not_timerlats() {
     let bench = Bench::new();

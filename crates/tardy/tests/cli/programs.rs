@@ -22,6 +22,22 @@ fn plant(directory: &Path) {
     }
 }
 
+/// A bench with planted programs, a file in place of a kernel, and the beginning of a static program for a guest.
+fn planted_bench() -> Bench {
+    let bench = Bench::new();
+    plant(&bench.path("."));
+    fs::write(bench.path("image"), "x").unwrap();
+    let mut header = [0; 64];
+    // elf(5): 64 bits, little-endian, version 1; an executable for x86-64, version 1; the length of the header and of a
+    // program header.
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    for (at, value) in [(16, 2), (18, 62), (20, 1), (32, 64), (52, 64), (54, 56)] {
+        header[at] = value;
+    }
+    fs::write(bench.path("guest"), header).unwrap();
+    bench
+}
+
 fn traces(directory: &Path) -> String {
     fs::read_to_string(directory.join("it-was-run")).unwrap_or_default()
 }
@@ -30,13 +46,12 @@ fn traces(directory: &Path) -> String {
 const COMMANDS: [&[&str]; 3] = [
     &["tsn", "test", "tsn-two-flows", "--netns", "--without-shaper", "--for", "100ms", "-q"],
     &["run", "-q", "--duration", "300ms", "--load", "compile", "-o", "c.run.json", "--force"],
-    &["lab", "run", "--kernel", "/nonexistent", "--recipe", "quick"],
+    &["lab", "run", "lab-quick", "--kernel", "./image", "--guest-tardy", "./guest", "--dry-run"],
 ];
 
 #[test]
 fn the_current_directory_provides_no_program_if_path_is_not_set() {
-    let bench = Bench::new();
-    plant(&bench.path("."));
+    let bench = planted_bench();
     for words in COMMANDS {
         let _ = bench.command(words).env_remove("PATH").output().unwrap();
         assert_eq!(traces(&bench.path(".")), "", "{words:?}");
@@ -51,8 +66,7 @@ fn path_provides_no_program_to_root() {
         println!("skipped: this user's programs come from PATH");
         return;
     }
-    let bench = Bench::new();
-    plant(&bench.path("."));
+    let bench = planted_bench();
     for words in COMMANDS {
         let _ = bench.command(words).env("PATH", bench.path("")).output().unwrap();
         assert_eq!(traces(&bench.path(".")), "", "{words:?}");
