@@ -15,6 +15,7 @@ pub mod lab_numbers;
 pub mod module_circles;
 pub mod names;
 pub mod paths;
+pub mod program_lookup;
 mod prose;
 mod repository;
 mod rust_items;
@@ -43,6 +44,7 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(crate_rules::check(repository));
     all.extend(kernel_paths::check(repository));
     all.extend(file_creation::check(repository));
+    all.extend(program_lookup::check(repository));
     all.extend(module_circles::check(repository));
     all.extend(english::check(repository));
     Ok(all)

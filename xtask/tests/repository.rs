@@ -2,7 +2,7 @@
 
 use xtask::{
     Complaint, Repository, crate_rules, dependency_rules, document_links, english, file_creation,
-    kernel_paths, module_circles, names, paths, source_rules,
+    kernel_paths, module_circles, names, paths, program_lookup, source_rules,
 };
 
 fn here() -> Repository {
@@ -55,6 +55,11 @@ fn kernel_files_are_opened_by_tardy_sys_only() {
 #[test]
 fn files_are_created_by_one_module() {
     assert_none(&file_creation::check(&here()));
+}
+
+#[test]
+fn programs_are_found_by_one_module() {
+    assert_none(&program_lookup::check(&here()));
 }
 
 #[test]

@@ -212,7 +212,9 @@ mod tests {
         let readiness = judge(&facts);
         let finding = finding(&readiness, "real-time priority");
         assert!(!readiness.ready);
-        assert!(finding.remedy.text.starts_with("setcap cap_sys_nice,cap_ipc_lock+ep"));
+        assert!(
+            finding.remedy.text.contains("chmod 0750 /path/to/tardy && setcap cap_sys_nice,cap_ipc_lock+ep")
+        );
         assert!(finding.alternatives[0].text.contains("ulimit -r"));
         assert!(finding.alternatives[1].text.contains("limits.d"));
     }

@@ -3,13 +3,12 @@
 //! A program for a co-kernel must be linked against its library on the machine that has it. tardy therefore runs the
 //! program that ships with the co-kernel and imports its output.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tardy_record::series::Level;
 use tardy_sys::kernel_files::KernelFiles;
 
-/// The installation directories of Xenomai and EVL, searched after PATH.
+/// The installation directories of Xenomai and EVL, searched last.
 const PLACES: [&str; 4] = ["usr/xenomai/bin", "usr/lib/xenomai/testsuite", "usr/evl/bin", "usr/evl/tests"];
 /// Bins of the histogram, 1 us each: 10 ms, as in the AT91SAM article.
 const CELLS: u32 = 10_000;
@@ -37,12 +36,12 @@ impl CoKernel {
     /// The levels that it measures, the program's default first.
     pub const LEVELS: [Level; 3] = [Level::UserThread, Level::KernelThread, Level::Irq];
 
-    /// Finds the co-kernel by the kernel's files, and its program in the directories of `path` (the value of PATH) or
-    /// in the co-kernel's installation directory.
+    /// Finds the co-kernel by the kernel's files, and its program in `directories` or in the co-kernel's installation
+    /// directory.
     ///
     /// # Errors
     /// A message for the user that names the missing part and how to get it.
-    pub fn find(files: &KernelFiles, path: Option<&OsStr>) -> Result<Self, String> {
+    pub fn find(files: &KernelFiles, directories: &[PathBuf]) -> Result<Self, String> {
         let kind = if files.exists("/proc/xenomai") {
             Kind::Xenomai
         } else if files.exists("/dev/evl/control") || files.exists("/sys/devices/virtual/evl") {
@@ -54,11 +53,11 @@ impl CoKernel {
         };
         let name = kind.program();
         let in_places = PLACES.map(|place| files.resolve(&format!("/{place}")));
-        let directories = path.map(std::env::split_paths).into_iter().flatten().chain(in_places);
+        let directories = directories.iter().cloned().chain(in_places);
         let program = directories.map(|directory| directory.join(name)).find(|file| is_program(file));
         let program = program.ok_or_else(|| {
             format!(
-                "{} runs here, but its program '{name}' is neither in PATH nor in /{}: {}",
+                "{} runs here, but its program '{name}' is neither in the directories of programs nor in /{}: {}",
                 kind.name(),
                 PLACES.join(", /"),
                 kind.package()
@@ -196,12 +195,12 @@ mod tests {
     #[test]
     fn errors_name_what_is_missing() {
         let (_root, bare) = machine(&[]);
-        assert!(CoKernel::find(&bare, None).unwrap_err().contains("--probe kernel"));
+        assert!(CoKernel::find(&bare, &[]).unwrap_err().contains("--probe kernel"));
         let (_root, core) = machine(&[("proc/xenomai/version", "3.1")]);
-        let reason = CoKernel::find(&core, None).unwrap_err();
+        let reason = CoKernel::find(&core, &[]).unwrap_err();
         assert!(reason.contains("'latency'") && reason.contains("testsuite"), "{reason}");
         let (_root, core) = machine(&[("dev/evl/control", "")]);
-        assert!(CoKernel::find(&core, None).unwrap_err().contains("'latmus'"));
+        assert!(CoKernel::find(&core, &[]).unwrap_err().contains("'latmus'"));
     }
 
     #[test]
@@ -211,12 +210,12 @@ mod tests {
             ("proc/xenomai/clock/coreclk", "gravity: irq=99 kernel=1341 user=1341\ndevices: timer\n"),
             ("usr/xenomai/bin/latency", "#!/bin/sh"),
         ]);
-        let core = CoKernel::find(&files, None).unwrap();
+        let core = CoKernel::find(&files, &[]).unwrap();
         assert_eq!(core.gravity(), Some("irq 99 ns, kernel 1341 ns, user 1341 ns"));
         let words = core.command(Level::Irq, 500, 99, 0, 10).join(" ");
         let program = root.path().join("usr/xenomai/bin/latency");
         assert_eq!(words, format!("{} -t2 -h -H10000 -p 500 -P 99 -c 0 -T 10", program.display()));
         let (_root, old) = machine(&[("proc/xenomai/latency", "1234\n"), ("usr/xenomai/bin/latency", "")]);
-        assert_eq!(CoKernel::find(&old, None).unwrap().gravity(), Some("1234 ns"));
+        assert_eq!(CoKernel::find(&old, &[]).unwrap().gravity(), Some("1234 ns"));
     }
 }

@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use tardy_record::load_spec::LoadTask;
 use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
+use tardy_sys::programs;
 use tardy_sys::signals::wait_readable;
 
 use super::messages::Message;
@@ -64,6 +65,8 @@ impl Running {
         let (output, writer) = io::pipe()?;
         child::do_not_wait_on(&output)?;
         let mut command = Command::new("/bin/sh");
+        let is_the_users = matches!(worker.task, LoadTask::Command { .. });
+        command.env("PATH", if is_the_users { programs::path_of_user() } else { programs::path() });
         command.arg("-c").arg(meter::command_line(&worker.task));
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         child::prepare(&mut command, &[]);

@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 use tardy_sys::child;
 use tardy_sys::counters::Counter;
+use tardy_sys::programs;
 
 use super::forked_tasks;
 use super::random::Random;
@@ -82,7 +83,7 @@ impl Sources {
     /// Compiles a generated file.
     fn compile_generated(&mut self) -> Result<(), String> {
         let text = generate_source(&mut self.random);
-        let mut compiler = compiler(Path::new("-")).stdin(Stdio::piped()).spawn().map_err(cannot_run)?;
+        let mut compiler = compiler(Path::new("-"))?.stdin(Stdio::piped()).spawn().map_err(cannot_run)?;
         // If the compiler ended early, its status gives the reason.
         let _ = compiler.stdin.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
         let output = compiler.wait_with_output().map_err(cannot_run)?;
@@ -99,7 +100,7 @@ impl Sources {
         let mut last_output = String::new();
         while !self.files.is_empty() {
             let file = &self.files[self.next % self.files.len()];
-            let output = compiler(file).stdin(Stdio::null()).output().map_err(cannot_run)?;
+            let output = compiler(file)?.stdin(Stdio::null()).output().map_err(cannot_run)?;
             if output.status.success() {
                 self.next = (self.next + 1) % self.files.len();
                 return Ok(());
@@ -112,8 +113,8 @@ impl Sources {
 }
 
 /// The compiler on a file or standard input (`-`); the object is discarded.
-fn compiler(file: &Path) -> Command {
-    let mut command = Command::new(COMPILER);
+fn compiler(file: &Path) -> Result<Command, String> {
+    let mut command = programs::command(COMPILER).map_err(cannot_run)?;
     // -pipe keeps the compiler's intermediate output off the disk as well; other compilers ignore it.
     command.args(["-O2", "-w", "-pipe", "-x", "c", "-c", "-o", "/dev/null"]);
     if let Some(beside) = file.parent().filter(|beside| !beside.as_os_str().is_empty()) {
@@ -121,7 +122,7 @@ fn compiler(file: &Path) -> Command {
     }
     command.arg(file).stdout(Stdio::null()).stderr(Stdio::piped());
     child::prepare(&mut command, &[]);
-    command
+    Ok(command)
 }
 
 fn cannot_run(error: std::io::Error) -> String {
@@ -172,7 +173,7 @@ mod tests {
     fn generated_sources_depend_on_the_seed_and_compile() {
         assert_eq!(generate_source(&mut Random::new(5)), generate_source(&mut Random::new(5)));
         assert_ne!(generate_source(&mut Random::new(5)), generate_source(&mut Random::new(6)));
-        if Command::new(COMPILER).arg("--version").output().is_err() {
+        if programs::find(COMPILER).is_none() {
             println!("skipped: {COMPILER} is not installed");
             return;
         }
@@ -192,7 +193,7 @@ mod tests {
         let found = sources(directory.path()).unwrap();
         let names: Vec<_> = found.iter().map(|path| path.strip_prefix(directory.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("b.c"), Path::new("deep/a.c")]);
-        if Command::new(COMPILER).arg("--version").output().is_err() {
+        if programs::find(COMPILER).is_none() {
             println!("skipped: {COMPILER} is not installed");
             return;
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tardy_record::load::{LoadResult, PartRecorder};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
+use tardy_sys::capabilities::{Ambient, keep_only};
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 use tardy_sys::signals::wait_readable;
@@ -335,6 +336,8 @@ impl LoadParent {
         };
         let mut command = Command::new(&context.exe);
         command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // No load needs a capability. Its workers, which are tardy again, and their commands inherit that.
+        keep_only(&mut command, &[], Ambient::UnlessGained);
         child::prepare(&mut command, &[counters]);
         let mut process = command.spawn()?;
         let (control, messages) = (process.stdin.take(), process.stdout.take());

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use tardy_sys::capabilities;
+use tardy_sys::capabilities::{Ambient, OF_A_PROBE, keep_only};
 use tardy_sys::in_memory_program::InMemoryProgram;
+use tardy_sys::privileges;
 
 /// `tardy-probe`, which is small, executed from memory; or tardy itself, which has the same hidden commands, if there is
 /// no `tardy-probe` or it cannot be executed.
@@ -29,7 +30,7 @@ impl ProbeProgram {
     }
 
     /// Starts it. `prepare` completes the command: its arguments, its environment and its standard streams. The process
-    /// has the capabilities of this one.
+    /// has those capabilities of this one that measuring needs, and if tardy's file granted them, an empty environment.
     ///
     /// # Errors
     /// If tardy itself cannot be started either.
@@ -41,14 +42,25 @@ impl ProbeProgram {
             }
         }
         let mut command = Command::new(&self.tardy);
+        // Its own file grants the capabilities again, if it has any.
+        restrict(&mut command, Ambient::UnlessGained);
         prepare(&mut command);
         command.spawn().map_err(|error| format!("{}, cannot be started: {error}", self.tardy.display()))
     }
 
     fn spawn_small(small: &InMemoryProgram, prepare: &impl Fn(&mut Command)) -> io::Result<Child> {
         let mut command = small.command();
-        capabilities::pass_on(&mut command);
+        restrict(&mut command, Ambient::Required);
         prepare(&mut command);
         command.spawn()
+    }
+}
+
+/// Limits what the process may do, and what the user can make it do.
+fn restrict(command: &mut Command, ambient: Ambient) {
+    keep_only(command, OF_A_PROBE, ambient);
+    if privileges::were_gained() {
+        // With ambient capabilities, no C library treats the environment as hostile.
+        command.env_clear();
     }
 }

@@ -3,6 +3,11 @@
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
 
+use tardy_sys::programs;
+
+/// Debian's directory of ovs-vswitchd and ovsdb-server.
+const OF_OPEN_VSWITCH: &str = "/usr/lib/openvswitch-switch";
+
 /// Runs `program` with `arguments`.
 ///
 /// # Errors
@@ -24,7 +29,7 @@ pub(super) fn feed(program: &str, arguments: &[&str], text: &str) -> Result<(), 
 /// # Errors
 /// As [`run`].
 pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<String, String> {
-    let mut command = command(program);
+    let mut command = command(program)?;
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = || {
         let mut child = command.spawn()?;
@@ -41,13 +46,12 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     Err(format!("{program} {}: {}", arguments.join(" "), error_message(&output)))
 }
 
-/// The command that runs `program`. It is also searched for in /usr/sbin and /sbin, which are not in every user's PATH,
-/// and in Debian's directory for ovs-vswitchd.
-pub(super) fn command(program: &str) -> Command {
-    let mut command = Command::new(program);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:/usr/sbin:/sbin:/usr/bin:/bin:/usr/lib/openvswitch-switch"));
-    command
+/// The command that runs `program`, which is also searched for in Debian's directory of ovs-vswitchd.
+///
+/// # Errors
+/// A message for the user, if the program is missing.
+pub(super) fn command(program: &str) -> Result<Command, String> {
+    programs::command_in(program, &[OF_OPEN_VSWITCH]).map_err(|error| not_run(program, &error))
 }
 
 /// Why `program` was not run, as a message for the user.

@@ -11,13 +11,18 @@ const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 ///
 /// # Errors
 /// fstatfs(2)'s.
-#[allow(clippy::unnecessary_cast, reason = "the field is signed on some targets and narrower on others")]
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    file_system_of(file).map(|magic| IN_MEMORY.contains(&magic))
+}
+
+/// The number of the file's type of file system (`f_type` of fstatfs(2)).
+#[allow(clippy::unnecessary_cast, reason = "the field is signed on some targets and narrower on others")]
+pub(crate) fn file_system_of(file: &File) -> io::Result<u32> {
     // SAFETY: statfs consists of integers, for which zero is valid.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open and `found` writable.
     match unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) } {
-        0 => Ok(IN_MEMORY.contains(&(found.f_type as u32))),
+        0 => Ok(found.f_type as u32),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -35,6 +35,7 @@ pub mod netlink;
 pub mod network;
 pub mod packet;
 pub mod pins_log;
+pub mod privileges;
 pub mod processes;
 pub mod programs;
 pub mod qdiscs;

@@ -5,9 +5,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::file_cache;
 use crate::kernel_files::{KernelFileError, KernelFiles};
 
 /// Opens a file of tracefs to write into it repeatedly.
@@ -87,6 +89,26 @@ impl KernelFiles {
     }
 }
 
+/// `TRACEFS_MAGIC` (include/uapi/linux/magic.h).
+const TRACEFS: u32 = 0x7472_6163;
+
+/// The file of timerlat's user thread, in the directory of each CPU.
+const TIMERLAT_FILE: &str = "timerlat_fd";
+
+/// Whether the open file is `timerlat_fd` on tracefs, whose read(2) waits for the next period and returns 0
+/// (`timerlat_fd_read` in kernel/trace/trace_osnoise.c). Reads of other files return at once.
+///
+/// # Errors
+/// fstatfs(2)'s, or that /proc is not mounted.
+pub fn is_timerlat_file(file: &File) -> io::Result<bool> {
+    if file_cache::file_system_of(file)? != TRACEFS {
+        return Ok(false);
+    }
+    // The name by which it was opened may be that of a link.
+    let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    Ok(path.ends_with(TIMERLAT_FILE))
+}
+
 /// A pipe of the kernel, such as `trace_pipe_raw`.
 #[derive(Debug)]
 pub struct KernelPipe {
@@ -128,6 +150,15 @@ mod tests {
         files.write("/clock", "mono").unwrap();
         files.append("/clock", " 1").unwrap();
         assert_eq!(files.text("/clock").unwrap(), "mono 1");
+    }
+
+    #[test]
+    fn a_file_elsewhere_is_not_timerlats() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(TIMERLAT_FILE);
+        fs::write(&path, "").unwrap();
+        assert!(!is_timerlat_file(&File::open(&path).unwrap()).unwrap());
+        assert!(!is_timerlat_file(&File::open("/dev/zero").unwrap()).unwrap());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod build_identity;
 mod commands;
 mod cyclictest;
 mod exit;
+mod gained_privileges;
 mod lab_recipe;
 
 use std::process::ExitCode;
@@ -15,23 +16,22 @@ use args::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    let arguments: Option<Vec<String>> =
+        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
+    let arguments = arguments.unwrap_or_default();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Err(error) = gained_privileges::prepare(&words) {
+        return exit_code(Err(error));
+    }
     if let Some(arguments) = cyclictest::arguments_if_named_cyclictest(std::env::args_os()) {
         return exit_code(cyclictest::run(arguments));
     }
-    if let Some(status) = process_of_the_supervisor() {
+    // The process of a supervisor of a run or of loads.
+    if let Some(status) = tardy_measure::processes::run_command(&words) {
         return status;
     }
     let cli = Cli::parse();
     exit_code(run(cli))
-}
-
-/// Runs the hidden command, if the supervisor of a run or of loads started this process.
-fn process_of_the_supervisor() -> Option<ExitCode> {
-    let arguments: Option<Vec<String>> =
-        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
-    let arguments = arguments?;
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    tardy_measure::processes::run_command(&words)
 }
 
 /// The exit status of a command. Prints its error, if it failed.
@@ -61,6 +61,7 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
+    gained_privileges::limit_to(&cli.command)?;
     match cli.command {
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),

@@ -18,7 +18,9 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
 }
 
 fn setcap() -> Remedy {
-    Remedy::command("setcap cap_sys_nice,cap_ipc_lock+ep /path/to/tardy")
+    Remedy::command(
+        "chgrp GROUP /path/to/tardy && chmod 0750 /path/to/tardy && setcap cap_sys_nice,cap_ipc_lock+ep /path/to/tardy",
+    )
 }
 
 fn no_priority(facts: &Facts) -> Option<Finding> {

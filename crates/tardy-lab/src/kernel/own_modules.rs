@@ -6,9 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use tardy_sys::files;
+use tardy_sys::{files, programs};
 use thiserror::Error;
 
 use super::Kernel;
@@ -217,7 +216,8 @@ fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModule
     files::make_directories(&at).map_err(failed)?;
     files::replace_own(&at.join("Makefile"), 0o644, own.makefile.as_bytes()).map_err(failed)?;
     files::replace_own(&at.join(format!("{}.c", own.name)), 0o644, own.source.as_bytes()).map_err(failed)?;
-    let output = Command::new("make")
+    let output = programs::command("make")
+        .map_err(OwnModuleError::NoMake)?
         .arg("--silent")
         .arg("-C")
         .arg(tree)

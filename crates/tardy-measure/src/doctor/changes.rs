@@ -5,6 +5,7 @@
 use serde::Serialize;
 use tardy_record::cpu_list;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
+use tardy_sys::privileges;
 
 use super::threads;
 use tardy_host::facts::{major_minor, may_set_priorities};
@@ -364,8 +365,9 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     if others.is_empty() {
         return Err(already(format!("their priority is {}, the probe's {probe}", numbers(&so))));
     }
-    if !may_set_priorities(files) {
-        let what = "changing priorities of kernel threads requires root (CAP_SYS_NICE)".to_owned();
+    // After a crash, only root's journal can undo the change.
+    if !may_set_priorities(files) || privileges::were_gained() {
+        let what = "changing priorities of kernel threads requires root".to_owned();
         return Err(Standing::NotPermitted { what });
     }
     let count = others.len();

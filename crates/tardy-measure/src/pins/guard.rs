@@ -13,6 +13,7 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use tardy_host::journal::{Entry, Place, Undo};
+use tardy_sys::capabilities::{Ambient, keep_only};
 use tardy_sys::child;
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -51,13 +52,14 @@ impl PinGuard {
                 }
             }
         }
-        let started = Command::new(exe)
+        let mut command = Command::new(exe);
+        command
             .args([SUBCOMMAND, &serde_json::to_string(pins).unwrap_or_default()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .process_group(0)
-            .spawn();
-        match started {
+            .process_group(0);
+        keep_only(&mut command, &[], Ambient::UnlessGained);
+        match command.spawn() {
             Ok(mut process) => {
                 let order = process.stdin.take();
                 Ok(Self { held, process, order })

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tardy_sys::child::{self, signal};
 use tardy_sys::clock::monotonic_ns;
+use tardy_sys::programs;
 use tardy_sys::signals::wait_readable;
 
 /// Time that the program may take to end when asked.
@@ -34,6 +35,7 @@ impl Program {
         let (output, writer) = std::io::pipe().map_err(cannot)?;
         child::do_not_wait_on(&output).map_err(cannot)?;
         let mut command = Command::new(program);
+        command.env("PATH", programs::path_of_user());
         command.args(arguments).stdin(Stdio::null());
         child::prepare(&mut command, &[]);
         // A separate process group, so that its children are killed with it.

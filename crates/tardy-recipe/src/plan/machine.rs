@@ -4,7 +4,7 @@ use tardy_host::co_kernel::CoKernel;
 use tardy_host::gpio::chips::{self, ChipState};
 use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::scheduling;
+use tardy_sys::{programs, scheduling};
 
 use crate::recipe::Recipe;
 
@@ -36,7 +36,7 @@ impl Machine {
             allowed: scheduling::affinity()
                 .map_err(|error| format!("cannot read which CPUs this process may use: {error}"))?,
             trace: Offer::of(files),
-            co_kernel: CoKernel::find(files, std::env::var_os("PATH").as_deref()),
+            co_kernel: CoKernel::find(files, &programs::directories()),
             pins: Pins::Known(chips),
         })
     }

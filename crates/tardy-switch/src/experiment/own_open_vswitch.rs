@@ -94,7 +94,7 @@ fn start_programs(directory: &Path, children: &mut Vec<Child>) -> Result<(), Str
 }
 
 fn spawn(name: &str, directory: &Path, arguments: &[&str]) -> Result<Child, String> {
-    let mut command = program::command(name);
+    let mut command = program::command(name)?;
     command.args(arguments).arg("--verbose=console:off").env("OVS_RUNDIR", directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     child::prepare(&mut command, &[]);

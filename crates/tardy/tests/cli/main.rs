@@ -3,6 +3,7 @@
 
 mod articles;
 mod bench;
+mod capabilities;
 mod captures;
 mod causes;
 mod check_of_other_machines;
@@ -20,6 +21,7 @@ mod noise;
 mod pins;
 mod pipeline;
 mod probe_program;
+mod programs;
 mod published;
 mod real_run;
 mod run_files;

@@ -14,7 +14,7 @@ const DEFAULT_LIMIT_KB: u64 = 8 * 1024;
 const USER: &str = "64321";
 
 /// A copy of tardy that every user may execute, with `capabilities` if there are any. `None` if the file system refuses.
-fn copy_of_tardy(bench: &Bench, capabilities: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn copy_of_tardy(bench: &Bench, capabilities: Option<&str>) -> Option<PathBuf> {
     let copy = bench.path("tardy");
     fs::copy(env!("CARGO_BIN_EXE_tardy"), &copy).unwrap();
     fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o777)).unwrap();
@@ -28,7 +28,7 @@ fn copy_of_tardy(bench: &Bench, capabilities: Option<&str>) -> Option<PathBuf> {
 }
 
 /// `program`, started as a user without privileges, who may lock `limit_kb` of memory.
-fn as_a_user(bench: &Bench, program: &Path, limit_kb: u64) -> Command {
+pub(crate) fn as_a_user(bench: &Bench, program: &Path, limit_kb: u64) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -r 0; ulimit -l {limit_kb}; exec \"$@\""), "sh"]);
     command.args(["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"]).arg(program);
@@ -37,12 +37,12 @@ fn as_a_user(bench: &Bench, program: &Path, limit_kb: u64) -> Command {
 }
 
 /// At most two of the CPUs that this process may use, as a list.
-fn two_cpus() -> String {
+pub(crate) fn two_cpus() -> String {
     let cpus = scheduling::affinity().unwrap();
     cpus.iter().take(2).map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|owner| std::os::unix::fs::MetadataExt::uid(&owner) == 0)
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use tardy_sys::child;
+use tardy_sys::{child, programs};
 
 use super::super::PackageError;
 use super::configuration;
@@ -13,7 +13,7 @@ use super::configuration;
 /// The programs that fetch and unpack packages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// Their directory; `None` for the search path.
+    /// Their directory; `None` for the directories in which tardy searches for programs.
     pub directory: Option<PathBuf>,
 }
 
@@ -81,9 +81,14 @@ impl Programs {
         directory: Option<&Path>,
         configuration: Option<&Path>,
     ) -> Result<Finished, PackageError> {
-        let path =
-            self.directory.as_ref().map_or_else(|| PathBuf::from(program), |place| place.join(program));
-        let mut command = Command::new(&path);
+        let missing = || {
+            let package = if program == "dpkg-deb" { "dpkg" } else { "apt" };
+            PackageError::MissingProgram { program, package }
+        };
+        let mut command = match &self.directory {
+            Some(place) => Command::new(place.join(program)),
+            None => programs::command(program).map_err(|_| missing())?,
+        };
         command.args(arguments).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
         command.env("DEBIAN_FRONTEND", "noninteractive");
         if let Some(configuration) = configuration {
@@ -95,11 +100,8 @@ impl Programs {
         // The program ends when tardy ends.
         child::prepare(&mut command, &[]);
         let output = command.output().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                let package = if program == "dpkg-deb" { "dpkg" } else { "apt" };
-                PackageError::MissingProgram { program, package }
-            }
-            _ => PackageError::file("starting", &path)(error),
+            io::ErrorKind::NotFound => missing(),
+            _ => PackageError::file("starting", Path::new(program))(error),
         })?;
         Ok(Finished {
             program,
