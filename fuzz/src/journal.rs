@@ -28,7 +28,8 @@ impl Scene {
         let root = tempfile::tempdir().expect("there is a directory for temporary files");
         for file in CHANGED.iter().chain([&UNTOUCHED]) {
             let path = root.path().join(file);
-            fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("the scratch directory is writable");
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))
+                .expect("the scratch directory is writable");
             fs::write(path, "0").expect("the scratch directory is writable");
         }
         fs::create_dir(root.path().join("journal")).expect("the scratch directory is writable");

@@ -53,13 +53,13 @@ impl Scene {
     fn operate(&self, action: u8, name: &str, other: &str) {
         let (name, directory) = (OsStr::new(name), &self.directory);
         match action % 8 {
-            0 => self.check(directory.open_own(name)),
+            0 => drop(self.check(directory.open_own(name))),
             1 => self.write(directory.open_own_to_write(name)),
             2 => self.write(directory.own_file(name, 0o600)),
             3 => self.write(directory.create_new(name, 0o600)),
             4 => {
                 let existing = if other == "a" { Existing::Kept } else { Existing::Replaced };
-                self.check(directory.replace(name, 0o600, existing, |file| file.write_all(b"tardy's")));
+                drop(self.check(directory.replace(name, 0o600, existing, |file| file.write_all(b"tardy's"))));
             }
             5 => drop(directory.rename(name, directory, OsStr::new(other))),
             6 => drop(directory.remove(name)),

@@ -10,7 +10,10 @@ pub fn read(text: &[u8]) {
     run.validity = validity::judge(&run);
     let findings = findings::of(&run, &findings::Options::default());
     let shown = summary::text(&run, &findings, 100, false);
-    assert!(!shown.contains(|letter: char| letter.is_control() && letter != '\n'), "control characters on a terminal");
+    assert!(
+        !shown.contains(|letter: char| letter.is_control() && letter != '\n'),
+        "control characters on a terminal"
+    );
     let text = file::to_text(&run);
     file::from_text(text.as_bytes()).expect("a run that was read can be read again");
 }

@@ -431,3 +431,6 @@ fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_
     };
     Place { phase, of, granted, run_start_ns }
 }
+
+#[cfg(test)]
+mod tests;
