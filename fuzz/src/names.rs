@@ -44,7 +44,7 @@ impl Scene {
             3 => fs::hard_link(self.root.path().join("pipe"), path),
             4 => fs::create_dir(path),
             5 => fs::rename(path, self.inside(other)),
-            6 => symlink("/dev/zero", path),
+            6 => symlink(self.root.path(), path),
             _ => fs::remove_file(path),
         };
     }
