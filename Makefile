@@ -148,8 +148,12 @@ bench-tsn: rust ## measure the switch's simulator and TSNKit's
 		$(TARGET_DIR)/release/examples/network_file recipes/tsn-two-flows.toml $$mode 1000; done
 	@scripts/as-owner bench/against_tsnkit.py $(TARGET_DIR)/release/examples
 
+.PHONY: sanitize
+sanitize: rust ## tardy-sys's tests under AddressSanitizer, and under Miri where it can run them (needs a nightly compiler)
+	@scripts/as-owner scripts/sanitize
+
 .PHONY: fuzz
-fuzz: rust ## fuzz every importer for SECONDS each (needs a nightly compiler): SECONDS=60 TARGETS='rtla-hist xenomai'
+fuzz: rust ## fuzz everything that parses hostile bytes for SECONDS each (needs a nightly compiler): SECONDS=60 TARGETS='rtla-hist map'
 	@scripts/as-owner env SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz $(TARGETS)
 
 .PHONY: soak

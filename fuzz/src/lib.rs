@@ -1,4 +1,12 @@
-//! The body of the fuzz targets: imports bytes in one format and checks that the run can be written and read again.
+//! The bodies of the fuzz targets. The targets with names of formats import bytes and check that the run can be written and read
+//! again; the others are the modules.
+
+pub mod guest;
+pub mod journal;
+pub mod maps;
+pub mod names;
+pub mod netlink;
+pub mod run_file;
 
 use tardy_formats::{ImportOptions, Unit, detect, import_bytes};
 use tardy_record::file;

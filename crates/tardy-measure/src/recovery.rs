@@ -309,8 +309,18 @@ fn overlay_from(run: &mut Run, path: &Path, owner: u32, phase: usize) -> bool {
     map.is_ok_and(|map| overlay(run, &Rc::new(map), phase))
 }
 
-/// Replaces the last checkpoint's numbers by those in the map. Returns whether the map had any.
+/// Replaces the last checkpoint's numbers by those in the map, if they are a run's: another program may have written them.
+/// Returns whether the map had any.
 fn overlay(run: &mut Run, map: &Rc<SharedMap>, phase: usize) -> bool {
+    let mut current = run.clone();
+    let is_run = overlay_unchecked(&mut current, map, phase) && file::check(&current).is_ok();
+    if is_run {
+        *run = current;
+    }
+    is_run
+}
+
+fn overlay_unchecked(run: &mut Run, map: &Rc<SharedMap>, phase: usize) -> bool {
     let Some(plan) = run.plan.phases.get(phase).cloned() else { return false };
     let Some(setup) = setup_of(&plan, false) else { return false };
     let counters = setup.counters;
@@ -421,3 +431,6 @@ fn place<'a>(run: &Run, phase: usize, (of, policy): (Of<'a>, Policy), run_start_
     };
     Place { phase, of, granted, run_start_ns }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::excerpt::excerpt;
 use crate::load::LoadPart;
 use crate::run::{Run, SCHEMA_VERSION, State};
-use crate::series::SeriesKind;
+use crate::series::{Series, SeriesKind};
 use crate::switch;
 
 /// The largest run file that is read, in bytes: several times the size of the longest run of the largest machine.
@@ -118,6 +118,7 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
     check_series_are_distinct(run)?;
+    check_sums(run)?;
     let ended_samples = run.samples.as_ref().filter(|_| run.progress.state != State::Running);
     if let Some(reason) = ended_samples.and_then(|samples| samples.contradiction(run.recorded_samples())) {
         return Err(contradiction("samples", &reason));
@@ -177,6 +178,23 @@ fn check_series_are_distinct(run: &Run) -> Result<(), RunFileError> {
         }
     }
     Ok(())
+}
+
+/// Checks that the counts and the times of all series have sums.
+fn check_sums(run: &Run) -> Result<(), RunFileError> {
+    let counts = |series: &Series| {
+        let tally = &series.tally;
+        let known = [tally.attempted.get(), tally.missed.get(), tally.dropped.get()];
+        [known[0].unwrap_or(tally.recorded), known[1].unwrap_or(0), known[2].unwrap_or(0), series.counted_ns]
+    };
+    let add = |sums: [Option<u64>; 4], series: &Series| {
+        let counts = counts(series);
+        std::array::from_fn(|index| sums[index]?.checked_add(counts[index]))
+    };
+    match run.series.iter().fold([Some(0); 4], add).contains(&None) {
+        true => Err(contradiction("series", "the counts or times of all series exceed 2^64")),
+        false => Ok(()),
+    }
 }
 
 fn check_environment(series: &EnvSeries) -> Result<(), String> {

@@ -17,7 +17,7 @@ pub use ethtool::{set_speed_mbps, speed_mbps};
 pub use hardware_stamps::{
     DeviceClock, StampConfig, clock_of_stamps, has_clock, set_stamp_config, stamp_config,
 };
-pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
+pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, read_vlans, vlans_of};
 pub use steering::QueueRange;
 pub use tap::Tap;
 

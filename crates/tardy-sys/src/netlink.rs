@@ -10,7 +10,7 @@ mod attributes;
 mod socket;
 
 pub use attributes::{Attribute, Attributes};
-pub use socket::{Message, Monitor, RouteSocket};
+pub use socket::{Message, Monitor, RouteSocket, read_answer};
 
 const HEADER_BYTES: usize = 16;
 /// The longest attribute, including its header: its length is a 16-bit number.
@@ -162,6 +162,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no netlink sockets")]
     fn the_kernels_message_is_in_the_error() {
         let socket = RouteSocket::open().unwrap();
         // The link does not exist, so the request fails for every user.

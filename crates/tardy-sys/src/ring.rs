@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn two_threads_neither_lose_nor_duplicate_slots() {
-        const COUNT: u64 = 200_000;
+        const COUNT: u64 = if cfg!(miri) { 300 } else { 200_000 };
         with_ring(64, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             std::thread::scope(|scope| {

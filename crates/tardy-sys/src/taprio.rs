@@ -175,7 +175,7 @@ pub fn shown(name: &str) -> Result<Option<Shown>, NetlinkError> {
         (waiting.saturating_add(queue.waiting_frames), dropped.saturating_add(queue.dropped))
     });
     let counted = qdiscs::Qdisc { waiting_frames: waiting, dropped, ..taprio.clone() };
-    Ok(Some(decode::shown(taprio.handle, &counted)))
+    Ok(Some(Shown::read(&counted)))
 }
 
 /// The length of the cycle of a schedule: its cycle time, or the sum of its entries.

@@ -141,6 +141,26 @@ impl Cells<'_> {
         self.0[total as usize]
     }
 
+    /// Whether a probe can have counted these numbers, whose sums fit into 64 bits. Another program may have written a map that
+    /// is recovered.
+    pub fn are_possible(self) -> bool {
+        let histograms = self.0.get(cells::MEASURED..cells::CELLS).unwrap_or_default();
+        let beside = [Total::Missed, Total::Dropped].map(|total| self.total(total));
+        let sum = histograms.iter().chain(&beside).try_fold(0u64, |sum, count| sum.checked_add(*count));
+        let squares_fit = |slot: usize| {
+            let open = self.threshold(slot, Threshold::InBlock);
+            let square = open.checked_mul(open);
+            square
+                .and_then(|square| square.checked_add(self.threshold(slot, Threshold::SquaredCounts)))
+                .is_some()
+        };
+        sum.is_some() && (0..cells::THRESHOLD_COUNT).all(squares_fit)
+    }
+
+    fn threshold(self, slot: usize, field: Threshold) -> u64 {
+        self.0[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize]
+    }
+
     /// Whether the thread has begun to count.
     pub fn counts(self) -> bool {
         self.total(Total::Stage) >= Stage::Counting as u64
@@ -329,8 +349,7 @@ impl Cells<'_> {
         let elapsed_ns = self.counted_to_ns() - self.counted_from_ns();
         let blocks = elapsed_ns.div_ceil(cells::THRESHOLD_BLOCK_NS).max(1);
         let count = |slot: usize| {
-            let cell =
-                |field: Threshold| self.0[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
+            let cell = |field: Threshold| self.threshold(slot, field);
             let open = cell(Threshold::InBlock);
             ThresholdCount {
                 limit_ns: cell(Threshold::Limit),

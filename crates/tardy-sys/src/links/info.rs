@@ -105,10 +105,16 @@ pub fn vlans_of(name: &str) -> Result<Vec<PortVlan>, NetlinkError> {
     let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &fixed);
     request.attribute(libc::IFLA_EXT_MASK, &WITH_VLANS.to_ne_bytes());
     let messages = RouteSocket::open()?.dump(&request)?;
-    let of_port = messages.iter().find(|message| message.number_at(4) == Some(index));
-    let Some(spec) = of_port.and_then(|port| port.attributes(FIXED_BYTES).find(libc::IFLA_AF_SPEC)) else {
-        return Ok(Vec::new());
-    };
+    Ok(messages
+        .iter()
+        .find(|message| message.number_at(4) == Some(index))
+        .map(read_vlans)
+        .unwrap_or_default())
+}
+
+/// The VLANs in a bridge's message about its port; none if it has no list of them.
+pub fn read_vlans(port: &Message) -> Vec<PortVlan> {
+    let Some(spec) = port.attributes(FIXED_BYTES).find(libc::IFLA_AF_SPEC) else { return Vec::new() };
     let vlans = spec.inner().filter(|one| one.kind == IFLA_BRIDGE_VLAN_INFO && one.value.len() >= 4);
     let vlan = |value: &[u8]| {
         let flags = u16::from_ne_bytes([value[0], value[1]]);
@@ -118,7 +124,7 @@ pub fn vlans_of(name: &str) -> Result<Vec<PortVlan>, NetlinkError> {
             untagged: flags & BRIDGE_VLAN_INFO_UNTAGGED != 0,
         }
     };
-    Ok(vlans.map(|one| vlan(one.value)).collect())
+    vlans.map(|one| vlan(one.value)).collect()
 }
 
 fn read(message: &Message) -> Option<LinkInfo> {

@@ -27,6 +27,11 @@ pub struct Message {
 }
 
 impl Message {
+    /// The messages of a datagram, up to the first that is incomplete.
+    pub fn all_in(datagram: &[u8]) -> Vec<Self> {
+        split(datagram).into_iter().map(|(_, message, _)| message).collect()
+    }
+
     /// The attributes after a fixed part of `fixed_bytes` bytes.
     pub fn attributes(&self, fixed_bytes: usize) -> Attributes<'_> {
         Attributes::of(self.body.get(fixed_bytes..).unwrap_or_default())
@@ -160,9 +165,7 @@ impl Monitor {
         let (mut news, mut buffer) = (Vec::new(), vec![0; ANSWER_BYTES]);
         loop {
             match receive(self.fd.as_raw_fd(), &mut buffer, libc::MSG_DONTWAIT) {
-                Ok(length) => {
-                    news.extend(split(&buffer[..length]).into_iter().map(|(_, message, _)| message))
-                }
+                Ok(length) => news.extend(Message::all_in(&buffer[..length])),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(news),
                 Err(error) => return Err(error),
             }
@@ -232,7 +235,10 @@ fn split(mut rest: &[u8]) -> Vec<(u16, Message, &[u8])> {
 
 /// Reads an acknowledgement (`struct nlmsgerr`, include/uapi/linux/netlink.h). Returns the kernel's warning, if there
 /// is one.
-fn read_answer(answer: &[u8]) -> Result<Option<String>, NetlinkError> {
+///
+/// # Errors
+/// The kernel's error; an error without a number if `answer` is not an acknowledgement.
+pub fn read_answer(answer: &[u8]) -> Result<Option<String>, NetlinkError> {
     let number = |at: usize| Some(i32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
     let kind = answer.get(4..6).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
     match (kind, number(HEADER_BYTES)) {
@@ -268,6 +274,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no netlink sockets")]
     fn a_dump_of_links_has_the_loopback() {
         let socket = RouteSocket::open().unwrap();
         let links = socket.dump(&Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &[0; 16])).unwrap();

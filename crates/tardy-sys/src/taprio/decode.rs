@@ -36,25 +36,28 @@ pub struct Shown {
     pub dropped: u32,
 }
 
-pub(super) fn shown(handle: u32, qdisc: &Qdisc) -> Shown {
-    let options = Attributes::of(&qdisc.options);
-    let admin = options.find(ADMIN_SCHED).and_then(|admin| schedule(admin.inner()));
-    let number = |kind: u16| options.number(kind).map(|number| number as u32);
-    Shown {
-        handle: (handle >> 16) as u16,
-        overhead_bytes: qdisc.overhead_bytes,
-        classes: options.find(PRIOMAP).map(|map| class_map(map.value)).unwrap_or_default(),
-        clock_id: number(CLOCKID).map(u32::cast_signed),
-        flags: number(FLAGS).unwrap_or(0),
-        txtime_delay_ns: number(TXTIME_DELAY),
-        class_options: options
-            .filter(|one| one.kind == TC_ENTRY)
-            .filter_map(|one| class_option(&one))
-            .collect(),
-        operating: schedule(options),
-        admin,
-        waiting_frames: qdisc.waiting_frames,
-        dropped: qdisc.dropped,
+impl Shown {
+    /// Parses the settings of `qdisc`, which is a shaper. What is missing or malformed is left out.
+    pub fn read(qdisc: &Qdisc) -> Self {
+        let options = Attributes::of(&qdisc.options);
+        let admin = options.find(ADMIN_SCHED).and_then(|admin| schedule(admin.inner()));
+        let number = |kind: u16| options.number(kind).map(|number| number as u32);
+        Self {
+            handle: (qdisc.handle >> 16) as u16,
+            overhead_bytes: qdisc.overhead_bytes,
+            classes: options.find(PRIOMAP).map(|map| class_map(map.value)).unwrap_or_default(),
+            clock_id: number(CLOCKID).map(u32::cast_signed),
+            flags: number(FLAGS).unwrap_or(0),
+            txtime_delay_ns: number(TXTIME_DELAY),
+            class_options: options
+                .filter(|one| one.kind == TC_ENTRY)
+                .filter_map(|one| class_option(&one))
+                .collect(),
+            operating: schedule(options),
+            admin,
+            waiting_frames: qdisc.waiting_frames,
+            dropped: qdisc.dropped,
+        }
     }
 }
 
@@ -112,7 +115,7 @@ mod tests {
         let bytes = request(7, taprio).unwrap().finished();
         let message = Message { kind: libc::RTM_NEWQDISC, port: 0, body: bytes[16..].to_vec() };
         let qdisc = Qdisc::read(&message).unwrap();
-        shown(qdisc.handle, &qdisc)
+        Shown::read(&qdisc)
     }
 
     #[test]

@@ -107,10 +107,14 @@ impl<'r> LiveSeries<'r> {
         }
     }
 
-    /// Reads the cells of a thread that has ended, perhaps killed during a write.
+    /// Reads the cells of a thread that has ended, perhaps killed during a write. Cells that no probe can have written count as
+    /// never written.
     pub(crate) fn read_remains(&mut self) {
         let mut copy = Vec::new();
-        if !self.block().read(&mut copy) {
+        let whole = self.block().read(&mut copy);
+        if !Cells(&copy).are_possible() {
+            copy.clear();
+        } else if !whole {
             mend(&mut copy, self.place.of.has_schedule());
         }
         self.copy = copy;
@@ -155,14 +159,17 @@ impl<'r> LiveSeries<'r> {
         self.slice_start_ns = Some(end_ns);
     }
 
-    /// Continues after the slices of a killed supervisor.
+    /// Continues after the slices of a killed supervisor. Slices of another layout, which no supervisor writes, are dropped.
     pub(crate) fn adopt_slices(&mut self, slices: Vec<Slice>) {
-        self.slice_start_ns = slices.last().map(|slice| slice.end_ns);
-        self.before_slice = Histogram::default();
-        for slice in &slices {
-            self.before_slice.merge(&slice.histogram).expect("slices of one series share a layout");
+        let mut before = Histogram::default();
+        let fits = |slice: &Slice| {
+            slice.histogram == slice.histogram.coarsened(COARSE) && before.merge(&slice.histogram).is_ok()
+        };
+        if slices.iter().all(fits) {
+            self.slice_start_ns = slices.last().map(|slice| slice.end_ns);
+            self.before_slice = before;
+            self.slices = slices;
         }
-        self.slices = slices;
     }
 
     /// Attaches the watchers' changes, and their own reads, to the worst samples that are new since the last reading.
