@@ -11,16 +11,15 @@ use crate::switch::{self, PRIORITY_TAGS, TWO_FLOWS};
 /// The numbers that a reader shows if it does not trust the map of a run.
 const CHECKPOINT: &str = "these are the numbers of its last checkpoint";
 /// Every attack, its levels, and texts that the part of this name must contain.
-const ATTACKS: [(&str, &str, &[&str]); 21] = [
+const ATTACKS: [(&str, &str, &[&str]); 20] = [
     ("a pipe for show", "01", &["this run was cut short"]),
     ("a pipe for report", "0", &["this run was cut short"]),
     ("a pipe for plot", "0", &["this run was cut short"]),
     ("a pipe for compare", "0", &["this run was cut short"]),
     ("a pipe for export", "0", &["this run was cut short"]),
     ("a map of the attacker", "01", &["status show 0", CHECKPOINT]),
-    ("a truncated map", "01", &["status show 0", CHECKPOINT]),
-    ("a map that is truncated again and again", "01", &["status show 0", CHECKPOINT]),
-    ("a link to root's map", "01", &["status show 0", CHECKPOINT]),
+    ("a map that is truncated again and again", "0", &["status show 0", CHECKPOINT]),
+    ("a link to root's map", "0", &["status show 0", CHECKPOINT]),
     ("temporary names in the attacker's directory", "01", &["status run 0"]),
     ("temporary names in a sticky directory", "0", &["status run 0"]),
     (
@@ -28,8 +27,8 @@ const ATTACKS: [(&str, &str, &[&str]); 21] = [
         "01",
         &["status run 1", "a.run.json is a symbolic link", "status report 1", "a.html is a symbolic link"],
     ),
-    ("the rescue name", "01", &["status run 1", "could not be written either"]),
-    ("the directories of a switch's test", "01", &["status test 0", "used 0"]),
+    ("the rescue name", "0", &["status run 1", "could not be written either"]),
+    ("the directories of a switch's test", "1", &["status test 0", "used 0"]),
     ("the attacker's journal", "01", &["status restore 1", "is not used as the journal", "status apply 1"]),
     (
         "forged entries",

@@ -55,7 +55,7 @@ survived() {
 # begin COMMAND...: starts the command as a process whose number the attacker knows beforehand, in $pid. It waits until
 # /tmp/go exists.
 begin() {
-    (until [ -e /tmp/go ]; do usleep 1000; done; exec "$@" > /tmp/told 2>&1 < /dev/null) &
+    (until [ -e /tmp/go ]; do usleep 20000; done; exec "$@" > /tmp/told 2>&1 < /dev/null) &
     pid=$!
 }
 
@@ -63,9 +63,10 @@ mkdir -m 755 $roots /tmp/own
 map=
 level=
 echo core > /proc/sys/kernel/core_pattern
-begin $tardy run -q --cpus 0 --duration 1h --warmup 0s --interval 1ms -o $run
+begin $tardy run -q --cpus 0 --duration 1h --warmup 0s --interval 10ms -o $run
 touch /tmp/go
-until_true grep -qs '"series":\[{' $run
+# Each look at the file costs the host more time than the wait.
+until grep -qs '"series":\[{' $run; do usleep 200000; done
 map=$(ls /dev/shm/tardy-*-0.map)
 id=${map#/dev/shm/tardy-}
 id=${id%-0.map}
@@ -97,10 +98,7 @@ planted_maps() {
     as_attacker "cp $run a.run.json; cp $roots/map $map"
     as_root show show $run
     survived
-    attack 'a truncated map'
-    as_attacker "cp $run a.run.json; head -c 5000 $roots/map > $map"
-    as_root show show $theirs/a.run.json
-    survived
+    [ $level = 0 ] || return
     attack 'a map that is truncated again and again'
     as_attacker "cp $run a.run.json; until [ -e /tmp/stop ]; do cat $roots/map > $map; : > $map; done" &
     attacker=$!
@@ -118,7 +116,7 @@ planted_maps() {
 # temporary_names NAME DIRECTORY: the attacker plants links under the names that a run could use next to its file.
 temporary_names() {
     attack "temporary names in $1"
-    begin $tardy run -q --cpus 0 --duration 1500ms --warmup 0s --interval 10ms -o $2/c.run.json
+    begin $tardy run -q --cpus 0 --duration 1200ms --warmup 0s --interval 10ms -o $2/c.run.json
     names=".c.run.json.$pid.tmp .c.run.json.0.counters ..c.run.json.0.counters.$pid.tmp"
     as_attacker "cd $2; until [ -e /tmp/stop ]; do
         for name in $names; do [ -L \$name ] || ln -s $roots/precious \$name; done
@@ -263,8 +261,6 @@ for level in 0 1; do
     planted_maps
     temporary_names "the attacker's directory" $theirs
     outputs
-    rescue
-    switch_test
     journals
     if [ $level = 0 ]; then
         # All commands open a run in the same way.
@@ -272,9 +268,11 @@ for level in 0 1; do
         pipe_for plot plot $theirs/a.run.json --force -o /tmp/a.svg
         pipe_for compare compare $theirs/a.run.json $theirs/a.run.json
         pipe_for export export $theirs/a.run.json --to csv --force -o /tmp/a.csv
+        rescue
         temporary_names 'a sticky directory' $shared
         programs no
     else
+        switch_test
         programs empty
     fi
     legitimate_use
