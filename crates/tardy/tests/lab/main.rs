@@ -13,6 +13,7 @@ mod documented;
 mod early_ends;
 mod guests;
 mod hostile_guest;
+mod hostile_users;
 mod noise;
 mod own_modules;
 mod pins;

@@ -72,6 +72,7 @@ static BRIDGED: SharedBoot = SharedBoot::new(KERNEL, || {
 static CLASSIFIED: SharedBoot = SharedBoot::new(KERNEL, || {
     let mut scenes = classifiers::scenes();
     scenes.extend([openvswitch::scene(), crate::restore::scene(), crate::pins::crash_scene()]);
+    scenes.push(crate::hostile_users::scene());
     // Last, since no other scene is to run on a machine whose clock was set.
     scenes.push(crate::upset::scene());
     scenes
