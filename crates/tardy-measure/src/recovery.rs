@@ -278,7 +278,8 @@ fn seal(path: &Path, mut run: Run, leftovers: &[PathBuf], source: Recovered) -> 
     }
     run.validity = validity::judge(&run);
     let source = source.describe();
-    let sealed = ResultFile::claim(path, true).and_then(|file| RunFile::at(file).write(&run));
+    let sealed = ResultFile::claim(path, true)
+        .and_then(|file| RunFile::at(file, !run.redacted.is_empty()).write(&run));
     let remark = match sealed {
         Ok(()) => {
             for leftover in leftovers {

@@ -1,5 +1,8 @@
 //! The run file of a run in progress: the disk holds a complete, valid run at every moment.
 
+use std::io::{self, Write};
+
+use tardy_record::redact::redact;
 use tardy_record::{Run, file};
 
 use super::counters_file::CountersFile;
@@ -20,15 +23,16 @@ const SHARE_MAX: u64 = 50;
 pub(crate) struct RunFile {
     file: ResultFile,
     counters: CountersFile,
+    redacts: bool,
     interval_ns: u64,
     due_ns: u64,
 }
 
 impl RunFile {
-    /// The run file at a claimed path.
-    pub(crate) fn at(file: ResultFile) -> Self {
+    /// The run file at a claimed path; redacted if `redacts` is set.
+    pub(crate) fn at(file: ResultFile, redacts: bool) -> Self {
         let counters = CountersFile::next_to(file.path());
-        Self { file, counters, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
+        Self { file, counters, redacts, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
     }
 
     /// Whether the next checkpoint is due, `now_ns` after the start of the run. `has_counters`: the phase counts in a map, so
@@ -51,7 +55,15 @@ impl RunFile {
 
     /// Replaces the run file by `run`. The previous content stays if this fails.
     pub(crate) fn write(&self, run: &Run) -> Result<(), ResultFileError> {
-        self.file.write(file::to_text(run).as_bytes())
+        self.file.write_by(|file| self.write_to(run, file))
+    }
+
+    /// Writes the text of the run file to `to`.
+    pub(crate) fn write_to(&self, run: &Run, to: &mut dyn Write) -> io::Result<()> {
+        if self.redacts {
+            return file::write(&redact(run).map_err(io::Error::other)?.run, to);
+        }
+        to.write_all(file::to_text(run).as_bytes())
     }
 
     /// Removes the run file.
@@ -69,7 +81,7 @@ mod tests {
     #[test]
     fn checkpoints_back_off_to_once_a_minute() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
+        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap(), false);
         let due: Vec<u64> = (0..300).filter(|second| file.is_due(second * SECOND, true, 0)).collect();
         assert_eq!(due, [1, 6, 16, 36, 76, 136, 196, 256]);
     }
@@ -77,7 +89,7 @@ mod tests {
     #[test]
     fn without_counters_checkpoints_stay_frequent_as_long_as_they_are_cheap() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
+        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap(), false);
         let due: Vec<u64> =
             (0..20).filter(|second| file.is_due(second * SECOND, false, SECOND / 100)).collect();
         assert_eq!(due, [1, 6, 11, 16]);

@@ -89,7 +89,8 @@ impl<'r> Supervisor<'r> {
         outside: Outside,
         listener: &'r mut dyn Listener,
     ) -> Result<Self, RunError> {
-        let file = ResultFile::claim(&request.output, request.force).map(RunFile::at)?;
+        let file = ResultFile::claim(&request.output, request.force)
+            .map(|file| RunFile::at(file, request.redacts))?;
         if let Some(samples) = &request.samples {
             SampleFile::check(samples, &request.output, request.force)?;
         }
@@ -266,7 +267,9 @@ impl<'r> Supervisor<'r> {
     /// Writes the sealed run to /dev/shm after its file could not be written. Returns a message for the user.
     fn rescue(&self, error: &ResultFileError) -> String {
         let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
-        match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
+        let mut text = Vec::new();
+        let written = self.file.write_to(&self.run, &mut text);
+        match written.and_then(|()| std::fs::write(&place, text)) {
             Ok(()) => format!(
                 "{error}. The whole run is in {} instead; move it before the next boot",
                 place.display()

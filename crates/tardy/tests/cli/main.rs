@@ -21,6 +21,8 @@ mod pipeline;
 mod probe_program;
 mod published;
 mod real_run;
+mod recipes;
+mod redact;
 mod run_files;
 mod samples;
 mod simulate;
