@@ -27,7 +27,11 @@ fn the_commands_of_a_recipe_file_are_shown_before_they_run() {
 fn a_long_command_is_shown_whole_in_a_dry_run() {
     let bench = Bench::new();
     let long = format!("cmd:true {}", "x".repeat(1000));
-    std::fs::write(bench.path("own.toml"), format!("about = \"One.\"\n[run]\nduration = \"1s\"\nload = [{long:?}]\n")).unwrap();
+    std::fs::write(
+        bench.path("own.toml"),
+        format!("about = \"One.\"\n[run]\nduration = \"1s\"\nload = [{long:?}]\n"),
+    )
+    .unwrap();
     let whole = bench.run(&["run", "./own.toml", "--dry-run"]);
     assert!(whole.err.contains(&"x".repeat(1000)), "{}", whole.err);
     let measured = bench.run(&["run", "./own.toml", "--fake", "1", "-q", "-o", "a.run.json"]);
