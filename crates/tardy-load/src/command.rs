@@ -1,12 +1,12 @@
-//! Any command, run with `sh -c`, and tools whose output reports their progress ([`super::meter`]).
+//! Commands for a shell, and tools whose output reports their progress ([`super::meter`]), which no shell starts.
 //!
-//! The load lasts as long as the shell or any process that it started: `iperf3 -s -D` returns to the shell at once and
-//! is still a load. A shell that fails ends the load even if processes are left.
+//! The load lasts as long as the program or any process that it started: `iperf3 -s -D` returns to the shell at once and
+//! is still a load. A program that fails ends the load even if processes are left.
 //!
-//! This process is a second subreaper between the load parent and the shell. If one of the two subreapers is killed,
+//! This process is a second subreaper between the load parent and the program. If one of the two subreapers is killed,
 //! the other finds and ends the command's daemons.
 
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -15,8 +15,9 @@ use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
 use tardy_sys::programs;
 use tardy_sys::signals::wait_readable;
 
+use super::invocation::{Invocation, SHELL};
 use super::messages::Message;
-use super::meter::{self, Meter};
+use super::meter::Meter;
 use super::tail::Tail;
 use super::worker::Worker;
 
@@ -49,9 +50,12 @@ pub(super) fn run(worker: &Worker) -> ExitCode {
 /// A running command.
 struct Running {
     signals: ChildSignals,
-    shell: u32,
-    shell_end: Option<How>,
+    invocation: Invocation,
+    program: u32,
+    program_end: Option<How>,
     output: Option<PipeReader>,
+    /// The other end of `output`, for a program that is started again.
+    writer: Option<PipeWriter>,
     tail: Tail,
     meter: Meter,
     counted: bool,
@@ -64,18 +68,16 @@ impl Running {
         child::adopt_orphans();
         let (output, writer) = io::pipe()?;
         child::do_not_wait_on(&output)?;
-        let mut command = Command::new("/bin/sh");
-        let is_the_users = matches!(worker.task, LoadTask::Command { .. });
-        command.env("PATH", if is_the_users { programs::path_of_user() } else { programs::path() });
-        command.arg("-c").arg(meter::command_line(&worker.task));
-        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        child::prepare(&mut command, &[]);
-        let shell = command.spawn()?.id();
+        let no_program = || io::Error::other("the load is not a program");
+        let invocation = Invocation::of(&worker.task).ok_or_else(no_program)?;
+        let program = spawn(&invocation, &writer)?;
         Ok(Self {
             signals,
-            shell,
-            shell_end: None,
+            program,
+            program_end: None,
             output: Some(output),
+            writer: Some(writer).filter(|_| invocation.repeats),
+            invocation,
             tail: Tail::default(),
             meter: Meter::new(worker.task.clone()),
             counted: false,
@@ -93,7 +95,11 @@ impl Running {
             self.read_output(worker);
             while let Some(notice) = self.signals.take() {
                 match notice {
-                    Notice::ChildEnded => self.reap(),
+                    Notice::ChildEnded => {
+                        if let Err(error) = self.reap() {
+                            return Some(format!("the command cannot be started again: {error}"));
+                        }
+                    }
                     Notice::ParentMayBeGone if !child::is_orphan(worker.parent) => {}
                     Notice::ParentMayBeGone | Notice::End => return None,
                 }
@@ -130,21 +136,44 @@ impl Running {
         }
     }
 
-    fn reap(&mut self) {
+    /// Notes the end of the program, or starts it again.
+    fn reap(&mut self) -> io::Result<()> {
         while let Some(ended) = Ended::take() {
-            if ended.pid == self.shell {
-                self.shell_end = Some(ended.how);
+            match &self.writer {
+                _ if ended.pid != self.program => {}
+                Some(writer) if ended.how == How::Exited(0) => {
+                    self.program = spawn(&self.invocation, writer)?
+                }
+                _ => self.program_end = Some(ended.how),
             }
         }
+        Ok(())
     }
 
     /// How the command ended; `None` if it has not.
     fn ended(&self) -> Option<How> {
-        self.shell_end.filter(|how| *how != How::Exited(0) || !child::has_children())
+        self.program_end.filter(|how| *how != How::Exited(0) || !child::has_children())
     }
 
     fn with_last_output(&self, how: How) -> String {
         let lines = self.tail.last_lines();
         if lines.is_empty() { how.to_string() } else { format!("{how}; its last output: {lines}") }
     }
+}
+
+/// Starts the program with `writer` as its output; returns its process id.
+fn spawn(invocation: &Invocation, writer: &PipeWriter) -> io::Result<u32> {
+    // The user's line may use what the user's PATH has.
+    let mut command = match invocation.program {
+        SHELL => {
+            let mut shell = Command::new(SHELL);
+            shell.env("PATH", programs::path_of_user());
+            shell
+        }
+        tool => programs::command(tool)?,
+    };
+    command.args(&invocation.arguments);
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer.try_clone()?);
+    child::prepare(&mut command, &[]);
+    Ok(command.spawn()?.id())
 }

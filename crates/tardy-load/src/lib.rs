@@ -23,6 +23,7 @@ mod datagrams;
 mod disk;
 mod error;
 mod forked_tasks;
+mod invocation;
 mod listing;
 mod load_parent;
 mod loads;
@@ -50,6 +51,7 @@ mod worker;
 
 pub use alone::run_alone;
 pub use error::LoadError;
+pub use invocation::commands;
 pub use loads::{LoadContext, Loads};
 pub use network::PORT;
 pub use start::worker_main;

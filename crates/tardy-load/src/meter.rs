@@ -1,30 +1,10 @@
-//! Runs external tools and reads their progress from their output.
+//! Reads the progress of external tools from their output.
 //!
 //! A tool that reports only at its end (hackbench, stress-ng) is run repeatedly, one or two seconds each time; one that
 //! reports every second (iperf3) is left running. A tool that reports nothing does not count as running, and a failing
 //! tool is reported before the measurement begins.
 
-use tardy_record::load_spec::{LoadTask, is_iperf3_server};
-
-/// The shell line that runs a tool until it is killed.
-pub(super) fn command_line(task: &LoadTask) -> String {
-    let rounds = |line: &str| format!("while {line}; do :; done; exit 1");
-    match task {
-        LoadTask::StressNg { arguments } => {
-            rounds(&format!("stress-ng {arguments} --metrics --timeout 2s || exit $?"))
-        }
-        LoadTask::Hackbench { arguments } => {
-            let arguments = if arguments.is_empty() { "-g 1 -l 1000" } else { arguments };
-            rounds(&format!("hackbench {arguments} || exit $?"))
-        }
-        LoadTask::Iperf3 { arguments } => {
-            let endless = if is_iperf3_server(arguments) { "" } else { " --time 0" };
-            format!("exec iperf3 {arguments}{endless} --interval 1 --forceflush")
-        }
-        LoadTask::Command { line } => line.clone(),
-        _ => String::new(),
-    }
-}
+use tardy_record::load_spec::LoadTask;
 
 /// Parses a tool's output.
 #[derive(Debug)]
@@ -177,11 +157,5 @@ Connecting to host 127.0.0.1, port 5999
             );
             assert_eq!(count(load, &"x".repeat(100_000)), 0);
         }
-    }
-
-    #[test]
-    fn an_iperf3_server_gets_no_duration() {
-        assert!(!command_line(&task("iperf3:-s")).contains("--time"));
-        assert!(command_line(&task("iperf3:-c host")).contains("--time 0"));
     }
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
 use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{NoiseThread, Policy};
+use tardy_record::redact::redact;
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Seen};
@@ -186,6 +187,9 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
         Fate::Killed(source) => source,
     };
     mark_cut_short(&mut run);
+    if !run.redacted.is_empty() {
+        run = redact(&run).map_err(|error| io(io::Error::other(error)))?.run;
+    }
     let text = file::to_text(&run);
     let mode = file.metadata().map_err(io)?.mode() & 0o666;
     directory.replace(name, mode, Existing::Replaced, |file| file.write_all(text.as_bytes())).map_err(io)?;

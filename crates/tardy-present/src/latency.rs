@@ -183,6 +183,13 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_bidi_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// Untrusted text in lines, such as CSV: control characters other than the end of a line and the tab are replaced.
+pub fn harmless_lines(text: &str) -> String {
+    let shown =
+        |c: char| if matches!(c, '\n' | '\t') { c.into() } else { harmless(c.encode_utf8(&mut [0; 4])) };
+    text.chars().map(shown).collect()
+}
+
 /// Whether a character changes the direction of text: a name with one could hide the text next to it.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -236,6 +243,8 @@ mod tests {
     #[test]
     fn control_characters_are_replaced() {
         assert_eq!(harmless("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+        let lines = "cpu,\u{1b}]0;x\u{7}\n1\t\u{9b}\u{7f}\u{202e}\r\n";
+        assert_eq!(harmless_lines(lines), "cpu,\u{fffd}]0;x\u{fffd}\n1\t\u{fffd}\u{fffd}\u{fffd}\u{fffd}\n");
     }
 
     proptest! {

@@ -37,6 +37,7 @@ pub mod per_cpu;
 pub mod pins;
 pub mod plan;
 pub mod reason;
+pub mod redact;
 pub mod run;
 pub mod samples;
 mod scheduling;

@@ -56,6 +56,9 @@ pub struct Run {
     pub self_cost: Vec<ThreadCost>,
     /// Events other than readings.
     pub events: Vec<Event>,
+    /// The fields that [`crate::redact::redact`] changed; empty for a run that was not redacted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redacted: Vec<String>,
 }
 
 /// The identity of a run.
@@ -158,6 +161,7 @@ impl Run {
             environment: Environment::default(),
             self_cost: Vec::new(),
             events: Vec::new(),
+            redacted: Vec::new(),
         }
     }
 

@@ -95,7 +95,8 @@ impl<'a> OneLine<'a> {
     #[inline(always)]
     pub fn is_high(self) -> io::Result<bool> {
         let mut values = LineValues { bits: 0, mask: 1 };
-        self.control(GET_VALUES, &mut values)?;
+        // SAFETY: the request reads and writes one `struct gpio_v2_line_values`.
+        unsafe { self.control(GET_VALUES, &mut values)? };
         Ok(values.bits & 1 == 1)
     }
 
@@ -105,12 +106,15 @@ impl<'a> OneLine<'a> {
     /// The kernel's.
     #[inline(always)]
     pub fn set(self, high: bool) -> io::Result<()> {
-        self.control(SET_VALUES, &mut LineValues { bits: u64::from(high), mask: 1 })
+        // SAFETY: the request reads one `struct gpio_v2_line_values`.
+        unsafe { self.control(SET_VALUES, &mut LineValues { bits: u64::from(high), mask: 1 }) }
     }
 
+    /// # Safety
+    /// `request` must access one `struct gpio_v2_line_values` through its argument, and no other memory.
     #[inline(always)]
-    fn control(self, request: u32, values: &mut LineValues) -> io::Result<()> {
-        // SAFETY: both requests read and write one `struct gpio_v2_line_values`, which `values` is.
+    unsafe fn control(self, request: u32, values: &mut LineValues) -> io::Result<()> {
+        // SAFETY: by the condition of this function; `values` is one such structure.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), request as libc::Ioctl, &raw mut *values) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

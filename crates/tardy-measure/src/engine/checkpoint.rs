@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use tardy_record::redact::redact;
 use tardy_record::{Run, file};
 use tardy_sys::files;
 use tardy_sys::shared_map::SharedMap;
@@ -30,15 +31,16 @@ pub(crate) struct RunFile {
     /// The last checkpoint, locked.
     held: Option<File>,
     counters: CountersFile,
+    redacts: bool,
     interval_ns: u64,
     due_ns: u64,
 }
 
 impl RunFile {
-    /// The run file at a claimed path.
-    pub(crate) fn at(file: ResultFile) -> Self {
+    /// The run file at a claimed path; redacted if `redacts` is set.
+    pub(crate) fn at(file: ResultFile, redacts: bool) -> Self {
         let counters = CountersFile::next_to(file.path());
-        Self { file, held: None, counters, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
+        Self { file, held: None, counters, redacts, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_NS }
     }
 
     /// Whether the next checkpoint is due, `now_ns` after the start of the run. `has_counters`: the phase counts in a map, so
@@ -75,14 +77,23 @@ impl RunFile {
 
     /// Replaces the run file by `run`. The previous content stays if this fails.
     pub(crate) fn write(&mut self, run: &Run) -> Result<(), ResultFileError> {
-        let text = file::to_text(run);
+        let text = self.text(run);
         let written = self.file.put(|file| {
+            let text = text?;
             // Some kernels and file systems have no such locks. Then the map alone shows that the run is in progress.
             let _ = files::hold(file);
             file.write_all(text.as_bytes())
         })?;
         self.held = Some(written);
         Ok(())
+    }
+
+    /// The text of the run file of `run`.
+    pub(crate) fn text(&self, run: &Run) -> io::Result<String> {
+        match self.redacts {
+            true => Ok(file::to_text(&redact(run).map_err(io::Error::other)?.run)),
+            false => Ok(file::to_text(run)),
+        }
     }
 
     /// Removes the run file.
@@ -100,7 +111,7 @@ mod tests {
     #[test]
     fn checkpoints_back_off_to_once_a_minute() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
+        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap(), false);
         let due: Vec<u64> = (0..300).filter(|second| file.is_due(second * SECOND, true, 0)).collect();
         assert_eq!(due, [1, 6, 16, 36, 76, 136, 196, 256]);
     }
@@ -108,7 +119,7 @@ mod tests {
     #[test]
     fn without_counters_checkpoints_stay_frequent_as_long_as_they_are_cheap() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap());
+        let mut file = RunFile::at(ResultFile::claim(&directory.path().join("a"), false).unwrap(), false);
         let due: Vec<u64> =
             (0..20).filter(|second| file.is_due(second * SECOND, false, SECOND / 100)).collect();
         assert_eq!(due, [1, 6, 11, 16]);

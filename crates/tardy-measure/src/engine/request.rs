@@ -38,6 +38,8 @@ pub struct Request {
     pub fake: Option<u64>,
     /// Whether the run ends with an error, before anything is measured, if the kernel refuses the plan's scheduling policy.
     pub requires_policy: bool,
+    /// Whether the run file is redacted ([`tardy_record::redact`]), at every checkpoint. The outcome's run is not.
+    pub redacts: bool,
     /// Whether threads of this process measure. The process is then not confined to the plan's housekeeping CPU.
     pub measures_in_process: bool,
 }
@@ -57,6 +59,7 @@ impl Request {
             kernel_root: PathBuf::from("/"),
             fake: None,
             requires_policy: false,
+            redacts: false,
             measures_in_process: false,
         }
     }

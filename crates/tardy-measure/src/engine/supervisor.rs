@@ -95,7 +95,8 @@ impl<'r> Supervisor<'r> {
         outside: Outside,
         listener: &'r mut dyn Listener,
     ) -> Result<Self, RunError> {
-        let file = ResultFile::claim(&request.output, request.force).map(RunFile::at)?;
+        let file = ResultFile::claim(&request.output, request.force)
+            .map(|file| RunFile::at(file, request.redacts))?;
         if let Some(samples) = &request.samples {
             SampleFile::check(samples, &request.output, request.force)?;
         }
@@ -270,8 +271,8 @@ impl<'r> Supervisor<'r> {
     fn rescue(&self, error: &ResultFileError) -> String {
         let name = format!("tardy-{}.run.json", self.run.origin.id);
         let place = Path::new(RESCUE_DIRECTORY).join(&name);
-        let text = tardy_record::file::to_text(&self.run);
-        let rescued = Directory::named(Path::new(RESCUE_DIRECTORY)).and_then(|directory| {
+        let rescued = self.file.text(&self.run).and_then(|text| {
+            let directory = Directory::named(Path::new(RESCUE_DIRECTORY))?;
             directory.replace(name.as_ref(), 0o600, Existing::Kept, |file| file.write_all(text.as_bytes()))
         });
         match rescued {

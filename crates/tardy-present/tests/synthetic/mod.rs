@@ -180,6 +180,7 @@ pub fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u
         environment: Default::default(),
         self_cost: Vec::new(),
         events: Vec::new(),
+        redacted: Vec::new(),
     }
 }
 

@@ -96,44 +96,80 @@ pub(super) fn port(argument: &str) -> Result<Option<u16>, String> {
 }
 
 /// stress-ng's arguments, without options that tardy sets.
-pub(super) fn stress_ng_arguments(arguments: &str) -> Result<String, String> {
+pub(super) fn stress_ng_arguments(arguments: &str) -> Result<Vec<String>, String> {
+    let arguments = words(arguments)?;
     let own = ["-t", "--timeout", "-q", "--quiet", "--no-metrics"];
-    if let Some(option) = first_of(&own, arguments) {
+    if let Some(option) = first_of(&own, &arguments) {
         return Err(format!(
             "leave out {option}: the load lasts as long as its phase, and its rate is read from stress-ng's output"
         ));
     }
-    Ok(arguments.to_owned())
+    Ok(arguments)
 }
 
 /// iperf3's arguments, without options that tardy sets.
-pub(super) fn iperf3_arguments(arguments: &str) -> Result<String, String> {
+pub(super) fn iperf3_arguments(arguments: &str) -> Result<Vec<String>, String> {
+    let arguments = words(arguments)?;
     let own =
         ["-t", "--time", "-J", "--json", "-D", "--daemon", "-i", "--interval", "-n", "--bytes", "--logfile"];
-    if let Some(option) = first_of(&own, arguments) {
+    if let Some(option) = first_of(&own, &arguments) {
         return Err(format!(
             "leave out {option}: the load lasts as long as its phase, and its rate is read from iperf3's output"
         ));
     }
-    if !is_iperf3_server(arguments) && first_of(&["-c", "--client"], arguments).is_none() {
+    if !is_iperf3_server(&arguments) && first_of(&["-c", "--client"], &arguments).is_none() {
         return Err("expected -c HOST for a client or -s for a server".to_owned());
     }
-    Ok(arguments.to_owned())
+    Ok(arguments)
 }
 
 /// Whether these arguments make iperf3 a server.
-pub fn is_iperf3_server(arguments: &str) -> bool {
-    arguments.split_whitespace().any(|word| word == "-s" || word == "--server")
+pub fn is_iperf3_server(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| word == "-s" || word == "--server")
 }
 
 /// The first word that is one of these options, with or without `=VALUE`.
-fn first_of<'a>(options: &[&str], arguments: &'a str) -> Option<&'a str> {
-    arguments.split_whitespace().find(|word| options.contains(&word.split('=').next().unwrap_or(word)))
+fn first_of<'a>(options: &[&str], arguments: &'a [String]) -> Option<&'a str> {
+    let mut words = arguments.iter().map(String::as_str);
+    words.find(|word| options.contains(&word.split('=').next().unwrap_or(word)))
+}
+
+/// Splits a tool's arguments at blanks. Text in single or double quotes belongs to one word, and every other character stands
+/// for itself: no shell reads the words.
+pub(super) fn words(arguments: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    for c in arguments.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '\'' || c == '"' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    match quote {
+        Some(open) => Err(format!("the quote {open} is not closed")),
+        None => Ok(words.into_iter().chain(word).collect()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_split_at_blanks_outside_quotes() {
+        let split = |text| words(text).map(|words| words.join("|"));
+        assert_eq!(split("  -c  10.0.0.2 -P 2"), Ok("-c|10.0.0.2|-P|2".to_owned()));
+        assert_eq!(split("a'b c'\"d e\" ''"), Ok("ab cd e|".to_owned()));
+        assert_eq!(split("$(id); `id` > x \\n &"), Ok("$(id);|`id`|>|x|\\n|&".to_owned()));
+        assert_eq!(split("it's"), Err("the quote ' is not closed".to_owned()));
+        assert!(stress_ng_arguments("--cpu 1 '-t' 5").unwrap_err().contains("leave out -t"));
+    }
 
     #[test]
     fn missing_numbers_of_a_shape_take_their_defaults() {

@@ -1,7 +1,7 @@
 //! The table of loads.
 
 use super::arguments::{
-    SchedulerShape, iperf3_arguments, memory_mib, port, stress_ng_arguments, timers_per_cpu,
+    SchedulerShape, iperf3_arguments, memory_mib, port, stress_ng_arguments, timers_per_cpu, words,
 };
 use super::task::LoadTask;
 
@@ -125,7 +125,7 @@ pub const CATALOGUE: [CatalogueEntry; 22] = [
     )
     .with_example("stress-ng:--cpu 2 --vm 1"),
     CatalogueEntry::new("hackbench[:ARGS]", "hackbench in a loop; its messages are counted", |argument| {
-        Ok(vec![LoadTask::Hackbench { arguments: argument.to_owned() }])
+        Ok(vec![LoadTask::Hackbench { arguments: words(argument)? }])
     }),
     CatalogueEntry::new(
         "iperf3:ARGS",

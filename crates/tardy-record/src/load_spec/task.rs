@@ -60,17 +60,17 @@ pub enum LoadTask {
     /// stress-ng.
     StressNg {
         /// Its arguments.
-        arguments: String,
+        arguments: Vec<String>,
     },
     /// hackbench of rt-tests.
     Hackbench {
         /// Its arguments. Empty for the default.
-        arguments: String,
+        arguments: Vec<String>,
     },
     /// iperf3.
     Iperf3 {
         /// Its arguments.
-        arguments: String,
+        arguments: Vec<String>,
     },
     /// The receiving end of network loads.
     Sink {
@@ -138,7 +138,7 @@ impl LoadTask {
         )
     }
 
-    /// Whether a shell runs another program for it.
+    /// Whether another program does its work.
     pub fn is_a_command(&self) -> bool {
         matches!(
             self,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::values::output_path;
 use clap::Args;
 use tardy_measure::doctor::Change;
 use tardy_recipe::values::{CpuSelection, PositiveDuration};
@@ -54,7 +55,7 @@ pub(crate) struct TrialFlags {
     #[arg(long, requires = "measure")]
     pub(crate) seed: Option<u64>,
     /// Keep the run file of every trial in this directory.
-    #[arg(short, long, value_name = "DIRECTORY", requires = "measure")]
+    #[arg(short, long, value_name = "DIRECTORY", requires = "measure", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// List the changes that can be tried here, and change nothing.
     #[arg(long, requires = "measure")]

@@ -7,7 +7,8 @@ use tardy_formats::{ExportFormat, Format, TimeUnit, Unit};
 use tardy_recipe::values::Duration;
 use tardy_record::capture::Edge;
 
-use super::values::{export_format, import_format};
+use super::RedactionFlag;
+use super::values::{export_format, import_format, output_path};
 
 /// `tardy import`.
 #[derive(Debug, Args)]
@@ -46,11 +47,13 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run file; for several files, the directory of the run files.
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite existing run files.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// The unit of latencies in a file.
@@ -135,9 +138,11 @@ pub(crate) struct ExportArgs {
     #[arg(id = "list_formats", long = "list")]
     pub(crate) list: bool,
     /// Output file [default: standard output]
-    #[arg(id = "export_output", short = 'o', long = "output", value_name = "FILE")]
+    #[arg(id = "export_output", short = 'o', long = "output", value_name = "FILE", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite the file if it exists.
     #[arg(id = "export_force", long = "force")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }

@@ -7,6 +7,8 @@ use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{PositiveDuration, scale};
 
 use super::LabOptions;
+use super::RedactionFlag;
+use super::values::output_path;
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -39,7 +41,7 @@ pub(crate) struct LabRunArgs {
     #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
     pub(crate) all: bool,
     /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
-    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite existing files.
     #[arg(long, help_heading = "Results")]
@@ -53,6 +55,8 @@ pub(crate) struct LabRunArgs {
     /// Print the emulators' command lines and the recipe with all flags applied, and boot nothing. Missing kernels and tools are still downloaded.
     #[arg(long, conflicts_with = "json", help_heading = "What to run")]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// `tardy lab verify`.
@@ -65,7 +69,7 @@ pub(crate) struct LabVerifyArgs {
     #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: u32,
     /// Directory for the first run of each kernel, and for every run that differs from it [default: keep none]
-    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite existing files.
     #[arg(long, requires = "output", help_heading = "Results")]

@@ -5,6 +5,7 @@ mod formats;
 mod gpio;
 mod lab;
 mod lab_options;
+mod redaction;
 mod results;
 mod run;
 mod switch_file;
@@ -24,6 +25,7 @@ pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
+pub(crate) use redaction::RedactionFlag;
 pub(crate) use results::{CompareArgs, ListArgs, PlotArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use tardy_recipe::values::Duration;
 
+use super::RedactionFlag;
+use super::values::output_path;
+
 /// `tardy show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -13,6 +16,8 @@ pub(crate) struct ShowArgs {
     /// Print the numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// `tardy list`.
@@ -33,11 +38,13 @@ pub(crate) struct ReportArgs {
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Report file.
-    #[arg(short, long, default_value = "tardy-report.html")]
+    #[arg(short, long, default_value = "tardy-report.html", value_parser = output_path())]
     pub(crate) output: PathBuf,
     /// Overwrite the report if it exists.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// `tardy plot`.
@@ -47,7 +54,7 @@ pub(crate) struct PlotArgs {
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Plot file.
-    #[arg(short, long, default_value = "tardy-plot.svg")]
+    #[arg(short, long, default_value = "tardy-plot.svg", value_parser = output_path())]
     pub(crate) output: PathBuf,
     /// Overwrite the plot if it exists.
     #[arg(long)]
@@ -55,6 +62,8 @@ pub(crate) struct PlotArgs {
     /// Right end of the latency axis, such as 400us [default: beyond the worst case]
     #[arg(long, value_name = "TIME")]
     pub(crate) x_max: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// `tardy compare`.
@@ -73,4 +82,6 @@ pub(crate) struct CompareArgs {
     /// Compare a run that was traced for causes with one that was not. The difference includes the cost of tracing.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }

@@ -6,6 +6,9 @@ use clap::Args;
 use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{celsius, scale};
 
+use super::RedactionFlag;
+use super::values::output_path;
+
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -41,16 +44,16 @@ pub(crate) struct RunArgs {
     pub(crate) dry_run: bool,
 
     /// Run file [default: tardy-DATE-TIME.run.json]
-    #[arg(short, long, value_name = "FILE", help_heading = "Results")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Also write every sample to a CSV file: 560 MB per hour and CPU at 200us (docs/samples.md)
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    #[arg(long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) samples: Option<PathBuf>,
     /// Overwrite the run file, the samples and the report if they exist.
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
     /// Also write an HTML report [default: next to the run file]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Results")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Results", value_parser = output_path())]
     pub(crate) report: Option<Option<PathBuf>>,
     /// Print the numbers as JSON instead of the summary.
     #[arg(long, help_heading = "Results")]
@@ -65,6 +68,8 @@ pub(crate) struct RunArgs {
     /// Read kernel files below this directory.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use tardy_recipe::values::PositiveDuration;
 use tardy_record::load_spec::LoadSpec;
 use tardy_tsn::plan::commands::Classifying;
 
+use super::RedactionFlag;
 use super::switch_file::SwitchFileArgs;
 use super::tsn_simulate::{SimulatedPorts, TsnGenerateArgs, TsnSimulateArgs};
+use super::values::output_path;
 
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]
@@ -184,10 +186,10 @@ pub(crate) struct TsnTestArgs {
     #[arg(long)]
     pub(crate) without_shaper: bool,
     /// Run file [default: tardy-tsn-DATE-TIME.run.json]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = output_path())]
     pub(crate) output: Option<std::path::PathBuf>,
     /// Also write the first 262,144 frames of each listener and phase to a CSV file, warm-up included.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
     pub(crate) frames: Option<std::path::PathBuf>,
     /// Overwrite existing files.
     #[arg(long)]
@@ -198,4 +200,6 @@ pub(crate) struct TsnTestArgs {
     /// Do not print progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tardy_recipe::values::{Duration, PositiveDuration};
 
+use super::RedactionFlag;
 use super::switch_file::SwitchFileArgs;
+use super::values::output_path;
 
 /// `tardy tsn simulate`.
 #[derive(Debug, Args)]
@@ -34,10 +36,10 @@ pub(crate) struct TsnSimulateArgs {
     pub(crate) without_shaper: bool,
 
     /// Run file [default: none]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Also write every frame to a CSV file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
     pub(crate) frames: Option<PathBuf>,
     /// Overwrite existing files.
     #[arg(long)]
@@ -51,6 +53,8 @@ pub(crate) struct TsnSimulateArgs {
 
     #[command(flatten, next_help_heading = "Gates that open early")]
     pub(crate) early: EarlyGatesArgs,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
 }
 
 /// Real kernels and talkers.

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     if format.several_files && arguments.output.is_none() {
         return Err(wrong("to", format!("{name} consists of several files; name them with -o NAME")).into());
     }
-    let run = output::open_run(path)?;
+    let run = output::redacted(output::open_run(path)?, arguments.redaction)?;
     let options = ExportOptions {
         unit: arguments.unit.map_or(Unit::Us, Into::into),
         limit_ns: arguments.limit.map(|limit| limit.ns()),
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
         output::report(&format!("{}: {name}: {lost}", path.display()));
     }
     match &arguments.output {
-        None => parts.iter().try_for_each(|(_, text)| output::print(text))?,
+        None => parts.iter().try_for_each(|(_, text)| output::print_content(text))?,
         Some(output) => {
             let place = |suffix: &str| PathBuf::from(format!("{}{suffix}", output.display()));
             let files = parts.iter().map(|(suffix, _)| {

@@ -16,7 +16,7 @@ use tardy_record::{Run, file, validity};
 use tardy_sys::files;
 
 use super::output;
-use crate::args::ImportArgs;
+use crate::args::{ImportArgs, RedactionFlag};
 use crate::exit::Exit;
 
 /// Deepest nesting of directories.
@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         options,
         place: Place::of(arguments, several)?,
         force: arguments.force,
+        redaction: arguments.redaction,
         used: Used::default(),
         named_time_unit: None,
         names: BTreeSet::new(),
@@ -98,6 +99,7 @@ struct Import {
     options: ImportOptions,
     place: Place,
     force: bool,
+    redaction: RedactionFlag,
     used: Used,
     /// The first capture that states its time unit, with the statement, for a message.
     named_time_unit: Option<String>,
@@ -193,7 +195,7 @@ impl Import {
                 Ok(Some(member)) => {
                     let whole = format!("{name}:{}", harmless(&member.name));
                     let options = self.options.clone();
-                    match Content::open(&mut tar) {
+                    match tar.content() {
                         Ok(mut content) => self.content(&mut content, &whole, false, &options)?,
                         Err(error) => self.failure(&whole, &error.into(), false)?,
                     }
@@ -216,7 +218,7 @@ impl Import {
         }
     }
 
-    fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
+    fn keep(&mut self, mut imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
         if self.named_time_unit.is_none() {
             self.named_time_unit = imported.time_unit_stated.as_ref().map(|unit| format!("{name}: {unit}"));
@@ -229,6 +231,7 @@ impl Import {
             Place::File(path) => path.clone(),
             Place::Directory(directory) => directory.join(own_name),
         };
+        imported.run = output::redacted(imported.run, self.redaction)?;
         self.invalid |= !imported.run.validity.valid;
         if self.is_of_several && holds(&path, &imported.run) {
             self.unchanged += 1;

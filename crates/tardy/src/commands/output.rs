@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::recovery;
-use tardy_present::latency::harmless;
+use tardy_present::latency::{harmless, harmless_lines};
 use tardy_record::Run;
+use tardy_record::redact::redact;
 
 use super::published;
+use crate::args::RedactionFlag;
 
 /// Opens runs in the given order. Remarks go to standard error.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
@@ -32,6 +34,25 @@ pub(super) fn open_run(path: &Path) -> Result<Run> {
     Ok(opened.run)
 }
 
+/// `run` without what identifies its machine, if `flag` is set. What was removed goes to standard error.
+pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
+    if !flag.redact {
+        return Ok(run);
+    }
+    let redacted = redact(&run).context("the run cannot be redacted")?;
+    let fields = redacted.changed.iter().map(|(field, count)| format!("{field}: {count}"));
+    match redacted.changed.is_empty() {
+        true => report("redacted: nothing is left to remove"),
+        false => report(&format!("redacted {}", fields.collect::<Vec<_>>().join(", "))),
+    }
+    Ok(redacted.run)
+}
+
+/// Each of `runs`, as [`redacted`] returns it.
+pub(super) fn all_redacted(runs: Vec<Run>, flag: RedactionFlag) -> Result<Vec<Run>> {
+    runs.into_iter().map(|run| redacted(run, flag)).collect()
+}
+
 /// Writes to standard output. A closed pipe (`| head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
@@ -41,9 +62,18 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
+/// Writes text with contents of a run to standard output: exactly, unless it is a terminal, which such contents must not
+/// control.
+pub(super) fn print_content(text: &str) -> Result<()> {
+    match io::stdout().is_terminal() {
+        true => print(&harmless_lines(text)),
+        false => print(text),
+    }
+}
+
 /// Writes `value` to standard output as indented JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    print_content(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Claims the path of a result. It must not be one of `inputs`, the files that the result is computed from.

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
         )
         .into());
     }
-    let mut runs = output::open_runs(&paths)?;
+    let mut runs = output::all_redacted(output::open_runs(&paths)?, arguments.redaction)?;
     for path in &published {
         let id = &published::named(path).context("a published result")??.id;
         for run in runs.iter_mut().filter(|run| !run.plan.published.contains(id)) {

@@ -1,5 +1,6 @@
 //! `tardy run`: plans a run, measures and shows it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,8 +14,10 @@ use tardy_measure::engine::{Outcome, Request};
 use tardy_present::sections::phase_lock as shown;
 use tardy_recipe::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
 use tardy_recipe::{Recipe, UsageError, wrong};
+use tardy_record::excerpt::excerpt;
 use tardy_record::facts::Facts;
-use tardy_record::plan::Plan;
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan};
+use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::progress::Progress;
@@ -27,6 +30,9 @@ use crate::lab_recipe::LabRecipe;
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let recipe = recipe(arguments)?;
     let plan = plan(arguments, &recipe)?;
+    if arguments.recipe.as_deref().is_some_and(tardy_recipe::is_path) {
+        report_commands(&plan, arguments.dry_run);
+    }
     if arguments.dry_run {
         pin_notices(&plan, &facts(arguments)).iter().for_each(|line| output::report(line));
         output::print_json(&plan)?;
@@ -44,6 +50,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         force: arguments.force,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
+        redacts: arguments.redaction.redact,
         ..Request::new(plan, facts(arguments), origin, output, programs::of_tardy()?)
     };
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
@@ -58,7 +65,9 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let mut progress = Progress::new(arguments.quiet);
     let outcome = tardy_measure::run(&request, &mut progress);
     progress.close_line();
-    present(&outcome?, arguments, &request.output, report.as_ref())
+    let outcome = outcome?;
+    let outcome = Outcome { run: output::redacted(outcome.run, arguments.redaction)?, ..outcome };
+    present(&outcome, arguments, &request.output, report.as_ref())
 }
 
 fn present(
@@ -72,8 +81,9 @@ fn present(
     if *is_saved {
         output::report(&format!("run file {}", run_file.display()));
     }
-    if let Some(samples) = &run.samples {
-        output::report(&format!("samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost));
+    if let (Some(samples), Some(path)) = (&run.samples, &arguments.samples) {
+        let path = path.display();
+        output::report(&format!("samples {path}: {} kept, {} lost", samples.kept, samples.lost));
     }
     let reported = report.map_or(Ok(()), |report| report::write(std::slice::from_ref(run), report));
     match (trouble, reported) {
@@ -82,6 +92,30 @@ fn present(
         (None, Err(error)) => Err(error),
         // A full disk fails both; the place of the run is more important.
         (Some(trouble), Err(error)) => bail!("{trouble}\n{}", crate::message(&error)),
+    }
+}
+
+/// Reports each command that a recipe file makes tardy execute, once. Long ones are shortened unless `whole` is set.
+fn report_commands(plan: &Plan, whole: bool) {
+    let of_loads = |phase: &PhasePlan| phase.loads.iter().flat_map(tardy_load::commands).collect::<Vec<_>>();
+    let of_probe = |phase: &PhasePlan| match &phase.probe {
+        ProbePlan::Foreign(foreign) if !foreign.run.is_empty() => Some(foreign.run.join(" ")),
+        ProbePlan::Wiggle(wiggle) => match &wiggle.pace {
+            Pace::Command { words } => Some(words.join(" ")),
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut known = BTreeSet::new();
+    for phase in &plan.phases {
+        for command in of_probe(phase).into_iter().chain(of_loads(phase)) {
+            if known.insert(command.clone()) {
+                // A command is one line, also if it contains the ends of lines.
+                let line = command.replace('\n', "\\n");
+                let shown = if whole { line.as_str().into() } else { excerpt(&line) };
+                output::report(&format!("executes: {shown}"));
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     if let Some(result) = published::named(&arguments.run) {
         return show_published(result?, arguments.json);
     }
-    let run = output::open_run(&arguments.run)?;
+    let run = output::redacted(output::open_run(&arguments.run)?, arguments.redaction)?;
     print(&run, arguments.json)?;
     Ok(Exit::of_verdict(&run))
 }

@@ -24,6 +24,8 @@ mod probe_program;
 mod programs;
 mod published;
 mod real_run;
+mod recipes;
+mod redact;
 mod run_files;
 mod samples;
 mod simulate;

@@ -2,6 +2,8 @@
 
 mod format;
 mod kernel;
+mod output_path;
 
 pub(crate) use format::{export_format, import_format};
 pub(crate) use kernel::{GuestMemory, KernelChoice};
+pub(crate) use output_path::output_path;

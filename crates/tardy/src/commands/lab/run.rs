@@ -23,7 +23,7 @@ use tardy_sys::signals::EndSignals;
 use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::{Seed, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
-use crate::args::LabRunArgs;
+use crate::args::{LabRunArgs, RedactionFlag};
 use crate::commands::{compare as compare_command, output, report, show};
 use crate::exit::Exit;
 
@@ -36,6 +36,7 @@ struct Job<'a> {
     /// Names the guest in messages and files.
     name: String,
     files: Files,
+    redaction: RedactionFlag,
 }
 
 /// The experiment; with a seed a copy, made only for the guests that run, since it contains the guest's programs.
@@ -60,7 +61,7 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     }
     prepared.warn_if_unconfined();
     let directory = directory(arguments, &prepared.recipe);
-    let jobs = jobs(&prepared, &seeds, &directory, arguments.force)?;
+    let jobs = jobs(&prepared, &seeds, &directory, arguments)?;
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
     let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
     let of_first_seed = &runs[..prepared.guests.len()];
@@ -96,7 +97,7 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
     let directory = directory(arguments, "all");
     let mut jobs_of_all = Vec::new();
     for prepared in &chapters {
-        jobs_of_all.extend(jobs(prepared, &[], &directory.join(&prepared.recipe), arguments.force)?);
+        jobs_of_all.extend(jobs(prepared, &[], &directory.join(&prepared.recipe), arguments)?);
     }
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
     let mut outcomes = boot_all(&jobs_of_all, arguments.quiet)?.into_iter();
@@ -122,7 +123,7 @@ fn jobs<'a>(
     prepared: &'a Prepared,
     seeds: &'a [Seed],
     directory: &Path,
-    force: bool,
+    arguments: &LabRunArgs,
 ) -> Result<Vec<Job<'a>>> {
     files::make_directories(directory).with_context(|| directory.display().to_string())?;
     let job = |seed: Option<&'a Seed>, guest: &'a Guest| {
@@ -130,8 +131,8 @@ fn jobs<'a>(
             Some(seed) => format!("{}-seed-{}", guest.slug, seed.number),
             None => guest.slug.clone(),
         };
-        let files = Files::claim(directory, &name, force)?;
-        Ok(Job { prepared, guest, seed, name, files })
+        let files = Files::claim(directory, &name, arguments.force)?;
+        Ok(Job { prepared, guest, seed, name, files, redaction: arguments.redaction })
     };
     each(seeds).flat_map(|seed| prepared.guests.iter().map(move |guest| job(seed, guest))).collect()
 }
@@ -143,7 +144,7 @@ fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
         let name = || format!("{}, {}", job.prepared.recipe, job.name);
         outcome
             .map_err(|error| with_console(error, &job.files))
-            .and_then(|outcome| write(&outcome, &job.files))
+            .and_then(|outcome| write(&outcome, job))
             .with_context(name)
     });
     Ok(written.collect())
@@ -192,9 +193,10 @@ fn with_console(error: ExperimentError, files: &Files) -> anyhow::Error {
     }
 }
 
-fn write(outcome: &Outcome, files: &Files) -> Result<Run> {
+fn write(outcome: &Outcome, job: &Job<'_>) -> Result<Run> {
+    let files = &job.files;
     files.console.write(&outcome.console)?;
-    let run = run_of(outcome)?;
+    let run = output::redacted(run_of(outcome)?, job.redaction)?;
     files.run.write(tardy_record::file::to_text(&run).as_bytes())?;
     output::report(&format!("run file {}", files.run.path().display()));
     Ok(run)

@@ -91,13 +91,14 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         None => recorded::simulate(&request, &mut ()),
     };
     let simulated = simulated.map_err(wrong_file)?;
-    show::print(&simulated.run, arguments.json)?;
+    let run = output::redacted(simulated.run, arguments.redaction)?;
+    show::print(&run, arguments.json)?;
     if let Some(run_file) = run_file {
-        run_file.write(tardy_record::file::to_text(&simulated.run).as_bytes())?;
+        run_file.write(tardy_record::file::to_text(&run).as_bytes())?;
         output::report(&format!("run file {}", run_file.path().display()));
     }
     frames.map_or(Ok(()), Frames::finish)?;
-    Ok(Exit::of_verdict(&simulated.run))
+    Ok(Exit::of_verdict(&run))
 }
 
 fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {

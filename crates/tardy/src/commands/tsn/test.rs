@@ -43,6 +43,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
         tardy_measure::test_switch(&request, &test, &mut messages)?
     };
     frames.map_or(Ok(()), Frames::finish)?;
+    let run = output::redacted(run, arguments.redaction)?;
     show::print(&run, arguments.json)?;
     output::report(&format!("run file {}", path.display()));
     match trouble {
@@ -63,6 +64,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     Ok(Request {
         force: arguments.force,
         measures_in_process: true,
+        redacts: arguments.redaction.redact,
         ..Request::new(plan, facts, origin, output, programs::of_tardy()?)
     })
 }
