@@ -1,6 +1,7 @@
 //! Loads in the run file and in the summary. The loads themselves are tested in tardy-load.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use tardy_sys::shared_map::SharedMap;
 
 use crate::bench::{Bench, Printed};
 use crate::killed::{least_counted_in, map_of, wait_until};
+use crate::probe_program::{as_a_user, copy_of_tardy, is_root};
 
 /// Loads that every machine can run, and their parts.
 type Tried = [(&'static str, &'static [&'static str]); 2];
@@ -160,9 +162,16 @@ fn a_program_that_is_missing_is_an_error_before_anything_is_measured() {
     ] {
         // In the second part: the error must come before the first is measured.
         let part = format!("{load} 1s");
-        let mut command: Command =
-            bench.command(&["run", "--phase", "idle 1h", "--phase", &part, "-o", "a.run.json"]);
-        let printed = Printed::from(command.env("PATH", "/nonexistent").output().unwrap()).exits(2);
+        let words = ["run", "--phase", "idle 1h", "--phase", &part, "-o", "a.run.json"];
+        // Root's programs are not looked for in PATH.
+        let output = if is_root() {
+            let tardy = copy_of_tardy(&bench, None).unwrap();
+            let mut user = as_a_user(&bench, Path::new("env"), 64);
+            user.arg("PATH=/nonexistent").arg(tardy).args(words).output()
+        } else {
+            bench.command(&words).env("PATH", "/nonexistent").output()
+        };
+        let printed = Printed::from(output.unwrap()).exits(2);
         assert!(printed.err.contains(&format!("apt install {package}")), "{}", printed.err);
         assert!(!bench.path("a.run.json").exists());
     }
