@@ -19,7 +19,7 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    /// The program of a task; `None` for a task of tardy's own.
+    /// The program of a task; `None` for a task that tardy itself performs.
     pub(super) fn of(task: &LoadTask) -> Option<Self> {
         let with = |program, arguments: &[String], own: &[&str], repeats| {
             let own = own.iter().map(|word| (*word).to_owned());

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use tardy_record::load::{LoadResult, PartRecorder};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
-use tardy_sys::capabilities::{Ambient, keep_only};
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
+use tardy_sys::privileges::capabilities::{Ambient, keep_only};
 use tardy_sys::signals::wait_readable;
 
 use super::messages::{Message, MessageReader};

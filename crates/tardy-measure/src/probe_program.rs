@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use tardy_sys::capabilities::{Ambient, OF_A_PROBE, keep_only};
 use tardy_sys::in_memory_program::InMemoryProgram;
 use tardy_sys::privileges;
+use tardy_sys::privileges::capabilities::{Ambient, OF_A_PROBE, keep_only};
 
 /// `tardy-probe`, which is small, executed from memory; or tardy itself, which has the same hidden commands, if there is
 /// no `tardy-probe` or it cannot be executed.

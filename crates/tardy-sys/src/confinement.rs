@@ -135,7 +135,7 @@ pub fn may_become(id: u32) -> bool {
     // SAFETY: geteuid takes nothing.
     let is_root = unsafe { libc::geteuid() } == 0;
     let has = |path: &str| std::fs::read_to_string(path).is_ok_and(|map| maps(&map, id));
-    let capable = [CAP_SETGID, CAP_SETUID].into_iter().all(crate::capabilities::is_effective);
+    let capable = [CAP_SETGID, CAP_SETUID].into_iter().all(crate::privileges::capabilities::is_effective);
     is_root && capable && ID_MAPS.into_iter().all(has)
 }
 

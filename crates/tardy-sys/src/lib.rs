@@ -3,7 +3,6 @@
 //! This is the only crate with `unsafe`, libc and raw kernel files; everything that it exports is safe to call. It has
 //! no knowledge of runs, series or histograms.
 
-pub mod capabilities;
 pub mod cell64;
 pub mod child;
 pub mod clock;

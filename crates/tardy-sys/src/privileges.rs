@@ -5,11 +5,13 @@
 //! reports such a program by AT_SECURE (getauxval(3)). Security modules set it as well, without granting anything.
 //! Under PR_SET_NO_NEW_PRIVS (prctl(2)) executing a file grants nothing, but AT_SECURE stays.
 
+pub mod capabilities;
+
 use std::ffi::OsString;
 use std::io;
 use std::sync::OnceLock;
 
-use crate::{capabilities, processes};
+use crate::processes;
 
 /// The directory of a user's runtime files, as systemd names it (file-hierarchy(7)).
 const RUNTIME: &str = "/run/user";

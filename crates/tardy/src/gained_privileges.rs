@@ -5,7 +5,7 @@
 //! `restore` changes.
 
 use anyhow::{Context, Result, bail};
-use tardy_sys::{capabilities, privileges};
+use tardy_sys::privileges::{self, capabilities};
 
 use crate::args::Command;
 

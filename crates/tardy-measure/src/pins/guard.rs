@@ -13,9 +13,9 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use tardy_host::journal::{Entry, Place, Undo};
-use tardy_sys::capabilities::{Ambient, keep_only};
 use tardy_sys::child;
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::privileges::capabilities::{Ambient, keep_only};
 
 use super::HeldPin;
 

@@ -100,7 +100,7 @@ const LABELS: [&str; 64] = [
 /// Nouns that stand before a number in generated labels.
 const NUMBERED: [&str; 5] = ["cpu", "thread", "round", "pair", "CPU"];
 
-/// Beginnings of the names of kernel threads and of tardy's own tasks.
+/// Beginnings of the names of kernel threads and of tardy's tasks.
 const KERNEL_TASKS: [&str; 24] = [
     "swapper/",
     "ksoftirqd/",
