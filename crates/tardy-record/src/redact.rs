@@ -1,6 +1,6 @@
 //! Removes from a run what identifies a machine, a user or a project. The only definition of `--redact`.
 //!
-//! Every text of a run is removed unless [`fields`] lists its field, so a field that is added later is removed until it is
+//! Every text of a run is removed unless `fields` lists its field, so a field that is added later is removed until it is
 //! listed. Numbers stay: they are the measurement. A listed text is kept, reduced to its known words, or replaced by a name with
 //! a number that is the same wherever the text occurs in the run. Kept texts lose MAC addresses and UUIDs.
 
