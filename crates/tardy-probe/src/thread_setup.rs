@@ -32,6 +32,20 @@ pub(super) fn set_up(
     };
     let granted = Granted { policy, priority, pinned: true };
     let Err(error) = scheduling::set(wanted) else { return Ok((granted, Vec::new())) };
-    scheduling::set(Scheduling::Other).map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
+    set_other()?;
     Ok((Granted { policy: Policy::Other, priority: 0, pinned: true }, vec![refusal(policy, &error)]))
+}
+
+/// Gives this thread SCHED_OTHER.
+///
+/// # Errors
+/// If this process has SCHED_IDLE, which no process leaves without CAP_SYS_NICE or a limit of nice values
+/// (user_check_sched_setscheduler in kernel/sched/syscalls.c).
+pub(super) fn set_other() -> Result<(), String> {
+    scheduling::set(Scheduling::Other).map_err(|error| {
+        format!(
+            "SCHED_OTHER was refused: {error}; was tardy started with SCHED_IDLE? Start it without `chrt --idle`, or \
+             with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary"
+        )
+    })
 }

@@ -23,6 +23,7 @@ use super::woken::Woken;
 use crate::cells::{Stage, Total};
 use crate::level::Level;
 use crate::order::{Granted, Order};
+use crate::thread_setup::set_other;
 use crate::wiggle::edges::Edges;
 use crate::wiggle::output::{Output, Work};
 
@@ -114,8 +115,7 @@ impl<'a> TimerThread<'a> {
             (policy, priority) = (Policy::Other, 0);
             // Only SCHED_DEADLINE requires an unpinned thread.
             pinned = scheduling::set_affinity(&[self.plan.cpu]).is_ok();
-            scheduling::set(Scheduling::Other)
-                .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
+            set_other()?;
         }
         if let Some(pin) = self.order.pin.as_ref().filter(|_| self.order.fake.is_none()) {
             self.output = Some(Output::claim(pin)?);

@@ -55,9 +55,12 @@ survived() {
 # begin COMMAND...: starts the command as a process whose number the attacker knows beforehand, in $pid. It waits until
 # /tmp/go exists.
 begin() {
-    (until [ -e /tmp/go ]; do usleep 20000; done; exec "$@" > /tmp/told 2>&1 < /dev/null) &
+    (until_true [ -e /tmp/go ]; exec "$@" > /tmp/told 2>&1 < /dev/null) &
     pid=$!
 }
+
+# id_of FILE: the run's id.
+id_of() { sed -n 's/.*"id":"\([-0-9a-f]*\)".*/\1/p' "$1"; }
 
 mkdir -m 755 $roots /tmp/own
 map=
@@ -66,10 +69,11 @@ echo core > /proc/sys/kernel/core_pattern
 begin $tardy run -q --cpus 0 --duration 1h --warmup 0s --interval 10ms -o $run
 touch /tmp/go
 # Each look at the file costs the host more time than the wait.
-until grep -qs '"series":\[{' $run; do usleep 200000; done
-map=$(ls /dev/shm/tardy-*-0.map)
-id=${map#/dev/shm/tardy-}
-id=${id%-0.map}
+has_counts() { usleep 200000; grep -qs '"series":\[{' $run; }
+until_true has_counts
+# Scenes of the same boot have left maps as well.
+id=$(id_of $run)
+map=/dev/shm/tardy-$id-0.map
 is_mapped() { grep -qs "$map" /proc/[0-9]*/maps; }
 is_not_mapped() { ! is_mapped; }
 kill -9 $pid
@@ -145,7 +149,7 @@ rescue() {
     begin $tardy run -q --cpus 0 --duration 2s --warmup 0s --interval 10ms -o /tmp/small/r.run.json
     touch /tmp/go
     until_true test -s /tmp/small/r.run.json
-    rescued=/dev/shm/tardy-$(sed -n 's/.*"id":"\([-0-9a-f]*\)".*/\1/p' /tmp/small/r.run.json).run.json
+    rescued=/dev/shm/tardy-$(id_of /tmp/small/r.run.json).run.json
     as_attacker "ln -s $roots/precious $rescued"
     dd if=/dev/zero of=/tmp/small/rest bs=4k 2> /dev/null
     wait $pid

@@ -3,7 +3,9 @@
 //! A boot takes about five seconds, so scenes that need the same kernel share one ([`SharedBoot`]). Each scene is a
 //! separate script. It runs even if the scenes before it failed, and a test reads its output.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -28,6 +30,10 @@ use crate::own_modules;
 const BEGIN: &str = "#### scene ";
 /// What the driver prints before a scene's exit status.
 const END: &str = "#### status ";
+/// A guest that runs longer hangs: the longest takes a quarter of this on two cores.
+const TIME_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// How many lines of the scenes an error quotes.
+const QUOTED_LINES: usize = 20;
 /// Functions that every scene may use.
 const PRELUDE: &str = include_str!("prelude.sh");
 /// Functions that scenes about networks may use as well.
@@ -172,21 +178,33 @@ pub(crate) fn boot(
         scenes.iter().flat_map(|scene| &scene.modules).map(|module| ModuleRequest::parse(module)).collect();
     let modules = kernel::modules::resolve(&kernel, &wanted, &[]).map_err(|error| error.to_string())?;
     let experiment = experiment(scenes, pace.unwrap_or_default(), &kernel, guests)?;
+    let begin = Instant::now();
     let mut lines: Vec<(Instant, String)> = Vec::new();
+    let (cancelled, mut cancel) = io::pipe().unwrap();
     let mut receive = |message: &Message| {
         if let Message::Output { text } = message {
             lines.push((Instant::now(), text.clone()));
+        }
+        if begin.elapsed() > TIME_LIMIT {
+            cancel.write_all(&[0]).unwrap();
         }
     };
     let turn = Turn::on_one();
     let confinement = session::confinement(experiment.machine, experiment.pace, false);
     let confinement = confinement.map_err(|error| error.to_string())?;
-    let host = Host { core: Some(turn.core()), cancel: None, confinement: &confinement };
-    let begin = Instant::now();
-    let outcome = experiment.run(&kernel, modules, host, &mut receive).map_err(|error| error.to_string())?;
+    let host = Host { core: Some(turn.core()), cancel: Some(cancelled.as_raw_fd()), confinement: &confinement };
+    let outcome = experiment.run(&kernel, modules, host, &mut receive);
+    let outcome = outcome.map_err(|error| describe(&error, &lines))?;
     let booted = Booted::of(&lines, outcome.files, outcome.lab.identity, begin);
     println!("{}: {}", kernel.release, booted.times);
     Ok(booted)
+}
+
+/// The error of a guest, and what its scenes printed last.
+fn describe(error: &dyn std::error::Error, lines: &[(Instant, String)]) -> String {
+    let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
+    let last: String = last.iter().map(|(_, line)| format!("\n    {line}")).collect();
+    format!("{error}. The last lines of its scenes:{last}")
 }
 
 fn experiment(scenes: &[Scene], pace: Pace, kernel: &Kernel, guests: &Path) -> Result<Experiment, String> {

@@ -3,7 +3,7 @@
 use tardy_record::Run;
 use tardy_record::units::parse_duration_ns;
 
-use crate::scripted::{Printed, Scene, SharedBoot};
+use crate::scripted::{Printed, Scene};
 use crate::switch;
 
 /// By how much the script sets the clock, in ns.
@@ -11,10 +11,7 @@ const STEP_NS: u64 = 7200 * 1_000_000_000;
 /// busybox sets the clock to a whole second.
 const ROUNDING_NS: u64 = 1_000_000_000;
 
-/// A boot of its own, since no other scene is to run on a machine whose clock was set.
-static UPSET: SharedBoot = SharedBoot::new(switch::KERNEL, || vec![scene()]);
-
-fn scene() -> Scene {
+pub(crate) fn scene() -> Scene {
     Scene { name: "upset", script: include_str!("upset.sh").to_owned(), ..Scene::default() }
 }
 
@@ -35,9 +32,8 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 }
 
 #[test]
-#[ignore = "the guest does not end since a probe whose clock was set back is asked to end: to be mended first"]
-fn long_a_clock_that_is_set_makes_a_run_that_waits_for_it_invalid() {
-    let Some(printed) = UPSET.scene("upset") else { return };
+fn a_clock_that_is_set_makes_a_run_that_waits_for_it_invalid() {
+    let Some(printed) = switch::classified("upset") else { return };
     for (name, direction) in [("clock-forward", "forward"), ("clock-back", "back")] {
         let reason = reason(printed, name);
         let by = between(&reason, &format!("CLOCK_REALTIME was set {direction} by "), ", noticed at ");
@@ -52,9 +48,8 @@ fn long_a_clock_that_is_set_makes_a_run_that_waits_for_it_invalid() {
 
 /// Debian's kernel lets root read its log, and has no real-time groups.
 #[test]
-#[ignore = "shares the boot of the test above"]
-fn long_a_kernel_that_does_not_report_rt_throttling_is_named() {
-    let Some(printed) = UPSET.scene("upset") else { return };
+fn a_kernel_that_does_not_report_rt_throttling_is_named() {
+    let Some(printed) = switch::classified("upset") else { return };
     let run: Run = printed.run("clock-unused.run.json");
     let watcher = run.environment.watchers.iter().find(|watcher| watcher.name == "RT throttling").unwrap();
     let left_out = watcher.left_out.as_deref().unwrap_or_default();

@@ -18,7 +18,7 @@ use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use crate::scripted::{Place, Scene, SharedBoot, Tool};
 
-pub(crate) const KERNEL: &str = "debian:6.12-rt";
+const KERNEL: &str = "debian:6.12-rt";
 /// The kernel's frame generator.
 const SENDER_MODULE: &str = "pktgen";
 /// Programs that every scene about a switch may use.
@@ -73,6 +73,8 @@ static CLASSIFIED: SharedBoot = SharedBoot::new(KERNEL, || {
     let mut scenes = classifiers::scenes();
     scenes.extend([openvswitch::scene(), crate::restore::scene(), crate::pins::crash_scene()]);
     scenes.push(crate::hostile_users::scene());
+    // Last, since no other scene is to run on a machine whose clock was set.
+    scenes.push(crate::upset::scene());
     scenes
 });
 
