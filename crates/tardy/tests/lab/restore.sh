@@ -29,6 +29,8 @@ crash() {
     condition=$2
     shift 2
     state > /tmp/state
+    # The command's own redirection may come after the first look.
+    : > /tmp/told
     "$@" > /tmp/told 2>&1 &
     killed=$!
     (until_true eval "$condition") || cat /tmp/told
