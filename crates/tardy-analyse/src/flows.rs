@@ -67,8 +67,8 @@ pub struct FlowFindings {
     pub verdict: SlotVerdict,
     /// Its limits: the loss, and those that its file states.
     pub limits: Vec<LimitFindings>,
-    /// Where its frames got another class than its file declares; `None` if they did not. Its slots are then those of the class
-    /// that they got at its last port.
+    /// Set if its frames got another class than its file declares. Its slots are then those of the class that they got at its
+    /// last port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub misclassified: Option<Misclassified>,
     /// Whether its slots held and its limits were met, with the declared class. `None` if that is undecidable, or the phase is

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use crate::error::{ArchiveError, Result};
 
-/// The most bytes that a file may expand to, per byte of the file and over all its compressions and members. Deflate reaches 1032; histograms of zeros reach about 200.
+/// The most bytes that a file may expand to, per byte of the file and over all its compressions and members. Deflate reaches
+/// 1032; histograms of zeros reach about 200.
 const EXPANSION_MAX: u64 = 2_000;
 /// Expansion that is always allowed, in bytes.
 const EXPANSION_FREE: u64 = 64 << 20;
@@ -18,9 +19,9 @@ const NESTING_MAX: usize = 3;
 /// The most members of an archive that are read.
 pub const MEMBER_MAX: usize = 100_000;
 const HEAD_MAX: usize = 64 * 1024;
-/// The byte order mark that Windows editors write before UTF-8 text.
 /// The signature of the first member of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
+/// The byte order mark that Windows editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const TAR_BLOCK: usize = 512;
 

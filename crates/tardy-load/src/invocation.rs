@@ -57,7 +57,7 @@ pub fn commands(load: &LoadSpec) -> Vec<String> {
 }
 
 /// A word, in quotes unless the shell would take it as it is.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

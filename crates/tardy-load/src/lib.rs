@@ -51,7 +51,7 @@ mod worker;
 
 pub use alone::run_alone;
 pub use error::LoadError;
-pub use invocation::commands;
+pub use invocation::{commands, quoted};
 pub use loads::{LoadContext, Loads};
 pub use network::PORT;
 pub use start::worker_main;

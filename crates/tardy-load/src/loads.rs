@@ -336,7 +336,8 @@ impl LoadParent {
         };
         let mut command = Command::new(&context.exe);
         command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // No load needs a capability. Its workers, which are tardy again, and their commands inherit that.
+        // Loads get no capability, not even one for nice 0 or for raw sockets: their workers, which are tardy again, and the
+        // user's commands would inherit it.
         keep_only(&mut command, &[], Ambient::UnlessGained);
         child::prepare(&mut command, &[counters]);
         let mut process = command.spawn()?;

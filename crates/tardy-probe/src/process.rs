@@ -50,7 +50,8 @@ fn run() -> Result<(), String> {
     {
         refused.push(format!(
             "memory could not be locked ({error}), so page faults may count as latency; \
-             grant it with `setcap cap_ipc_lock+ep` on the tardy binary or `ulimit -l unlimited`"
+             grant it with `ulimit -l unlimited`, or with `setcap cap_ipc_lock+ep` on a tardy that only one group may execute \
+             (docs/security.md)"
         ));
     }
     measure(&map, &order, refused)?;

@@ -44,8 +44,8 @@ pub(super) fn set_up(
 pub(super) fn set_other() -> Result<(), String> {
     scheduling::set(Scheduling::Other).map_err(|error| {
         format!(
-            "SCHED_OTHER was refused: {error}; was tardy started with SCHED_IDLE? Start it without `chrt --idle`, or \
-             with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary"
+            "SCHED_OTHER was refused: {error}. A process with SCHED_IDLE cannot leave it without CAP_SYS_NICE: start \
+             tardy without `chrt --idle`"
         )
     })
 }

@@ -28,7 +28,7 @@ fn run(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), 
     memory::lock_all().map_err(|error| format!("memory could not be locked ({error})"))?;
     memory::prefault_stack();
     let mut file = File::open(file).map_err(|error| {
-        format!("{} cannot be opened: {error}; is another timerlat running?", file.display())
+        format!("{} cannot be opened: {error}; another timerlat may be running", file.display())
     })?;
     check(&file)?;
     println!("ready");

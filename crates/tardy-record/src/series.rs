@@ -228,7 +228,7 @@ pub struct Change {
     pub what: String,
     /// The rate of a counter, per second; otherwise the difference between two readings.
     pub by: f64,
-    /// The usual change between two readings in this run: the median of those before.
+    /// The usual value of `by` in this run: the median of those before.
     pub usual: f64,
     /// Unit of both.
     pub unit: String,

@@ -16,6 +16,9 @@ const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
 /// Resources of prlimit(2): libc's constants have another type for each C library.
 const FILE_SIZE: libc::c_int = 1;
 const CORE: libc::c_int = 4;
+const OPEN_FILES: libc::c_int = 7;
+/// The highest limit of descriptors that Linux allows by default (fs.nr_open).
+const DESCRIPTORS_MAX: u64 = 1 << 20;
 /// A program that root executes gets no capabilities, and this cannot be changed (SECBIT_NOROOT, capabilities(7)).
 const NO_PRIVILEGED_ROOT: libc::c_ulong = 0b11;
 /// The ids that exist in this process's user namespace (user_namespaces(7)).
@@ -52,7 +55,7 @@ pub struct Confinement {
 pub fn confine(command: &mut Command, confinement: Confinement) {
     let parent = std::process::id();
     let apply = move || {
-        close_inherited_descriptors();
+        close_inherited_descriptors()?;
         limit(CORE, 0)?;
         limit(FILE_SIZE, confinement.file_bytes_max)?;
         match &confinement.user {
@@ -69,11 +72,20 @@ pub fn confine(command: &mut Command, confinement: Confinement) {
     unsafe { command.pre_exec(apply) };
 }
 
-/// Descriptors without close-on-exec that this process itself inherited. Before Linux 5.11 they reach the child.
-fn close_inherited_descriptors() {
+/// Marks descriptors without close-on-exec that this process itself inherited.
+fn close_inherited_descriptors() -> io::Result<()> {
     let (first, last) = (3 as libc::c_uint, libc::c_uint::MAX);
     // SAFETY: the call takes integers only, and with this flag closes nothing before exec.
-    unsafe { libc::syscall(CLOSE_RANGE, first, last, CLOSE_RANGE_CLOEXEC) };
+    if unsafe { libc::syscall(CLOSE_RANGE, first, last, CLOSE_RANGE_CLOEXEC) } == 0 {
+        return Ok(());
+    }
+    // Linux before 5.11. A descriptor above the limit exists only if the limit was lowered after it was opened.
+    let most = limit_of(OPEN_FILES)?.hard.min(DESCRIPTORS_MAX);
+    for descriptor in 3..most as libc::c_int {
+        // SAFETY: the call takes integers only. It fails if there is no such descriptor.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok(())
 }
 
 /// `struct rlimit64` of prlimit(2).
@@ -85,14 +97,17 @@ struct Limit {
 
 /// Lowers the soft and the hard limit to `most`.
 fn limit(resource: libc::c_int, most: u64) -> io::Result<()> {
-    let mut now = Limit { soft: 0, hard: 0 };
-    let none: *mut Limit = std::ptr::null_mut();
+    let most = most.min(limit_of(resource)?.hard);
+    let (lower, none): (_, *mut Limit) = (Limit { soft: most, hard: most }, std::ptr::null_mut());
+    // SAFETY: `lower` is readable; process 0 is this one.
+    check_call(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, &raw const lower, none) })
+}
+
+fn limit_of(resource: libc::c_int) -> io::Result<Limit> {
+    let (mut now, none): (_, *const Limit) = (Limit { soft: 0, hard: 0 }, std::ptr::null());
     // SAFETY: `now` is writable; process 0 is this one.
     check_call(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, none, &raw mut now) })?;
-    let most = most.min(now.hard);
-    let lower = Limit { soft: most, hard: most };
-    // SAFETY: `lower` is readable.
-    check_call(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, &raw const lower, none) })
+    Ok(now)
 }
 
 fn become_user(user: &User) -> io::Result<()> {

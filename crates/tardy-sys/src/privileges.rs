@@ -40,10 +40,10 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Whether this process acts as another user than its caller (the set-user-ID bit).
-pub fn acts_as_another_user() -> bool {
-    // SAFETY: both calls take nothing.
-    unsafe { libc::geteuid() != libc::getuid() }
+/// Whether this process acts as another user or group than its caller (the set-user-ID and set-group-ID bits).
+pub fn acts_as_another() -> bool {
+    // SAFETY: these calls take nothing.
+    unsafe { libc::geteuid() != libc::getuid() || libc::getegid() != libc::getgid() }
 }
 
 /// Whether the privileges of this process are not those of an ordinary caller, so that neither PATH nor the current

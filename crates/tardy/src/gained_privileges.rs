@@ -15,15 +15,15 @@ const HIDDEN: &str = "__";
 /// Called before anything else. Ignores the caller's variables that choose files.
 ///
 /// # Errors
-/// If this program has the set-user-ID bit, or `words` are a hidden command that must not have the program's privileges.
+/// If this program has the set-user-ID or set-group-ID bit, or `words` are a hidden command that must not have the program's privileges.
 pub(crate) fn prepare(words: &[&str]) -> Result<()> {
     if !privileges::were_gained() {
         return Ok(());
     }
-    if privileges::acts_as_another_user() {
+    if privileges::acts_as_another() {
         bail!(
-            "tardy must not have the set-user-ID bit, because it would write files as another user: remove the bit with \
-             'chmod u-s', and see docs/security.md for the capabilities that measuring needs"
+            "tardy must not have the set-user-ID or set-group-ID bit, because it would read and write files as another user or \
+             group: remove the bits with 'chmod u-s,g-s', and see docs/security.md for the capabilities that measuring needs"
         );
     }
     privileges::distrust_environment().context("the caller's environment cannot be ignored")?;
@@ -73,7 +73,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
 
 fn refuse(command: &str) -> Result<()> {
     bail!(
-        "'tardy {command}' is internal to tardy and does not run with privileges of its file (capabilities, set-group-ID): \
+        "'tardy {command}' is internal to tardy and does not run with capabilities of its file: \
          use 'tardy run' to measure, or a copy of tardy without them"
     )
 }

@@ -109,7 +109,11 @@ fn read(directory: &Directory, name: &OsStr) -> Content {
     let mut text = Vec::new();
     let read = directory.open_own(name).and_then(|file| file.take(SIZE_MAX).read_to_end(&mut text));
     match read {
-        Ok(_) => serde_json::from_slice(&text).map_or(Content::Incomplete, Content::Entry),
+        Ok(_) => match serde_json::from_slice(&text) {
+            Ok(entry) => Content::Entry(entry),
+            Err(error) if error.is_eof() && (text.len() as u64) < SIZE_MAX => Content::Incomplete,
+            Err(error) => Content::Refused(format!("this tardy cannot read the entry: {error}")),
+        },
         Err(error) => Content::Refused(format!("tardy has not written this entry: {error}")),
     }
 }

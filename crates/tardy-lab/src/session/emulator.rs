@@ -82,10 +82,11 @@ impl Emulator {
     /// Waits until it ends.
     pub(super) fn wait(&mut self) -> Result<End, EmulatorError> {
         let status = self.child.wait().map_err(EmulatorError::Read)?;
-        let mut errors = String::new();
+        let mut errors = Vec::new();
         self.errors.rewind().map_err(EmulatorError::Read)?;
-        self.errors.read_to_string(&mut errors).map_err(EmulatorError::Read)?;
-        Ok(End { signal: status.signal(), errors })
+        self.errors.read_to_end(&mut errors).map_err(EmulatorError::Read)?;
+        // A guest that controls the emulator chooses these bytes.
+        Ok(End { signal: status.signal(), errors: String::from_utf8_lossy(&errors).into_owned() })
     }
 }
 

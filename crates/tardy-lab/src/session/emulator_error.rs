@@ -33,8 +33,7 @@ pub enum EmulatorError {
     },
     /// It cannot be confined.
     #[error(
-        "guests cannot be confined here: {0}. A hostile guest could do on this machine whatever you may; add --unconfined to run \
-         it all the same"
+        "guests cannot be confined here: {0}. With --unconfined a guest runs, and a hostile one can do everything that you can"
     )]
     Unconfinable(#[from] Unconfinable),
     /// Its output cannot be read.
@@ -58,8 +57,8 @@ pub enum Unconfinable {
     Kernel,
     /// Nothing restricts access to files.
     #[error(
-        "this kernel has no Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK, lsm=landlock), and tardy cannot give the emulator a \
-         user of its own, for which it has to be root"
+        "this kernel has no Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK, lsm=landlock), and tardy cannot run the \
+         emulator as another user, which requires root"
     )]
     Files,
 }

@@ -37,8 +37,6 @@ pub fn installed(machine: Machine) -> Result<Installed, EmulatorError> {
     let missing = || EmulatorError::Missing { program: name, package: machine.emulator_package() };
     let program = programs::find(name).ok_or_else(missing)?;
     let start = |source| EmulatorError::Start { program: name, source };
-    // Guests run in another directory.
-    let program = std::path::absolute(program).map_err(start)?;
     let run = |arguments: &[&str]| -> Result<Output, EmulatorError> {
         Command::new(&program).args(arguments).arg("--version").stdin(Stdio::null()).output().map_err(start)
     };

@@ -432,6 +432,7 @@ pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let missed = if has_schedule { filled } else { copy[Total::Missed as usize] };
     copy[Total::Missed as usize] = missed;
     copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
+    mend_thresholds(copy, has_schedule);
     let bins = Cells(copy).measured();
     let (Some(first), Some(last)) = (bins.bins().first().copied(), bins.bins().last().copied()) else {
         return;
@@ -440,4 +441,24 @@ pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let max = (copy[Total::Max as usize] as i64).clamp(last.lower_ns, last.upper_ns - 1);
     copy[Total::Min as usize] = min as u64;
     copy[Total::Max as usize] = max as u64;
+}
+
+/// Makes the exceedances agree with the histograms: the last sample may be counted in one of the two only.
+fn mend_thresholds(copy: &mut [u64], has_schedule: bool) {
+    let (measured, corrected) = (Cells(copy).measured(), Cells(copy).corrected());
+    for slot in 0..cells::THRESHOLD_COUNT {
+        let limit_ns = Cells(copy).threshold(slot, Threshold::Limit) as i64;
+        if limit_ns == 0 {
+            continue;
+        }
+        let mut clamp = |field: Threshold, histogram: &Histogram| {
+            let (at_least, at_most) = histogram.counts_above(limit_ns);
+            let count = &mut copy[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
+            *count = (*count).clamp(at_least, at_most);
+        };
+        clamp(Threshold::Measured, &measured);
+        if has_schedule {
+            clamp(Threshold::Corrected, &corrected);
+        }
+    }
 }

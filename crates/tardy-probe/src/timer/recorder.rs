@@ -533,14 +533,22 @@ mod tests {
 
         #[test]
         fn a_write_cut_off_anywhere_is_mended_into_a_valid_series(lates in lates(), done in 0u32..u32::MAX) {
-            // The writer died in its last sample: any of the totals may still have its value from before it.
+            // The writer died in its last sample: any of the totals, of the exceedances and of the missed attempts may still
+            // have its value from before it.
             let mut before = Vec::new();
             recorded(&lates[..lates.len() - 1], |copy| before = copy.to_vec());
             let series = recorded(&lates, |copy| {
-                let totals = (0..32).filter(|cell| done >> cell & 1 == 0);
-                totals.for_each(|cell| copy[cell] = before[cell]);
+                let later = (0..cells::WORST).chain(cells::FILLED..cells::CELLS);
+                later.filter(|cell| done >> (cell % 32) & 1 == 0).for_each(|cell| copy[cell] = before[cell]);
                 mend(copy, true);
             });
+            for threshold in &series.thresholds {
+                let (at_least, at_most) = series.measured.counts_above(threshold.limit_ns as i64);
+                prop_assert!((at_least..=at_most).contains(&threshold.measured));
+                let corrected = series.corrected.as_ref().unwrap();
+                let (at_least, at_most) = corrected.counts_above(threshold.limit_ns as i64);
+                prop_assert!((at_least..=at_most).contains(&threshold.corrected.unwrap()));
+            }
             let missed = series.tally.missed.get().unwrap();
             prop_assert_eq!(series.tally.recorded, series.measured.total());
             prop_assert_eq!(series.tally.attempted.get(), Some(series.tally.recorded + missed));

@@ -352,11 +352,13 @@ pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
             "the interval is outside kernel.sched_deadline_period_min_us and _max_us (100 us at the least, by default)"
         }
         (Policy::Deadline, _) => {
-            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary: no limit allows it"
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on a tardy that only one group may execute \
+             (docs/security.md): no limit allows it"
         }
         _ => {
-            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary, with `ulimit -r 99`, \
-             or with an rtprio line for your group in /etc/security/limits.d, in that order of preference"
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on a tardy that only one group may execute \
+             (docs/security.md), with `ulimit -r 99`, or with an rtprio line for your group in /etc/security/limits.d, in that \
+             order of preference"
         }
     };
     format!("SCHED_{name} was refused ({error}), so the thread runs as SCHED_OTHER; {advice}")

@@ -32,8 +32,7 @@ pub struct FlowPlan {
     /// The limits that it must keep.
     #[serde(default, skip_serializing_if = "FlowLimits::is_default")]
     pub limits: FlowLimits,
-    /// Where the switch file's rules give its frames another class than the file declares for it; absent if they do not, or if
-    /// the file declares none.
+    /// Set if the switch file's rules give the flow's frames another class than the file declares for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misclassified: Option<Misclassified>,
 }

@@ -184,7 +184,8 @@ impl Directory {
             let _ = self.remove(&temporary);
             return Err(error);
         }
-        self.file.sync_all()?;
+        // The file is in its place. Some file systems cannot sync a directory.
+        let _ = self.file.sync_all();
         Ok(file)
     }
 
@@ -215,7 +216,11 @@ impl Directory {
         if existing == Existing::Kept {
             // A hard link does not replace a file. Some file systems have no hard links.
             match self.link(temporary, name) {
-                Ok(()) => return self.remove(temporary),
+                Ok(()) => {
+                    // The file is in its place, even if it keeps a second name.
+                    let _ = self.remove(temporary);
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
                 Err(_) => {}
             }
@@ -316,7 +321,10 @@ impl Directory {
         let plain = plain(name)?;
         // SAFETY: the name is a C string.
         checked(unsafe { libc::mkdirat(self.file.as_raw_fd(), plain.as_ptr(), 0o700) })?;
-        Self::own(&self.path.join(name))
+        let file = self.open_at(name, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+        let directory = Self { file, path: self.path.join(name) };
+        directory.check_own()?;
+        Ok(directory)
     }
 
     /// The names in the directory, in any order.

@@ -144,7 +144,7 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
                     None => "Whether frames fit into the windows was not checked.".to_owned(),
                     Some(speed) => {
                         format!(
-                            "Windows were checked with {}, as of the devices of --netns.",
+                            "Windows were checked with {}, the speed of the devices of --netns.",
                             format_rate(speed)
                         )
                     }

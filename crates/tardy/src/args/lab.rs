@@ -114,7 +114,7 @@ pub(crate) struct GuestFlags {
     /// End a guest if the emulator uses this much CPU time without output from the guest.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub(crate) patience: PositiveDuration,
-    /// Run the emulator with all rights of this user, where it cannot be confined. Only for guests that you trust (docs/lab.md).
+    /// Run the emulator unconfined, with all rights of this user. Only for guests that you trust (docs/lab.md).
     #[arg(long)]
     pub(crate) unconfined: bool,
     /// Check the distribution for newer kernels first.

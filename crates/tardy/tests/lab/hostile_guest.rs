@@ -169,10 +169,9 @@ fn a_guest_cannot_use_semihosting_to_run_commands_and_change_files_of_the_host()
         let ended = attack_by_semihosting(&victims, &emulator, &confinement);
         assert_eq!(ended.outputs, all(&REQUESTS, 1), "{confinement}");
         let error = ended.denied();
-        assert!(
-            error.contains("start a process on the host (system call ")
-                || error.contains("its sandbox denies")
-        );
+        // An emulator of another version may start a process by a call that has no name here.
+        let attempts = ["start a process on the host (system call ", "make the system call "];
+        assert!(attempts.iter().any(|attempt| error.contains(attempt)), "{error}");
         assert_eq!(victims.listing(), before, "{confinement}");
         ended.assert_nothing_was_placed(&confinement);
     }

@@ -87,8 +87,9 @@ impl ThreadWatch {
     /// How long at least the supervisor and every thread were stopped at the same time, in ns; `None` if they were not.
     /// `worst` are the worst samples by block.
     ///
-    /// The supervisor was woken in a wait and slept again, each thread was late during that wait, and no thread waited for a
-    /// CPU meanwhile. A pause of the whole machine does not wake the supervisor twice.
+    /// The supervisor was woken in a wait and slept again, each thread was late during that wait, and no thread is known to have
+    /// waited for a CPU: the kernel does not report that of a thread that has ended. A pause of the whole machine does not wake
+    /// the supervisor twice.
     pub(super) fn stopped_ns(&self, broken_waits: &[BrokenWait], worst: &[Vec<Outlier>]) -> Option<u64> {
         let of_wait = |wait: &BrokenWait| {
             let gap = |thread: &Thread| longest_during(wait, worst.get(thread.block)?);
@@ -98,7 +99,9 @@ impl ThreadWatch {
         let stopped_ns = broken_waits.iter().filter_map(of_wait).max().filter(|ns| *ns >= STOP_NS_MIN)?;
         let waited_for_cpu = |thread: &Thread| {
             let now_ns = thread_usage::run_delay_ns_of(thread.tid);
-            now_ns.zip(thread.run_delay_ns).is_some_and(|(now, before)| (now - before) > stopped_ns / 2)
+            now_ns
+                .zip(thread.run_delay_ns)
+                .is_some_and(|(now, before)| now.saturating_sub(before) > stopped_ns / 2)
         };
         (!self.threads.iter().any(waited_for_cpu)).then_some(stopped_ns)
     }

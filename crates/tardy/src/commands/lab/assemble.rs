@@ -56,7 +56,7 @@ impl Prepared {
     /// Prints a warning if a hostile guest could do harm.
     pub(super) fn warn_if_unconfined(&self) {
         if self.confinement == Confinement::Unconfined {
-            output::report("unconfined: what runs in a guest can do on this machine whatever you may");
+            output::report("unconfined: what runs in a guest can do everything on this machine that you can");
         }
     }
 }

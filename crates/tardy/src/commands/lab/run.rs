@@ -12,6 +12,7 @@ use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
+use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::Chapter;
 use tardy_present::seeds as shown_seeds;
@@ -270,6 +271,5 @@ fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
 }
 
 fn shell_words(words: &[String]) -> String {
-    let quoted = |word: &String| if word.contains(' ') { format!("'{word}'") } else { word.clone() };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
