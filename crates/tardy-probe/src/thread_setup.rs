@@ -4,7 +4,7 @@ use tardy_record::plan::Policy;
 use tardy_sys::scheduling::{self, Scheduling};
 
 use super::order::Granted;
-use super::timer::refusal;
+use super::timer::{refusal, set_other};
 
 /// Pins this thread to `cpu`, unless it is a `fake`, and sets `policy`. If the policy is refused, the thread runs as
 /// SCHED_OTHER: a degraded measurement that is reported as such is better than none. Returns the granted scheduling,
@@ -34,18 +34,4 @@ pub(super) fn set_up(
     let Err(error) = scheduling::set(wanted) else { return Ok((granted, Vec::new())) };
     set_other()?;
     Ok((Granted { policy: Policy::Other, priority: 0, pinned: true }, vec![refusal(policy, &error)]))
-}
-
-/// Gives this thread SCHED_OTHER.
-///
-/// # Errors
-/// If this process has SCHED_IDLE, which no process leaves without CAP_SYS_NICE or a limit of nice values
-/// (user_check_sched_setscheduler in kernel/sched/syscalls.c).
-pub(super) fn set_other() -> Result<(), String> {
-    scheduling::set(Scheduling::Other).map_err(|error| {
-        format!(
-            "SCHED_OTHER was refused: {error}. A process with SCHED_IDLE cannot leave it without CAP_SYS_NICE: start \
-             tardy without `chrt --idle`"
-        )
-    })
 }

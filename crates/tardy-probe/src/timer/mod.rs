@@ -12,5 +12,5 @@ mod wakeup;
 pub mod woken;
 mod worst_samples;
 
-pub(crate) use thread::refusal;
 pub use thread::{Prepared, TimerThread};
+pub(crate) use thread::{refusal, set_other};

@@ -23,7 +23,6 @@ use super::woken::Woken;
 use crate::cells::{Stage, Total};
 use crate::level::Level;
 use crate::order::{Granted, Order};
-use crate::thread_setup::set_other;
 use crate::wiggle::edges::Edges;
 use crate::wiggle::output::{Output, Work};
 
@@ -339,6 +338,20 @@ fn unless_interrupted(error: io::Error) -> io::Result<()> {
 
 fn waiting_for_start(start_ns: u64) -> io::Result<()> {
     tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
+}
+
+/// Gives this thread SCHED_OTHER.
+///
+/// # Errors
+/// If this process has SCHED_IDLE, which no process leaves without CAP_SYS_NICE or a limit of nice values
+/// (user_check_sched_setscheduler in kernel/sched/syscalls.c).
+pub(crate) fn set_other() -> Result<(), String> {
+    scheduling::set(Scheduling::Other).map_err(|error| {
+        format!(
+            "SCHED_OTHER was refused: {error}. A process with SCHED_IDLE cannot leave it without CAP_SYS_NICE: start \
+             tardy without `chrt --idle`"
+        )
+    })
 }
 
 /// A message for the user: a policy was refused, and how to grant it.
