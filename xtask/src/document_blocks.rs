@@ -34,9 +34,7 @@ fn marks(style: &str) -> Option<Vec<&str>> {
 
 fn is_known(mark: &str, marks: &[&str]) -> bool {
     marks.iter().any(|known| match known.strip_suffix("FILE") {
-        Some(before) => {
-            mark.strip_prefix(before).is_some_and(|name| !name.is_empty() && !name.contains(' '))
-        }
+        Some(before) => mark.strip_prefix(before).is_some_and(|name| !name.is_empty() && !name.contains(' ')),
         None => *known == mark,
     })
 }
@@ -68,7 +66,9 @@ mod tests {
     use super::*;
 
     fn complaints(text: &str) -> Vec<Complaint> {
-        let style = format!("{BEGIN}\n\n| mark | why |\n|---|---|\n| `sh` | a |\n| `sh lab` | b |\n| `toml FILE` | c |\n\n{END}\n");
+        let style = format!(
+            "{BEGIN}\n\n| mark | why |\n|---|---|\n| `sh` | a |\n| `sh lab` | b |\n| `toml FILE` | c |\n\n{END}\n"
+        );
         check(&Repository::of(&[(STYLE, &style), ("docs/a.md", text), ("docs/adr/1.md", "```\n```\n")]))
     }
 
@@ -80,9 +80,14 @@ mod tests {
 
     #[test]
     fn a_block_without_a_mark_of_the_table_is_reported() {
-        for block in ["```\n```\n", "```sh later\n```\n", "```toml \n```\n", "a\n\n    tardy run\n", " ```sh\n ```\n"] {
+        for block in
+            ["```\n```\n", "```sh later\n```\n", "```toml \n```\n", "a\n\n    tardy run\n", " ```sh\n ```\n"]
+        {
             let found = complaints(block);
-            assert!(found.iter().any(|complaint| complaint.starts_with("docs/a.md:")), "{block:?}: {found:?}");
+            assert!(
+                found.iter().any(|complaint| complaint.starts_with("docs/a.md:")),
+                "{block:?}: {found:?}"
+            );
         }
     }
 

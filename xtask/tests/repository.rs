@@ -1,8 +1,8 @@
 //! Applies every rule to this repository. `cargo xtask tidy` prints all of it at once.
 
 use xtask::{
-    Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english, file_creation,
-    kernel_paths, module_circles, names, paths, program_lookup, source_rules,
+    Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
+    file_creation, kernel_paths, module_circles, names, paths, program_lookup, source_rules,
 };
 
 fn here() -> Repository {
