@@ -1,4 +1,4 @@
-//! The commands of README.md and docs/ run as they are written, in a temporary directory and with shortened durations.
+//! The commands of README.md and docs/ run in a temporary directory, with shortened durations and light loads.
 //!
 //! docs/style.md lists the marks of blocks, and xtask checks that every block has one. With `TARDY_BLESS=1` the test writes
 //! the programs' present output into the documents. A wrong command exits with 1 or 2. 3 and 5 are accepted: a limit was
@@ -99,8 +99,12 @@ fn shortened(command: &str) -> String {
     let Some((before, arguments)) = words.split_once("tardy run ") else { return words };
     let warmup = "tardy run --warmup 0s ";
     if let Some((first, rest)) = arguments.split_once("--duration ") {
-        let rest = rest.trim_start().split_once(' ').map_or("", |(_, rest)| rest);
-        return format!("{before}{warmup}{first}--duration 100ms {rest}");
+        let (value, rest) = rest.trim_start().split_once(' ').unwrap_or((rest, ""));
+        // A wrong value stays, so that it fails.
+        let is_time = value.starts_with(|c: char| c.is_ascii_digit())
+            && value.chars().all(|c| c.is_ascii_digit() || "hms".contains(c));
+        let value = if is_time { "100ms" } else { value };
+        return format!("{before}{warmup}{first}--duration {value} {rest}");
     }
     let has_length = ["--scale", "--phase"].iter().any(|option| arguments.contains(option));
     let duration = if has_length { "" } else { "--duration 100ms " };
@@ -257,6 +261,7 @@ fn a_command_is_shortened() {
         ("tardy run noise   # a recipe", "tardy run --warmup 0s --duration 100ms noise   # a recipe"),
         ("tardy run rpi3-4.14 --scale 0.01", "tardy run --warmup 0s rpi3-4.14 --scale 0.000001"),
         ("tardy run --duration 1m", "tardy run --warmup 0s --duration 100ms "),
+        ("tardy run --duration 1q", "tardy run --warmup 0s --duration 1q "),
     ];
     for (command, expected) in cases {
         assert_eq!(shortened(command), expected);
