@@ -7,6 +7,7 @@
 pub mod added_probe;
 pub mod crate_rules;
 pub mod dependency_rules;
+pub mod document_blocks;
 pub mod document_links;
 pub mod english;
 pub mod file_creation;
@@ -40,6 +41,7 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(source_rules::check(repository));
     all.extend(names::check(repository));
     all.extend(document_links::check(repository));
+    all.extend(document_blocks::check(repository));
     all.extend(paths::check(repository));
     all.extend(crate_rules::check(repository));
     all.extend(kernel_paths::check(repository));

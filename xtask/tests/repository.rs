@@ -1,8 +1,8 @@
 //! Applies every rule to this repository. `cargo xtask tidy` prints all of it at once.
 
 use xtask::{
-    Complaint, Repository, crate_rules, dependency_rules, document_links, english, file_creation,
-    kernel_paths, module_circles, names, paths, program_lookup, source_rules,
+    Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
+    file_creation, kernel_paths, module_circles, names, paths, program_lookup, source_rules,
 };
 
 fn here() -> Repository {
@@ -35,6 +35,11 @@ fn no_module_is_called_common_core_utils_or_helpers() {
 #[test]
 fn every_link_in_a_document_leads_to_a_file() {
     assert_none(&document_links::check(&here()));
+}
+
+#[test]
+fn every_block_of_a_document_has_a_mark() {
+    assert_none(&document_blocks::check(&here()));
 }
 
 #[test]

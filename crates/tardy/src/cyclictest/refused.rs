@@ -35,11 +35,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("spike-nodes", SPIKES),
     (
         "tracemark",
-        "'tardy run --causes=US' records the kernel's trace before each late wake-up, and the task that was running",
+        "'tardy run --causes=50us' records the kernel's trace before each late wake-up, and the task that was running",
     ),
 ];
 
-const TRACERS: &str = "cyclictest used it to configure the kernel's tracers until rt-tests 1.4; 'tardy run --causes=US' records \
+const TRACERS: &str = "cyclictest used it to configure the kernel's tracers until rt-tests 1.4; 'tardy run --causes=50us' records \
                        what the kernel did before each late wake-up, and the task that was running";
 const SPIKES: &str = "'--tardy-run FILE' records the 64 latest wake-ups with their times, and 'tardy run --samples FILE' all wake-ups";
 

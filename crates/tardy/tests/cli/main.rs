@@ -9,6 +9,7 @@ mod causes;
 mod check_of_other_machines;
 mod cyclictest;
 mod doctor;
+mod documents;
 mod errors;
 mod exit_status;
 mod formats;
