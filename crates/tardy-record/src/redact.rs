@@ -21,7 +21,7 @@ use crate::run::Run;
 use fields::Treatment;
 use names::Names;
 
-pub use names::{RECIPES, is_known_label};
+pub use names::{RECIPES, is_known_label, is_known_result};
 
 /// The text in place of a removed one.
 pub const REDACTED: &str = "redacted";
@@ -120,6 +120,7 @@ impl Walk {
             Treatment::SourceOfCgroup => identifiers::source_of_cgroup(text),
             Treatment::KernelThread => names::kernel_thread(text),
             Treatment::Recipe => names::recipe(text),
+            Treatment::Published => names::published(text),
             Treatment::Id => identifiers::id(text),
             Treatment::Date => identifiers::date(text),
             Treatment::PhaseLabel => self.names.phase(text),

@@ -8,8 +8,8 @@ use crate::load_spec::CATALOGUE;
 /// Loads whose argument is the command line of a tool.
 const TOOL_LOADS: [&str; 3] = ["stress-ng", "hackbench", "iperf3"];
 
-/// Words of command lines that name a tool or its mode.
-const TOOLS: [&str; 21] = [
+/// Words that name a tool or its mode.
+pub(super) const TOOLS: [&str; 21] = [
     "cyclictest",
     "cyclicdeadline",
     "pmqtest",

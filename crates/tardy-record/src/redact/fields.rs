@@ -27,6 +27,8 @@ pub(super) enum Treatment {
     KernelThread,
     /// The name of a recipe: a built-in one stays.
     Recipe,
+    /// The id of a published result, which stays.
+    Published,
     /// A word of the command line of origin, which is reduced to the subcommand before.
     CommandOfOrigin,
     /// A run's id: date and number stay, a file name does not.
@@ -60,7 +62,7 @@ pub(super) fn treatment(field: &str, parent: &str) -> Treatment {
     if is_source { Treatment::Keep } else { Treatment::Remove }
 }
 
-const SPECIAL: [(&str, Treatment); 46] = [
+const SPECIAL: [(&str, Treatment); 47] = [
     ("origin.command", Treatment::CommandOfOrigin),
     ("origin.id", Treatment::Id),
     ("origin.started_at", Treatment::Date),
@@ -78,6 +80,7 @@ const SPECIAL: [(&str, Treatment); 46] = [
     ("plan.phases.loads", Treatment::Load),
     ("plan.phases.probe.command", Treatment::ToolCommand),
     ("plan.recipe", Treatment::Recipe),
+    ("plan.published", Treatment::Published),
     ("plan.phases.label", Treatment::PhaseLabel),
     ("phases.label", Treatment::PhaseLabel),
     ("series.label", Treatment::Name),
@@ -110,7 +113,7 @@ const SPECIAL: [(&str, Treatment); 46] = [
 ];
 
 /// Fields that are kept, and why their texts identify no machine, user or project.
-pub(super) const KEPT: [&str; 69] = [
+pub(super) const KEPT: [&str; 68] = [
     // Names that the kernel gives to its interrupts, functions and devices, and that tardy gives to its watchers.
     // An interrupt names its driver and the address of the device on its bus.
     "environment.interrupts.description",
@@ -183,8 +186,7 @@ pub(super) const KEPT: [&str; 69] = [
     "plan.phases.probe.measures",
     "plan.phases.probe.tool",
     "switch.ports.clock",
-    // Ids of published results, and the names of fields that an earlier redaction changed.
-    "plan.published",
+    // The names of fields that an earlier redaction changed.
     "redacted",
 ];
 

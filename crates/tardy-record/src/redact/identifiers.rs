@@ -3,7 +3,7 @@
 use super::REDACTED;
 
 /// Programs that write their names into the version of a file.
-const PROGRAMS: [&str; 6] = ["libsigrok", "sigrok", "Saleae", "GTKWave", "Icarus", "Verilator"];
+const PROGRAMS: [&str; 7] = ["tardy", "libsigrok", "sigrok", "Saleae", "GTKWave", "Icarus", "Verilator"];
 
 /// `text` with MAC addresses, UUIDs and `user@host` replaced.
 pub(super) fn without(text: &str) -> String {

@@ -97,6 +97,13 @@ const LABELS: [&str; 64] = [
     "rt-migrate-test",
 ];
 
+/// The words of the ids of published results, separated by hyphens.
+const RESULT_WORDS: [&str; 30] = [
+    "4.14", "4.4", "4.9", "20us", "30us", "9263", "busy", "flows", "g20", "g45", "gpio", "idle", "irq",
+    "kernel", "loaded", "n", "none", "python", "rpi1", "rpi3", "rt", "s", "sn", "standard", "switch", "tsn",
+    "two", "user", "wiggle", "xenomai",
+];
+
 /// Nouns that stand before a number in generated labels.
 const NUMBERED: [&str; 5] = ["cpu", "thread", "round", "pair", "CPU"];
 
@@ -141,6 +148,11 @@ pub fn is_known_label(label: &str) -> bool {
     })
 }
 
+/// Whether an id has only words of the ids of published results. A recipe of the user may list any text.
+pub fn is_known_result(id: &str) -> bool {
+    id.split('-').all(|word| RESULT_WORDS.contains(&word))
+}
+
 fn is_number(text: &str) -> bool {
     (1..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -170,6 +182,11 @@ pub(super) fn kernel_thread(text: &str) -> String {
         format!("{}{REDACTED}{end}", &word[..begin])
     };
     super::identifiers::without(&text.split(' ').map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// The id of a published result, if it is one.
+pub(super) fn published(id: &str) -> String {
+    if is_known_result(id) { id.to_owned() } else { REDACTED.to_owned() }
 }
 
 /// The names found so far, in the order of their first occurrence.
@@ -240,6 +257,8 @@ mod tests {
         assert_eq!(names.task("plc-runtime"), "task 1");
         assert_eq!(recipe("rpi3-4.9"), "rpi3-4.9");
         assert_eq!(recipe("plant-7"), REDACTED);
+        assert_eq!(published("rpi3-4.9-rt-idle"), "rpi3-4.9-rt-idle");
+        assert_eq!(published("plant-7"), REDACTED);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reasons, limits, remarks and events. A sentence stays if it begins with words that only tardy writes, and names of phases and
 //! loads in it are replaced; another one may quote a command, its output or a file.
 
+use super::arguments::TOOLS;
 use super::names::{Names, is_known_label};
 use super::{REDACTED, identifiers};
 
@@ -39,28 +40,6 @@ const BEGINNINGS: [&str; 31] = [
     "the format has neither an end mark nor a total",
 ];
 
-/// Words of the subjects of these sentences: a CPU, or a tool that tardy imports from.
-const SUBJECTS: [&str; 18] = [
-    "cpu",
-    "what",
-    "cyclictest",
-    "cyclicdeadline",
-    "oslat",
-    "hwlatdetect",
-    "pmqtest",
-    "rt-migrate-test",
-    "ssdd",
-    "jitterdebugger",
-    "rteval's",
-    "rtla",
-    "timerlat",
-    "osnoise",
-    "Xenomai",
-    "latency",
-    "latmus",
-    "HdrHistogram",
-];
-
 /// Parts of sentences whose subject is a CPU or a tool.
 const ABOUT_TOOLS: [&str; 5] = [
     ", which is measured, went offline",
@@ -69,6 +48,9 @@ const ABOUT_TOOLS: [&str; 5] = [
     " did with periods that passed during a late wake-up",
     " held /dev/cpu_dma_latency at ",
 ];
+
+/// Words of the subjects of such sentences, in addition to [`TOOLS`].
+const SUBJECTS: [&str; 6] = ["cpu", "what", "rteval's", "rt-tests", "Xenomai", "HdrHistogram"];
 
 /// A sentence without anything that tardy did not write.
 pub(super) fn redacted(text: &str, names: &mut Names) -> String {
@@ -95,7 +77,7 @@ pub(super) fn redacted(text: &str, names: &mut Names) -> String {
 
 fn is_subject(text: &str) -> bool {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    text.split(' ').all(|word| SUBJECTS.contains(&word) || is_number(word))
+    text.split(' ').all(|word| SUBJECTS.contains(&word) || TOOLS.contains(&word) || is_number(word))
 }
 
 /// A sentence about a load or a series in a phase. A load may quote such a sentence, so the last phase counts.

@@ -7,8 +7,9 @@ const SECRET: &str = "plant-seven";
 
 /// A measured run whose recipe, peer and phase name a project.
 fn measured(bench: &Bench, extra: &[&str]) -> Printed {
-    let recipe =
-        format!("about = \"{SECRET}\"\n[run]\npeer = \"{SECRET}.example\"\n[[phase]]\nname = \"{SECRET}\"\n");
+    let recipe = format!(
+        "about = \"{SECRET}\"\npublished = [\"{SECRET}\"]\n[run]\npeer = \"{SECRET}.example\"\n[[phase]]\nname = \"{SECRET}\"\n"
+    );
     std::fs::write(bench.path(&format!("{SECRET}.toml")), recipe).unwrap();
     let file = format!("./{SECRET}.toml");
     let printed = bench.run(&[&FAKE[..], &["a.run.json", &file], extra].concat());
