@@ -67,9 +67,7 @@ mod tests {
     use super::*;
 
     fn lines(path: &str, text: &str) -> Vec<String> {
-        let complaints = check(&Repository::of(&[(path, text)]));
-        let place = |text: &String| text.split(". Use").next().unwrap_or_default().to_owned();
-        complaints.iter().map(place).collect()
+        Repository::complaints_about(check, (path, text), ". Use")
     }
 
     #[test]

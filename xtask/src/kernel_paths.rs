@@ -128,8 +128,7 @@ mod tests {
     use super::*;
 
     fn places(path: &str, text: &str) -> Vec<String> {
-        let complaints = check(&Repository::of(&[(path, text)]));
-        complaints.iter().map(|text| text.split(" through").next().unwrap_or_default().to_owned()).collect()
+        Repository::complaints_about(check, (path, text), " through")
     }
 
     const PATH: &str = "crates/x/src/a.rs";

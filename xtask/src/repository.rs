@@ -71,6 +71,17 @@ impl Repository {
         Self { root: PathBuf::new(), files }
     }
 
+    /// The complaints of `check` about one file with this path and text, each up to `end`, for tests.
+    #[cfg(test)]
+    pub(crate) fn complaints_about(
+        check: fn(&Self) -> Vec<crate::Complaint>,
+        (path, text): (&str, &str),
+        end: &str,
+    ) -> Vec<String> {
+        let complaints = check(&Self::of(&[(path, text)]));
+        complaints.iter().map(|text| text.split(end).next().unwrap_or_default().to_owned()).collect()
+    }
+
     /// Its Rust source files.
     pub fn rust_files(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.path.ends_with(".rs"))

@@ -1,15 +1,19 @@
 //! A probe that waits on a clock that was set back ends when it is asked to. To set the machine's clock would upset other
 //! programs, so the first deadline is in an hour, which is the same to a waiting thread.
 
+mod timer_order;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use tardy_probe::cells::{CELLS, Stage, Total};
-use tardy_probe::order::{Go, Order, Reply, Work};
-use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_probe::order::{Go, Reply};
+use tardy_record::plan::{ClockId, Span, Wake};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals::wait_readable;
+
+use timer_order::timer_order;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 const PATIENCE_NS: u64 = 60_000_000_000;
@@ -21,32 +25,6 @@ impl Drop for Probe {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-fn order(map: &SharedMap, wake: Wake) -> Order {
-    let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
-    Order {
-        map: map.path().to_owned(),
-        first_block: 0,
-        supervisor_pid: std::process::id(),
-        work: Work::Timer(TimerPlan {
-            wake,
-            clock: ClockId::Realtime,
-            dither_ns: 0,
-            policy: Policy::Other,
-            memory_locked: false,
-            dma_latency_us: None,
-            causes: None,
-            threads: vec![thread; 2],
-        }),
-        pin: None,
-        warmup_ns: 0,
-        span: Span::DurationNs(HOUR_NS),
-        thresholds_ns: Vec::new(),
-        stop_trace: None,
-        seed: 1,
-        fake: None,
     }
 }
 
@@ -80,7 +58,8 @@ fn a_probe_ends_when_asked_although_its_deadline_is_in_an_hour() {
             replies.read_line(&mut line).unwrap();
             serde_json::from_str(&line).unwrap()
         };
-        writeln!(orders, "{}", serde_json::to_string(&order(&map, wake)).unwrap()).unwrap();
+        let order = timer_order(&map, wake, ClockId::Realtime, 2, Span::DurationNs(HOUR_NS));
+        writeln!(orders, "{}", serde_json::to_string(&order).unwrap()).unwrap();
         let Reply::Ready { tids, .. } = reply() else { panic!("{wake:?}: the probe is not ready") };
         let go = Go { start_ns: monotonic_ns() + HOUR_NS };
         writeln!(orders, "{}", serde_json::to_string(&go).unwrap()).unwrap();

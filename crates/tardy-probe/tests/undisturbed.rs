@@ -1,5 +1,7 @@
 //! Between prepare and finish the probe allocates nothing and faults no page. This test counts both, for every waiter.
 
+mod timer_order;
+
 use std::path::PathBuf;
 
 use tardy_probe::cells::{self, CELLS, Total, Traced, Tracing};
@@ -7,11 +9,13 @@ use tardy_probe::noise::NoiseProbe;
 use tardy_probe::order::{Order, Work};
 use tardy_probe::timer::TimerThread;
 use tardy_probe::timer::reading::Cells;
-use tardy_record::plan::{ClockId, NoisePlan, NoiseThread, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{ClockId, NoisePlan, NoiseThread, Policy, Span, Wake};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::counting_allocator::{CountingAllocator, allocations};
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::waiting::IntervalTimer;
+
+use timer_order::timer_order;
 
 /// Number of measurements that must all have page faults before these are attributed to the probe.
 const TRIES: usize = 5;
@@ -20,29 +24,12 @@ const TRIES: usize = 5;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
-    let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
     Order {
-        map: map.path().to_owned(),
-        first_block: 0,
-        supervisor_pid: std::process::id(),
-        work: Work::Timer(TimerPlan {
-            wake,
-            clock: ClockId::Monotonic,
-            dither_ns: 0,
-            policy: Policy::Other,
-            memory_locked: false,
-            dma_latency_us: None,
-            causes: None,
-            threads: vec![thread],
-        }),
-        pin: None,
         warmup_ns: 2_000_000,
-        span: Span::Loops(100),
         // Thresholds that every sample exceeds, so that the rare paths run as well.
         thresholds_ns: vec![1, 2],
         stop_trace,
-        seed: 1,
-        fake: None,
+        ..timer_order(map, wake, ClockId::Monotonic, 1, Span::Loops(100))
     }
 }
 

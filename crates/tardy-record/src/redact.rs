@@ -21,7 +21,7 @@ use crate::run::Run;
 use fields::Treatment;
 use names::Names;
 
-pub use names::{RECIPES, is_known_label};
+pub use names::{RECIPES, is_known_label, is_known_result};
 
 /// The text in place of a removed one.
 pub const REDACTED: &str = "redacted";
@@ -44,7 +44,7 @@ pub struct Redacted {
 /// If the result is not a run, which only a run that [`file::check`] refuses can cause.
 pub fn redact(run: &Run) -> Result<Redacted, RunFileError> {
     let mut value = serde_json::to_value(run)?;
-    let mut walk = Walk::default();
+    let mut walk = Walk { names: Names::of_phases(labels(run)), changed: BTreeMap::new() };
     walk.command_of_origin(&mut value);
     walk.value(&mut value, "", "");
     let mut run: Run = serde_json::from_value(value)?;
@@ -54,8 +54,13 @@ pub fn redact(run: &Run) -> Result<Redacted, RunFileError> {
     Ok(Redacted { run, changed: walk.changed })
 }
 
+/// The labels of the phases of `run`, which sentences quote.
+fn labels(run: &Run) -> Vec<String> {
+    let measured = run.phases.iter().map(|phase| phase.label.clone());
+    measured.chain(run.plan.phases.iter().map(|phase| phase.label.clone())).collect()
+}
+
 /// Visits every text of a run in a fixed order.
-#[derive(Default)]
 struct Walk {
     names: Names,
     changed: BTreeMap<String, usize>,
@@ -110,7 +115,12 @@ impl Walk {
             Treatment::Load => arguments::load(text),
             Treatment::ToolCommand => arguments::tool_command(text),
             Treatment::EmulatorArgument => arguments::emulator_argument(text),
+            Treatment::KernelOfLab => arguments::kernel_of_lab(text),
+            Treatment::Version => identifiers::version(text),
+            Treatment::SourceOfCgroup => identifiers::source_of_cgroup(text),
+            Treatment::KernelThread => names::kernel_thread(text),
             Treatment::Recipe => names::recipe(text),
+            Treatment::Published => names::published(text),
             Treatment::Id => identifiers::id(text),
             Treatment::Date => identifiers::date(text),
             Treatment::PhaseLabel => self.names.phase(text),

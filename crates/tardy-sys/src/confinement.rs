@@ -192,28 +192,33 @@ pub fn kernel_filters_system_calls() -> bool {
 
 /// The name of a system call that a sandbox is likely to deny, by its number on this processor.
 pub fn system_call_name(number: u32) -> Option<&'static str> {
-    const NAMES: &[(libc::c_long, &str)] = &[
-        (libc::SYS_execve, "execve"),
-        (libc::SYS_execveat, "execveat"),
-        (libc::SYS_clone, "clone"),
+    // Each constant with its name, which begins with SYS_.
+    macro_rules! named {
+        ($($(#[$where:meta])* $call:ident),* $(,)?) => { &[$($(#[$where])* (libc::$call, stringify!($call))),*] };
+    }
+    const CALLS: &[(libc::c_long, &str)] = named![
+        SYS_execve,
+        SYS_execveat,
+        SYS_clone,
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_fork, "fork"),
+        SYS_fork,
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_vfork, "vfork"),
-        (libc::SYS_setuid, "setuid"),
-        (libc::SYS_setgid, "setgid"),
-        (libc::SYS_setreuid, "setreuid"),
-        (libc::SYS_setregid, "setregid"),
-        (libc::SYS_setresuid, "setresuid"),
-        (libc::SYS_setresgid, "setresgid"),
-        (libc::SYS_unshare, "unshare"),
-        (libc::SYS_setns, "setns"),
-        (libc::SYS_setpriority, "setpriority"),
-        (libc::SYS_sched_setparam, "sched_setparam"),
-        (libc::SYS_sched_setscheduler, "sched_setscheduler"),
-        (libc::SYS_sched_setaffinity, "sched_setaffinity"),
+        SYS_vfork,
+        SYS_setuid,
+        SYS_setgid,
+        SYS_setreuid,
+        SYS_setregid,
+        SYS_setresuid,
+        SYS_setresgid,
+        SYS_unshare,
+        SYS_setns,
+        SYS_setpriority,
+        SYS_sched_setparam,
+        SYS_sched_setscheduler,
+        SYS_sched_setaffinity,
     ];
-    NAMES.iter().find(|(known, _)| u32::try_from(*known) == Ok(number)).map(|(_, name)| *name)
+    let (_, name) = CALLS.iter().find(|(known, _)| u32::try_from(*known) == Ok(number))?;
+    name.strip_prefix("SYS_")
 }
 
 #[cfg(test)]

@@ -52,12 +52,7 @@ pub fn command_in(name: &str, more: &[&str]) -> io::Result<Command> {
 /// PATH for a command that the user wrote: the user's own, or the fixed directories if it is not set. Some shells begin
 /// with the current directory if PATH is not set.
 pub fn path_of_user() -> OsString {
-    std::env::var_os("PATH").unwrap_or_else(path)
-}
-
-/// PATH for a program that tardy chooses: the directories in which such programs are searched for.
-pub fn path() -> OsString {
-    joined(&directories())
+    std::env::var_os("PATH").unwrap_or_else(|| joined(&fixed()))
 }
 
 /// The directories in which programs are searched for, in this order.

@@ -8,8 +8,8 @@ use crate::load_spec::CATALOGUE;
 /// Loads whose argument is the command line of a tool.
 const TOOL_LOADS: [&str; 3] = ["stress-ng", "hackbench", "iperf3"];
 
-/// Words of command lines that name a tool or its mode.
-const TOOLS: [&str; 21] = [
+/// Words that name a tool or its mode.
+pub(super) const TOOLS: [&str; 21] = [
     "cyclictest",
     "cyclicdeadline",
     "pmqtest",
@@ -84,7 +84,19 @@ fn is_number(word: &str) -> bool {
         && unit.bytes().all(|c| c.is_ascii_alphabetic() || c == b'%')
 }
 
-/// An argument of the emulator or a kernel's specification, which must not be a path.
+/// A kernel of the lab: `debian:6.12-rt` stays, options after it and files do not.
+pub(super) fn kernel_of_lab(spec: &str) -> String {
+    let (kernel, options) = spec.split_once(',').map_or((spec, ""), |(kernel, options)| (kernel, options));
+    let is_of_a_version = |c: char| c.is_ascii_alphanumeric() || ".+~=:-".contains(c);
+    match kernel.strip_prefix("debian:") {
+        Some(version) if !version.chars().all(is_of_a_version) => REDACTED.to_owned(),
+        Some(_) if options.is_empty() => kernel.to_owned(),
+        Some(_) => format!("{kernel},{REDACTED}"),
+        None => REDACTED.to_owned(),
+    }
+}
+
+/// An argument of the emulator, which must not be a path.
 pub(super) fn emulator_argument(text: &str) -> String {
     if text.contains(' ') {
         return kernel_arguments::redacted(text);
@@ -144,9 +156,23 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_of_the_lab_keeps_its_version_and_loses_its_options_and_files() {
+        for (spec, expected) in [
+            ("debian:6.12-rt", "debian:6.12-rt"),
+            ("debian:6.12=6.12.117-1~deb12u1", "debian:6.12=6.12.117-1~deb12u1"),
+            ("debian:6.12,append=token=secret", "debian:6.12,redacted"),
+            ("debian:6.12,append='isolcpus=1 token=secret'", "debian:6.12,redacted"),
+            ("bzImage-plant7", REDACTED),
+            ("/home/jane/bzImage,modules=mods", REDACTED),
+        ] {
+            assert_eq!(kernel_of_lab(spec), expected);
+            assert_eq!(kernel_of_lab(expected), expected, "redacting twice is the same");
+        }
+    }
+
+    #[test]
     fn paths_and_texts_in_options_are_replaced() {
         assert_eq!(emulator_argument("/home/jane/bzImage"), REDACTED);
-        assert_eq!(emulator_argument("debian:6.12-rt"), "debian:6.12-rt");
         assert_eq!(emulator_argument("shift=1,rrfile=/dev/null"), "shift=1,rrfile=/dev/null");
         assert_eq!([configuration("y"), configuration("250"), configuration("0x1f")], ["y", "250", "0x1f"]);
         assert_eq!(configuration("\"-plant7\""), REDACTED);

@@ -17,8 +17,18 @@ pub(super) enum Treatment {
     ToolCommand,
     /// An argument of the emulator: everything except paths stays.
     EmulatorArgument,
+    /// A kernel of the lab: the distribution's stays, without its options; a file does not.
+    KernelOfLab,
+    /// A version in another tool's file: words that are numbers stay, and names of known programs.
+    Version,
+    /// The file with the limit of a cgroup, whose path names users, services and containers.
+    SourceOfCgroup,
+    /// A text with the name of a kernel thread: what users name, such as servers and volumes, is removed.
+    KernelThread,
     /// The name of a recipe: a built-in one stays.
     Recipe,
+    /// The id of a published result, which stays.
+    Published,
     /// A word of the command line of origin, which is reduced to the subcommand before.
     CommandOfOrigin,
     /// A run's id: date and number stay, a file name does not.
@@ -52,18 +62,25 @@ pub(super) fn treatment(field: &str, parent: &str) -> Treatment {
     if is_source { Treatment::Keep } else { Treatment::Remove }
 }
 
-const SPECIAL: [(&str, Treatment); 40] = [
+const SPECIAL: [(&str, Treatment); 47] = [
     ("origin.command", Treatment::CommandOfOrigin),
     ("origin.id", Treatment::Id),
     ("origin.started_at", Treatment::Date),
     ("facts.kernel.command_line.value", Treatment::KernelArguments),
     ("lab.command_line", Treatment::KernelArguments),
     ("lab.arguments", Treatment::EmulatorArgument),
-    ("lab.kernel.spec", Treatment::EmulatorArgument),
+    ("lab.kernel.spec", Treatment::KernelOfLab),
+    ("facts.scheduling.cgroup_rt.how", Treatment::SourceOfCgroup),
+    ("plan.phases.probe.version", Treatment::Version),
+    ("environment.kernel_threads.name", Treatment::KernelThread),
+    ("environment.series.of", Treatment::KernelThread),
+    ("facts.scheduling.kernel_threads.value.name", Treatment::KernelThread),
+    ("series.worst.around.what", Treatment::KernelThread),
     ("loads.spec", Treatment::Load),
     ("plan.phases.loads", Treatment::Load),
     ("plan.phases.probe.command", Treatment::ToolCommand),
     ("plan.recipe", Treatment::Recipe),
+    ("plan.published", Treatment::Published),
     ("plan.phases.label", Treatment::PhaseLabel),
     ("phases.label", Treatment::PhaseLabel),
     ("series.label", Treatment::Name),
@@ -96,22 +113,18 @@ const SPECIAL: [(&str, Treatment); 40] = [
 ];
 
 /// Fields that are kept, and why their texts identify no machine, user or project.
-pub(super) const KEPT: [&str; 74] = [
-    // Names that the kernel gives to its interrupts, threads, functions and devices, and that tardy gives to its watchers.
+pub(super) const KEPT: [&str; 68] = [
+    // Names that the kernel gives to its interrupts, functions and devices, and that tardy gives to its watchers.
     // An interrupt names its driver and the address of the device on its bus.
     "environment.interrupts.description",
     "environment.interrupts.source",
-    "environment.kernel_threads.name",
     "environment.series.name",
-    "environment.series.of",
     "environment.series.unit",
     "environment.softirqs.description",
     "environment.softirqs.source",
     "environment.watchers.name",
-    "facts.scheduling.kernel_threads.value.name",
     "facts.scheduling.kernel_threads.value.policy",
     "series.worst.around.unit",
-    "series.worst.around.what",
     "series.worst.moment.events.function",
     "series.worst.moment.events.name",
     "self_cost.thread",
@@ -172,10 +185,8 @@ pub(super) const KEPT: [&str; 74] = [
     "plan.phases.probe.gravity",
     "plan.phases.probe.measures",
     "plan.phases.probe.tool",
-    "plan.phases.probe.version",
     "switch.ports.clock",
-    // Ids of published results, and the names of fields that an earlier redaction changed.
-    "plan.published",
+    // The names of fields that an earlier redaction changed.
     "redacted",
 ];
 

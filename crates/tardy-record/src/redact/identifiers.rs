@@ -1,9 +1,30 @@
-//! MAC addresses and UUIDs in kept texts, and a run's id and date.
+//! MAC addresses, UUIDs and `user@host` in kept texts; versions, sources, and a run's id and date.
 
 use super::REDACTED;
 
-/// `text` with MAC addresses and UUIDs replaced.
+/// Programs that write their names into the version of a file.
+const PROGRAMS: [&str; 7] = ["tardy", "libsigrok", "sigrok", "Saleae", "GTKWave", "Icarus", "Verilator"];
+
+/// `text` with MAC addresses, UUIDs and `user@host` replaced.
 pub(super) fn without(text: &str) -> String {
+    let is_boundary = |c: char| c.is_whitespace() || "()<>,;\"'".contains(c);
+    let words = text.split_inclusive(is_boundary).map(|word| {
+        let name = word.trim_end_matches(is_boundary);
+        if is_user_at_host(name) { word.replacen(name, REDACTED, 1) } else { word.to_owned() }
+    });
+    without_addresses(&words.collect::<String>())
+}
+
+/// Whether a word is `user@host`. `mmc@7e300000`, a node of a device tree, is not.
+fn is_user_at_host(word: &str) -> bool {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+    word.split_once('@').is_some_and(|(user, host)| {
+        is_name(user) && is_name(host) && !host.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+fn without_addresses(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
@@ -52,6 +73,27 @@ fn groups(text: &str, lengths: &[usize], separator: char) -> Option<usize> {
     Some(at)
 }
 
+/// A version without the words that are neither numbers nor names of [`PROGRAMS`], such as the author's in a capture.
+pub(super) fn version(text: &str) -> String {
+    let is_number = |word: &str| {
+        let number = word.strip_prefix("evl.").or(word.strip_prefix(['v', 'V'])).unwrap_or(word);
+        let is_of_a_number = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
+        word.len() <= 16
+            && number.starts_with(|c: char| c.is_ascii_digit())
+            && number.chars().all(is_of_a_number)
+    };
+    let kept = |word| if is_number(word) || PROGRAMS.contains(&word) { word } else { REDACTED };
+    let mut words: Vec<&str> = text.split_whitespace().map(kept).collect();
+    words.dedup_by(|next, last| *next == REDACTED && *last == REDACTED);
+    words.join(" ")
+}
+
+/// The source of a cgroup's limit without the path of the group.
+pub(super) fn source_of_cgroup(text: &str) -> String {
+    const FILE: &str = "cpu.rt_runtime_us";
+    if text.contains(FILE) { FILE.to_owned() } else { without(text) }
+}
+
 /// The id of a run without a file name: the date and number that tardy generates, or the number alone.
 pub(super) fn id(text: &str) -> String {
     let parts: Vec<&str> = text.split('-').collect();
@@ -91,10 +133,33 @@ mod tests {
             ("a 6c1b0d7e-1f0a-4c4b-9a55-3f1f0e2d4c5b b", "a redacted b"),
             ("PCI-MSIX-0000:00:02.0  1-edge  virtio1-req.0", "PCI-MSIX-0000:00:02.0  1-edge  virtio1-req.0"),
             ("12:34:56", "12:34:56"),
+            ("#1 SMP (jane@plant-7) PREEMPT_RT @0", "#1 SMP (redacted) PREEMPT_RT @0"),
+            ("27 Level mmc@7e300000", "27 Level mmc@7e300000"),
             ("ééé :: é", "ééé :: é"),
         ] {
             assert_eq!(without(text), expected);
         }
+    }
+
+    #[test]
+    fn a_version_keeps_numbers_and_known_programs() {
+        for (text, expected) in [
+            ("2.40", "2.40"),
+            ("evl.0.44", "evl.0.44"),
+            ("libsigrok 0.5.2", "libsigrok 0.5.2"),
+            ("PlantSeven dumper by jane 1.0", "redacted 1.0"),
+        ] {
+            assert_eq!(version(text), expected);
+            assert_eq!(version(expected), expected, "redacting twice is the same");
+        }
+    }
+
+    #[test]
+    fn a_cgroups_path_is_removed_from_its_source() {
+        let text = "no /sys/fs/cgroup/cpu/system.slice/plant7.service/cpu.rt_runtime_us";
+        assert_eq!(source_of_cgroup(text), "cpu.rt_runtime_us");
+        let other = "no cgroup v1 for cpu in /proc/self/cgroup and mounts";
+        assert_eq!(source_of_cgroup(other), other);
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn parameter(word: &str) -> String {
     match value {
         None if is_kept => word.to_owned(),
         Some(value) if is_kept && is_plain(value) => identifiers::without(word),
-        Some(_) if is_name(name) => format!("{name}={REDACTED}"),
+        Some(_) if is_name(name) => format!("{}={REDACTED}", identifiers::without(name)),
         _ => REDACTED.to_owned(),
     }
 }

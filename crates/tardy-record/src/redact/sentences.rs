@@ -1,6 +1,7 @@
 //! Reasons, limits, remarks and events. A sentence stays if it begins with words that only tardy writes, and names of phases and
 //! loads in it are replaced; another one may quote a command, its output or a file.
 
+use super::arguments::TOOLS;
 use super::names::{Names, is_known_label};
 use super::{REDACTED, identifiers};
 
@@ -39,7 +40,7 @@ const BEGINNINGS: [&str; 31] = [
     "the format has neither an end mark nor a total",
 ];
 
-/// Parts of sentences whose subject is a CPU, or another tool, which the plan names too.
+/// Parts of sentences whose subject is a CPU or a tool.
 const ABOUT_TOOLS: [&str; 5] = [
     ", which is measured, went offline",
     " skips periods that pass during a late wake-up ",
@@ -48,15 +49,18 @@ const ABOUT_TOOLS: [&str; 5] = [
     " held /dev/cpu_dma_latency at ",
 ];
 
+/// Words of the subjects of such sentences, in addition to [`TOOLS`].
+const SUBJECTS: [&str; 6] = ["cpu", "what", "rteval's", "rt-tests", "Xenomai", "HdrHistogram"];
+
 /// A sentence without anything that tardy did not write.
 pub(super) fn redacted(text: &str, names: &mut Names) -> String {
-    if let Some((label, reason)) =
-        quoted_phase(text).and_then(|(label, rest)| Some((label, rest.strip_prefix(": ")?)))
-    {
-        return format!("phase '{}': {}", names.phase(label), redacted(reason, names));
-    }
-    if let Some((label, happened @ (" begins" | " ends"))) = quoted_phase(text) {
-        return format!("phase '{}'{happened}", names.phase(label));
+    if let Some((label, rest)) = text.strip_prefix("phase '").and_then(|text| names.split_label(text)) {
+        let label = names.phase(label);
+        return match rest.strip_prefix(": ") {
+            Some(reason) => format!("phase '{label}': {}", redacted(reason, names)),
+            None if matches!(rest, " begins" | " ends") => format!("phase '{label}'{rest}"),
+            None => REDACTED.to_owned(),
+        };
     }
     if let Some((_, rest)) = text.split_once(" died, noticed at ") {
         let seconds = rest.split(' ').next().filter(|number| number.parse::<f64>().is_ok()).unwrap_or("?");
@@ -65,27 +69,28 @@ pub(super) fn redacted(text: &str, names: &mut Names) -> String {
     if let Some(sentence) = in_a_phase(text, names) {
         return sentence;
     }
-    let is_about_a_tool = ABOUT_TOOLS.iter().any(|part| {
-        text.split_once(part).is_some_and(|(tool, _)| tool.len() <= 40 && !tool.contains(['/', '@', '\'']))
-    });
+    let is_about_a_tool =
+        ABOUT_TOOLS.iter().any(|part| text.split_once(part).is_some_and(|(subject, _)| is_subject(subject)));
     let is_tardys = BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
     if is_tardys || is_about_a_tool { identifiers::without(text) } else { REDACTED.to_owned() }
 }
 
-/// The label and the rest of a sentence that begins with a phase.
-fn quoted_phase(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("phase '")?;
-    let end = rest.rfind("' ").into_iter().chain(rest.find("': ")).min()?;
-    Some((&rest[..end], &rest[end + 1..]))
+fn is_subject(text: &str) -> bool {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    text.split(' ').all(|word| SUBJECTS.contains(&word) || TOOLS.contains(&word) || is_number(word))
 }
 
-/// A sentence about a load or a series in a phase.
+/// A sentence about a load or a series in a phase. A load may quote such a sentence, so the last phase counts.
 fn in_a_phase(text: &str, names: &mut Names) -> Option<String> {
-    let (subject, rest) = text.split_once(" in phase '")?;
-    if let Some(label) = rest.strip_suffix("' recorded nothing") {
+    const IN_PHASE: &str = " in phase '";
+    let (subject, label, rest) = text.rmatch_indices(IN_PHASE).find_map(|(at, _)| {
+        let (label, rest) = names.split_label(&text[at + IN_PHASE.len()..])?;
+        Some((&text[..at], label, rest))
+    })?;
+    if rest == " recorded nothing" {
         return Some(format!("{} in phase '{}' recorded nothing", series(subject), names.phase(label)));
     }
-    let (label, how) = rest.split_once("': ")?;
+    let how = rest.strip_prefix(": ")?;
     let how = match how {
         _ if how.starts_with(|c: char| c.is_ascii_digit()) || how.starts_with("the times of ") => how,
         _ if BEGINNINGS.iter().any(|beginning| how.starts_with(beginning)) => how,
@@ -125,14 +130,27 @@ mod tests {
                 "load iperf3:-c host in phase 'plant 7': it did nothing for 3.0 s",
                 "a load in phase 'phase 1': it did nothing for 3.0 s",
             ),
+            (
+                "load cmd:say 'x in phase 'idle': 3 secret' in phase 'plant 7': it did nothing for 3.0 s",
+                "a load in phase 'phase 1': it did nothing for 3.0 s",
+            ),
+            ("phase 'a': /proc/secret' begins", "phase 'phase 1' begins"),
+            ("phase 'of a later run': /proc/secret", "redacted"),
+            (
+                "Xenomai latency counts periods that pass during a late wake-up and has no reading for them",
+                "Xenomai latency counts periods that pass during a late wake-up and has no reading for them",
+            ),
+            ("secret counts periods that pass during a late wake-up and more", "redacted"),
             ("cpu 0 in phase 'loaded' recorded nothing", "cpu 0 in phase 'loaded' recorded nothing"),
             ("plant 7 in phase 'x y' recorded nothing", "a series in phase 'phase 1' recorded nothing"),
             ("/home/jane/x: absent", "redacted"),
             ("latmus ended with exit status 1: /home/jane", "redacted"),
             ("phase 'never closed", "redacted"),
         ] {
-            assert_eq!(redacted(text, &mut Names::default()), expected, "{text}");
-            assert_eq!(redacted(expected, &mut Names::default()), expected, "redacting twice is the same");
+            let before = ["plant 7", "x y", "a': /proc/secret"].map(str::to_owned);
+            assert_eq!(redacted(text, &mut Names::of_phases(before.into())), expected, "{text}");
+            let after = Names::of_phases(vec!["phase 1".to_owned()]);
+            assert_eq!(redacted(expected, &mut { after }), expected, "redacting twice is the same");
         }
     }
 }

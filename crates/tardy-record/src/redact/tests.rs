@@ -38,7 +38,8 @@ fn texts(value: &mut Value, field: &str, parent: &str, visit: &mut impl FnMut(&m
 }
 
 fn is_argued_safe(field: &str, parent: &str) -> bool {
-    fields::treatment(field, parent) == Treatment::Keep
+    use Treatment::{Keep, KernelThread, SourceOfCgroup};
+    matches!(fields::treatment(field, parent), Keep | KernelThread | SourceOfCgroup)
 }
 
 #[test]
@@ -160,7 +161,7 @@ proptest! {
         pieces in prop::collection::vec(prop::sample::select(vec![
             "phase '", "': ", "' ", " begins", " in phase '", " died, noticed at ", "3.0 s", "cmd:", "iperf3:-c ", "=", " ",
             "isolcpus", "root", "--", "\"", "a", "é", "b8:27:eb:01:23:45", "-", "1", "load ", "cpu 0", ", ", "it did nothing for ",
-            "' recorded nothing", "redacted", "task 1", "phase 2", "/home/jane",
+            "' recorded nothing", "redacted", "task 1", "phase 2", "/home/jane", "@", "-manager", "drbd_", "debian:", ",",
         ]), 0..9)
     ) {
         let text = pieces.concat();
@@ -173,6 +174,9 @@ proptest! {
             identifiers::without(&text),
             identifiers::id(&text),
             identifiers::date(&text),
+            identifiers::version(&text),
+            names::kernel_thread(&text),
+            arguments::kernel_of_lab(&text),
         ];
         let twice = [
             kernel_arguments::redacted(&once[0]),
@@ -183,9 +187,13 @@ proptest! {
             identifiers::without(&once[5]),
             identifiers::id(&once[6]),
             identifiers::date(&once[7]),
+            identifiers::version(&once[8]),
+            names::kernel_thread(&once[9]),
+            arguments::kernel_of_lab(&once[10]),
         ];
         prop_assert_eq!(&once, &twice);
-        let sentence = sentences::redacted(&text, &mut Names::default());
-        prop_assert_eq!(sentences::redacted(&sentence, &mut Names::default()), sentence);
+        let names = |labels: [&str; 2]| Names::of_phases(labels.map(str::to_owned).into());
+        let sentence = sentences::redacted(&text, &mut names(["a", "/home/jane"]));
+        prop_assert_eq!(sentences::redacted(&sentence, &mut names(["phase 1", "phase 2"])), sentence);
     }
 }

@@ -136,7 +136,8 @@ fn open_stream(path: &Path) -> io::Result<File> {
     let started = Instant::now();
     loop {
         match reopened(&place, libc::O_WRONLY | libc::O_NONBLOCK) {
-            // A pipe that no process reads yet.
+            // A pipe that no process reads yet. The kernel reports no event for its first reader: poll(2) needs a descriptor,
+            // which only this open gives, and an open that waits in the kernel could not be ended after PATIENCE.
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) && kind.is_fifo() => {
                 if started.elapsed() >= PATIENCE {
                     return Err(refused("it is a pipe, and no process reads it"));

@@ -1,34 +1,20 @@
 //! A tardy whose file has capabilities, in the hands of a user without privileges: only the probe gets any of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tardy_sys::processes::{self, ProcessState};
 
 use crate::bench::{Bench, Printed, Running};
 use crate::killed::wait_until;
-use crate::probe_program::{as_a_user, copy_of_tardy, is_root, two_cpus};
+use crate::probe_program::{as_a_user, capable_tardy, copy_of_tardy, is_root, two_cpus};
 
 const CAPABILITIES: &str = "cap_sys_nice,cap_ipc_lock,cap_sys_admin+ep";
 /// CAP_IPC_LOCK and CAP_SYS_NICE as /proc/PID/status shows them.
 const OF_THE_PROBE: u64 = 1 << 14 | 1 << 23;
 /// The memory in kB that the user may lock without CAP_IPC_LOCK.
 const LOCKABLE_KB: u64 = 0;
-
-/// A directory with such a tardy; `None` if this user cannot make one.
-fn capable_tardy() -> Option<(Bench, PathBuf)> {
-    if !is_root() {
-        println!("skipped: only root can set capabilities");
-        return None;
-    }
-    let bench = Bench::new();
-    let Some(tardy) = copy_of_tardy(&bench, Some(CAPABILITIES)) else {
-        println!("skipped: setcap is missing, or the file system keeps no capabilities");
-        return None;
-    };
-    Some((bench, tardy))
-}
 
 fn run_as_a_user(bench: &Bench, tardy: &Path, words: &[&str]) -> Printed {
     Printed::from(as_a_user(bench, tardy, LOCKABLE_KB).args(words).output().unwrap())
@@ -57,9 +43,13 @@ fn names_of(pids: &[u32]) -> Vec<String> {
     pids.iter().filter_map(|pid| processes::command_of(*pid)).collect()
 }
 
+fn environment_of(pid: u32) -> String {
+    String::from_utf8_lossy(&processes::environment_of(pid).unwrap()).into_owned()
+}
+
 #[test]
 fn the_probe_gets_two_capabilities_and_the_loads_none() {
-    let Some((bench, tardy)) = capable_tardy() else { return };
+    let Some((bench, tardy)) = capable_tardy(CAPABILITIES) else { return };
     let mut command = as_a_user(&bench, &tardy, LOCKABLE_KB);
     command.args(["run", "-q", "--duration", "1h", "--cpus", &two_cpus(), "--load", "cpu"]);
     command.args(["--load", "cmd:sleep 3600", "-o", "a.run.json"]).stderr(Stdio::null());
@@ -82,8 +72,7 @@ fn the_probe_gets_two_capabilities_and_the_loads_none() {
                     assert_eq!(mask, OF_THE_PROBE, "{set} of the probe");
                 }
                 assert!(!sets_of(pid).is_empty());
-                let environment = processes::environment_of(pid).unwrap();
-                let environment = String::from_utf8_lossy(&environment).into_owned();
+                let environment = environment_of(pid);
                 assert!(!environment.contains("PATH"), "{environment}");
             }
             name => assert_eq!(sets_of(pid), [], "{name}"),
@@ -93,7 +82,7 @@ fn the_probe_gets_two_capabilities_and_the_loads_none() {
 
 #[test]
 fn hidden_commands_and_restore_refuse_the_capabilities_of_tardys_file() {
-    let Some((bench, tardy)) = capable_tardy() else { return };
+    let Some((bench, tardy)) = capable_tardy(CAPABILITIES) else { return };
     let pid = std::process::id().to_string();
     let order = ["__load", "0", "--parent=1", "--counters=0", "--seed=0", "--port=0", "--", "cpu"];
     for words in [
@@ -114,7 +103,7 @@ fn hidden_commands_and_restore_refuse_the_capabilities_of_tardys_file() {
 
 #[test]
 fn a_planted_journal_changes_nothing() {
-    let Some((bench, tardy)) = capable_tardy() else { return };
+    let Some((bench, tardy)) = capable_tardy(CAPABILITIES) else { return };
     let runtime = bench.path("runtime");
     fs::create_dir_all(runtime.join("tardy/journal")).unwrap();
     fs::write(runtime.join("tardy/journal/1-0.json"), "{}").unwrap();
@@ -131,7 +120,7 @@ fn a_planted_journal_changes_nothing() {
 
 #[test]
 fn a_command_that_does_not_measure_gives_up_the_capabilities() {
-    let Some((bench, tardy)) = capable_tardy() else { return };
+    let Some((bench, tardy)) = capable_tardy(CAPABILITIES) else { return };
     let mut command = as_a_user(&bench, &tardy, LOCKABLE_KB);
     let running = Running::of({
         command.args(["load", "cmd:sleep 3600"]);
@@ -146,7 +135,7 @@ fn a_command_that_does_not_measure_gives_up_the_capabilities() {
 
 #[test]
 fn the_environment_chooses_no_directory_of_such_a_program() {
-    let Some((bench, tardy)) = capable_tardy() else { return };
+    let Some((bench, tardy)) = capable_tardy(CAPABILITIES) else { return };
     let mut command = as_a_user(&bench, &tardy, LOCKABLE_KB);
     command.args(["run", "-q", "--duration", "1h", "--cpus", &two_cpus(), "--load", "cmd:sleep 3600"]);
     command.args(["-o", "b.run.json"]);
@@ -160,8 +149,7 @@ fn the_environment_chooses_no_directory_of_such_a_program() {
         load = found.into_iter().find(|pid| processes::command_of(*pid).is_some_and(|name| name == "sleep"));
         load.is_some()
     });
-    let environment = processes::environment_of(load.unwrap()).unwrap();
-    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let environment = environment_of(load.unwrap());
     assert!(!environment.contains("/chosen/by"), "{environment}");
     assert!(environment.contains("XDG_RUNTIME_DIR=/run/user/"), "{environment}");
 }

@@ -27,6 +27,20 @@ pub(crate) fn copy_of_tardy(bench: &Bench, capabilities: Option<&str>) -> Option
     }
 }
 
+/// A bench with a tardy whose file has `capabilities`; `None` if this user cannot make one.
+pub(crate) fn capable_tardy(capabilities: &str) -> Option<(Bench, PathBuf)> {
+    if !is_root() {
+        println!("skipped: only root can set capabilities");
+        return None;
+    }
+    let bench = Bench::new();
+    let Some(tardy) = copy_of_tardy(&bench, Some(capabilities)) else {
+        println!("skipped: setcap is missing, or the file system keeps no capabilities");
+        return None;
+    };
+    Some((bench, tardy))
+}
+
 /// `program`, started as a user without privileges, who may lock `limit_kb` of memory.
 pub(crate) fn as_a_user(bench: &Bench, program: &Path, limit_kb: u64) -> Command {
     let mut command = Command::new("sh");
@@ -72,6 +86,11 @@ impl Measuring {
         Self { tardy, probe }
     }
 
+    fn assert_program_is_in_memory(&self) {
+        let program = fs::read_link(format!("/proc/{}/exe", self.probe)).unwrap();
+        assert!(program.to_string_lossy().contains("memfd:tardy-probe"), "{}", program.display());
+    }
+
     /// A number of kB of the probe's `/proc/PID/status`.
     fn status_kb(&self, key: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.probe)).unwrap();
@@ -91,8 +110,7 @@ impl Drop for Measuring {
 fn the_probe_is_a_program_in_memory_and_its_memory_is_within_the_default_limit() {
     let bench = Bench::new();
     let measuring = Measuring::start(bench.command(&[]));
-    let program = fs::read_link(format!("/proc/{}/exe", measuring.probe)).unwrap();
-    assert!(program.to_string_lossy().contains("memfd:tardy-probe"), "{}", program.display());
+    measuring.assert_program_is_in_memory();
     assert_eq!(processes::command_of(measuring.probe).as_deref(), Some("tardy-probe"));
     let locked = measuring.status_kb("VmLck");
     assert!(locked <= DEFAULT_LIMIT_KB, "{locked} kB are locked");
@@ -116,15 +134,7 @@ fn an_unprivileged_user_locks_the_probes_memory_within_the_default_limit() {
 
 #[test]
 fn capabilities_of_tardys_file_reach_the_probe() {
-    if !is_root() {
-        println!("skipped: only root can set capabilities");
-        return;
-    }
-    let bench = Bench::new();
-    let Some(tardy) = copy_of_tardy(&bench, Some("cap_sys_nice,cap_ipc_lock+ep")) else {
-        println!("skipped: setcap is missing, or the file system keeps no capabilities");
-        return;
-    };
+    let Some((bench, tardy)) = capable_tardy("cap_sys_nice,cap_ipc_lock+ep") else { return };
     let mut command = as_a_user(&bench, &tardy, 0);
     command.args([
         "run",
@@ -144,6 +154,5 @@ fn capabilities_of_tardys_file_reach_the_probe() {
     let text = run.to_string();
     assert!(!text.contains("memory could not be locked") && !text.contains("was refused"), "{text}");
     let measuring = Measuring::start(as_a_user(&bench, &tardy, 0));
-    let program = fs::read_link(format!("/proc/{}/exe", measuring.probe)).unwrap();
-    assert!(program.to_string_lossy().contains("memfd:tardy-probe"), "{}", program.display());
+    measuring.assert_program_is_in_memory();
 }

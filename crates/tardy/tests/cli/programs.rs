@@ -12,13 +12,17 @@ use crate::probe_program::{as_a_user, copy_of_tardy, is_root};
 const PLANTED: [&str; 9] =
     ["nft", "tc", "iptables", "cc", "sh", "make", "apt-config", "qemu-system-x86_64", "qemu-system-aarch64"];
 
+/// Writes a shell script that every user may execute.
+fn write_script(file: &Path, commands: &str) {
+    fs::write(file, format!("#!/bin/sh\n{commands}\n")).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// Plants programs in a directory, each of which leaves a file there when it is run.
 fn plant(directory: &Path) {
     let trace = directory.join("it-was-run");
     for name in PLANTED {
-        let program = directory.join(name);
-        fs::write(&program, format!("#!/bin/sh\necho {name} >> {}\n", trace.display())).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&directory.join(name), &format!("echo {name} >> {}", trace.display()));
     }
 }
 
@@ -93,9 +97,7 @@ fn the_compiler_of_another_user_comes_from_path() {
 fn a_load_that_is_a_command_is_found_by_the_users_path() {
     let bench = Bench::new();
     fs::create_dir(bench.path("own")).unwrap();
-    let program = bench.path("own/program-of-the-user");
-    fs::write(&program, "#!/bin/sh\nexec sleep 3600\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(&bench.path("own/program-of-the-user"), "exec sleep 3600");
     let words = ["run", "-q", "--duration", "300ms", "--load", "cmd:program-of-the-user", "-o", "e.run.json"];
     let path = format!("{}:/usr/bin:/bin", bench.path("own").display());
     Printed::from(bench.command(&words).env("PATH", path).output().unwrap()).exits(0);
@@ -106,8 +108,7 @@ fn a_load_that_is_a_command_is_found_by_the_users_path() {
 #[test]
 fn a_shell_without_a_path_does_not_begin_with_the_current_directory() {
     let bench = Bench::new();
-    fs::write(bench.path("sleep"), "#!/bin/sh\necho sleep >> it-was-run\n").unwrap();
-    fs::set_permissions(bench.path("sleep"), fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(&bench.path("sleep"), "echo sleep >> it-was-run");
     let words = ["run", "-q", "--duration", "300ms", "--load", "cmd:sleep 3600", "-o", "f.run.json"];
     let mut command: Command = bench.command(&words);
     Printed::from(command.env_remove("PATH").output().unwrap()).exits(0);

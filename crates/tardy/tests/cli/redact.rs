@@ -7,8 +7,9 @@ const SECRET: &str = "plant-seven";
 
 /// A measured run whose recipe, peer and phase name a project.
 fn measured(bench: &Bench, extra: &[&str]) -> Printed {
-    let recipe =
-        format!("about = \"{SECRET}\"\n[run]\npeer = \"{SECRET}.example\"\n[[phase]]\nname = \"{SECRET}\"\n");
+    let recipe = format!(
+        "about = \"{SECRET}\"\npublished = [\"{SECRET}\"]\n[run]\npeer = \"{SECRET}.example\"\n[[phase]]\nname = \"{SECRET}\"\n"
+    );
     std::fs::write(bench.path(&format!("{SECRET}.toml")), recipe).unwrap();
     let file = format!("./{SECRET}.toml");
     let printed = bench.run(&[&FAKE[..], &["a.run.json", &file], extra].concat());
@@ -72,4 +73,24 @@ fn an_import_is_redacted_and_redacting_twice_takes_nothing() {
     assert!(!text(&bench, "b.run.json").contains(SECRET));
     let again = bench.run(&["show", "b.run.json", "--redact"]);
     assert!(again.err.contains("nothing is left to remove"), "{}", again.err);
+}
+
+#[test]
+fn the_version_in_a_capture_keeps_no_words_of_its_author() {
+    let bench = Bench::new();
+    let capture = format!(
+        "$version {SECRET} recorder 1.2 $end\n$timescale 1 us $end\n$scope module top $end\n$var wire 1 ! in $end\n\
+         $var wire 1 \" out $end\n$upscope $end\n$enddefinitions $end\n#0\n0!\n0\"\n#10\n1!\n#15\n1\"\n#20\n0!\n0\"\n\
+         #30\n1!\n#36\n1\"\n#40\n0!\n0\"\n"
+    );
+    std::fs::write(bench.path("a.vcd"), capture).unwrap();
+    let import = |redact: &[&str]| {
+        let words = ["import", "a.vcd", "--in", "in", "--out", "out", "-o", "c.run.json", "--force"];
+        let printed = bench.run(&[&words[..], redact].concat());
+        assert!(bench.path("c.run.json").exists(), "{}", printed.err);
+        text(&bench, "c.run.json")
+    };
+    assert!(import(&[]).contains(SECRET));
+    let redacted = import(&["--redact"]);
+    assert!(!redacted.contains(SECRET) && redacted.contains("redacted 1.2"));
 }
