@@ -118,11 +118,13 @@ impl SharedMap {
         // Allocated rather than only sized: on a full tmpfs a write to a hole raises SIGBUS, an allocation returns an
         // error. SAFETY: posix_fallocate takes integers only.
         let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
-        if status != 0 {
+        let allocated = match status {
+            0 => Ok(()),
+            error => Err(fail("cannot be allocated", io::Error::from_raw_os_error(error))),
+        };
+        let map = allocated.and_then(|()| Self::map(path, file, bytes, shape)).inspect_err(|_| {
             let _ = directory_of(path).and_then(|directory| directory.remove(name_of(path)));
-            return Err(fail("cannot be allocated", io::Error::from_raw_os_error(status)));
-        }
-        let map = Self::map(path, file, bytes, shape)?;
+        })?;
         let fixed = [MAGIC, VERSION, blocks as u64, cells as u64, ring_slots as u64];
         for (cell, value) in fixed.into_iter().enumerate() {
             map.fixed(cell).set(value);
@@ -192,13 +194,15 @@ impl SharedMap {
         if start == libc::MAP_FAILED {
             return Err(fail("cannot be mapped", io::Error::last_os_error()));
         }
+        let start = NonNull::new(start.cast()).expect("mmap succeeded");
+        let descriptor = file.as_raw_fd();
+        let map = Self { path: path.to_owned(), start, bytes, shape, file: Some(file) };
         // A shared lock marks the map as in use, and the kernel releases the lock in whatever way the process ends.
         // SAFETY: flock takes integers only.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH) } != 0 {
-            return Err(fail("cannot be locked", io::Error::last_os_error()));
+        match unsafe { libc::flock(descriptor, libc::LOCK_SH) } {
+            0 => Ok(map),
+            _ => Err(fail("cannot be locked", io::Error::last_os_error())),
         }
-        let start = NonNull::new(start.cast()).expect("mmap succeeded");
-        Ok(Self { path: path.to_owned(), start, bytes, shape, file: Some(file) })
     }
 
     /// The map's file.
