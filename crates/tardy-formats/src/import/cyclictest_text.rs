@@ -304,7 +304,7 @@ impl Text {
             let values = plain[label.len()..]
                 .split_whitespace()
                 .enumerate()
-                .map(|(thread, word)| number(word, line.number, &format!("{field}, thread {thread}")))
+                .map(|(thread, word)| number(word, line.number, format_args!("{field}, thread {thread}")))
                 .collect::<Result<Vec<u64>>>()?;
             if values.len() > THREAD_MAX + 1 {
                 return Err(ImportError::line(line.number, field, "too many threads"));
@@ -334,7 +334,7 @@ impl Text {
         }
         let counts = words
             .enumerate()
-            .map(|(column, word)| number(word, line.number, &format!("column {}", column + 1)))
+            .map(|(column, word)| number(word, line.number, format_args!("column {}", column + 1)))
             .collect::<Result<Vec<u64>>>()?;
         self.rows.push(value, &counts, line.number, THREAD_MAX + 1)
     }

@@ -3,10 +3,13 @@
 use tardy_record::Bin;
 
 use crate::error::{ImportError, Result};
-use crate::imported::{Unit, in_ns};
+use crate::imported::Unit;
 
 /// The remark if [`Rows::drop_sums`] dropped a column.
 pub(crate) const SUMS_DROPPED: &str = "the last column is left out: in every row it is the sum of the others";
+
+/// Values are below 2^61 ns (73 years) in us, the longer unit.
+const VALUE_END: u64 = (1 << 61) / 1000;
 
 /// The rows of a histogram. Each column is kept as the bins of its thread, which become the run's: files can have millions
 /// of rows.
@@ -55,8 +58,10 @@ impl Rows {
             let reason = format!("{} columns, but {} in the previous row", counts.len(), self.width());
             return Err(ImportError::line(line, "whole line", reason));
         }
-        // Whatever the unit is: a value in us is the longer one.
-        in_ns(i64::try_from(value).unwrap_or(i64::MAX), Unit::Us, &format!("line {line}, latency"))?;
+        if value >= VALUE_END {
+            let reason = format!("{value} is longer than a measurement can be");
+            return Err(ImportError::line(line, "latency", reason));
+        }
         let lower_ns = value.cast_signed();
         let mut is_occupied = false;
         for (bins, count) in self.columns.iter_mut().zip(counts).filter(|(_, count)| **count > 0) {
