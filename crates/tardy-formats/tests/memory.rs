@@ -1,25 +1,25 @@
-//! How much memory the import of a large JSON file takes.
+//! How much memory the import of a large histogram takes, as JSON and as text.
 //!
 //! This binary has one test, since it reads the peak of the whole process.
 
 use std::io::Read;
 
 use tardy_archive::Content;
-use tardy_formats::{ImportOptions, import};
+use tardy_formats::{ImportOptions, Unit, import};
 use tardy_record::Run;
 
 /// The most memory that an import takes in addition to its run, in bytes.
 const BEYOND_THE_RUN: usize = 64 << 20;
 
 /// A text that is generated as it is read.
-struct Generated<I> {
-    parts: I,
+struct Generated {
+    parts: Box<dyn Iterator<Item = String>>,
     part: Vec<u8>,
     at: usize,
     length: usize,
 }
 
-impl<I: Iterator<Item = String>> Read for Generated<I> {
+impl Read for Generated {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         while self.at == self.part.len() {
             let Some(next) = self.parts.next() else { return Ok(0) };
@@ -32,19 +32,44 @@ impl<I: Iterator<Item = String>> Read for Generated<I> {
     }
 }
 
-/// cyclictest's JSON with `rows` rows, each with `count` readings except the first and the last, which have 1.
-fn cyclictest(rows: usize, count: u64) -> Generated<impl Iterator<Item = String>> {
+/// A histogram with `rows` rows from 1000 ns on, each with `count` readings except the first and the last, which have 1:
+/// `row` formats a row's number and count.
+fn histogram(
+    rows: usize,
+    count: u64,
+    (head, tail): (String, String),
+    row: fn(usize, u64, bool) -> String,
+) -> Generated {
+    let row = move |at: usize| {
+        let is_last = at + 1 == rows;
+        row(1000 + at, if at == 0 || is_last { 1 } else { count }, is_last)
+    };
+    let parts = std::iter::once(head).chain((0..rows).map(row)).chain(std::iter::once(tail));
+    Generated { parts: Box::new(parts), part: Vec::new(), at: 0, length: 0 }
+}
+
+/// cyclictest's JSON.
+fn json(rows: usize, count: u64) -> Generated {
     let head = "{\"cmdline:\": \"cyclictest -N\", \"rt_test_version:\": \"2.10\", \"resolution_in_ns\": 1, \"thread\": \
                 {\"0\": {\"histogram\": {";
-    let row = move |row: usize| {
-        let (count, comma) = if row == 0 || row + 1 == rows { (1, "") } else { (count, ",") };
-        let comma = if row + 1 == rows { comma } else { "," };
-        format!("\n        \"{}\": {count}{comma}", 1000 + row)
-    };
     let cycles = count * (rows as u64 - 2) + 2;
     let tail = format!("}}, \"cycles\": {cycles}, \"min\": 1000, \"max\": {}}}}}}}\n", 999 + rows);
-    let parts = std::iter::once(head.to_owned()).chain((0..rows).map(row)).chain(std::iter::once(tail));
-    Generated { parts, part: Vec::new(), at: 0, length: 0 }
+    histogram(rows, count, (head.to_owned(), tail), |value, count, is_last| {
+        format!("\n        \"{value}\": {count}{}", if is_last { "" } else { "," })
+    })
+}
+
+/// cyclictest's text.
+fn text(rows: usize, count: u64) -> Generated {
+    let cycles = count * (rows as u64 - 2) + 2;
+    let tail = format!(
+        "# Total: {cycles}\n# Min Latencies: 1000\n# Avg Latencies: {}\n# Max Latencies: {}\n# Histogram Overflows: 0\n",
+        1000 + rows / 2,
+        999 + rows
+    );
+    histogram(rows, count, ("# Histogram\n".to_owned(), tail), |value, count, _| {
+        format!("{value:06} {count:06}\n")
+    })
 }
 
 /// A field of /proc/self/status, in bytes.
@@ -60,20 +85,21 @@ fn size(run: &Run) -> usize {
 }
 
 #[test]
-fn a_large_json_file_takes_little_memory_in_addition_to_its_run() {
-    for (rows, count, bins) in [(3_000_000, 0, 2), (1_500_000, 7, 1_500_000)] {
-        let mut text = cyclictest(rows, count);
+fn a_large_histogram_takes_little_memory_in_addition_to_its_run() {
+    let options = ImportOptions { unit: Some(Unit::Ns), ..ImportOptions::default() };
+    let files = [(json(3_000_000, 0), 2), (json(1_500_000, 7), 1_500_000), (text(2_200_000, 7), 2_200_000)];
+    for (mut file, bins) in files {
         let before = status("VmRSS");
-        let mut content = Content::open(&mut text).unwrap();
-        let run = import(&mut content, "x", None, &ImportOptions::default()).unwrap().run;
+        let mut content = Content::open(&mut file).unwrap();
+        let run = import(&mut content, "x", None, &options).unwrap().run;
         let taken = status("VmHWM") - before;
         drop(content);
         assert_eq!(run.series[0].measured.bins().len(), bins);
-        assert!(text.length > 30_000_000, "{} bytes", text.length);
+        assert!(file.length > 30_000_000, "{} bytes", file.length);
         assert!(
             taken < size(&run) + BEYOND_THE_RUN,
-            "{taken} bytes for {} bytes of JSON and a run of {} bytes",
-            text.length,
+            "{taken} bytes for a file of {} bytes and a run of {} bytes",
+            file.length,
             size(&run)
         );
     }

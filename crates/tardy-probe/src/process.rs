@@ -21,7 +21,7 @@ use super::timer::{Prepared, TimerThread};
 use super::wiggle::FastestWiggle;
 
 /// Enough for the measuring loop, whose stack is touched beforehand. Small, since all of it is locked.
-const STACK_BYTES: usize = 128 * 1024;
+const STACK_BYTES: usize = 64 * 1024;
 
 /// Runs the probe: reads an order, writes replies.
 pub fn main() -> ExitCode {

@@ -40,6 +40,17 @@ impl LogLinear {
         self.regular_index(magnitude)
     }
 
+    /// The bin that contains bin `index` of [`FINE`].
+    #[inline(always)]
+    pub const fn of_fine(self, index: usize) -> usize {
+        if index < 1 << FINE.bits {
+            return self.index(index as u64);
+        }
+        let finer_bits = FINE.bits - self.bits;
+        // The first octave of FINE that is divided is that many octaves further here.
+        (index >> finer_bits) + ((finer_bits as usize) << self.bits)
+    }
+
     /// The smallest magnitude whose octave is divided into bins.
     pub const fn regular_from(self) -> u64 {
         1 << self.bits
@@ -112,6 +123,14 @@ mod tests {
         for index in 128..FINE.bin_count() - 1 {
             let (lower, upper) = FINE.edges(index);
             assert!((upper - lower) * 1000 <= lower * 8);
+        }
+    }
+
+    #[test]
+    fn a_fine_bin_lies_in_its_coarse_bin() {
+        for index in 0..FINE.bin_count() {
+            let lower = FINE.edges(index).0;
+            assert_eq!(COARSE.of_fine(index), COARSE.index(lower.unsigned_abs()), "bin {index}");
         }
     }
 

@@ -119,15 +119,18 @@ impl SeriesBuilder {
         let magnitude = u128::from(value_ns.unsigned_abs());
         self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(magnitude * magnitude);
         let units = self.measured.in_units(value_ns);
-        self.measured.count_units(units, 1);
-        self.slice.counts.count_units(units, 1);
+        let fine = FINE.index(units.unsigned_abs());
+        self.measured.count_bin(units < 0, fine, 1);
+        self.slice.counts.count_bin(units < 0, COARSE.of_fine(fine), 1);
         if reading.missed > 0 {
             self.fill(reading);
         }
         if at_ns >= self.maxima.end_ns {
             self.maxima.close(at_ns);
         }
-        self.maxima.open = self.maxima.open.max(Some(value_ns));
+        if self.maxima.open.is_none_or(|open_ns| open_ns < value_ns) {
+            self.maxima.open = Some(value_ns);
+        }
         if self.worst.len() < WORST_COUNT || value_ns > self.worst[WORST_COUNT - 1].latency_ns {
             self.keep_among_worst(reading, at_ns);
         }
@@ -309,14 +312,15 @@ impl Dense {
     }
 
     fn count(&mut self, value_ns: i64, count: u64) {
-        self.count_units(self.in_units(value_ns), count);
+        let units = self.in_units(value_ns);
+        self.count_bin(units < 0, self.layout.index(units.unsigned_abs()), count);
     }
 
-    #[inline]
-    fn count_units(&mut self, units: i64, count: u64) {
+    /// Counts in a bin of negative values or of the others.
+    #[inline(always)]
+    fn count_bin(&mut self, is_negative: bool, index: usize, count: u64) {
         self.occupied = true;
-        let index = self.layout.index(units.unsigned_abs());
-        if units >= 0 {
+        if !is_negative {
             self.positive[index] += count;
             return;
         }

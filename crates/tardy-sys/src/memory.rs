@@ -7,7 +7,7 @@ use std::io;
 /// # Errors
 /// If the limit (RLIMIT_MEMLOCK) is too low and the process lacks CAP_IPC_LOCK.
 pub fn lock_all() -> io::Result<()> {
-    use_one_heap();
+    use_small_heap();
     // SAFETY: mlockall takes flags only.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
         0 => Ok(()),
@@ -15,13 +15,15 @@ pub fn lock_all() -> io::Result<()> {
     }
 }
 
-/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts towards the limit. Other
-/// C libraries do not reserve any.
-fn use_one_heap() {
+/// Prevents glibc from reserving 64 MiB of address space for each thread that allocates, which counts towards the limit, and
+/// returns the 128 KiB that it keeps at the end of its heap. Other C libraries do neither.
+fn use_small_heap() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: mallopt takes integers only. It fails only for unknown parameters.
+    // SAFETY: these functions take integers only. They fail only for unknown parameters.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_TOP_PAD, 0);
+        libc::malloc_trim(0);
     }
 }
 

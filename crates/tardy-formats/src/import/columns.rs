@@ -6,9 +6,7 @@
 
 use std::io::Read;
 
-use tardy_record::Bin;
-
-use super::rows::{self, Row};
+use super::rows::{Rows, SUMS_DROPPED};
 use super::{ImportOptions, cyclictest_text, number};
 use crate::error::{ImportError, Result};
 use crate::export::columns::{SERIES_MARK, SeriesComment};
@@ -26,7 +24,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = cyclictest_text::without_readings();
     let mut own: Vec<SeriesComment> = Vec::new();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows = Rows::default();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim();
@@ -56,15 +54,14 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let mut words = words(text);
         let value = number(words.next().unwrap_or(""), line.number, "latency")?;
         let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<u64>>>()?;
-        rows::may_follow(&rows, value, &counts, line.number, COLUMN_MAX)?;
-        rows.push((value, line.number, counts));
+        rows.push(value, &counts, line.number, COLUMN_MAX)?;
     }
     imported.last_line = Some(lines.read_lines());
-    if own.is_empty() && rows::drop_sums(&mut rows) {
-        imported.remarks.push(rows::SUMS_DROPPED.to_owned());
+    if own.is_empty() && rows.drop_sums() {
+        imported.remarks.push(SUMS_DROPPED.to_owned());
     }
     // If all readings are beyond the rows, there are no rows, and only tardy's comments name the series.
-    let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
+    let columns = if rows.width() == 0 { own.len() } else { rows.width() };
     if columns == 0 {
         return Err(ImportError::field("the file", "it contains no row of a latency and counts"));
     }
@@ -89,7 +86,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     let mut streams = Vec::new();
     for column in 0..columns {
-        let mut stream = stream(&rows, column, unit, own.get(column))?;
+        let mut stream = stream(&mut rows, column, unit, own.get(column))?;
         if let Some(known) = &known {
             cyclictest_text::complete_from_command(&mut stream, known);
         }
@@ -99,13 +96,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&SeriesComment>) -> Result<Stream> {
-    let mut bins = Vec::new();
-    for (value, line, counts) in rows.iter().filter(|(_, _, counts)| counts[column] > 0) {
-        let place = format!("line {line}, latency");
-        let lower_ns = in_ns(i64::try_from(*value).unwrap_or(i64::MAX), unit, &place)?;
-        bins.push(Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count: counts[column] });
-    }
+fn stream(rows: &mut Rows, column: usize, unit: Unit, own: Option<&SeriesComment>) -> Result<Stream> {
+    let bins = rows.take_bins(column, unit);
     let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
     let place = format!("column {}", column + 1);
     counts.total(&place)?;
@@ -113,7 +105,7 @@ fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&SeriesComment>) 
     if let Some(own) = own {
         label = Some(own.label.clone());
         if own.beyond > 0 {
-            let from_ns = in_ns(rows.last().map_or(0, |(value, _, _)| *value as i64 + 1), unit, &place)?;
+            let from_ns = in_ns(rows.reach().cast_signed(), unit, &place)?;
             counts.add_overflows(from_ns, own.beyond);
         }
         (counts.min_ns, counts.max_ns) = (own.min_ns, own.max_ns);

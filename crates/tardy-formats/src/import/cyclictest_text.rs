@@ -11,7 +11,7 @@ use tardy_record::foreign::LatePeriods;
 use tardy_record::{Bin, Knowable};
 
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
-use super::rows::{self, Row};
+use super::rows::{Rows, SUMS_DROPPED};
 use super::rt_tests::{self, MEASURES_OF_CYCLICTEST};
 use super::{ImportOptions, number};
 use crate::command_line::{self, Cyclictest};
@@ -32,8 +32,7 @@ struct Text {
     is_histogram: bool,
     /// Whether threads have several lines, as the live output has them; it is complete at any time.
     is_live: bool,
-    /// Counts of each column, by row.
-    rows: Vec<Row>,
+    rows: Rows,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
     /// For each thread, the list below `# Histogram Overflow at cycle number:`.
     listed: BTreeMap<usize, Listed>,
@@ -305,7 +304,7 @@ impl Text {
             let values = plain[label.len()..]
                 .split_whitespace()
                 .enumerate()
-                .map(|(thread, word)| number(word, line.number, &format!("{field}, thread {thread}")))
+                .map(|(thread, word)| number(word, line.number, format_args!("{field}, thread {thread}")))
                 .collect::<Result<Vec<u64>>>()?;
             if values.len() > THREAD_MAX + 1 {
                 return Err(ImportError::line(line.number, field, "too many threads"));
@@ -335,15 +334,9 @@ impl Text {
         }
         let counts = words
             .enumerate()
-            .map(|(column, word)| number(word, line.number, &format!("column {}", column + 1)))
+            .map(|(column, word)| number(word, line.number, format_args!("column {}", column + 1)))
             .collect::<Result<Vec<u64>>>()?;
-        rows::may_follow(&self.rows, value, &counts, line.number, THREAD_MAX + 1)?;
-        if counts.iter().all(|count| *count == 0) {
-            // Of rows without counts only the last one matters: it marks the end of the histogram.
-            self.rows.pop_if(|(_, _, counts)| counts.iter().all(|count| *count == 0));
-        }
-        self.rows.push((value, line.number, counts));
-        Ok(())
+        self.rows.push(value, &counts, line.number, THREAD_MAX + 1)
     }
 }
 
@@ -400,10 +393,10 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
 
 fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
     let names_threads = text.trailers.contains_key("min") || text.trailers.contains_key("avg");
-    if !names_threads && text.own.is_empty() && rows::drop_sums(&mut text.rows) {
-        imported.remarks.push(rows::SUMS_DROPPED.to_owned());
+    if !names_threads && text.own.is_empty() && text.rows.drop_sums() {
+        imported.remarks.push(SUMS_DROPPED.to_owned());
     }
-    let columns = text.rows.first().map_or(0, |(_, _, counts)| counts.len());
+    let columns = text.rows.width();
     let of = |key: &str| text.trailers.get(key).map(|(line, values)| (*line, values.as_slice()));
     let threads = of("min").or(of("avg")).map_or(columns, |(_, values)| values.len());
     if threads == 0 {
@@ -416,28 +409,20 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     let has_total = columns == threads + 1;
     if columns != threads && !has_total && columns > 0 {
         let reason = format!("{columns} columns of counts for {threads} threads");
-        return Err(ImportError::line(text.rows[0].1, "whole line", reason));
+        return Err(ImportError::line(text.rows.first_line(), "whole line", reason));
     }
     if has_total {
-        check_total_column(&text.rows, threads)?;
+        text.rows.check_total()?;
     }
     check_trailers(text, threads)?;
     remark_missing_trailers(text, imported);
     // In versions that print every row, the last row marks the end of the histogram.
-    let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
+    let reach = text.rows.reach();
     let mut streams = Vec::new();
     for thread in 0..threads {
         let place = format!("thread {thread}");
         let value = |key: &str| of(key).and_then(|(line, values)| Some((line, *values.get(thread)?)));
-        let mut bins = Vec::new();
-        for (value, line, counts) in &text.rows {
-            let count = counts[thread];
-            if count > 0 {
-                let at = format!("line {line}, latency");
-                let lower_ns = in_ns(*value as i64, unit, &at)?;
-                bins.push(Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count });
-            }
-        }
+        let bins = text.rows.take_bins(thread, unit);
         let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
         let in_rows = counts.total(&place)?;
         if let Some((line, total)) = value("total").filter(|(_, total)| *total != in_rows) {
@@ -550,20 +535,6 @@ fn check_trailers(text: &Text, threads: usize) -> Result<()> {
         };
         let field = label.trim_start_matches("# ").trim_end_matches(':');
         return Err(ImportError::line(*line, field, reason));
-    }
-    Ok(())
-}
-
-fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<()> {
-    for (value, line, counts) in rows {
-        let sum = counts[..threads].iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
-        if sum != Some(counts[threads]) {
-            let reason = format!(
-                "the total column is {}, but the threads' counts do not add up to it",
-                counts[threads]
-            );
-            return Err(ImportError::line(*line, &format!("row {value}"), reason));
-        }
     }
     Ok(())
 }

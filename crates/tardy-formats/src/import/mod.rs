@@ -54,11 +54,11 @@ pub struct ImportOptions {
 }
 
 /// Parses a count. `line` and `field` are the place for an error.
-pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
+pub(crate) fn number(word: &str, line: u64, field: impl std::fmt::Display) -> Result<u64> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     word.parse().ok().filter(|_| digits).ok_or_else(|| {
         let shown: String = word.chars().take(40).collect();
-        ImportError::line(line, field, format!("'{shown}' is not a count below 2^64"))
+        ImportError::line(line, &field.to_string(), format!("'{shown}' is not a count below 2^64"))
     })
 }
 

@@ -1,7 +1,7 @@
 //! VCD, a value change dump (IEEE 1364-2005, clause 18), exported by logic analysers and simulators.
 //!
-//! For speed, values are read from blocks byte by byte, and other channels are skipped without being parsed. Values are
-//! words, not lines: some writers put all values of a time stamp into one line.
+//! For speed, words are read from blocks eight bytes at a time, and other channels are skipped without being parsed.
+//! Values are words, not lines: some writers put all values of a time stamp into one line.
 
 use std::io::Read;
 
@@ -13,8 +13,8 @@ use crate::capture::{Capture, Choice, Level, Levels, TimeBase};
 use crate::error::{ImportError, Result};
 use crate::imported::Imported;
 
-/// Codes up to this length are compared as numbers.
-const SHORT: usize = 8;
+/// Codes up to this length are looked up as numbers. Only files with 830,000 variables need longer ones.
+const SHORT: usize = 3;
 
 /// Imports a dump.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
@@ -35,7 +35,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let targets: Vec<Target> =
         choice.indices.iter().map(|index| Target::of(&header.variables, *index)).collect::<Result<_>>()?;
     let time = TimeBase::of_femtoseconds(tick_fs, ResolvedBy::TimeScale);
-    let declared = Declared::of(&header.variables);
+    let declared = Declared::of(&header.variables, &targets);
     let mut scan = Scan::new(targets, declared, Capture::new(choice, time));
     loop {
         let used = match scan.block(source.block()) {
@@ -72,8 +72,6 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
 #[derive(Clone, Debug)]
 struct Target {
     id: Vec<u8>,
-    /// The code as a number, if it is short.
-    key: u64,
     /// Which bit of its variable, from the right.
     bit: u32,
 }
@@ -83,10 +81,9 @@ impl Target {
         use crate::capture::Named;
         let (variable, bit) = variables.of_index(index);
         let place = || format!("channel {}", variables.name(index));
-        let key = variable_key(&variable.id);
         match (variable.width, bit) {
             (0, _) => Err(ImportError::field(place(), "it has no bits: it is a number, a text or an event")),
-            (1, _) | (_, Some(_)) => Ok(Self { id: variable.id.clone(), key, bit: bit.unwrap_or(0) }),
+            (1, _) | (_, Some(_)) => Ok(Self { id: variable.id.clone(), bit: bit.unwrap_or(0) }),
             (width, None) => {
                 let name = variables.name(index);
                 let reason = format!("it is {width} bits wide; name a bit, for example '{name}[0]'");
@@ -96,39 +93,49 @@ impl Target {
     }
 }
 
-/// The last bytes of a code as a number, as [`key`] reads them.
-fn variable_key(id: &[u8]) -> u64 {
-    id[id.len().saturating_sub(SHORT)..].iter().fold(0, |key, byte| key << 8 | u64::from(*byte))
+/// A short code as a number: its first byte is the lowest. `None` if it is longer.
+fn key_of(id: &[u8]) -> Option<u64> {
+    (id.len() <= SHORT).then(|| eight(id, 0))
 }
 
-/// The codes declared in the header. Codes of up to three bytes are in a bitmap, so each of the many changes of other channels
-/// costs one lookup. Longer ones, which only files with 830,000 variables need, are searched.
+/// The codes that the header declares.
 #[derive(Debug)]
 struct Declared {
-    bits: Vec<u64>,
+    /// By the number of a short code: [`DECLARED`], and the bits of the targets that have it. So each of the many changes of
+    /// other channels costs one lookup.
+    roles: Vec<u8>,
+    /// Longer codes, sorted.
     longer: Vec<Vec<u8>>,
 }
 
+/// The role of a code that is declared; target `n` has bit `n` in addition.
+const DECLARED: u8 = 1 << 7;
+
 impl Declared {
-    fn of(variables: &Variables) -> Self {
-        let is_short = |id: &&Vec<u8>| id.len() <= 3;
+    fn of(variables: &Variables, targets: &[Target]) -> Self {
         let ids = || variables.all.iter().map(|variable| &variable.id);
-        let highest = ids().filter(is_short).map(|id| variable_key(id)).max().unwrap_or(0) as usize;
-        let mut bits = vec![0; highest / 64 + 1];
-        for key in ids().filter(is_short).map(|id| variable_key(id) as usize) {
-            bits[key / 64] |= 1 << (key % 64);
+        let keys = || ids().filter_map(|id| key_of(id)).map(|key| key as usize);
+        let mut roles = vec![0; keys().max().map_or(0, |highest| highest + 1)];
+        keys().for_each(|key| roles[key] = DECLARED);
+        for (index, key) in targets.iter().map(|target| key_of(&target.id)).enumerate() {
+            key.into_iter().for_each(|key| roles[key as usize] |= 1 << index);
         }
-        let mut longer: Vec<Vec<u8>> = ids().filter(|id| !is_short(id)).cloned().collect();
+        let mut longer: Vec<Vec<u8>> = ids().filter(|id| key_of(id).is_none()).cloned().collect();
         longer.sort_unstable();
-        Self { bits, longer }
+        Self { roles, longer }
     }
 
+    /// The role of a short code; 0 if it is not declared.
     #[inline]
-    fn has(&self, id: &[u8], key: u64) -> bool {
-        if id.len() > 3 {
-            return self.longer.binary_search_by(|known| known.as_slice().cmp(id)).is_ok();
+    fn role(&self, key: u64) -> u8 {
+        self.roles.get(key as usize).copied().unwrap_or(0)
+    }
+
+    fn has(&self, id: &[u8]) -> bool {
+        match key_of(id) {
+            Some(key) => self.role(key) != 0,
+            None => self.longer.binary_search_by(|known| known.as_slice().cmp(id)).is_ok(),
         }
-        self.bits.get((key / 64) as usize).is_some_and(|bits| bits >> (key % 64) & 1 == 1)
     }
 }
 
@@ -137,8 +144,6 @@ type Flaw = (usize, &'static str, String);
 
 struct Scan {
     targets: Vec<Target>,
-    /// The targets' codes and their lengths, for a quick comparison. A missing second target has length 0.
-    keys: [(u64, usize); 2],
     declared: Declared,
     /// The number of changes of undeclared codes, and the first such code.
     undeclared: (u64, String),
@@ -151,16 +156,14 @@ struct Scan {
     /// The current time, relative to the first.
     now: u64,
     ticks_max: u64,
-    /// Whether the next word is in a comment.
+    /// Whether the block ended in a comment.
     comment: bool,
 }
 
 impl Scan {
     fn new(targets: Vec<Target>, declared: Declared, capture: Capture) -> Self {
         let ticks_max = capture.ticks_max();
-        let look = |index: usize| targets.get(index).map_or((0, 0), |one: &Target| (one.key, one.id.len()));
         Self {
-            keys: [look(0), look(1)],
             targets,
             declared,
             undeclared: (0, String::new()),
@@ -188,35 +191,37 @@ impl Scan {
         // A word after the last blank may continue in the next block.
         let whole = block.iter().rposition(|byte| *byte <= b' ').map_or(0, |at| at + 1);
         let block = &block[..whole];
-        let mut at = 0;
+        let mut at = if self.comment { self.skip_comment(block, 0) } else { 0 };
         loop {
-            while at < block.len() && block[at] <= b' ' {
-                at += 1;
-            }
-            let Some(first) = block.get(at).copied() else { return Ok(at) };
-            if self.comment {
-                let end = word_end(block, at);
-                self.comment = &block[at..end] != b"$end";
-                at = end;
-                continue;
-            }
+            let text = eight(block, at);
+            let first = text as u8;
             match first {
+                0..=b' ' => {
+                    if at >= block.len() {
+                        return Ok(block.len());
+                    }
+                    at += 1;
+                }
                 b'#' => {
                     let (time, end) = number(block, at + 1).ok_or_else(|| {
                         (at, "time", format!("'{}' is not a time; expected # and a number", shown(block, at)))
                     })?;
                     self.advance(time, at)?;
-                    at = end;
+                    // A word ends with a blank.
+                    at = end + 1;
                 }
                 b'0' | b'1' | b'x' | b'X' | b'z' | b'Z' | b'u' | b'U' | b'w' | b'W' | b'l' | b'L' | b'h'
                 | b'H' | b'-' => {
-                    let (key, end) = key(block, at + 1);
-                    if end == at + 1 {
-                        let reason = format!("'{}' is a value without a code", shown(block, at));
-                        return Err((at, "value", reason));
+                    let length = before_blank(text);
+                    if length <= 1 + SHORT && length > 1 {
+                        // Without the value and what follows the code.
+                        self.scalar((text << (8 * (8 - length))) >> (8 * (9 - length)), first);
+                        at += length + 1;
+                    } else {
+                        let end = word_end(block, at);
+                        self.long_scalar(&block[at + 1..end], first, at)?;
+                        at = end;
                     }
-                    self.scalar(&block[at + 1..end], key, first);
-                    at = end;
                 }
                 b'b' | b'B' | b'r' | b'R' | b's' | b'S' => {
                     let value_end = word_end(block, at);
@@ -225,8 +230,8 @@ impl Scan {
                         // Its code is in the next block.
                         return Ok(at);
                     }
-                    let (key, end) = key(block, id_at);
-                    self.look_up(&block[id_at..end], key);
+                    let end = word_end(block, id_at);
+                    self.look_up(&block[id_at..end]);
                     if matches!(first, b'b' | b'B') {
                         self.vector(&block[at + 1..value_end], &block[id_at..end]);
                     }
@@ -234,20 +239,32 @@ impl Scan {
                 }
                 b'$' => {
                     let end = word_end(block, at);
-                    self.comment = keyword(&block[at..end]).ok_or_else(|| {
+                    let begins_comment = keyword(&block[at..end]).ok_or_else(|| {
                         (
                             at,
                             "keyword",
                             format!("'{}' is not a keyword of the value section", shown(block, at)),
                         )
                     })?;
-                    at = end;
+                    at = if begins_comment { self.skip_comment(block, end) } else { end };
                 }
                 _ => {
                     return Err((at, "value", format!("'{}' is not a value change", shown(block, at))));
                 }
             }
         }
+    }
+
+    /// Skips the words of a comment from `at` on. Returns where it ends, or the end of the block.
+    fn skip_comment(&mut self, block: &[u8], mut at: usize) -> usize {
+        self.comment = true;
+        while self.comment && at < block.len() {
+            let end = word_end(block, at);
+            self.comment = &block[at..end] != b"$end";
+            // Beyond the blank after the word.
+            at = end + 1;
+        }
+        at
     }
 
     #[inline]
@@ -268,24 +285,43 @@ impl Scan {
         Ok(())
     }
 
+    /// A value of one bit, of a short code.
     #[inline]
-    fn scalar(&mut self, id: &[u8], key: u64, value: u8) {
-        let mut is_target = false;
-        for index in 0..2 {
-            if self.keys[index] == (key, id.len()) {
-                is_target = true;
-                self.set(index, id, value);
-            }
+    fn scalar(&mut self, key: u64, value: u8) {
+        let role = self.declared.role(key);
+        if role == DECLARED {
+            return;
         }
-        if !is_target {
-            self.look_up(id, key);
+        if role == 0 {
+            let length = (u64::BITS - key.leading_zeros()).div_ceil(8) as usize;
+            self.count_undeclared(&key.to_le_bytes()[..length]);
+        }
+        for index in 0..2 {
+            if role & 1 << index != 0 {
+                self.set(index, value);
+            }
         }
     }
 
+    /// A value of one bit, of a longer code.
+    #[cold]
+    fn long_scalar(&mut self, id: &[u8], value: u8, at: usize) -> std::result::Result<(), Flaw> {
+        if id.is_empty() {
+            let reason = format!("'{}' is a value without a code", char::from(value));
+            return Err((at, "value", reason));
+        }
+        self.look_up(id);
+        for index in 0..self.targets.len() {
+            if self.targets[index].id == id {
+                self.set(index, value);
+            }
+        }
+        Ok(())
+    }
+
     /// Counts a code that the header does not declare.
-    #[inline]
-    fn look_up(&mut self, id: &[u8], key: u64) {
-        if !self.declared.has(id, key) {
+    fn look_up(&mut self, id: &[u8]) {
+        if !self.declared.has(id) {
             self.count_undeclared(id);
         }
     }
@@ -309,12 +345,8 @@ impl Scan {
     }
 
     #[inline]
-    fn set(&mut self, index: usize, id: &[u8], value: u8) {
-        let target = &self.targets[index];
-        if id.len() > SHORT && target.id != id {
-            return;
-        }
-        let level = if target.bit == 0 { level(value) } else { Level::Unknown };
+    fn set(&mut self, index: usize, value: u8) {
+        let level = if self.targets[index].bit == 0 { level(value) } else { Level::Unknown };
         self.go_to(index, level);
     }
 
@@ -361,48 +393,67 @@ fn keyword(word: &[u8]) -> Option<bool> {
     }
 }
 
+/// The eight bytes from `at` on; the first one is the lowest. Bytes after the end of the block are 0.
+#[inline]
+fn eight(block: &[u8], at: usize) -> u64 {
+    match block.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => eight_at_end(block, at),
+    }
+}
+
+#[cold]
+fn eight_at_end(block: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    let rest = block.get(at..).unwrap_or_default();
+    bytes[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(bytes)
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = ONES * 0x80;
+
+/// The number of bytes before the first blank or control character, at most 8.
+#[inline]
+fn before_blank(text: u64) -> usize {
+    // The high bit of each byte; a borrow changes only bytes after the first blank.
+    let blanks = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
+    blanks.trailing_zeros() as usize / 8
+}
+
 /// A number of at most 19 digits that ends at a blank, and where it ends.
 #[inline]
 fn number(block: &[u8], from: usize) -> Option<(u64, usize)> {
-    let (mut number, mut at) = match block.get(from..from + 8).and_then(eight_digits) {
+    let (mut number, mut at) = match eight_digits(eight(block, from)) {
         Some(number) => (number, from + 8),
         None => (0, from),
     };
-    while let Some(digit) = block.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
-        at += 1;
+    loop {
+        let mut text = eight(block, at);
+        for _ in 0..8 {
+            let byte = text as u8;
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return ((1..=19).contains(&(at - from)) && byte <= b' ').then_some((number, at));
+            }
+            number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+            text >>= 8;
+            at += 1;
+        }
     }
-    let digits = at - from;
-    ((1..=19).contains(&digits) && block.get(at).is_some_and(|byte| *byte <= b' ')).then_some((number, at))
 }
 
 /// The value of eight digits: pairs, then fours, then all are combined. `None` if one is not a digit.
 #[inline]
-fn eight_digits(bytes: &[u8]) -> Option<u64> {
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The first character is the lowest byte.
-    let text = u64::from_le_bytes(bytes.try_into().ok()?);
-    let digits = text.wrapping_sub(ZEROS);
+fn eight_digits(text: u64) -> Option<u64> {
+    let digits = text.wrapping_sub(ONES * u64::from(b'0'));
     // A byte beyond '9' carries into its high bit, and so does one below '0'.
-    if (text.wrapping_add(0x4646_4646_4646_4646) | digits) & HIGH != 0 {
+    if (text.wrapping_add(ONES * 0x46) | digits) & HIGH != 0 {
         return None;
     }
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
-}
-
-/// A code as a number, and where it ends. For a code of more than 8 bytes, the number has the last 8.
-#[inline]
-fn key(block: &[u8], from: usize) -> (u64, usize) {
-    let mut key = 0u64;
-    let mut at = from;
-    while let Some(byte) = block.get(at).copied().filter(|byte| *byte > b' ') {
-        key = key << 8 | u64::from(byte);
-        at += 1;
-    }
-    (key, at)
 }
 
 fn word_end(block: &[u8], from: usize) -> usize {
@@ -412,4 +463,32 @@ fn word_end(block: &[u8], from: usize) -> usize {
 fn shown(block: &[u8], at: usize) -> String {
     let word = &block[at..word_end(block, at)];
     String::from_utf8_lossy(&word[..word.len().min(40)]).chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_of_nineteen_digits_is_read_and_one_of_twenty_is_not() {
+        assert_eq!(number(b"9999999999999999999\n", 0), Some((9_999_999_999_999_999_999, 19)));
+        assert_eq!(number(b"99999999999999999999\n", 0), None);
+        assert_eq!(number(b"\n", 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_and_words_end_at_the_first_blank(
+            word in "[!-~]{0,30}", digits in "[0-9]{1,19}", blank in "[\t\n\r ]", rest in "[ -~]{0,20}",
+        ) {
+            let block = format!("{word}{blank}{rest}");
+            prop_assert_eq!(before_blank(eight(block.as_bytes(), 0)), word.len().min(8));
+            let block = format!("#{digits}{blank}{rest}");
+            prop_assert_eq!(number(block.as_bytes(), 1), Some((digits.parse().unwrap(), 1 + digits.len())));
+            let block = format!("{digits}{word}{blank}{rest}");
+            let all_digits = word.bytes().all(|byte| byte.is_ascii_digit());
+            prop_assert_eq!(number(block.as_bytes(), 0).is_some(), all_digits && digits.len() + word.len() <= 19);
+        }
+    }
 }

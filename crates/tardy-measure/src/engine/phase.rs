@@ -121,9 +121,7 @@ impl<'r> Phase<'r> {
         supervisor.loads.read(supervisor.clock.now_ns());
         let housekeeping_cpu = supervisor.request.plan.housekeeping_cpu;
         supervisor.watchers.avoid(self.source.wakes_on(housekeeping_cpu, start_ns));
-        if !supervisor.request.measures_in_process {
-            memory::release_unused();
-        }
+        release_memory(supervisor);
         self.source.start(counted)?;
         self.counts_from_ns = Some(counted.counted_from_ns());
         Ok(())
@@ -143,6 +141,7 @@ impl<'r> Phase<'r> {
             self.each_observer(supervisor, |observer, supervisor| observer.on_wake(supervisor));
             if supervisor.clock.now_ns() >= next_tick_ns {
                 self.tick(supervisor);
+                release_memory(supervisor);
                 next_tick_ns = supervisor.clock.now_ns() + TICK_NS;
             }
             self.kill_if_unresponsive(supervisor);
@@ -337,5 +336,12 @@ impl<'r> Phase<'r> {
                 supervisor.invalidate(self.index, Reason::from(reason));
             }
         }
+    }
+}
+
+/// Releases the memory that the supervisor does not need until its next tick, unless it measures itself.
+fn release_memory(supervisor: &Supervisor<'_>) {
+    if !supervisor.request.measures_in_process {
+        memory::release_unused();
     }
 }

@@ -18,7 +18,7 @@ use super::cable::{Cable, TapEnd};
 use super::flow_paths;
 use super::machine::{self, Cabled};
 use super::own_open_vswitch::OwnOpenVSwitch;
-use super::port_schedule::schedule_of;
+use super::port_schedule::{InForce, schedule_of};
 use crate::missing::explained;
 use crate::saved_states::SavedStates;
 use crate::{Applied, OpenVSwitch, Request, apply};
@@ -47,6 +47,8 @@ pub(super) struct Scene {
     /// The cables that this process simulates.
     _cables: Vec<Cable>,
     schedules: Vec<PortSchedule>,
+    /// When each schedule is in force.
+    in_force: Vec<InForce>,
     remarks: Vec<String>,
     state_directory: TemporarySavedStates,
 }
@@ -77,6 +79,7 @@ impl Scene {
             hosts: hosts.collect(),
             _cables: cables,
             schedules: Vec::new(),
+            in_force: Vec::new(),
             remarks: Vec::new(),
             state_directory: saved_states,
         };
@@ -89,12 +92,15 @@ impl Scene {
     /// # Errors
     /// A message for the user: what is missing.
     pub(super) fn of_machine(network: &Network, shaped: bool) -> Result<Self, String> {
+        let schedules = if shaped { machine::schedules(network) } else { Vec::new() };
+        let (schedules, in_force) = schedules.into_iter().unzip();
         Ok(Self {
             _open_vswitches: Vec::new(),
             switches: Vec::new(),
             hosts: machine::hosts(network)?.into_iter().map(HostPlace::Machine).collect(),
             _cables: Vec::new(),
-            schedules: if shaped { machine::schedules(network) } else { Vec::new() },
+            schedules,
+            in_force,
             remarks: Vec::new(),
             state_directory: TemporarySavedStates::new()?,
         })
@@ -131,12 +137,15 @@ impl Scene {
                     let installed = applied.installed.iter().find(|one| one.port == port.interface.value);
                     schedule_of(switch, port, installed.map(|installed| installed.between_ns))
                 };
-                let schedules: Vec<PortSchedule> = ports.iter().filter_map(schedule).collect();
+                let schedules: Vec<_> = ports.iter().filter_map(schedule).collect();
                 Ok((applied, schedules))
             })??;
             let Applied { remarks, .. } = applied;
             self.remarks.extend(remarks);
-            self.schedules.extend(schedules);
+            for (schedule, in_force) in schedules {
+                self.schedules.push(schedule);
+                self.in_force.push(in_force);
+            }
         }
         Ok(())
     }
@@ -144,6 +153,11 @@ impl Scene {
     /// The schedules of the ports.
     pub(super) fn schedules(&self) -> &[PortSchedule] {
         &self.schedules
+    }
+
+    /// How long until every schedule is in force, in ns.
+    pub(super) fn start_delay_ns(&self) -> u64 {
+        self.in_force.iter().map(|in_force| in_force.ahead_ns()).max().unwrap_or(0)
     }
 
     /// Remarks on the network for the user.

@@ -7,7 +7,7 @@ use tardy_sys::qdiscs::{self, Etf};
 use tardy_sys::taprio;
 use tardy_tsn::network::{Host, Network, Pace};
 
-use super::port_schedule::schedule_of;
+use super::port_schedule::{InForce, schedule_of};
 
 /// A host that is an interface of this machine.
 #[derive(Clone, Debug)]
@@ -109,17 +109,17 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
     problems
 }
 
-/// The schedules of the switches' ports: read from the kernel if they are on this machine and have a shaper, else from
-/// the file.
-pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
+/// The schedules of the switches' ports, and when each is in force: read from the kernel if they are on this machine and
+/// have a shaper, else from the file.
+pub(super) fn schedules(network: &Network) -> Vec<(PortSchedule, InForce)> {
     let ports =
         network.switches.iter().flat_map(|switch| switch.ports.iter().map(move |port| (switch, port)));
     let of_port = |(switch, port)| {
-        let mut schedule = schedule_of(switch, port, None)?;
+        let (mut schedule, in_force) = schedule_of(switch, port, None)?;
         if schedule.source == ScheduleSource::Sent {
             schedule.source = ScheduleSource::File;
         }
-        Some(schedule)
+        Some((schedule, in_force))
     };
     ports.filter_map(of_port).collect()
 }

@@ -70,17 +70,17 @@ impl<'t> TestPhase<'t> {
         let network = &test.network;
         let paths: Vec<FlowPath> =
             network.flows.iter().map(|flow| flow_paths::of(network, flow)).collect::<Result<_, _>>()?;
-        let ahead_ns = base_times_ahead_ns(&paths);
+        let scene = match test.namespaces {
+            true => Scene::build(network, &test.file, shaped)?,
+            false => Scene::of_machine(network, shaped)?,
+        };
+        let ahead_ns = scene.start_delay_ns();
         if ahead_ns > BASE_TIME_WAIT_NS {
             return Err(format!(
                 "a schedule's base time is {} s ahead, and all gates are open until then; use a base time in the past, such as \"0s\"",
                 ahead_ns / 1_000_000_000
             ));
         }
-        let scene = match test.namespaces {
-            true => Scene::build(network, &test.file, shaped)?,
-            false => Scene::of_machine(network, shaped)?,
-        };
         let times = PhaseTimes { run_start_ns: 0, from_ns: 0, to_ns: 0 };
         Ok(Self { test, threads: None, scene, paths, index, times, stopped_ns: None, series: Vec::new() })
     }
@@ -95,9 +95,9 @@ impl<'t> TestPhase<'t> {
         self.scene.remarks()
     }
 
-    /// How long until the last schedule has begun, in ns.
+    /// How long until the schedule of every port is in force, in ns. Frames that are sent earlier must not count.
     pub fn start_delay_ns(&self) -> u64 {
-        base_times_ahead_ns(&self.paths)
+        self.scene.start_delay_ns()
     }
 
     /// Starts talkers and listeners. `id` names the trace of the frames that leave the last ports.
@@ -428,12 +428,6 @@ impl<'t> TestPhase<'t> {
             ));
         }
     }
-}
-
-/// How long until the last schedule has begun, in ns.
-fn base_times_ahead_ns(paths: &[FlowPath]) -> u64 {
-    let ahead = |path: &FlowPath| path.base_ns.saturating_sub(path.clock.now_ns());
-    paths.iter().map(ahead).max().unwrap_or(0).max(0).unsigned_abs()
 }
 
 fn in_order(mut series: Vec<(u8, Series)>) -> Vec<Series> {
