@@ -1,5 +1,7 @@
 //! Two or more runs compared: quantiles, maxima, ratios, and whether conclusions may be drawn.
 
+pub mod columns;
+
 use serde::Serialize;
 use tardy_record::histogram::HistogramError;
 use tardy_record::lab::LabClock;
