@@ -63,6 +63,13 @@ pub struct Side {
     pub measured_ns: u64,
 }
 
+impl Side {
+    /// Whether its numbers may be used: it is valid, and its latencies have a meaning.
+    pub fn is_usable(&self) -> bool {
+        self.valid && !self.lab.as_ref().is_some_and(|lab| lab.clock == LabClock::RealtimeEmulated)
+    }
+}
+
 /// A candidate against the base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair {

@@ -183,8 +183,8 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
 /// If they do not, if the run is still in progress, or if the file cannot be read or written. The file is unchanged then.
 pub fn seal(path: &Path) -> Result<Opened, SealError> {
     let io = |source| SealError::Io { path: path.to_owned(), source };
-    let mut file = OwnFile::open(path)?;
-    let (text, is_held) = (file.read()?, file.is_held());
+    let mut own = OwnFile::open(path)?;
+    let (text, is_held) = (own.read()?, own.is_held());
     let Found { mut run, fate } = find(path, &Content { text, owner: Some(files::caller()), is_held })?;
     let source = match fate {
         Fate::Sealed => {
@@ -197,7 +197,7 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
     if !run.redacted.is_empty() {
         run = redact(&run).map_err(|error| io(io::Error::other(error)))?.run;
     }
-    file.replace(&run)?;
+    own.replace(file::to_text(&run).as_bytes())?;
     remove_leftovers(path, &run);
     let remark = format!("this run was cut short; {}, and the file is now sealed", source.describe());
     Ok(Opened { run, remark: Some(remark) })

@@ -18,6 +18,8 @@ pub const DESCRIPTIVE: &str =
 const LABEL_MAX: usize = 44;
 /// Longer names of runs are shortened in the headings of tables.
 const NAME_MAX: usize = 26;
+/// Longer names of runs are not repeated in the heading of the column of words.
+const SHORT_NAME: usize = 14;
 /// Values longer than this are shortened in tables; values longer than [`VALUE_MIN`] may be if there is little room.
 const VALUE_MAX: usize = 44;
 /// Values are not shortened below this.
@@ -30,12 +32,15 @@ const PHASES_IN_HEADLINE: usize = 3;
 /// The comparison, `width` columns wide. Ends with a newline.
 pub fn text(comparison: &Comparison, width: usize) -> String {
     let width = width.max(60);
-    let names: Vec<String> =
-        comparison.names().into_iter().map(|name| short(&harmless(name), NAME_MAX)).collect();
+    let full: Vec<String> = comparison.names().into_iter().map(harmless).collect();
+    let names: Vec<String> = full.iter().map(|name| short(name, NAME_MAX)).collect();
     let tables = comparison.tables();
     let mut blocks: Vec<Vec<String>> = vec![folded(&headline(comparison), width), head(comparison, width)];
     blocks.extend(
-        tables.iter().filter(|table| table.is_pooled()).map(|table| pooled_block(table, &names, width)),
+        tables
+            .iter()
+            .filter(|table| table.is_pooled())
+            .map(|table| pooled_block(table, &names, &full, width)),
     );
     blocks.extend(OF_SERIES.map(|statistic| series_block(&tables, statistic, &names, width)));
     for (pair, name) in comparison.candidates.iter().zip(&names[1..]) {
@@ -58,8 +63,13 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
     format!("{limitation}{DESCRIPTIVE}{worst}")
 }
 
-/// How the worst values differ; `None` if they are not known.
+/// How the worst values differ; `None` if they are not known, or if the numbers of a run must not be used.
 fn worst_sentence(comparison: &Comparison) -> Option<String> {
+    let mut sides =
+        std::iter::once(&comparison.base).chain(comparison.candidates.iter().map(|pair| &pair.candidate));
+    if !sides.all(Side::is_usable) {
+        return None;
+    }
     let tables = comparison.tables();
     let pooled: Vec<&Columns<'_>> = tables.iter().filter(|table| table.is_pooled()).collect();
     let names: Vec<String> = comparison.names().into_iter().map(harmless).collect();
@@ -81,7 +91,7 @@ fn worst_sentence(comparison: &Comparison) -> Option<String> {
         let us = |figure: &Figure| with_unit(figure.ns.unwrap_or_default());
         match &known[..] {
             [(0, base), (run, candidate)] if table.runs.len() == 2 => {
-                let words = ratio_in_words(candidate.ratio?);
+                let words = describe_ratio(candidate.ratio?);
                 let (ours, theirs) = (&names[*run], &names[0]);
                 let (us, theirs_us) = (us(candidate), us(base));
                 Some(match words.as_str() {
@@ -114,7 +124,7 @@ fn worst_sentence(comparison: &Comparison) -> Option<String> {
 }
 
 /// A candidate's value over that of the base: `80 times lower`, `24 % higher`, `the same`.
-pub(crate) fn ratio_in_words(ratio: f64) -> String {
+pub(crate) fn describe_ratio(ratio: f64) -> String {
     let times = |factor: f64, direction: &str| format!("{} times {direction}", significant(factor));
     match ratio {
         1.0 => "the same".to_owned(),
@@ -202,8 +212,8 @@ pub(crate) fn of_pairs(comparison: &Comparison, texts: impl Fn(&Pair) -> &Vec<St
     found.into_iter().map(named).collect()
 }
 
-/// All series of a phase together, a column for each run.
-fn pooled_block(table: &Columns<'_>, names: &[String], width: usize) -> Vec<String> {
+/// All series of a phase together, a column for each run. `names` are for headings, and `full` for sentences.
+fn pooled_block(table: &Columns<'_>, names: &[String], full: &[String], width: usize) -> Vec<String> {
     let title = format!("{}, {}", harmless(table.phase), harmless(&pooled(sections::ALL, table)));
     let mut lines = folded(&title, width);
     let two = table.runs.len() == 2;
@@ -222,7 +232,7 @@ fn pooled_block(table: &Columns<'_>, names: &[String], width: usize) -> Vec<Stri
     }
     lines.extend(shown.lines(width));
     for (run, shape) in table.runs[1..].iter().zip(&table.shapes) {
-        let text = shape.map(|shape| shape_text(sections::ALL, &shape, table.readings, "us", &names[*run]));
+        let text = shape.map(|shape| shape_text(sections::ALL, &shape, table.readings, "us", &full[*run]));
         lines.extend(text.map(|text| folded(&text, width)).into_iter().flatten());
     }
     lines
@@ -234,9 +244,12 @@ fn head_of(first: &str, runs: &[usize], names: &[String]) -> Table {
     heads.extend(runs.iter().map(|run| names[*run].as_str()));
     match *runs {
         [_, candidate] => {
-            let last = format!("{} is", names[candidate]);
+            let last = match names[candidate].chars().count() {
+                0..=SHORT_NAME => format!("{} is", names[candidate]),
+                _ => "difference".to_owned(),
+            };
             heads.push(&last);
-            Table::ending_in_words(&heads, 3)
+            Table::with_words_from(&heads, 3)
         }
         _ => Table::new(&heads),
     }
@@ -247,7 +260,7 @@ fn cell(figure: &Figure) -> String {
 }
 
 fn words(figure: &Figure) -> String {
-    figure.ratio.map_or_else(|| "-".to_owned(), ratio_in_words)
+    figure.ratio.map_or_else(|| "-".to_owned(), describe_ratio)
 }
 
 /// Names the series of a pooled table: `all CPUs`, or `only cpu 1, which both have`.
@@ -364,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_is_stated_in_words() {
+    fn a_ratio_is_described() {
         for (ratio, words) in [
             (0.0125, "80 times lower"),
             (0.4, "2.5 times lower"),
@@ -377,7 +390,7 @@ mod tests {
             (3.0, "3 times higher"),
             (12_345.0, "12,345 times higher"),
         ] {
-            assert_eq!(ratio_in_words(ratio), words);
+            assert_eq!(describe_ratio(ratio), words);
         }
     }
 }

@@ -105,7 +105,7 @@ fn table(group: &Group<'_>) -> Table {
     let figures = ["us", "worst", "p99.9", "count"];
     let heads: Vec<&str> =
         figures.into_iter().chain(group.columns.iter().map(|column| column.head)).collect();
-    let mut table = Table::ending_in_words(&heads, figures.len());
+    let mut table = Table::with_words_from(&heads, figures.len());
     for row in &group.rows {
         let [rank, worst, p999] = [rank(row), worst(row), p999(row)];
         let name = short(&harmless(&row.name), NAME_MAX);

@@ -11,16 +11,16 @@ pub struct Table {
 impl Table {
     /// A table with these column headings.
     pub fn new(head: &[&str]) -> Self {
-        Self::ending_in_words(head, usize::MAX)
+        Self::with_words_from(head, usize::MAX)
     }
 
     /// A table of words, with all columns left-aligned.
     pub fn of_words(head: &[&str]) -> Self {
-        Self::ending_in_words(head, 1)
+        Self::with_words_from(head, 1)
     }
 
     /// A table of numbers, whose columns from the index `words_from` on are words.
-    pub fn ending_in_words(head: &[&str], words_from: usize) -> Self {
+    pub fn with_words_from(head: &[&str], words_from: usize) -> Self {
         Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words_from }
     }
 

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tardy_record::{Run, file};
 use tardy_sys::files::{self, Directory, Existing};
 
 use super::OpenError;
@@ -63,12 +62,11 @@ impl OwnFile {
         files::is_held(&self.file).unwrap_or(false)
     }
 
-    /// Replaces it by the file of `run`, with the same mode.
-    pub(super) fn replace(&self, run: &Run) -> Result<(), OwnFileError> {
+    /// Replaces it by a file with this text, with the same mode.
+    pub(super) fn replace(&self, text: &[u8]) -> Result<(), OwnFileError> {
         let io = |source| OwnFileError::Io { path: self.path.clone(), source };
-        let text = file::to_text(run);
         let mode = self.file.metadata().map_err(io)?.mode() & 0o666;
-        let write = |file: &mut File| file.write_all(text.as_bytes());
+        let write = |file: &mut File| file.write_all(text);
         self.directory.replace(&self.name, mode, Existing::Replaced, write).map_err(io).map(drop)
     }
 }

@@ -70,9 +70,10 @@ pub fn rename(path: &Path, name: Option<&str>) -> Result<Option<String>, RenameE
             false => RenameError::CutShort { path: path.to_owned() },
         });
     }
-    let previous = std::mem::replace(&mut run.origin.name, name.map(str::to_owned));
-    if previous.as_deref() != name {
-        own.replace(&run)?;
+    let before = run.origin.clone();
+    run.origin.name = name.map(str::to_owned);
+    if before.name != run.origin.name {
+        own.replace(&tardy_record::file::with_changed_origin(&text, &before, &run))?;
     }
-    Ok(previous)
+    Ok(before.name)
 }

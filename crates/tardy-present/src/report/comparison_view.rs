@@ -9,7 +9,7 @@ use tardy_record::Run;
 
 use super::run_page::marks;
 use crate::compare::{
-    differing_value, headline, of_pairs, pooled, ratio_in_words, shape_text, without_difference,
+    describe_ratio, differing_value, headline, of_pairs, pooled, shape_text, without_difference,
 };
 use crate::figures::{self, Marks};
 use crate::latency::{at_least, harmless, microseconds, short};
@@ -194,7 +194,7 @@ fn statistics(table: &Columns<'_>, names: &[String]) -> PageTable {
     };
     let cell = |figure: &Figure| match figure.ratio {
         None => Cell::Text(value(figure)),
-        Some(ratio) => Cell::Lines(vec![value(figure), ratio_in_words(ratio)]),
+        Some(ratio) => Cell::Lines(vec![value(figure), describe_ratio(ratio)]),
     };
     let row = |statistic: &Statistic| PageRow {
         class: "",

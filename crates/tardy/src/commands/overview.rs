@@ -7,9 +7,11 @@ use anyhow::{Context, Result, bail};
 use tardy_analyse::overview::{self, LeftOut, Overview, OverviewRow, SortKey, Unreadable};
 use tardy_measure::recovery;
 use tardy_present::overview as shown;
+use tardy_recipe::wrong;
 use tardy_sys::files;
 
 use super::{file_tree, output};
+use crate::args::RedactionFlag;
 use crate::exit::Exit;
 
 /// A file is a run file if this key is near its beginning.
@@ -58,14 +60,28 @@ pub(super) fn of(paths: &[PathBuf], key: SortKey, reversed: bool) -> Result<Over
     Ok(overview::of(rows, left_out, key, reversed))
 }
 
+/// Refuses `--redact` for an overview.
+///
+/// # Errors
+/// If the flag is set.
+pub(super) fn refuse_redaction(flag: RedactionFlag) -> Result<()> {
+    if flag.redact {
+        let reason = "an overview has the names of files and kernels; redact single runs instead";
+        return Err(wrong("redact", reason).into());
+    }
+    Ok(())
+}
+
 /// Names the directories for a message.
 pub(super) fn named(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| text(path)).collect::<Vec<_>>().join(", ")
 }
 
 fn text(path: &Path) -> String {
-    let path = path.strip_prefix("./").unwrap_or(path);
-    path.display().to_string()
+    match path.strip_prefix(".") {
+        Ok(inside) if !inside.as_os_str().is_empty() => inside.display().to_string(),
+        _ => path.display().to_string(),
+    }
 }
 
 fn is_run_file(path: &Path) -> std::io::Result<bool> {

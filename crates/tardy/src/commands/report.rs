@@ -49,10 +49,7 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
             "a published result is shown next to single runs, not in the overview of a directory; remove it";
         return Err(wrong("run", reason).into());
     }
-    if arguments.redaction.redact {
-        let reason = "an overview has the names of files; redact single runs instead";
-        return Err(wrong("redact", reason).into());
-    }
+    overview::refuse_redaction(arguments.redaction)?;
     let overview = overview::of(paths, SortKey::default(), false)?;
     let file = output::claim(&arguments.output, paths, arguments.force)?;
     let place = overview::named(paths);

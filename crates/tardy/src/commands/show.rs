@@ -17,6 +17,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
         return show_published(result?, arguments.json);
     }
     if arguments.run.is_dir() {
+        overview::refuse_redaction(arguments.redaction)?;
         let paths = std::slice::from_ref(&arguments.run);
         let overview = overview::of(paths, SortKey::default(), false)?;
         return overview::print(&overview, arguments.json);

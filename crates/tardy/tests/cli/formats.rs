@@ -123,11 +123,7 @@ fn a_run_without_a_distribution_is_exported_as_lines_of_threads() {
     let told = bench.run(&["plot", "x.run.json", "y.run.json", "-o", "x.svg"]).exits(0).err;
     assert!(told.contains("is not drawn"), "{told}");
     bench.run(&["report", "x.run.json", "y.run.json", "-o", "x.html"]).exits(0);
-    assert!(
-        fs::read_to_string(bench.path("x.html"))
-            .unwrap()
-            .contains("there is no distribution of cyclictest-2.4-quiet")
-    );
+    assert!(fs::read_to_string(bench.path("x.html")).unwrap().contains("there is no distribution of x"));
 }
 
 /// Ten of two thousand readings lay beyond `-h 400`.
@@ -160,10 +156,11 @@ fn imported_runs_of_the_same_quantity_are_compared() {
     }
     let [cyclictest, jitterdebugger, oslat, rtla] = names.map(|name| format!("{name}.run.json"));
     let compared = bench.run(&["compare", &cyclictest, &jitterdebugger]).exits(0).out;
-    for expected in ["each is the only", "all of 'cpu 0', 'cpu 1' with all of", "max      12,109       2,049"]
-    {
+    for expected in ["each is the only", "all of 'cpu 0', 'cpu 1' with all of"] {
         assert!(compared.contains(expected), "{expected} is not in\n{compared}");
     }
+    let max = compared.lines().find(|line| line.starts_with("max ")).unwrap();
+    assert_eq!(max.split_whitespace().collect::<Vec<_>>().join(" "), "max 12,109 2,049 5.9 times lower");
     let told = bench.run(&["compare", &cyclictest, &oslat]).exits(1);
     assert!(
         told.out.contains("NOTHING TO COMPARE") && told.err.contains("count different things"),
@@ -272,12 +269,12 @@ fn the_unit_of_cyclictests_lines_is_recognised() {
     assert!(told.contains("worst 2.003ms") && told.contains("worst 51.681us"), "{told}");
     let wrong = ["import", "cyclictest-2.4-quiet-ns.txt", "--unit", "us", "-o", "x.run.json"];
     let refused = bench.run(&wrong).exits(2).err;
-    assert!(refused.contains("--unit") && refused.contains("name their unit"), "{refused}");
+    assert!(refused.contains("unit: not used here: the files name their unit"), "{refused}");
 }
 
 #[test]
 fn a_mean_of_many_intervals_raises_a_doubt_about_the_unit() {
-    let bench = bench_with(&["cyclictest-2.4-samples.txt"]);
+    let bench = Bench::new();
     let text = "T: 0 (1) P:90 I:200 C: 100 Min: 8262 Act: 25161 Avg: 28438 Max: 51681\n";
     fs::write(bench.path("squeezed.txt"), text).unwrap();
     let import = |unit: &str, out: &str| {

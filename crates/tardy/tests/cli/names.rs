@@ -36,6 +36,12 @@ fn a_name_changes_nothing_else_and_can_be_removed() {
     measure(&bench, &["-o", "a.run.json"]);
     let before = fs::read(bench.path("a.run.json")).unwrap();
     bench.run(&["name", "a.run.json", "one"]).exits(0);
+    let named = String::from_utf8(fs::read(bench.path("a.run.json")).unwrap()).unwrap();
+    let of_later_version = named.replacen("{\"schema_version\"", "{\"later\":1.10,\"schema_version\"", 1);
+    fs::write(bench.path("later.run.json"), &of_later_version).unwrap();
+    bench.run(&["name", "later.run.json", "three"]).exits(0);
+    let expected = of_later_version.replacen("\"name\":\"one\"", "\"name\":\"three\"", 1);
+    assert!(fs::read_to_string(bench.path("later.run.json")).unwrap() == expected, "unknown fields stay");
     let renamed = bench.run(&["name", "a.run.json", "two"]).exits(0).err;
     assert!(renamed.contains("named 'two', formerly 'one'"), "{renamed}");
     bench.run(&["show", "a.run.json"]).exits(0);
