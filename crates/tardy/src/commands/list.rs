@@ -1,7 +1,6 @@
 //! `tardy list`: the runs of a directory, or the published results, one line each.
 
 use anyhow::Result;
-use tardy_analyse::overview::SortKey;
 use tardy_present::published as shown;
 
 use super::{output, overview, published};
@@ -11,7 +10,7 @@ use crate::exit::Exit;
 /// Lists runs or published results.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
     if !arguments.published {
-        let key = arguments.sort.unwrap_or(SortKey::default());
+        let key = arguments.sort.unwrap_or_default();
         let overview = overview::of(&arguments.directories, key, arguments.reverse)?;
         return overview::print(&overview, arguments.json);
     }
