@@ -3,6 +3,7 @@
 use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan, Wake};
+use tardy_record::run::Origin;
 use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
@@ -16,7 +17,8 @@ pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
 /// Reasons why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
 pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
     let mut reasons = Vec::new();
-    if !base.origin.id.is_empty() && base.origin == candidate.origin {
+    let unnamed = |run: &Run| Origin { name: None, ..run.origin.clone() };
+    if !base.origin.id.is_empty() && unnamed(base) == unnamed(candidate) {
         reasons.push(format!("the same run twice, {}: there is nothing to compare", base.origin.id));
     }
     for (name, run) in [("the base", base), ("the candidate", candidate)] {

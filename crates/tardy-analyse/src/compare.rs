@@ -1,5 +1,7 @@
 //! Two or more runs compared: quantiles, maxima, ratios, and whether conclusions may be drawn.
 
+pub mod columns;
+
 use serde::Serialize;
 use tardy_record::histogram::HistogramError;
 use tardy_record::lab::LabClock;
@@ -59,6 +61,13 @@ pub struct Side {
     pub valid: bool,
     /// The measured time, in ns.
     pub measured_ns: u64,
+}
+
+impl Side {
+    /// Whether its numbers may be used: it is valid, and its latencies have a meaning.
+    pub fn is_usable(&self) -> bool {
+        self.valid && !self.lab.as_ref().is_some_and(|lab| lab.clock == LabClock::RealtimeEmulated)
+    }
 }
 
 /// A candidate against the base.

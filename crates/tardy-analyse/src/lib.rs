@@ -22,6 +22,7 @@ pub mod loads;
 pub mod name;
 pub mod noise;
 pub mod outcome;
+pub mod overview;
 mod pairing;
 pub mod periods;
 pub mod phase_lock;

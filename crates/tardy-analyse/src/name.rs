@@ -108,9 +108,11 @@ pub fn distinct(labels: &[String], phases: &[usize]) -> Vec<String> {
     labels.iter().zip(phases).map(named).collect()
 }
 
-/// The name of `run` among others: the kernel of a run in the lab, such as `debian:6.12-rt`, or the id of any other run.
+/// The name of `run` among others: its own name, or else the kernel of a run in the lab, such as `debian:6.12-rt`, or else
+/// its id.
 pub fn of_run(run: &Run) -> String {
-    run.lab.as_ref().map_or_else(|| run.origin.id.clone(), |lab| of_kernel(&lab.kernel.spec))
+    let of_lab = || run.lab.as_ref().map(|lab| of_kernel(&lab.kernel.spec));
+    run.origin.name.clone().or_else(of_lab).unwrap_or_else(|| run.origin.id.clone())
 }
 
 /// The names of several runs, with the id after those that occur more than once.
@@ -120,7 +122,7 @@ pub fn of_runs(runs: &[&Run]) -> Vec<String> {
 }
 
 /// `names` of `runs`, with the id after those that occur more than once.
-pub fn with_ids(names: Vec<String>, runs: &[&Run]) -> Vec<String> {
+fn with_ids(names: Vec<String>, runs: &[&Run]) -> Vec<String> {
     let several = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
     let with_id = |(name, run): (&String, &&Run)| {
         if several(name) && *name != run.origin.id {

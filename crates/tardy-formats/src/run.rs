@@ -48,6 +48,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     };
     let origin = Origin {
         id: String::new(),
+        name: None,
         host: imported.system.host.clone().unwrap_or_default(),
         boot_id: String::new(),
         started_at: imported.started.and_then(dates::rfc3339).unwrap_or_default(),

@@ -125,12 +125,7 @@ fn totals_match_those_of_the_tools() {
 
 #[test]
 fn a_file_without_a_unit_is_an_error_that_names_the_option() {
-    for name in [
-        "cyclictest-2.4-hist.txt",
-        "cyclictest-2.4-quiet.txt",
-        "cyclictest-2.4-samples.txt",
-        "columns-osadl.txt",
-    ] {
+    for name in ["cyclictest-2.4-hist.txt", "cyclictest-2.4-samples.txt", "columns-osadl.txt"] {
         let error =
             import_bytes(&fixture(name), name, None, &ImportOptions::default()).unwrap_err().to_string();
         assert!(error.contains("--unit us"), "{name}: {error}");
@@ -142,6 +137,24 @@ fn a_file_without_a_unit_is_an_error_that_names_the_option() {
     let series = &imported.run.series[1];
     assert_eq!((series.label.as_str(), series.max_ns), ("cpu 1", Some(12_097_000)));
     assert_eq!(series.foreign().unwrap().interval_ns, Knowable::Known(200_000));
+}
+
+#[test]
+fn the_lines_of_threads_show_the_unit() {
+    let worst_ns = |name: &str, unit| {
+        let options = ImportOptions { unit, ..ImportOptions::default() };
+        let imported = import_bytes(&fixture(name), name, None, &options).unwrap();
+        (imported.run.series[0].max_ns.unwrap(), imported.used.unit)
+    };
+    assert_eq!(worst_ns("cyclictest-2.4-quiet.txt", None), (1_933_000, false));
+    assert_eq!(worst_ns("cyclictest-2.4-quiet-ns.txt", None), (51_681, false));
+    assert_eq!(worst_ns("cyclictest-1.0-quiet.txt", Some(Unit::Us)), (1_392_000, true));
+    assert_eq!(
+        worst_ns("cyclictest-2.4-quiet-ns.txt", Some(Unit::Us)),
+        (51_681, false),
+        "the file precedes --unit"
+    );
+    assert_eq!(worst_ns("signaltest-2.10-quiet.txt", None), (4_215_000, false));
 }
 
 #[test]

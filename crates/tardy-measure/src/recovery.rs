@@ -4,7 +4,10 @@
 //! map open. Otherwise the run was killed, and its last numbers are in the map. Opening a run writes nothing: the numbers are
 //! recovered in memory. [`seal`] writes them into the file.
 
-use std::io::{self, Read, Write};
+mod own_file;
+mod rename;
+
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,13 +20,16 @@ use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Seen};
 use tardy_record::{Run, Series, validity};
-use tardy_sys::files::{self, Directory, Existing};
+use tardy_sys::files;
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
 use tardy_probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
 use tardy_probe::order::Granted;
 use tardy_probe::timer::reading::{Of, Place};
+
+use own_file::{OwnFile, OwnFileError};
+pub use rename::{RenameError, rename};
 
 use crate::engine::{counters_of_phase, map_of_phase};
 use crate::sources::own_probe::{LiveSeries, setup_of};
@@ -85,6 +91,16 @@ pub enum SealError {
         /// The error.
         source: io::Error,
     },
+}
+
+impl From<OwnFileError> for SealError {
+    fn from(error: OwnFileError) -> Self {
+        match error {
+            OwnFileError::Open(error) => Self::Open(error),
+            OwnFileError::Foreign { path, source } => Self::Foreign { path, source },
+            OwnFileError::Io { path, source } => Self::Io { path, source },
+        }
+    }
 }
 
 /// A run that was opened.
@@ -166,18 +182,9 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
 /// # Errors
 /// If they do not, if the run is still in progress, or if the file cannot be read or written. The file is unchanged then.
 pub fn seal(path: &Path) -> Result<Opened, SealError> {
-    let foreign = |source| SealError::Foreign { path: path.to_owned(), source };
     let io = |source| SealError::Io { path: path.to_owned(), source };
-    let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidInput.into()))?;
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(io)?;
-    let mut file = directory.open_own(name).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => OpenError::Io { path: path.to_owned(), source: error }.into(),
-        _ => foreign(error),
-    })?;
-    directory.check_own().map_err(foreign)?;
-    let text = read(path, &mut file)?;
-    let is_held = files::is_held(&file).unwrap_or(false);
+    let mut own = OwnFile::open(path)?;
+    let (text, is_held) = (own.read()?, own.is_held());
     let Found { mut run, fate } = find(path, &Content { text, owner: Some(files::caller()), is_held })?;
     let source = match fate {
         Fate::Sealed => {
@@ -190,9 +197,7 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
     if !run.redacted.is_empty() {
         run = redact(&run).map_err(|error| io(io::Error::other(error)))?.run;
     }
-    let text = file::to_text(&run);
-    let mode = file.metadata().map_err(io)?.mode() & 0o666;
-    directory.replace(name, mode, Existing::Replaced, |file| file.write_all(text.as_bytes())).map_err(io)?;
+    own.replace(file::to_text(&run).as_bytes())?;
     let kept = remove_leftovers(path, &run, matches!(source, Recovered::Memory));
     let kept: String =
         kept.iter().map(|map| format!("; {} is kept, because it cannot be read", map.display())).collect();

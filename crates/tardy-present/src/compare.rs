@@ -1,11 +1,11 @@
 //! Two or more runs compared, for the terminal.
 
-use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair, Side};
-use tardy_analyse::difference::Difference;
+use tardy_analyse::compare::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
+use tardy_analyse::compare::{Comparison, Pair, Side};
 use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
-use crate::latency::{at_least, harmless, microseconds, per_cent, short, three_digits};
+use crate::latency::{at_least, harmless, microseconds, per_cent, short, three_digits, with_unit};
 use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
@@ -18,109 +18,273 @@ pub const DESCRIPTIVE: &str =
 const LABEL_MAX: usize = 44;
 /// Longer names of runs are shortened in the headings of tables.
 const NAME_MAX: usize = 26;
+/// Longer names of runs are not repeated in the heading of the column of words.
+const SHORT_NAME: usize = 14;
 /// Values longer than this are shortened in tables; values longer than [`VALUE_MIN`] may be if there is little room.
 const VALUE_MAX: usize = 44;
 /// Values are not shortened below this.
 const VALUE_MIN: usize = 16;
+/// The statistics that are shown for each CPU.
+const OF_SERIES: [&str; 2] = ["p99.9", "max"];
+/// The headline names no more phases than these.
+const PHASES_IN_HEADLINE: usize = 3;
 
 /// The comparison, `width` columns wide. Ends with a newline.
 pub fn text(comparison: &Comparison, width: usize) -> String {
     let width = width.max(60);
-    let mut blocks: Vec<Vec<String>> = Vec::new();
-    for pair in &comparison.candidates {
-        blocks.push(head(comparison, pair, width));
-        let names = Names::of(&comparison.base, &pair.candidate);
-        let all = pair.rows.iter().filter(|row| row.label == "all");
-        blocks.extend(all.map(|row| all_block(row, &names, width)));
-        blocks.push(series_block(pair, &names, width));
-        let tables = sections::ALL.iter().filter_map(|section| section.comparison(pair));
-        blocks.extend(tables.map(|(_, table)| table.lines(width)));
-        blocks.extend(differences(pair, &names, width));
+    let full: Vec<String> = comparison.names().into_iter().map(harmless).collect();
+    let names: Vec<String> = full.iter().map(|name| short(name, NAME_MAX)).collect();
+    let tables = comparison.tables();
+    let mut blocks: Vec<Vec<String>> = vec![folded(&headline(comparison), width), head(comparison, width)];
+    blocks.extend(
+        tables
+            .iter()
+            .filter(|table| table.is_pooled())
+            .map(|table| pooled_block(table, &names, &full, width)),
+    );
+    blocks.extend(OF_SERIES.map(|statistic| series_block(&tables, statistic, &names, width)));
+    for (pair, name) in comparison.candidates.iter().zip(&names[1..]) {
+        for (title, table) in sections::ALL.iter().filter_map(|section| section.comparison(pair)) {
+            let title = if names.len() > 2 { vec![format!("{title}: {name}")] } else { Vec::new() };
+            blocks.push(title.into_iter().chain(table.lines(width)).collect());
+        }
     }
-    blocks.push(folded(DESCRIPTIVE, width));
+    blocks.extend(differences(comparison, &names, width));
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }
 
-/// The kernels and whether the two runs are comparable, which precede all numbers.
-fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
-    let side = |name: &str, side: &Side| {
-        folded(&format!("{name}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
+/// What the comparison may be used for, and how the worst values differ.
+pub(crate) fn headline(comparison: &Comparison) -> String {
+    let obstacles = comparison.candidates.iter().any(|pair| !pair.not_comparable_because.is_empty());
+    let limitation = if obstacles { "Not comparable, for the reasons below. " } else { "" };
+    let worst = worst_sentence(comparison).map(|text| format!(" {text}")).unwrap_or_default();
+    format!("{limitation}{DESCRIPTIVE}{worst}")
+}
+
+/// How the worst values differ; `None` if they are not known, or if the numbers of a run must not be used.
+fn worst_sentence(comparison: &Comparison) -> Option<String> {
+    let mut sides =
+        std::iter::once(&comparison.base).chain(comparison.candidates.iter().map(|pair| &pair.candidate));
+    if !sides.all(Side::is_usable) {
+        return None;
+    }
+    let tables = comparison.tables();
+    let pooled: Vec<&Columns<'_>> = tables.iter().filter(|table| table.is_pooled()).collect();
+    let names: Vec<String> = comparison.names().into_iter().map(harmless).collect();
+    let several = pooled.len() > 1;
+    let part = |table: &&Columns<'_>| {
+        let phase = if several {
+            format!(" in '{}'", short(&harmless(table.phase), LABEL_MAX))
+        } else {
+            String::new()
+        };
+        let one = table.readings.one();
+        let known: Vec<(usize, Figure)> = table
+            .runs
+            .iter()
+            .copied()
+            .zip(table.statistic("max")?.figures.iter().copied())
+            .filter(|(_, figure)| figure.ns.is_some() && !figure.at_least)
+            .collect();
+        let us = |figure: &Figure| with_unit(figure.ns.unwrap_or_default());
+        match &known[..] {
+            [(0, base), (run, candidate)] if table.runs.len() == 2 => {
+                let words = describe_ratio(candidate.ratio?);
+                let (ours, theirs) = (&names[*run], &names[0]);
+                let (us, theirs_us) = (us(candidate), us(base));
+                Some(match words.as_str() {
+                    "the same" => {
+                        format!("The worst {one}{phase} was the same in {ours} and {theirs}: {us}.")
+                    }
+                    words => format!(
+                        "The worst {one}{phase} of {ours} was {words} than that of {theirs}: {us} against {theirs_us}."
+                    ),
+                })
+            }
+            [_, _, ..] => {
+                let order = |a: &&(usize, Figure), b: &&(usize, Figure)| {
+                    a.1.ns.unwrap_or_default().total_cmp(&b.1.ns.unwrap_or_default())
+                };
+                let (lowest, highest) = (known.iter().min_by(order)?, known.iter().max_by(order)?);
+                Some(format!(
+                    "The worst {one}{phase} was lowest in {} ({}) and highest in {} ({}).",
+                    names[lowest.0],
+                    us(&lowest.1),
+                    names[highest.0],
+                    us(&highest.1)
+                ))
+            }
+            _ => None,
+        }
+    };
+    let sentences: Vec<String> = pooled.iter().filter_map(part).take(PHASES_IN_HEADLINE).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// A candidate's value over that of the base: `80 times lower`, `24 % higher`, `the same`.
+pub(crate) fn describe_ratio(ratio: f64) -> String {
+    let times = |factor: f64, direction: &str| format!("{} times {direction}", significant(factor));
+    match ratio {
+        1.0 => "the same".to_owned(),
+        ratio if ratio >= 2.0 => times(ratio, "higher"),
+        ratio if ratio <= 0.5 => times(1.0 / ratio, "lower"),
+        ratio => {
+            let direction = if ratio > 1.0 { "higher" } else { "lower" };
+            format!("{} % {direction}", significant((ratio - 1.0).abs() * 100.0))
+        }
+    }
+}
+
+/// A number with two significant digits, or all digits before the point: `80`, `2.5`, `0.41`.
+fn significant(value: f64) -> String {
+    match value {
+        value if value >= 9.95 => crate::latency::count(value.round() as u64),
+        value if value >= 0.995 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        value => three_digits((value * 100.0).ceil() / 100.0),
+    }
+}
+
+/// The kernels and whether the runs are comparable, which precede all numbers.
+fn head(comparison: &Comparison, width: usize) -> Vec<String> {
+    let side = |role: &str, side: &Side| {
+        folded(&format!("{role}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
     };
     let mut lines = side("Base", &comparison.base);
-    lines.extend(side("Candidate", &pair.candidate));
+    lines.extend(comparison.candidates.iter().flat_map(|pair| side("Candidate", &pair.candidate)));
     // One sentence for each kind of machine.
-    let mut whose: Vec<String> = [&comparison.base, &pair.candidate]
-        .into_iter()
+    let mut whose: Vec<String> = std::iter::once(&comparison.base)
+        .chain(comparison.candidates.iter().map(|pair| &pair.candidate))
         .filter_map(|side| side.lab.as_ref())
         .map(|lab| lab::whose_of(&lab.machine, lab.clock))
         .collect();
     whose.dedup();
     lines.extend(whose.iter().flat_map(|text| folded(text, width)));
-    for reason in &pair.not_comparable_because {
-        lines.extend(folded(&format!("NOT COMPARABLE: {}", harmless(reason)), width));
-    }
-    for paired in &pair.paired {
-        lines.extend(folded(&format!("Compared with each other: {}", harmless(paired)), width));
-    }
-    for left_out in &pair.unmatched {
-        lines.extend(folded(&format!("Left out: {}", harmless(left_out)), width));
-    }
-    if let Some(reason) = &pair.nothing_because {
-        lines.extend(folded(&format!("NOTHING TO COMPARE: {}", harmless(reason)), width));
+    lines.extend(listed(
+        "NOT COMPARABLE:",
+        &of_pairs(comparison, |pair| &pair.not_comparable_because),
+        width,
+    ));
+    lines.extend(listed("Compared with each other:", &of_pairs(comparison, |pair| &pair.paired), width));
+    lines.extend(listed("Left out:", &of_pairs(comparison, |pair| &pair.unmatched), width));
+    for pair in &comparison.candidates {
+        if let Some(reason) = &pair.nothing_because {
+            lines.extend(folded(&format!("NOTHING TO COMPARE: {}", harmless(reason)), width));
+        }
     }
     lines
 }
 
-/// The headings of the columns of the two sides.
-struct Names {
-    base: String,
-    candidate: String,
-}
-
-impl Names {
-    /// The kernels of two runs in the lab; other runs have no short names.
-    fn of(base: &Side, candidate: &Side) -> Self {
-        let short = |side: &Side| short(&harmless(&side.name), NAME_MAX);
-        let (one, other) = (short(base), short(candidate));
-        if base.lab.is_some() && candidate.lab.is_some() && one != other {
-            Self { base: one, candidate: other }
-        } else {
-            Self { base: "base".to_owned(), candidate: "candidate".to_owned() }
+/// A title with its items: on one line for a single item.
+fn listed(title: &str, items: &[String], width: usize) -> Vec<String> {
+    match items {
+        [] => Vec::new(),
+        [item] => folded(&format!("{title} {item}"), width),
+        items => {
+            let mut lines = vec![title.to_owned()];
+            for item in items {
+                let folded = folded(&format!("- {item}"), width.saturating_sub(2));
+                lines.extend(folded.iter().map(|line| format!("  {line}")));
+            }
+            lines
         }
     }
 }
 
-fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
-    let mut table = Table::new(&["us", &names.base, &names.candidate, "ratio"]);
-    for ratio in &row.ratios {
-        table.push(ratio_cells(ratio));
+/// The texts of all candidates, each once. If there are several candidates, those to which a text applies are named unless it
+/// applies to all.
+pub(crate) fn of_pairs(comparison: &Comparison, texts: impl Fn(&Pair) -> &Vec<String>) -> Vec<String> {
+    let mut found: Vec<(&String, Vec<&str>)> = Vec::new();
+    for pair in &comparison.candidates {
+        for text in texts(pair) {
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, names)) => names.push(&pair.candidate.name),
+                None => found.push((text, vec![&pair.candidate.name])),
+            }
+        }
     }
-    let mut lines =
-        folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(sections::ALL, row))), width);
-    lines.extend(table.lines(width.min(60)));
-    let shape = row.shape.map(|shape| shape_text(sections::ALL, &shape, row.readings, "us"));
-    lines.extend(shape.map(|text| folded(&text, width)).into_iter().flatten());
+    let all = comparison.candidates.len();
+    let named = |(text, names): (&String, Vec<&str>)| match names.len() == all {
+        true => harmless(text),
+        false => format!("{} ({})", harmless(text), harmless(&names.join(", "))),
+    };
+    found.into_iter().map(named).collect()
+}
+
+/// All series of a phase together, a column for each run. `names` are for headings, and `full` for sentences.
+fn pooled_block(table: &Columns<'_>, names: &[String], full: &[String], width: usize) -> Vec<String> {
+    let title = format!("{}, {}", harmless(table.phase), harmless(&pooled(sections::ALL, table)));
+    let mut lines = folded(&title, width);
+    let two = table.runs.len() == 2;
+    let mut shown = head_of("us", &table.runs, names);
+    for statistic in &table.statistics {
+        let mut cells = vec![statistic.name.to_owned()];
+        cells.extend(statistic.figures.iter().map(cell));
+        if two {
+            cells.push(words(&statistic.figures[1]));
+        }
+        shown.push(cells);
+        if !two && OF_SERIES.contains(&statistic.name) {
+            let words = statistic.figures[1..].iter().map(words);
+            shown.push([String::new(), String::new()].into_iter().chain(words).collect());
+        }
+    }
+    lines.extend(shown.lines(width));
+    for (run, shape) in table.runs[1..].iter().zip(&table.shapes) {
+        let text = shape.map(|shape| shape_text(sections::ALL, &shape, table.readings, "us", &full[*run]));
+        lines.extend(text.map(|text| folded(&text, width)).into_iter().flatten());
+    }
     lines
 }
 
-/// Names the series of a pooled row: `all CPUs`, or `only cpu 1, which both have`.
-pub(crate) fn pooled(sections: &[&dyn Section], row: &RowPair) -> String {
-    match &row.only {
+/// The headings of the columns. Two runs have a column of words at the end.
+fn head_of(first: &str, runs: &[usize], names: &[String]) -> Table {
+    let mut heads = vec![first];
+    heads.extend(runs.iter().map(|run| names[*run].as_str()));
+    match *runs {
+        [_, candidate] => {
+            let last = match names[candidate].chars().count() {
+                0..=SHORT_NAME => format!("{} is", names[candidate]),
+                _ => "difference".to_owned(),
+            };
+            heads.push(&last);
+            Table::with_words_from(&heads, 3)
+        }
+        _ => Table::new(&heads),
+    }
+}
+
+fn cell(figure: &Figure) -> String {
+    figure.ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns), figure.at_least))
+}
+
+fn words(figure: &Figure) -> String {
+    figure.ratio.map_or_else(|| "-".to_owned(), describe_ratio)
+}
+
+/// Names the series of a pooled table: `all CPUs`, or `only cpu 1, which both have`.
+pub(crate) fn pooled(sections: &[&dyn Section], table: &Columns<'_>) -> String {
+    match table.only {
         Some(only) => format!("only {}, which both have", only.join(" + ")),
-        None => sections::words(sections, row.readings).pooled.to_owned(),
+        None => sections::words(sections, table.readings).pooled.to_owned(),
     }
 }
 
 /// How far two distributions are apart, in a sentence.
-pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Readings, unit: &str) -> String {
+pub(crate) fn shape_text(
+    sections: &[&dyn Section],
+    shape: &Shape,
+    readings: Readings,
+    unit: &str,
+    candidate: &str,
+) -> String {
     let moved = shape.wasserstein_ns.map_or_else(
         || "the average shift is unknown, since some values are beyond the histograms".to_owned(),
         |ns| format!("on average, values moved by {} {unit}", three_digits(ns / 1000.0)),
     );
     format!(
-        "For a random {} of each run, the candidate's is {} in {} of cases (50 % means no difference). The distribution \
+        "For a random {} of each run, that of {candidate} is {} in {} of cases (50 % means no difference). The distribution \
          functions differ by at most {}; {moved}.",
         readings.one(),
         sections::words(sections, readings).more,
@@ -129,71 +293,104 @@ pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Rea
     )
 }
 
-/// One line for each CPU, with its tail and its maximum. The runs have short names if the full ones do not fit.
-fn series_block(pair: &Pair, names: &Names, width: usize) -> Vec<String> {
-    let named = series_table(pair, &names.base, &names.candidate, width);
-    if named.iter().all(|line| line.chars().count() <= width) {
-        return named;
-    }
-    series_table(pair, "base", "candidate", width)
-}
-
-fn series_table(pair: &Pair, base: &str, candidate: &str, width: usize) -> Vec<String> {
-    let (tail, max) = (format!("p99.9: {base}"), format!("max: {base}"));
-    let mut table = Table::new(&["us", &tail, candidate, "ratio", &max, candidate, "ratio"]);
-    let series: Vec<&RowPair> = pair.rows.iter().filter(|row| row.label != "all").collect();
-    let phases = series.iter().any(|row| row.phase != series[0].phase);
-    for row in &series {
-        let label = if phases { format!("{}, {}", row.phase, row.label) } else { row.label.clone() };
+/// One statistic of each CPU, a line each.
+fn series_block(tables: &[Columns<'_>], statistic: &str, names: &[String], width: usize) -> Vec<String> {
+    let series: Vec<&Columns<'_>> = tables.iter().filter(|table| !table.is_pooled()).collect();
+    let Some(first) = series.first() else { return Vec::new() };
+    let phases = series.iter().any(|table| table.phase != first.phase);
+    let all: Vec<usize> = (0..names.len()).collect();
+    let mut shown = head_of(&format!("{statistic}, us"), &all, names);
+    for table in &series {
+        let label = if phases { format!("{}, {}", table.phase, table.label) } else { table.label.to_owned() };
+        let Some(statistic) = table.statistic(statistic) else { continue };
+        let of_run = |run: usize| {
+            let column = table.runs.iter().position(|one| *one == run);
+            column.map_or_else(|| "-".to_owned(), |column| cell(&statistic.figures[column]))
+        };
         let mut cells = vec![short(&harmless(&label), LABEL_MAX)];
-        for ratio in row.ratios.iter().filter(|ratio| ["p99.9", "max"].contains(&ratio.name)) {
-            cells.extend(ratio_cells(ratio).into_iter().skip(1));
+        cells.extend((0..names.len()).map(of_run));
+        if names.len() == 2 {
+            cells.push(words(&statistic.figures[1]));
         }
-        table.push(cells);
+        shown.push(cells);
     }
-    if series.is_empty() { Vec::new() } else { table.lines(width) }
+    shown.lines(width)
 }
 
-fn ratio_cells(ratio: &Ratio) -> Vec<String> {
-    let us = |ns: Option<f64>, is_least| {
-        ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns), is_least))
+fn differences(comparison: &Comparison, names: &[String], width: usize) -> Vec<Vec<String>> {
+    let parts = comparison.differences();
+    let mut blocks: Vec<Vec<String>> = parts
+        .iter()
+        .filter(|part| !part.rows.is_empty())
+        .map(|part| difference_block(part, names, width))
+        .collect();
+    blocks.push(without_difference(&parts).iter().flat_map(|text| folded(text, width)).collect());
+    blocks
+}
+
+/// The parts that do not differ, and those that are unknown, a sentence each.
+pub(crate) fn without_difference(parts: &[PartDifferences]) -> Vec<String> {
+    let names = |wanted: &dyn Fn(&PartDifferences) -> bool| {
+        let names: Vec<&str> =
+            parts.iter().filter(|part| wanted(part)).map(|part| part.part.title()).collect();
+        (!names.is_empty()).then(|| names.join(", ").to_lowercase())
     };
-    let text = ratio.ratio.map_or_else(|| "-".to_owned(), crate::latency::ratio);
-    let (base, candidate) =
-        (us(ratio.base_ns, ratio.base_at_least), us(ratio.candidate_ns, ratio.candidate_at_least));
-    vec![ratio.name.to_owned(), base, candidate, text]
+    let same = names(&|part| part.rows.is_empty() && !part.is_unknown);
+    let unknown = names(&|part| part.is_unknown);
+    let same = same.map(|names| format!("No difference: {names}."));
+    same.into_iter().chain(unknown.map(|names| format!("Not known of all: {names}."))).collect()
 }
 
-fn differences(pair: &Pair, names: &Names, width: usize) -> Vec<Vec<String>> {
-    let differences = &pair.differences;
-    vec![
-        difference_block("Machine and kernel", Some(&differences.facts), names, width),
-        difference_block("Kernel command line", differences.command_line.as_ref(), names, width),
-        difference_block("Kernel configuration", differences.config.as_ref(), names, width),
-    ]
-}
-
-fn difference_block(title: &str, list: Option<&Vec<Difference>>, names: &Names, width: usize) -> Vec<String> {
-    let Some(list) = list else { return vec![format!("{title}: not known of both")] };
-    if list.is_empty() {
-        return vec![format!("{title}: no difference")];
+/// A value as a table shows it.
+pub(crate) fn differing_value(value: &DifferingValue) -> String {
+    match value {
+        DifferingValue::Known(text) => harmless(text),
+        DifferingValue::Absent => "absent".to_owned(),
+        DifferingValue::Unknown => "unknown".to_owned(),
     }
-    let wide = |text: &String| text.chars().count();
-    let values = list.iter().flat_map(|one| [&one.base, &one.candidate]).flatten();
-    let widest = values.map(wide).max().unwrap_or(0).min(VALUE_MAX);
-    let longest = list.iter().map(|one| wide(&one.name)).max().unwrap_or(0);
+}
+
+fn difference_block(part: &PartDifferences, names: &[String], width: usize) -> Vec<String> {
+    let title = part.part.title();
+    let wide = |text: &str| text.chars().count();
+    let values = |row: &DifferenceRow| row.values.iter().map(differing_value).collect::<Vec<_>>();
+    let widest = part.rows.iter().flat_map(values).map(|text| wide(&text)).max().unwrap_or(0).min(VALUE_MAX);
+    let longest = part.rows.iter().map(|row| wide(&row.name)).max().unwrap_or(0);
+    let columns = names.len();
     // Names of options stay whole, since their values are short; names of facts are shortened in favour of values.
-    let label_max = if longest + 2 * (widest + 1) > width { width * 3 / 8 } else { LABEL_MAX };
-    let named: Vec<String> = list.iter().map(|one| short(&harmless(&one.name), label_max)).collect();
-    let longest = named.iter().map(wide).max().unwrap_or(0).max(title.chars().count());
-    // Two columns share the room next to the names, less a gap each.
-    let room = (width.saturating_sub(longest + 2) / 2).clamp(VALUE_MIN, VALUE_MAX);
-    let side = |value: &Option<String>| {
-        value.as_ref().map_or_else(|| "absent".to_owned(), |text| short(&harmless(text), room))
-    };
-    let mut table = Table::of_words(&[title, &short(&names.base, room), &short(&names.candidate, room)]);
-    for (one, name) in list.iter().zip(named) {
-        table.push(vec![name, side(&one.base), side(&one.candidate)]);
+    let label_max = if longest + columns * (widest + 1) > width { width * 3 / 8 } else { LABEL_MAX };
+    let named: Vec<String> = part.rows.iter().map(|row| short(&harmless(&row.name), label_max)).collect();
+    let longest = named.iter().map(|name| wide(name)).max().unwrap_or(0).max(wide(title));
+    // The columns share the room next to the names, less a gap each.
+    let room = (width.saturating_sub(longest + columns) / columns).clamp(VALUE_MIN, VALUE_MAX);
+    let heads: Vec<String> = names.iter().map(|name| short(name, room)).collect();
+    let heads: Vec<&str> = std::iter::once(title).chain(heads.iter().map(String::as_str)).collect();
+    let mut table = Table::of_words(&heads);
+    for (row, name) in part.rows.iter().zip(named) {
+        table.push(std::iter::once(name).chain(values(row).iter().map(|value| short(value, room))).collect());
     }
     table.lines(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_described() {
+        for (ratio, words) in [
+            (0.0125, "80 times lower"),
+            (0.4, "2.5 times lower"),
+            (0.5, "2 times lower"),
+            (0.76, "24 % lower"),
+            (0.9999, "0.01 % lower"),
+            (1.0, "the same"),
+            (1.02, "2 % higher"),
+            (1.84, "84 % higher"),
+            (3.0, "3 times higher"),
+            (12_345.0, "12,345 times higher"),
+        ] {
+            assert_eq!(describe_ratio(ratio), words);
+        }
+    }
 }

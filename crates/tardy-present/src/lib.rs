@@ -12,6 +12,7 @@ pub mod figures;
 pub mod lab;
 pub mod latency;
 pub mod latency_plot;
+pub mod overview;
 pub mod page;
 pub mod plot;
 pub mod published;

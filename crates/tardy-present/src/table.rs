@@ -1,21 +1,27 @@
-//! Tables of text: the first column is left-aligned, numbers are right-aligned.
+//! Tables of text: the first column and columns of words are left-aligned, numbers are right-aligned.
 
 /// A table of text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
-    words: bool,
+    /// Index of the first column of words after the first column; all columns from it on are left-aligned.
+    words_from: usize,
 }
 
 impl Table {
     /// A table with these column headings.
     pub fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words: false }
+        Self::with_words_from(head, usize::MAX)
     }
 
     /// A table of words, with all columns left-aligned.
     pub fn of_words(head: &[&str]) -> Self {
-        Self { words: true, ..Self::new(head) }
+        Self::with_words_from(head, 1)
+    }
+
+    /// A table of numbers, whose columns from the index `words_from` on are words.
+    pub fn with_words_from(head: &[&str], words_from: usize) -> Self {
+        Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words_from }
     }
 
     /// Adds a row.
@@ -41,7 +47,7 @@ impl Table {
         let content: usize = widths.iter().sum();
         let gaps = columns.saturating_sub(1).max(1);
         let gap = (width.saturating_sub(content) / gaps).clamp(1, 3);
-        self.rows.iter().map(|row| line(row, &widths, gap, self.words)).collect()
+        self.rows.iter().map(|row| line(row, &widths, gap, self.words_from)).collect()
     }
 
     fn column_width(&self, column: usize) -> usize {
@@ -49,12 +55,12 @@ impl Table {
     }
 }
 
-fn line(row: &[String], widths: &[usize], gap: usize, words: bool) -> String {
+fn line(row: &[String], widths: &[usize], gap: usize, words_from: usize) -> String {
     let mut text = String::new();
     for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
         if column == 0 {
             text.push_str(&format!("{cell:<width$}"));
-        } else if words {
+        } else if column >= words_from {
             text.push_str(&format!("{:gap$}{cell:<width$}", ""));
         } else {
             text.push_str(&format!("{:gap$}{cell:>width$}", ""));

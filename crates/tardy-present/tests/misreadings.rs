@@ -82,7 +82,7 @@ fn only_the_cpus_of_both_runs_are_compared() {
     let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
     assert_eq!(all.base, all.candidate);
     let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
-    assert!(text.contains("NOT COMPARABLE: CPUs: 0-1 and 1"), "{text}");
+    assert!(text.contains("NOT COMPARABLE:") && text.contains("CPUs: 0-1 and 1"), "{text}");
     for shown in [&text, &page] {
         assert!(shown.contains("only cpu 1, which both have") && !shown.contains("all CPUs"), "{shown}");
     }
@@ -216,4 +216,14 @@ fn a_bound_of_100_percent_is_not_stated() {
     let text = summary::text(&run, &findings::of(&run, &options), 400, false);
     assert!(text.contains("Nearly all wake-ups on cpu"), "{text}");
     assert!(!text.contains("at most 100 %"), "{text}");
+}
+
+#[test]
+fn parts_without_a_difference_are_one_line() {
+    let text = compared(&run("rt"), &run("wakes"));
+    assert!(
+        text.contains("No difference: machine and kernel, kernel command line, kernel configuration.\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("difference:").count(), 1, "{text}");
 }

@@ -51,8 +51,10 @@ fn an_empty_latency_plot_is_drawn_like_this() {
 
 #[test]
 fn a_latency_plot_of_two_runs_has_a_curve_for_each() {
-    let both = latency_plot::svg(&[&run("standard"), &run("rt")], &Options::default());
-    has(&both, &["Latency of 2 runs", "6.12.48+deb13-arm64", "6.12.48+deb13-rt-arm64"]);
+    let mut named = run("rt");
+    named.origin.name = Some("with isolcpus".to_owned());
+    let both = latency_plot::svg(&[&run("standard"), &named], &Options::default());
+    has(&both, &["Latency of 2 runs", "standard", "with isolcpus"]);
     let marked = latency_plot::svg(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
     has(&marked, &["some of these mean nothing", "debian:6.12, meaningless"]);
 }

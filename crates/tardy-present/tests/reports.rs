@@ -234,11 +234,11 @@ fn a_report_of_two_runs_compares_them_first() {
     assert_eq!(page.plots().len(), 10, "{:?}", page.plots());
     let distribution = page.section("Latency distribution");
     let idle = &distribution.tables()[0];
-    assert_eq!(idle[0], cells(&["µs", "debian:6.12", "debian:6.12-rt", "ratio"]));
-    assert_eq!(idle[3], cells(&["p50", "3.69", "5.34", "1.45"]));
-    assert_eq!(idle[7], cells(&["max", "29.7", "19.9", "0.670"]));
+    assert_eq!(idle[0], cells(&["µs", "debian:6.12", "debian:6.12-rt"]));
+    assert_eq!(idle[3], cells(&["p50", "3.69", "5.34 45 % higher"]));
+    assert_eq!(idle[7], cells(&["max", "29.7", "19.9 33 % lower"]));
     assert!(
-        distribution.text().contains("the candidate's is later in 96.8 % of cases"),
+        distribution.text().contains("that of debian:6.12-rt is later in 96.8 % of cases"),
         "{}",
         distribution.text()
     );
@@ -251,6 +251,28 @@ fn a_report_of_two_runs_compares_them_first() {
     let differs = page.section("What differs");
     assert_eq!(differs.row("quiet"), cells(&["quiet", "set", "absent"]));
     assert_eq!(differs.row("kernel: preemption model")[1..], cells(&["PREEMPT_VOLUNTARY", "PREEMPT_RT"]));
+}
+
+#[test]
+fn a_report_of_several_runs_has_one_column_for_each() {
+    let (standard, rt, wakes) = (run("standard"), run("rt"), run("wakes"));
+    let page = Shown::of(&html(&[&standard, &rt, &wakes]));
+    let table = &page.section("Latency distribution").tables()[0];
+    assert_eq!(table[0], cells(&["µs", "standard", "rt", "wakes"]));
+    assert_eq!(table[7], cells(&["max", "3,412", "42.7 80 times lower", "16.7 205 times lower"]));
+    let lead = page.all("p").into_iter().find(|text| text.contains("Descriptive only")).unwrap();
+    let worst = "The worst wake-up was lowest in wakes (16.7 µs) and highest in standard (3,412 µs).";
+    assert!(lead.starts_with("Not comparable, for the reasons below.") && lead.ends_with(worst), "{lead}");
+    let (_, reasons) = &page.judgements()[0];
+    assert_eq!(reasons.matches("duration: 1m and 36s").count(), 1, "{reasons}");
+    assert!(reasons.contains("duration: 1m and 36s (a maximum grows with time) (wakes)"), "{reasons}");
+}
+
+#[test]
+fn a_text_of_several_runs_has_one_column_for_each() {
+    let (standard, rt, wakes) = (run("standard"), run("rt"), run("wakes"));
+    let text = tardy_present::compare::text(&compare::of(&[&standard, &rt, &wakes]).unwrap(), 100);
+    insta::assert_snapshot!("compare-standard-rt-wakes", text);
 }
 
 #[test]

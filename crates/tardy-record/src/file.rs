@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::excerpt::excerpt;
 use crate::load::LoadPart;
-use crate::run::{Run, SCHEMA_VERSION, State};
+use crate::run::{Origin, Run, SCHEMA_VERSION, State};
 use crate::series::{Series, SeriesKind};
 use crate::switch;
 
@@ -84,6 +84,21 @@ pub fn write(run: &Run, writer: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut writer, run)?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// The text of a run file after its origin was changed from `before` to that of `run`. `text` is the text before. All other bytes
+/// stay as they are, also fields of a later tardy, if the text has the layout that tardy writes; else it is written anew.
+pub fn with_changed_origin(text: &[u8], before: &Origin, run: &Run) -> Vec<u8> {
+    let field = |origin: &Origin| {
+        let value = serde_json::to_string(origin).expect("every field of an Origin can be serialised");
+        format!("\"origin\":{value}")
+    };
+    let (old, new) = (field(before), field(&run.origin));
+    let changed = std::str::from_utf8(text).ok().and_then(|text| {
+        let (start, end) = text.split_once(&old)?;
+        Some(format!("{start}{new}{end}").into_bytes())
+    });
+    changed.unwrap_or_else(|| to_text(run).into_bytes())
 }
 
 /// Parses the text of a run file.

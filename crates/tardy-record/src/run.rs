@@ -64,8 +64,11 @@ pub struct Run {
 /// The identity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
-    /// Names the run, and its map in /dev/shm while it runs.
+    /// Identifies the run, and its map in /dev/shm while it runs.
     pub id: String,
+    /// The name that the user gave to the run; absent for a run without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The machine's name.
     pub host: String,
     /// The boot id of the kernel.

@@ -25,7 +25,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub use directory::{Directory, Existing, FileKind};
+pub use directory::{Directory, Existing, FileKind, StagedFile};
 pub use named::{InputFile, OutputFile, is_stream, open_to_read, open_to_write};
 pub use own::{open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;

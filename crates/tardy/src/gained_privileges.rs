@@ -63,6 +63,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Import(_)
         | Command::Export(_)
         | Command::List(_)
+        | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema
         | Command::Completions { .. } => {

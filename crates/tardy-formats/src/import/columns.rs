@@ -72,7 +72,9 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let known = cyclictest_text::from_command(options, &mut imported);
     let unit = match own.first() {
         Some(_) => Unit::Us,
-        None => cyclictest_text::unit(options, known.as_ref(), &mut imported, "a file of bare columns")?,
+        None => {
+            cyclictest_text::unit(options, known.as_ref(), None, &mut imported, "a file of bare columns")?
+        }
     };
     if own.is_empty() {
         imported

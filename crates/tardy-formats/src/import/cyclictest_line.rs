@@ -26,6 +26,30 @@ pub(crate) struct ThreadLine {
     pub(crate) act: i64,
     pub(crate) avg: i64,
     pub(crate) max: i64,
+    /// The unit that the widths of its columns show; `None` if they show none.
+    pub(crate) unit: Option<Unit>,
+}
+
+/// The unit that a line of cyclictest shows: it prints Act and Avg in 5 columns in us, and in 8 columns in ns (rt-tests 0.x to
+/// 2.10, print_stat). A value without a blank before it may be wider than its column, and shows nothing.
+fn unit_by_width(text: &str) -> Option<Unit> {
+    let width = |name: &str| {
+        let (_, after) = text.split_once(name)?;
+        let blanks = after.len() - after.trim_start_matches(' ').len();
+        let digits =
+            after[blanks..].bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'-').count();
+        (blanks > 0 && digits > 0).then_some(blanks + digits)
+    };
+    let of_width = |width| match width {
+        5 => Some(Unit::Us),
+        8 => Some(Unit::Ns),
+        _ => None,
+    };
+    match (width("Act:"), width("Avg:")) {
+        (Some(act), Some(avg)) if act == avg => of_width(act),
+        (Some(width), None) | (None, Some(width)) => of_width(width),
+        _ => None,
+    }
 }
 
 /// A field's name and its value, as in the line.
@@ -122,6 +146,7 @@ impl ThreadLine {
             act: fields.signed("Act")?,
             avg: fields.signed("Avg")?,
             max: fields.signed("Max")?,
+            unit: unit_by_width(text),
         })
     }
 
@@ -206,10 +231,27 @@ mod tests {
         let line = read(WHOLE).unwrap();
         assert_eq!((line.tid, line.priority, line.interval_us), (15_321, Some(90), Some(200)));
         assert_eq!((line.cycles, line.min, line.act, line.avg, line.max), (49_964, 6, 12, 11, 1933));
-        assert_eq!(read("T:0(15321) P:90 I:200 C:49964 Min:6 Act:12 Avg:11 Max:1933").unwrap(), line);
+        let squeezed = read("T:0(15321) P:90 I:200 C:49964 Min:6 Act:12 Avg:11 Max:1933").unwrap();
+        assert_eq!(squeezed, ThreadLine { unit: None, ..line });
         assert_eq!(read(&format!("{WHOLE} SMI:       0")).unwrap(), line);
         let deadline = read("T: 1 ( 9885) I:6000 C: 334 Min: 5 Act: 15 Avg: 38 Max: 100").unwrap();
         assert_eq!((deadline.thread, deadline.tid, deadline.priority), (1, 9885, None));
+    }
+
+    #[test]
+    fn the_width_of_the_columns_shows_the_unit() {
+        let unit = |act: &str, avg: &str| {
+            let line =
+                WHOLE.replace("Act:   12", &format!("Act:{act}")).replace("Avg:   11", &format!("Avg:{avg}"));
+            read(&line).unwrap().unit
+        };
+        assert_eq!(unit("   12", "   11"), Some(Unit::Us));
+        assert_eq!(unit("      12", "      11"), Some(Unit::Ns));
+        assert_eq!(unit("   12345", "12345678"), Some(Unit::Ns), "one column is full");
+        assert_eq!(unit("123456", "   11"), Some(Unit::Us), "one value is wider than its column");
+        assert_eq!(unit("12345", "12345"), None);
+        assert_eq!(unit(" 12", " 11"), None, "blanks were removed");
+        assert_eq!(unit("   12", "      11"), None);
     }
 
     #[test]

@@ -25,7 +25,8 @@ const BLOCK: usize = 1 << 20;
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = cyclictest_text::without_readings();
     let known = cyclictest_text::from_command(options, &mut imported);
-    let unit = cyclictest_text::unit(options, known.as_ref(), &mut imported, "cyclictest's list of samples")?;
+    let unit =
+        cyclictest_text::unit(options, known.as_ref(), None, &mut imported, "cyclictest's list of samples")?;
     let mut file = Samples {
         cycles: Vec::new(),
         readings: CountingThread::new(Counts { unit, threads: Vec::new() }),

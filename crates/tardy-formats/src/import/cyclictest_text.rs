@@ -103,8 +103,8 @@ pub(super) fn without_readings() -> Imported {
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = Imported { duration_is_exact: true, ..without_readings() };
     let known = from_command(options, &mut imported);
-    let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
+    let unit = unit(options, known.as_ref(), text.unit(), &mut imported, "cyclictest's text")?;
     (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
     if let Some(tool) = text.other_tool.and_then(rt_tests::tool_named) {
         imported.tool = tool.name.to_owned();
@@ -169,10 +169,11 @@ pub(crate) fn from_command(options: &ImportOptions, imported: &mut Imported) -> 
     Some(known)
 }
 
-/// The unit from --unit or from --command. An error if both are missing.
+/// The unit from --command, from the file as `stated`, or from --unit. An error if all are missing.
 pub(crate) fn unit(
     options: &ImportOptions,
     known: Option<&Cyclictest>,
+    stated: Option<Unit>,
     imported: &mut Imported,
     format: &'static str,
 ) -> Result<Unit> {
@@ -182,11 +183,19 @@ pub(crate) fn unit(
             "--unit and --command",
             "they contradict each other: cyclictest writes ns with -N and us without it",
         )),
-        (Some(unit), _) => {
+        (_, Some(unit)) => {
+            imported.used.unit = options.unit.is_some();
+            Ok(unit)
+        }
+        // --unit is for files that do not show their unit. One that agrees is not refused.
+        (given, None) if stated.is_some() => {
+            imported.used.unit = given == stated;
+            stated.ok_or(ImportError::UnitUnknown { format })
+        }
+        (Some(unit), None) => {
             imported.used.unit = true;
             Ok(unit)
         }
-        (None, Some(unit)) => Ok(unit),
         (None, None) => Err(ImportError::UnitUnknown { format }),
     }
 }
@@ -249,6 +258,17 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
 }
 
 impl Text {
+    /// The unit that the tool has, or that the widths of all lines of cyclictest show.
+    fn unit(&self) -> Option<Unit> {
+        // cyclicdeadline and signaltest have no option for ns.
+        if self.other_tool.is_some() {
+            return Some(Unit::Us);
+        }
+        let mut units = self.threads.values().filter_map(|(_, line)| line.unit);
+        let first = units.next()?;
+        units.all(|unit| unit == first).then_some(first)
+    }
+
     fn thread(&mut self, line: u64, read: ThreadLine) -> Result<()> {
         match (read.priority, read.interval_us) {
             (None, _) => self.other_tool = Some("cyclicdeadline"),

@@ -149,7 +149,7 @@ fn cyclictest(
             let reason = format!("{other} is not a unit; expected 0 for us or 1 for ns");
             return Err(ImportError::field("resolution_in_ns", reason));
         }
-        None => cyclictest_text::unit(options, known.as_ref(), imported, "this cyclictest's JSON")?,
+        None => cyclictest_text::unit(options, known.as_ref(), None, imported, "this cyclictest's JSON")?,
     };
     let histogram = thread.object("histogram")?;
     let cycles = thread.required("cycles", thread.count("cycles")?)?;

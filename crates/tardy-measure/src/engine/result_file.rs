@@ -2,13 +2,13 @@
 //!
 //! An existing file is replaced only on request; a link, a device, a pipe or a directory is never replaced.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tardy_sys::files::{Directory, Existing, FileKind};
+use tardy_sys::files::{Directory, Existing, FileKind, StagedFile};
 use thiserror::Error;
 
 /// Mode of a result, which the umask reduces.
@@ -56,13 +56,7 @@ impl ResultFile {
         })?;
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(fail)?;
-        match directory.metadata(name).map_err(fail)? {
-            None => {}
-            Some(FileKind::Regular) if force => {}
-            Some(FileKind::Regular) => return Err(ResultFileError::Exists(path.to_owned())),
-            Some(FileKind::Link) => return Err(ResultFileError::Link(path.to_owned())),
-            Some(_) => return Err(ResultFileError::NotAFile(path.to_owned())),
-        }
+        check_place(&directory, name, path, force)?;
         directory.check_writable(name).map_err(fail)?;
         let name = name.to_owned();
         Ok(Self { path: path.to_owned(), directory, name, may_replace: AtomicBool::new(force) })
@@ -115,6 +109,87 @@ impl ResultFile {
     }
 }
 
+/// Checks that a result may have this name in `directory`. `path` is for messages.
+fn check_place(directory: &Directory, name: &OsStr, path: &Path, force: bool) -> Result<(), ResultFileError> {
+    let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
+    match directory.metadata(name).map_err(fail)? {
+        None => Ok(()),
+        Some(FileKind::Regular) if force => Ok(()),
+        Some(FileKind::Regular) => Err(ResultFileError::Exists(path.to_owned())),
+        Some(FileKind::Link) => Err(ResultFileError::Link(path.to_owned())),
+        Some(_) => Err(ResultFileError::NotAFile(path.to_owned())),
+    }
+}
+
+/// Results in one directory that are written one after the other and appear together, after one wait for the disk.
+#[derive(Debug)]
+pub struct ResultBatch {
+    path: PathBuf,
+    directory: Directory,
+    existing: Existing,
+    staged: Vec<StagedFile>,
+    paths: Vec<PathBuf>,
+}
+
+impl ResultBatch {
+    /// An empty batch for the directory `path`.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn of(path: &Path, force: bool) -> Result<Self, ResultFileError> {
+        let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
+        let directory = Directory::named(path).map_err(fail)?;
+        let existing = if force { Existing::Replaced } else { Existing::Kept };
+        Ok(Self { path: path.to_owned(), directory, existing, staged: Vec::new(), paths: Vec::new() })
+    }
+
+    /// Writes the output of `write` under a temporary name. Returns the path that it will have.
+    ///
+    /// # Errors
+    /// If the name is taken, as for [`ResultFile::claim`], or the file cannot be written.
+    pub fn add(
+        &mut self,
+        name: &OsStr,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, ResultFileError> {
+        let path = self.path.join(name);
+        check_place(&self.directory, name, &path, self.existing == Existing::Replaced)?;
+        let staged = self.directory.stage(name, MODE, |file| write(file));
+        self.staged.push(staged.map_err(|source| ResultFileError::Io { path: path.clone(), source })?);
+        self.paths.push(path.clone());
+        Ok(path)
+    }
+
+    /// Puts all files in their places. Returns what became of each, in the order of [`Self::add`].
+    pub fn finish(mut self) -> Vec<Result<(), ResultFileError>> {
+        let (staged, paths) = (std::mem::take(&mut self.staged), std::mem::take(&mut self.paths));
+        let failed = |path: &PathBuf, source: io::Error| match source.kind() {
+            io::ErrorKind::AlreadyExists => ResultFileError::Exists(path.clone()),
+            _ => ResultFileError::Io { path: path.clone(), source },
+        };
+        if staged.is_empty() {
+            return Vec::new();
+        }
+        match self.directory.put_staged(&staged, self.existing) {
+            Ok(outcomes) => {
+                let outcomes = outcomes.into_iter().zip(&paths);
+                outcomes.map(|(outcome, path)| outcome.map_err(|source| failed(path, source))).collect()
+            }
+            Err(error) => {
+                let again = |path| Err(failed(path, io::Error::new(error.kind(), error.to_string())));
+                paths.iter().map(again).collect()
+            }
+        }
+    }
+}
+
+impl Drop for ResultBatch {
+    /// Removes the files that were not put in their places.
+    fn drop(&mut self) {
+        self.staged.iter().for_each(|staged| self.directory.discard(staged));
+    }
+}
+
 /// Whether two paths name the same file, which need not exist yet.
 pub fn is_same_place(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
@@ -162,6 +237,29 @@ mod tests {
         for place in [directory.path(), Path::new("/dev/null"), Path::new("/")] {
             assert!(matches!(ResultFile::claim(place, true), Err(ResultFileError::NotAFile(_))), "{place:?}");
         }
+    }
+
+    #[test]
+    fn files_of_a_batch_appear_at_its_end_and_leave_nothing_without_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let add = |batch: &mut ResultBatch, name: &str| {
+            batch.add(OsStr::new(name), |file| file.write_all(name.as_bytes())).map(drop)
+        };
+        let mut batch = ResultBatch::of(directory.path(), false).unwrap();
+        add(&mut batch, "a").unwrap();
+        add(&mut batch, "b").unwrap();
+        assert!(!path("a").exists() && !path("b").exists());
+        fs::write(path("b"), "precious").unwrap();
+        let outcomes = batch.finish();
+        assert!(matches!(outcomes[..], [Ok(()), Err(ResultFileError::Exists(_))]), "{outcomes:?}");
+        assert_eq!(fs::read_to_string(path("a")).unwrap(), "a");
+        assert_eq!(fs::read_to_string(path("b")).unwrap(), "precious");
+        let mut dropped = ResultBatch::of(directory.path(), false).unwrap();
+        assert!(matches!(add(&mut dropped, "a"), Err(ResultFileError::Exists(_))));
+        add(&mut dropped, "c").unwrap();
+        drop(dropped);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
     }
 
     #[test]

@@ -129,23 +129,9 @@ pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
     (same && first.len() > 1 && first.len() * runs.len() <= COLOURS).then_some(first)
 }
 
-/// A name for each of several runs: the kernel of a run in the lab; for other runs the kernel's release if it differs
-/// between all of them, else the id.
+/// A name for each of several runs, as [`name::of_runs`] has them, for a page.
 pub fn names(runs: &[&Run]) -> Vec<String> {
-    let releases: Vec<Option<&str>> =
-        runs.iter().filter(|run| run.lab.is_none()).map(|run| release(run)).collect();
-    let distinct: BTreeSet<&str> = releases.iter().copied().flatten().collect();
-    let by_release = distinct.len() == releases.len();
-    let name = |run: &&Run| match release(run) {
-        Some(release) if by_release && run.lab.is_none() => release.to_owned(),
-        _ => name::of_run(run),
-    };
-    let names = name::with_ids(runs.iter().map(name).collect(), runs);
-    names.iter().map(|name| harmless(name)).collect()
-}
-
-fn release(run: &Run) -> Option<&str> {
-    run.facts.kernel.release.get().map(String::as_str)
+    name::of_runs(runs).iter().map(|name| harmless(name)).collect()
 }
 
 fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {

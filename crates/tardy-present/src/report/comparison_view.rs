@@ -1,21 +1,26 @@
 //! The part of the report that compares two or more runs.
 
 use serde::Serialize;
-use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair};
-use tardy_analyse::difference::Difference;
+use tardy_analyse::compare::columns::{Columns, DifferenceRow, Figure, PartDifferences, Statistic};
+use tardy_analyse::compare::{Comparison, Pair};
 use tardy_analyse::findings::{self, Findings};
 use tardy_analyse::published::{Match, Ours, Sameness};
 use tardy_record::Run;
 
 use super::run_page::marks;
-use crate::compare::{DESCRIPTIVE, pooled, shape_text};
+use crate::compare::{
+    describe_ratio, differing_value, headline, of_pairs, pooled, shape_text, without_difference,
+};
 use crate::figures::{self, Marks};
-use crate::latency::{at_least, harmless, microseconds, ratio, short};
-use crate::page::{Element, PageTable, figure, heading, paragraph, paragraphs};
+use crate::latency::{at_least, harmless, microseconds, short};
+use crate::page::{Cell, Element, PageRow, PageTable, figure, heading, paragraph, paragraphs};
 use crate::plot::curve::{self, Curve};
 use crate::section::Section;
+use crate::terminal_text::typographic;
 use crate::{lab, published};
 
+/// Longer names of runs are shortened in the headings of tables.
+const NAME_MAX: usize = 40;
 /// Longer lists of differences are folded away.
 const UNFOLDED_MAX: usize = 24;
 const PUBLISHED_HEADS: [&str; 6] =
@@ -28,9 +33,10 @@ const PUBLISHED_NOTE: &str = "Each result is compared with the run on the same k
 pub(super) struct ComparisonView {
     /// The runs, the base first.
     pub(super) sides: Vec<SideView>,
-    obstacles: Vec<ObstaclesView>,
+    headline: String,
+    /// Why the runs are not comparable.
+    obstacles: Vec<String>,
     whose: Vec<String>,
-    descriptive: &'static str,
     sections: Vec<Vec<Element>>,
 }
 
@@ -41,14 +47,6 @@ pub(super) struct SideView {
     valid: bool,
     alarm: Option<String>,
     anchor: String,
-}
-
-/// Why two runs are not comparable.
-#[derive(Debug, Serialize)]
-struct ObstaclesView {
-    base: String,
-    candidate: String,
-    reasons: Vec<String>,
 }
 
 /// The comparison of `runs`, whose findings are `found`. Every id in it begins with `prefix`.
@@ -64,13 +62,6 @@ pub(super) fn of(
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
     let marks = marks(sections, runs, limit_ns);
     let curves = curve::curves(runs);
-    let pairs: Vec<(&Pair, &str)> =
-        comparison.candidates.iter().zip(names.iter().skip(1).map(String::as_str)).collect();
-    let obstacles = |(pair, candidate): &(&Pair, &str)| ObstaclesView {
-        base: names[0].clone(),
-        candidate: (*candidate).to_owned(),
-        reasons: pair.not_comparable_because.iter().map(|reason| harmless(reason)).collect(),
-    };
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
         name: name.clone(),
         headline: harmless(&run.headline()),
@@ -78,15 +69,15 @@ pub(super) fn of(
         alarm: lab::alarm(run),
         anchor: format!("{prefix}run{}", index + 1),
     };
-    let mut shown = vec![distribution(sections, runs, &pairs, &names[0], &curves, marks, prefix)];
+    let mut shown = vec![distribution(sections, runs, comparison, &names, &curves, marks, prefix)];
     shown.extend(published_section(&names, found));
     shown.extend(tail(runs, &curves, marks, prefix));
-    shown.push(differences(&pairs, &names[0]));
+    shown.push(differences(&comparison.differences(), &names));
     ComparisonView {
         sides: runs.iter().zip(&names).enumerate().map(side).collect(),
-        obstacles: pairs.iter().map(obstacles).filter(|one| !one.reasons.is_empty()).collect(),
+        headline: typographic(&headline(comparison)),
+        obstacles: of_pairs(comparison, |pair| &pair.not_comparable_because),
         whose: whose(runs),
-        descriptive: DESCRIPTIVE,
         sections: shown,
     }
 }
@@ -118,8 +109,8 @@ fn curves_of(runs: &[&Run]) -> String {
 fn distribution(
     sections: &[&dyn Section],
     runs: &[&Run],
-    pairs: &[(&Pair, &str)],
-    base: &str,
+    comparison: &Comparison,
+    names: &[String],
     curves: &[Curve],
     marks: Marks,
     prefix: &str,
@@ -132,63 +123,93 @@ fn distribution(
         format!("{}: {} on a linear axis, counts on a logarithmic one.", curves_of(runs), marks.words.values);
     let mut elements = vec![heading(2, marks.words.distribution)];
     elements.extend(figure(plot, &caption));
-    for (pair, candidate) in pairs {
-        elements.extend(pair_elements(sections, pair, base, candidate));
+    let tables = comparison.tables();
+    let (all, single): (Vec<&Columns<'_>>, Vec<&Columns<'_>>) =
+        tables.iter().partition(|table| table.is_pooled());
+    for table in all {
+        elements.push(heading(3, table_title(table, &pooled(sections, table))));
+        elements.push(Element::Table(statistics(table, names)));
+        for (run, shape) in table.runs[1..].iter().zip(&table.shapes) {
+            let text = shape.map(|shape| shape_text(sections, &shape, table.readings, "µs", &names[*run]));
+            elements.extend(text.map(|text| paragraph("note", &text)));
+        }
     }
+    for (pair, name) in comparison.candidates.iter().zip(&names[1..]) {
+        elements.extend(tables_of_sections(sections, pair, (names.len() > 2).then_some(name)));
+    }
+    let one = |table: &&Columns<'_>| {
+        [heading(3, table_title(table, table.label)), Element::Table(statistics(table, names))]
+    };
+    if !single.is_empty() {
+        elements.push(Element::Fold {
+            summary: "Each CPU".to_owned(),
+            open: false,
+            elements: single.iter().flat_map(one).collect(),
+        });
+    }
+    elements.extend(remarks(comparison));
     elements
 }
 
-fn pair_elements(sections: &[&dyn Section], pair: &Pair, base: &str, candidate: &str) -> Vec<Element> {
-    let mut elements = Vec::new();
-    let (all, single): (Vec<&RowPair>, Vec<&RowPair>) = pair.rows.iter().partition(|row| row.label == "all");
-    for row in all {
-        let title = format!("{candidate} against {base}: {}", row_title(row, &pooled(sections, row)));
-        elements.push(heading(3, title));
-        elements.push(Element::Table(ratios("ratios", row, base, candidate)));
-        let shape = row.shape.map(|shape| shape_text(sections, &shape, row.readings, "µs"));
-        elements.extend(shape.map(|text| paragraph("note", &text)));
-    }
-    for (title, table) in sections.iter().filter_map(|section| section.comparison(pair)) {
-        elements.extend([heading(3, title), Element::Table(PageTable::typeset("", &table))]);
-    }
-    let row = |row: &&RowPair| {
-        [heading(3, row_title(row, &row.label)), Element::Table(ratios("", row, base, candidate))]
-    };
-    elements.push(Element::Fold {
-        summary: "Each CPU".to_owned(),
-        open: false,
-        elements: single.iter().flat_map(row).collect(),
-    });
-    if let Some(reason) = &pair.nothing_because {
+/// The tables of kinds of measurement that compare two runs in their own way. `candidate` is its name, if there are several.
+fn tables_of_sections(sections: &[&dyn Section], pair: &Pair, candidate: Option<&String>) -> Vec<Element> {
+    let tables = sections.iter().filter_map(|section| section.comparison(pair));
+    let titled = |title: &str| candidate.map_or_else(|| title.to_owned(), |name| format!("{title}: {name}"));
+    tables
+        .flat_map(|(title, table)| {
+            [heading(3, titled(title)), Element::Table(PageTable::typeset("", &table))]
+        })
+        .collect()
+}
+
+/// What was not compared, and what was although its names differ.
+fn remarks(comparison: &Comparison) -> Vec<Element> {
+    let nothing = |pair: &Pair| {
+        let reason = pair.nothing_because.as_ref()?;
         let spans = vec![["Nothing to compare:".to_owned(), format!(" {}.", harmless(reason))]];
-        elements.push(Element::Spans { class: "note", spans });
-    }
-    let notes = |title: &str, texts: &[String]| -> Vec<String> {
-        texts.iter().map(|text| format!("{title}: {}.", harmless(text))).collect()
+        Some(Element::Spans { class: "note", spans })
     };
-    elements.extend(paragraphs("note", &notes("Compared with each other", &pair.paired)));
-    elements.extend(paragraphs("note", &notes("Left out", &pair.unmatched)));
+    let mut elements: Vec<Element> = comparison.candidates.iter().filter_map(nothing).collect();
+    let notes = |title: &str, texts: &[String]| -> Vec<String> {
+        texts.iter().map(|text| format!("{title}: {text}.")).collect()
+    };
+    let paired = of_pairs(comparison, |pair| &pair.paired);
+    elements.extend(paragraphs("note", &notes("Compared with each other", &paired)));
+    let unmatched = of_pairs(comparison, |pair| &pair.unmatched);
+    elements.extend(paragraphs("note", &notes("Left out", &unmatched)));
     elements
 }
 
-fn row_title(row: &RowPair, of: &str) -> String {
-    format!("{}, {}", short(&harmless(&row.phase), 40), short(&harmless(of), 60))
+fn table_title(table: &Columns<'_>, of: &str) -> String {
+    format!("{}, {}", short(&harmless(table.phase), 40), short(&harmless(of), 60))
 }
 
-/// The statistics of both sides.
-fn ratios(class: &'static str, row: &RowPair, base: &str, candidate: &str) -> PageTable {
-    let us = |ns: Option<f64>, is_least| {
-        ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns).replace('-', "−"), is_least))
+/// The statistics, a column for each run. Below the value of a candidate is its difference from the base.
+fn statistics(table: &Columns<'_>, names: &[String]) -> PageTable {
+    let value = |figure: &Figure| {
+        figure.ns.map_or_else(
+            || "n/a".to_owned(),
+            |ns| at_least(microseconds(ns).replace('-', "−"), figure.at_least),
+        )
     };
-    let statistic = |one: &Ratio| {
-        vec![
-            one.name.to_owned(),
-            us(one.base_ns, one.base_at_least),
-            us(one.candidate_ns, one.candidate_at_least),
-            one.ratio.map_or_else(|| "–".to_owned(), ratio),
-        ]
+    let cell = |figure: &Figure| match figure.ratio {
+        None => Cell::Text(value(figure)),
+        Some(ratio) => Cell::Lines(vec![value(figure), describe_ratio(ratio)]),
     };
-    PageTable::new(class, &["µs", base, candidate, "ratio"], row.ratios.iter().map(statistic).collect())
+    let row = |statistic: &Statistic| PageRow {
+        class: "",
+        cells: std::iter::once(Cell::Text(statistic.name.to_owned()))
+            .chain(statistic.figures.iter().map(cell))
+            .collect(),
+    };
+    let of_columns = table.runs.iter().map(|run| short(&names[*run], NAME_MAX));
+    PageTable {
+        class: "stacked statistics",
+        named: true,
+        heads: std::iter::once("µs".to_owned()).chain(of_columns).collect(),
+        bodies: vec![table.statistics.iter().map(row).collect()],
+        ..PageTable::default()
+    }
 }
 
 /// Every published result next to every one of several runs; `None` if no run has one.
@@ -237,36 +258,28 @@ fn tail(runs: &[&Run], curves: &[Curve], marks: Marks, prefix: &str) -> Option<V
 }
 
 /// What differs between the machines.
-fn differences(pairs: &[(&Pair, &str)], base: &str) -> Vec<Element> {
+fn differences(parts: &[PartDifferences], names: &[String]) -> Vec<Element> {
     let mut elements = vec![heading(2, "What differs")];
-    for (pair, candidate) in pairs {
-        let parts = [
-            ("Machine and kernel", Some(&pair.differences.facts)),
-            ("Kernel command line", pair.differences.command_line.as_ref()),
-            ("Kernel configuration", pair.differences.config.as_ref()),
-        ];
-        for (title, list) in parts {
-            let whose = if pairs.len() > 1 { format!(": {candidate}") } else { String::new() };
-            elements.push(heading(3, format!("{title}{whose}")));
-            elements.push(difference_list(list, base, candidate));
-        }
+    for part in parts.iter().filter(|part| !part.rows.is_empty()) {
+        elements.push(heading(3, part.part.title()));
+        elements.push(difference_table(part, names));
     }
+    elements.extend(paragraphs("note", &without_difference(parts)));
     elements
 }
 
-fn difference_list(list: Option<&Vec<Difference>>, base: &str, candidate: &str) -> Element {
-    let Some(list) = list else { return paragraph("", "Not known of both.") };
-    if list.is_empty() {
-        return paragraph("", "No difference.");
-    }
-    let side =
-        |value: &Option<String>| value.as_ref().map_or_else(|| "absent".to_owned(), |text| harmless(text));
-    let row = |one: &Difference| vec![harmless(&one.name), side(&one.base), side(&one.candidate)];
-    let rows = list.iter().map(row).collect();
-    let table = Element::Table(PageTable::new("facts differences", &["", base, candidate], rows));
-    match list.len() > UNFOLDED_MAX {
+fn difference_table(part: &PartDifferences, names: &[String]) -> Element {
+    let row = |row: &DifferenceRow| {
+        let values = row.values.iter().map(differing_value);
+        std::iter::once(harmless(&row.name)).chain(values).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = part.rows.iter().map(row).collect();
+    let heads: Vec<&str> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
+    let table = PageTable { named: true, ..PageTable::new("facts differences stacked", &heads, rows) };
+    let table = Element::Table(table);
+    match part.rows.len() > UNFOLDED_MAX {
         true => Element::Fold {
-            summary: format!("{} differences", list.len()),
+            summary: format!("{} differences", part.rows.len()),
             open: false,
             elements: vec![table],
         },

@@ -13,6 +13,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use tardy_analyse::findings;
 use tardy_record::Run;
 
+use crate::page::RunPage;
 use crate::section::Section;
 use crate::sections;
 
@@ -66,6 +67,11 @@ pub fn html_of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Opt
 /// As [`html`].
 pub fn html_of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_>) -> String {
     rendered(page_view::of_chapters(sections::ALL, chapters, options))
+}
+
+/// A page with the frame of a report and the elements of `page`, made from `run_count` run files.
+pub(crate) fn html_of_page(title: String, page: RunPage, run_count: usize, made_by: &str) -> String {
+    rendered(page_view::of_page(title, page, run_count, made_by))
 }
 
 fn rendered(page: page_view::PageView) -> String {

@@ -9,6 +9,7 @@ use tardy_record::run::Origin;
 pub fn origin(id: &str) -> Origin {
     Origin {
         id: id.to_owned(),
+        name: None,
         host: "raspberry".into(),
         boot_id: "5f2c8a4e-0000-4000-8000-000000000001".into(),
         started_at: "2026-11-21T09:39:00Z".into(),

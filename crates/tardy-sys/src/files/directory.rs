@@ -29,6 +29,13 @@ pub enum Existing {
     Kept,
 }
 
+/// A file that was written under a temporary name.
+#[derive(Debug)]
+pub struct StagedFile {
+    temporary: OsString,
+    name: OsString,
+}
+
 impl Directory {
     /// Opens a directory that the user named. It may belong to any user, and the path may be a link.
     ///
@@ -187,6 +194,49 @@ impl Directory {
         // The file is in its place. Some file systems cannot sync a directory.
         let _ = self.file.sync_all();
         Ok(file)
+    }
+
+    /// Writes a file under a temporary name that cannot be guessed, for [`Self::put_staged`], without waiting for the disk.
+    ///
+    /// # Errors
+    /// An error of `write` or of the file system. Then no temporary file is left.
+    pub fn stage(
+        &self,
+        name: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<StagedFile> {
+        let (temporary, mut file) = self.temporary(name, mode)?;
+        if let Err(error) = write(&mut file) {
+            let _ = self.remove(&temporary);
+            return Err(error);
+        }
+        Ok(StagedFile { temporary, name: name.to_owned() })
+    }
+
+    /// Puts files of [`Self::stage`] in their places, after one wait for the disk: each is there completely or not at all, as
+    /// with [`Self::replace`]. Returns what became of each; no temporary file is left.
+    ///
+    /// # Errors
+    /// If the file system cannot be synchronised. Then no file is in its place.
+    pub fn put_staged(&self, staged: &[StagedFile], existing: Existing) -> io::Result<Vec<io::Result<()>>> {
+        let discard = |one: &StagedFile| self.discard(one);
+        // SAFETY: the descriptor is open.
+        if let Err(error) = checked(unsafe { libc::syncfs(self.file.as_raw_fd()) }) {
+            staged.iter().for_each(discard);
+            return Err(error);
+        }
+        let put = |one: &StagedFile| {
+            self.put_in_place(&one.temporary, &one.name, existing).inspect_err(|_| discard(one))
+        };
+        let outcomes = staged.iter().map(put).collect();
+        self.file.sync_all()?;
+        Ok(outcomes)
+    }
+
+    /// Removes a file of [`Self::stage`] that is not put in its place.
+    pub fn discard(&self, staged: &StagedFile) {
+        let _ = self.remove(&staged.temporary);
     }
 
     /// Checks that a file can be created here, by creating one that is removed again.

@@ -8,20 +8,21 @@ use tardy_recipe::values::Duration;
 use tardy_record::capture::Edge;
 
 use super::RedactionFlag;
-use super::values::{export_format, import_format, output_path};
+use super::values::{UnitRule, export_format, import_format, output_path, unit_rule};
 
 /// `tardy import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files of other tools, compressed or not, and directories of them.
+    /// Files of other tools, compressed or not, and directories of them; - for standard input.
     #[arg(required_unless_present = "list", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Format of the files, if it cannot be detected; --list shows the formats.
     #[arg(long = "as", value_name = "FORMAT", value_parser = import_format)]
     pub(crate) format: Option<&'static Format>,
-    /// Unit of latencies in files that do not name it.
-    #[arg(long, value_enum)]
-    pub(crate) unit: Option<UnitArg>,
+    /// Unit of latencies in files that do not name it: us or ns; or PATTERN=us for files whose name matches, such as
+    /// '*.hist=us'. May be repeated; the first match counts.
+    #[arg(long, value_name = "UNIT", value_parser = unit_rule)]
+    pub(crate) unit: Vec<UnitRule>,
     /// Command line that produced the files, such as 'cyclictest -m -Sp90 -i200 -h400 -q'. It supplies interval, priority and
     /// unit.
     #[arg(long, value_name = "COMMAND LINE")]

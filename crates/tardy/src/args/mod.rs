@@ -26,13 +26,14 @@ pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, ListArgs, PlotArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{CompareArgs, ListArgs, NameArgs, PlotArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
     TsnTestArgs, TsnWatchArgs,
 };
 pub(crate) use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
+pub(crate) use values::UnitRule;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,9 +59,9 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a load without measuring.
     Load(LoadArgs),
-    /// Print a run's summary and histogram.
+    /// Print a run's summary and histogram, or an overview of a directory.
     Show(ShowArgs),
-    /// Write an HTML report of one or more runs.
+    /// Write an HTML report of one or more runs, or of a directory.
     Report(ReportArgs),
     /// Draw the latency plot as SVG.
     Plot(PlotArgs),
@@ -77,8 +78,10 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// List published results to compare with.
+    /// List the runs of a directory, ranked, or published results to compare with.
     List(ListArgs),
+    /// Name a run for tables, legends and plots.
+    Name(NameArgs),
     /// List and drive lines of GPIO chips.
     #[command(subcommand)]
     Gpio(GpioCommand),

@@ -1,17 +1,18 @@
-//! Commands that read runs: `tardy show`, `list`, `report`, `plot` and `compare`.
+//! Commands that read runs, and `tardy name`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use tardy_analyse::overview::SortKey;
 use tardy_recipe::values::Duration;
 
 use super::RedactionFlag;
-use super::values::output_path;
+use super::values::{RunName, output_path, run_name};
 
 /// `tardy show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Run file, or a published result as published:ID.
+    /// Run file; a directory, for an overview of its runs; or a published result as published:ID.
     pub(crate) run: PathBuf,
     /// Print the numbers as JSON.
     #[arg(long)]
@@ -23,8 +24,17 @@ pub(crate) struct ShowArgs {
 /// `tardy list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// List the results of the articles that tardy repeats.
-    #[arg(long, required = true)]
+    /// Directories, and run files to list with theirs.
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Sort by this column: worst, p99.9, count, interval, name, kernel, load, validity or date [default: worst]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<SortKey>,
+    /// Reverse the order.
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// List the results of the articles that tardy repeats instead.
+    #[arg(long, conflicts_with_all = ["directories", "sort", "reverse"])]
     pub(crate) published: bool,
     /// Print JSON.
     #[arg(long)]
@@ -34,8 +44,9 @@ pub(crate) struct ListArgs {
 /// `tardy report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Run files, and published results to show next to them as published:ID ('tardy list --published').
-    #[arg(required = true, value_name = "RUN")]
+    /// Run files, and published results to show next to them as published:ID ('tardy list --published'). With a directory,
+    /// the report is an overview of all runs.
+    #[arg(required = true, value_name = "RUN|DIR")]
     pub(crate) runs: Vec<PathBuf>,
     /// Report file.
     #[arg(short, long, default_value = "tardy-report.html", value_parser = output_path())]
@@ -84,4 +95,14 @@ pub(crate) struct CompareArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
+}
+
+/// `tardy name`.
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// Run file. The file and its directory must belong to you.
+    pub(crate) run: PathBuf,
+    /// Name for tables, legends and plots; "" removes the name, so that the run is named after its file.
+    #[arg(value_parser = run_name)]
+    pub(crate) name: RunName,
 }

@@ -7,7 +7,7 @@ use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{celsius, scale};
 
 use super::RedactionFlag;
-use super::values::output_path;
+use super::values::{RunName, output_path, run_name};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
@@ -46,6 +46,9 @@ pub(crate) struct RunArgs {
     /// Run file [default: tardy-DATE-TIME.run.json]
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
+    /// Name of the run in tables, legends and plots [default: that of the run file]
+    #[arg(long, value_parser = run_name, help_heading = "Results")]
+    pub(crate) name: Option<RunName>,
     /// Also write every sample to a CSV file: 560 MB per hour and CPU at 200us (docs/samples.md)
     #[arg(long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) samples: Option<PathBuf>,

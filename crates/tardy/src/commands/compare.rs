@@ -20,7 +20,7 @@ use crate::exit::Exit;
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().partition(|path| published::named(path).is_some());
-    let runs = output::all_redacted(output::open_runs(&paths)?, arguments.redaction)?;
+    let runs = output::open_runs(&paths, arguments.redaction)?;
     if !published.is_empty() {
         if runs.is_empty() {
             bail!(

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     if format.several_files && arguments.output.is_none() {
         return Err(wrong("to", format!("{name} consists of several files; name them with -o NAME")).into());
     }
-    let run = output::redacted(output::open_run(path)?, arguments.redaction)?;
+    let run = output::open_run(path, arguments.redaction)?;
     let options = ExportOptions {
         unit: arguments.unit.map_or(Unit::Us, Into::into),
         limit_ns: arguments.limit.map(|limit| limit.ns()),

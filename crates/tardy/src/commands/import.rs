@@ -1,26 +1,28 @@
 //! `tardy import`: converts other tools' files to runs.
 
+mod advice;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
-use tardy_measure::engine::result_file::{ResultFile, is_same_place};
+use tardy_measure::engine::result_file::{ResultBatch, ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, file, validity};
 use tardy_sys::files;
 
-use super::output;
-use crate::args::{ImportArgs, RedactionFlag};
+use super::{file_tree, output};
+use crate::args::{ImportArgs, RedactionFlag, UnitRule};
 use crate::exit::Exit;
 
-/// Deepest nesting of directories.
-const DEPTH_MAX: usize = 16;
+/// The argument that stands for standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// Imports files.
 pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
@@ -28,7 +30,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         return list();
     }
     let options = ImportOptions {
-        unit: arguments.unit.map(Into::into),
+        unit: None,
         command: arguments.command.clone(),
         input: arguments.input.clone(),
         output: arguments.output_channel.clone(),
@@ -40,6 +42,8 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
     let mut import = Import {
         format: arguments.format,
         options,
+        units: arguments.unit.clone(),
+        used_units: vec![false; arguments.unit.len()],
         place: Place::of(arguments, several)?,
         force: arguments.force,
         redaction: arguments.redaction,
@@ -48,17 +52,21 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         names: BTreeSet::new(),
         is_of_several: several,
         imported: 0,
+        batch: None,
+        written: Vec::new(),
         unchanged: 0,
         skipped: 0,
-        without_unit: 0,
+        links_outside: Vec::new(),
+        without_unit: Vec::new(),
         invalid: false,
         failed: 0,
     };
     if let ([file], false) = (arguments.files.as_slice(), several) {
-        import.path(file, true, 0)?;
+        import.path(file, true)?;
     } else {
-        arguments.files.iter().for_each(|file| import.one_of_several(file, true, 0));
+        arguments.files.iter().for_each(|file| import.one_of_several(file, true));
     }
+    import.write()?;
     import.finish()
 }
 
@@ -97,6 +105,9 @@ impl Place {
 struct Import {
     format: Option<&'static Format>,
     options: ImportOptions,
+    /// The units that the user gave, and which of them had an effect.
+    units: Vec<UnitRule>,
+    used_units: Vec<bool>,
     place: Place,
     force: bool,
     redaction: RedactionFlag,
@@ -106,45 +117,56 @@ struct Import {
     names: BTreeSet<String>,
     is_of_several: bool,
     imported: usize,
+    /// The run files that [`Self::write`] puts in their places, if they are in a directory.
+    batch: Option<ResultBatch>,
+    /// The runs that were written, in the batch or as the only file.
+    written: Vec<Written>,
     /// Runs that exist unchanged from an earlier import.
     unchanged: usize,
     skipped: usize,
+    /// Symbolic links that lead out of a directory that the user named.
+    links_outside: Vec<String>,
     /// Files that failed because their unit is unknown.
-    without_unit: usize,
+    without_unit: Vec<String>,
     invalid: bool,
     failed: usize,
 }
 
+/// A run that was written, with what is reported about it.
+struct Written {
+    messages: Vec<String>,
+}
+
 impl Import {
     /// Imports one of several files. The others are imported even if it fails.
-    fn one_of_several(&mut self, path: &Path, named: bool, depth: usize) {
-        if let Err(error) = self.path(path, named, depth) {
+    fn one_of_several(&mut self, path: &Path, named: bool) {
+        if let Err(error) = self.path(path, named) {
             self.failed += 1;
             output::report(&format!("{error:#}"));
         }
     }
 
     /// Imports a file, or all files of a directory. A file that the user `named` must be importable.
-    fn path(&mut self, path: &Path, named: bool, depth: usize) -> Result<()> {
-        let metadata = if named { path.metadata() } else { path.symlink_metadata() };
-        let metadata = metadata.with_context(|| format!("cannot read {}", shown(path)))?;
+    fn path(&mut self, path: &Path, named: bool) -> Result<()> {
+        if named && path == Path::new(STANDARD_INPUT) {
+            return self.standard_input();
+        }
+        let metadata = path.metadata().with_context(|| format!("cannot read {}", shown(path)))?;
         if metadata.is_dir() {
-            if depth >= DEPTH_MAX {
-                output::report(&format!("{}: directories are nested too deeply; skipped", shown(path)));
-                return Ok(());
+            let tree = file_tree::below(path).with_context(|| format!("cannot read {}", shown(path)))?;
+            tree.files.iter().for_each(|file| self.one_of_several(file, false));
+            for (path, error) in &tree.unreadable {
+                self.failed += 1;
+                output::report(&format!("cannot read {}: {error}", shown(path)));
             }
-            let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", shown(path)))?;
-            let mut entries: Vec<PathBuf> =
-                entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-            entries.sort();
-            entries.iter().for_each(|entry| self.one_of_several(entry, false, depth + 1));
+            self.links_outside.extend(tree.links_outside.iter().map(|link| shown(link)));
             return Ok(());
         }
         if !metadata.is_file() {
-            if named {
-                bail!("{} is not a regular file; pipes and devices cannot be imported", shown(path));
-            }
-            return Ok(());
+            bail!(
+                "{} is not a regular file; pipes and devices cannot be imported, except standard input as -",
+                shown(path)
+            );
         }
         if !named && path.to_string_lossy().ends_with(".run.json") {
             return Ok(());
@@ -154,7 +176,7 @@ impl Import {
         match Content::open(file) {
             Ok(content) if content.is_tar() => self.archive(content, &name),
             Ok(mut content) => {
-                let mut options = self.options.clone();
+                let mut options = self.options_for(&name);
                 let found = tardy_formats::unit_beside(path);
                 if let (Some(given), Some(found)) = (options.unit, found)
                     && given != found
@@ -171,6 +193,28 @@ impl Import {
             }
             Err(error) => self.failure(&name, &error.into(), named),
         }
+    }
+
+    fn standard_input(&mut self) -> Result<()> {
+        let name = "stdin";
+        match Content::open(io::stdin().lock()) {
+            Ok(content) if content.is_tar() => self.archive(content, name),
+            Ok(mut content) => {
+                let options = self.options_for(name);
+                self.content(&mut content, name, true, &options)
+            }
+            Err(error) => self.failure(name, &error.into(), true),
+        }
+    }
+
+    /// The index of the first of the user's units that is for the file `name`.
+    fn unit_of(&self, name: &str) -> Option<usize> {
+        self.units.iter().position(|rule| rule.applies_to(name))
+    }
+
+    fn options_for(&self, name: &str) -> ImportOptions {
+        let unit = self.unit_of(name).map(|index| self.units[index].unit);
+        ImportOptions { unit, ..self.options.clone() }
     }
 
     /// Imports the members of a tar archive.
@@ -194,7 +238,7 @@ impl Import {
                 Ok(None) => return Ok(()),
                 Ok(Some(member)) => {
                     let whole = format!("{name}:{}", harmless(&member.name));
-                    let options = self.options.clone();
+                    let options = self.options_for(&whole);
                     match tar.content() {
                         Ok(mut content) => self.content(&mut content, &whole, false, &options)?,
                         Err(error) => self.failure(&whole, &error.into(), false)?,
@@ -220,6 +264,9 @@ impl Import {
 
     fn keep(&mut self, mut imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
+        if let Some(index) = self.unit_of(name).filter(|_| imported.used.unit) {
+            self.used_units[index] = true;
+        }
         if self.named_time_unit.is_none() {
             self.named_time_unit = imported.time_unit_stated.as_ref().map(|unit| format!("{name}: {unit}"));
         }
@@ -229,7 +276,7 @@ impl Import {
         let own_name = self.file_name(&imported);
         let path = match &self.place {
             Place::File(path) => path.clone(),
-            Place::Directory(directory) => directory.join(own_name),
+            Place::Directory(directory) => directory.join(&own_name),
         };
         imported.run = output::redacted(imported.run, self.redaction)?;
         self.invalid |= !imported.run.validity.valid;
@@ -237,14 +284,43 @@ impl Import {
             self.unchanged += 1;
             return Ok(());
         }
-        ResultFile::claim(&path, self.force)?.write_by(|to| file::write(&imported.run, to))?;
-        self.imported += 1;
-        output::report(&format!("{name}: {} → {}", what(&imported), shown(&path)));
-        if let Some(missing) = validity::what_is_missing(&imported.run) {
-            output::report(&format!("{name}: {missing}"));
+        let write = |to: &mut dyn Write| file::write(&imported.run, to);
+        match &self.place {
+            Place::Directory(directory) if self.is_of_several => {
+                let batch = match &mut self.batch {
+                    Some(batch) => batch,
+                    none => none.insert(ResultBatch::of(directory, self.force)?),
+                };
+                batch.add(own_name.as_ref(), write)?;
+            }
+            Place::Directory(_) | Place::File(_) => ResultFile::claim(&path, self.force)?.write_by(write)?,
         }
-        for reason in imported.run.validity.spoilt_by.iter().take(3) {
-            output::report(&format!("{name}: INVALID: {reason}"));
+        let mut messages = vec![format!("{name}: {} → {}", what(&imported), shown(&path))];
+        messages.extend(validity::what_is_missing(&imported.run).map(|missing| format!("{name}: {missing}")));
+        messages.extend(advice::unlikely_unit(&imported).map(|doubt| format!("{name}: {doubt}")));
+        let reasons = imported.run.validity.spoilt_by.iter().take(3);
+        messages.extend(reasons.map(|reason| format!("{name}: INVALID: {reason}")));
+        self.written.push(Written { messages });
+        Ok(())
+    }
+
+    /// Puts the run files in their places, after one wait for the disk for all of them, and reports each.
+    fn write(&mut self) -> Result<()> {
+        let written = std::mem::take(&mut self.written);
+        let outcomes = self.batch.take().map(ResultBatch::finish);
+        let outcomes = outcomes.unwrap_or_else(|| written.iter().map(|_| Ok(())).collect());
+        for (one, outcome) in written.into_iter().zip(outcomes) {
+            match outcome {
+                Ok(()) => {
+                    one.messages.iter().for_each(|message| output::report(message));
+                    self.imported += 1;
+                }
+                Err(error) if self.is_of_several => {
+                    self.failed += 1;
+                    output::report(&error.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }
@@ -277,9 +353,8 @@ impl Import {
             self.failed += 1;
         }
         if self.is_of_several && matches!(error, ImportError::UnitUnknown { .. }) {
-            // `finish` prints the advice once for all files.
-            self.without_unit += 1;
-            output::report(&format!("{name}: not imported: its unit is unknown"));
+            // `finish` reports all of them at once.
+            self.without_unit.push(name.to_owned());
             return Ok(());
         }
         let verb = if is_other { " " } else { ": " };
@@ -287,11 +362,21 @@ impl Import {
         Ok(())
     }
 
+    /// The first pattern of --unit that had no effect.
+    fn unused_pattern(&self) -> Option<&str> {
+        let unused = self.units.iter().zip(&self.used_units).filter(|(_, used)| !**used);
+        unused.filter_map(|(rule, _)| rule.pattern.as_deref()).next()
+    }
+
     /// Refuses options that no file used.
     fn refuse_unused(&self) -> Result<()> {
         let mut unused = BTreeMap::new();
-        if self.options.unit.is_some() && !self.used.unit {
+        let no_match;
+        if !self.units.is_empty() && !self.used.unit {
             unused.insert("unit", "the files name their unit");
+        } else if let Some(pattern) = self.unused_pattern() {
+            no_match = format!("'{pattern}' matches no file without a unit, or an earlier --unit does");
+            unused.insert("unit", &no_match);
         }
         if self.options.command.is_some() && !self.used.command {
             unused.insert("command", "only cyclictest's text and samples need a command line");
@@ -320,6 +405,9 @@ impl Import {
             let files = if self.skipped == 1 { "file" } else { "files" };
             output::report(&format!("{} {files} skipped: unknown format", self.skipped));
         }
+        if !self.links_outside.is_empty() {
+            output::report(&advice::links(&self.links_outside));
+        }
         if self.is_of_several {
             let place = match &self.place {
                 Place::File(path) | Place::Directory(path) => shown(path),
@@ -333,12 +421,8 @@ impl Import {
                 self.imported, self.failed
             ));
         }
-        if self.without_unit > 0 {
-            output::report(&format!(
-                "files that do not name their unit: {}; import them again with --unit us (the tools' default) or --unit ns, or give \
-                 their command line with --command",
-                self.without_unit
-            ));
+        if !self.without_unit.is_empty() {
+            output::report(&advice::units(&self.without_unit));
         }
         if self.failed > 0 {
             return Ok(Exit::CouldNot);

@@ -1,14 +1,19 @@
-//! `tardy list --published`: the published results, one line each.
+//! `tardy list`: the runs of a directory, or the published results, one line each.
 
 use anyhow::Result;
 use tardy_present::published as shown;
 
-use super::{output, published};
+use super::{output, overview, published};
 use crate::args::ListArgs;
 use crate::exit::Exit;
 
-/// Lists the published results.
+/// Lists runs or published results.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
+    if !arguments.published {
+        let key = arguments.sort.unwrap_or_default();
+        let overview = overview::of(&arguments.directories, key, arguments.reverse)?;
+        return overview::print(&overview, arguments.json);
+    }
     let results = published::results()?;
     if arguments.json {
         output::print_json(&results)?;

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod export;
+mod file_tree;
 pub(crate) mod generate;
 pub(crate) mod gpio;
 pub(crate) mod gpio_stimulate;
@@ -11,8 +12,10 @@ pub(crate) mod inner;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod name;
 pub(crate) mod origin;
 pub(crate) mod output;
+mod overview;
 pub(crate) mod plot;
 pub(crate) mod programs;
 mod progress;

@@ -16,6 +16,7 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
     let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
     Origin {
         id: format!("{}-{unique:08x}", stamp(started)),
+        name: None,
         host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         started_at: rfc3339(started),

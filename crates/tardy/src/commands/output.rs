@@ -13,13 +13,36 @@ use tardy_record::redact::redact;
 use super::published;
 use crate::args::RedactionFlag;
 
-/// Opens runs in the given order. Remarks go to standard error.
-pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
-    paths.iter().map(|path| open_run(path.as_ref())).collect()
+/// Opens runs in the given order, each as [`open_run`] does.
+pub(super) fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {
+    paths.iter().map(|path| open_run(path.as_ref(), flag)).collect()
 }
 
-/// Opens a run. Remarks go to standard error.
-pub(super) fn open_run(path: &Path) -> Result<Run> {
+/// Opens a run to be shown. Remarks go to standard error. A run without a name is named after its file, except if it is
+/// redacted.
+pub(super) fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
+    let mut run = redacted(open(path)?, flag)?;
+    if !flag.redact {
+        name_after_file(&mut run, path);
+    }
+    Ok(run)
+}
+
+/// Names a run without a name after its regular file. A run of the lab is named after its kernel instead.
+pub(super) fn name_after_file(run: &mut Run, path: &Path) {
+    if run.origin.name.is_none() && run.lab.is_none() && path.is_file() {
+        run.origin.name = Some(stem(path));
+    }
+}
+
+/// The name of a run file without its ending.
+pub(super) fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.strip_suffix(".run.json").or_else(|| name.strip_suffix(".json"));
+    stem.unwrap_or(&name).to_owned()
+}
+
+fn open(path: &Path) -> Result<Run> {
     if let Some(result) = published::named(path) {
         let id = &result?.id;
         bail!(
@@ -46,11 +69,6 @@ pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
         false => report(&format!("redacted {}", fields.collect::<Vec<_>>().join(", "))),
     }
     Ok(redacted.run)
-}
-
-/// Each of `runs`, as [`redacted`] returns it.
-pub(super) fn all_redacted(runs: Vec<Run>, flag: RedactionFlag) -> Result<Vec<Run>> {
-    runs.into_iter().map(|run| redacted(run, flag)).collect()
 }
 
 /// Writes to standard output. A closed pipe (`| head`) is not a failure.

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 
 /// Draws the plot.
 pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
-    let runs = output::all_redacted(output::open_runs(&arguments.runs)?, arguments.redaction)?;
+    let runs = output::open_runs(&arguments.runs, arguments.redaction)?;
     let runs: Vec<&Run> = runs.iter().collect();
     let options = Options {
         latency_max_ns: arguments.x_max.map(|latency| latency.ns()),

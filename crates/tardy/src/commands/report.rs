@@ -1,13 +1,18 @@
-//! `tardy report`: an HTML report.
+//! `tardy report`: an HTML report of runs, or the overview of a directory as a page.
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use tardy_analyse::overview::SortKey;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_present::overview as shown;
 use tardy_present::report::{self, Chapter};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, published};
+use super::{output, overview, published};
 use crate::args::ReportArgs;
+use crate::build_identity;
 use crate::exit::Exit;
 
 /// Writes the report of one or more runs.
@@ -22,7 +27,10 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
         )
         .into());
     }
-    let mut runs = output::all_redacted(output::open_runs(&paths)?, arguments.redaction)?;
+    if paths.iter().any(|path| path.is_dir()) {
+        return of_directory(arguments, &paths, !published.is_empty());
+    }
+    let mut runs = output::open_runs(&paths, arguments.redaction)?;
     for path in &published {
         let id = &published::named(path).context("a published result")??.id;
         for run in runs.iter_mut().filter(|run| !run.plan.published.contains(id)) {
@@ -32,6 +40,21 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
     let file = output::claim(&arguments.output, &paths, arguments.force)?;
     write(&runs, &file)?;
     Ok(Exit::Done)
+}
+
+/// Writes the overview of all runs in `paths`, some of which are directories.
+fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool) -> Result<Exit> {
+    if with_published {
+        let reason =
+            "a published result is shown next to single runs, not in the overview of a directory; remove it";
+        return Err(wrong("run", reason).into());
+    }
+    overview::refuse_redaction(arguments.redaction)?;
+    let overview = overview::of(paths, SortKey::default(), false)?;
+    let file = output::claim(&arguments.output, paths, arguments.force)?;
+    let place = overview::named(paths);
+    finish(&shown::html(&overview, &place, build_identity::identity()), &file)?;
+    Ok(overview::exit(&overview))
 }
 
 /// Writes the report of `runs` and prints its path.

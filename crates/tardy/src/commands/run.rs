@@ -17,6 +17,7 @@ use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::excerpt::excerpt;
 use tardy_record::facts::Facts;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan};
+use tardy_record::run::Origin;
 use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -43,7 +44,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     let started = SystemTime::now();
     let output = arguments.output.clone().unwrap_or_else(|| default_output(started));
-    let origin = origin::of_this_command(started, arguments.fake);
+    let name = arguments.name.clone().flatten();
+    let origin = Origin { name, ..origin::of_this_command(started, arguments.fake) };
     let request = Request {
         samples: arguments.samples.clone(),
         requires_policy: requires_policy(arguments, &recipe),
@@ -202,10 +204,7 @@ fn report_path(given: Option<&Path>, run_file: &Path) -> PathBuf {
     if let Some(given) = given {
         return given.to_owned();
     }
-    let name = run_file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem =
-        name.strip_suffix(".run.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name).to_owned();
-    run_file.with_file_name(stem + ".html")
+    run_file.with_file_name(output::stem(run_file) + ".html")
 }
 
 #[cfg(test)]

@@ -1,21 +1,28 @@
-//! `tardy show`: a run's summary and histogram.
+//! `tardy show`: a run's summary and histogram, or the overview of a directory.
 
 use anyhow::Result;
 use tardy_analyse::findings;
+use tardy_analyse::overview::SortKey;
 use tardy_analyse::published::PublishedResult;
 use tardy_present::summary;
 use tardy_record::Run;
 
-use super::{output, published};
+use super::{output, overview, published};
 use crate::args::ShowArgs;
 use crate::exit::Exit;
 
-/// Shows a run file or a published result.
+/// Shows a run file, a directory or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     if let Some(result) = published::named(&arguments.run) {
         return show_published(result?, arguments.json);
     }
-    let run = output::redacted(output::open_run(&arguments.run)?, arguments.redaction)?;
+    if arguments.run.is_dir() {
+        overview::refuse_redaction(arguments.redaction)?;
+        let paths = std::slice::from_ref(&arguments.run);
+        let overview = overview::of(paths, SortKey::default(), false)?;
+        return overview::print(&overview, arguments.json);
+    }
+    let run = output::open_run(&arguments.run, arguments.redaction)?;
     print(&run, arguments.json)?;
     Ok(Exit::of_verdict(&run))
 }

@@ -239,7 +239,7 @@ const MISTAKES: &[&[&str]] = &[
     &["show"],
     &["show", "nowhere.run.json"],
     &["recover", "nowhere.run.json"],
-    &["show", "."],
+    &["export", ".", "--to", "csv"],
     &["show", "empty.run.json"],
     &["show", "text.run.json"],
     &["show", "other.json"],

@@ -3,7 +3,11 @@
 mod format;
 mod kernel;
 mod output_path;
+mod run_name;
+mod unit_rule;
 
 pub(crate) use format::{export_format, import_format};
 pub(crate) use kernel::{GuestMemory, KernelChoice};
 pub(crate) use output_path::output_path;
+pub(crate) use run_name::{RunName, run_name};
+pub(crate) use unit_rule::{UnitRule, unit_rule};

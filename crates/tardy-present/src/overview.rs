@@ -1,0 +1,283 @@
+//! The runs of a directory as one table, for the terminal and as a page.
+
+use tardy_analyse::name::Readings;
+use tardy_analyse::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
+use tardy_record::units::format_duration_ns;
+
+use crate::latency::{at_least, count, counted, harmless, microseconds, prefixed, short};
+use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph};
+use crate::report;
+use crate::table::Table;
+use crate::terminal_text::{capitalised, folded};
+
+/// How many files are named in a remark about files that are not shown.
+const NAMED_MAX: usize = 5;
+/// Longer names of runs are shortened in the terminal.
+const NAME_MAX: usize = 40;
+/// Longer kernels and loads are shortened in the terminal.
+const WORDS_MAX: usize = 26;
+
+/// A column that is left out of the table if all runs have the same value.
+struct Column {
+    head: &'static str,
+    value: fn(&OverviewRow) -> String,
+}
+
+const COLUMNS: [Column; 4] = [
+    Column { head: "interval", value: interval },
+    Column { head: "load", value: load },
+    Column { head: "kernel", value: kernel },
+    Column { head: "validity", value: |row| row.standing.name().to_owned() },
+];
+
+/// The runs of the same kind, and their columns.
+struct Group<'a> {
+    readings: Readings,
+    rows: Vec<&'a OverviewRow>,
+    /// The columns in which they differ.
+    columns: Vec<&'static Column>,
+    /// What all of them have, as a sentence; empty for a single run.
+    shared: String,
+}
+
+fn groups(overview: &Overview) -> Vec<Group<'_>> {
+    let by_kind = overview.runs.chunk_by(|one, other| one.readings == other.readings);
+    by_kind.map(|rows| Group::of(rows.iter().collect())).collect()
+}
+
+impl<'a> Group<'a> {
+    fn of(rows: Vec<&'a OverviewRow>) -> Self {
+        let is_same = |column: &&Column| {
+            rows.len() > 1 && rows.iter().all(|row| (column.value)(row) == (column.value)(rows[0]))
+        };
+        let (same, columns): (Vec<&Column>, Vec<&Column>) = COLUMNS.iter().partition(is_same);
+        let stated = |column: &&Column| match (column.value)(rows[0]) {
+            value if column.head == "validity" => value,
+            value => format!("{} {value}", column.head),
+        };
+        let shared: Vec<String> = same.iter().map(stated).collect();
+        let shared = if shared.is_empty() {
+            String::new()
+        } else {
+            format!("The same for all: {}.", shared.join(", "))
+        };
+        Self { readings: rows[0].readings, columns, rows, shared }
+    }
+
+    /// The number of runs, and how they are ranked.
+    fn headline(&self, sorted_by: SortKey) -> String {
+        let runs = counted(self.rows.len() as u64, "run", "runs");
+        let by = match sorted_by {
+            SortKey::P999 => "99.9 % quantile",
+            _ => "worst value",
+        };
+        match self.rows.iter().filter(|row| row.rank.is_some()).count() {
+            0 | 1 => format!("{runs}, {}", self.readings.name()),
+            _ => format!("{runs}, {}, ranked by the {by}", self.readings.name()),
+        }
+    }
+}
+
+/// The overview, about `width` columns wide: names are not shortened below a readable length. Ends with a newline.
+pub fn text(overview: &Overview, width: usize) -> String {
+    let width = width.max(60);
+    let mut lines = Vec::new();
+    for group in groups(overview) {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(folded(&format!("{}.", group.headline(overview.sorted_by)), width));
+        if !group.shared.is_empty() {
+            lines.extend(folded(&group.shared, width));
+        }
+        lines.push(String::new());
+        lines.extend(table(&group).lines(width));
+    }
+    let caveats = caveats(overview);
+    if !caveats.is_empty() {
+        lines.push(String::new());
+        lines.extend(caveats.iter().flat_map(|caveat| folded(caveat, width)));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn table(group: &Group<'_>) -> Table {
+    let figures = ["us", "worst", "p99.9", "count"];
+    let heads: Vec<&str> =
+        figures.into_iter().chain(group.columns.iter().map(|column| column.head)).collect();
+    let mut table = Table::with_words_from(&heads, figures.len());
+    for row in &group.rows {
+        let [rank, worst, p999] = [rank(row), worst(row), p999(row)];
+        let name = short(&harmless(&row.name), NAME_MAX);
+        let mut cells = vec![format!("{rank:>3} {name}"), worst, p999, prefixed(row.count as f64)];
+        cells.extend(group.columns.iter().map(|column| short(&(column.value)(row), WORDS_MAX)));
+        table.push(cells);
+    }
+    table
+}
+
+fn rank(row: &OverviewRow) -> String {
+    row.rank.map_or_else(|| "-".to_owned(), |rank| format!("{rank}."))
+}
+
+fn figure(ns: Option<i64>, is_least: bool) -> String {
+    ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns as f64), is_least))
+}
+
+fn worst(row: &OverviewRow) -> String {
+    figure(row.worst_ns, row.worst_at_least)
+}
+
+fn p999(row: &OverviewRow) -> String {
+    figure(row.p999_ns, row.p999_at_least)
+}
+
+fn interval(row: &OverviewRow) -> String {
+    match &row.intervals_ns[..] {
+        [] => "unknown".to_owned(),
+        all => all.iter().map(|ns| format_duration_ns(*ns)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn load(row: &OverviewRow) -> String {
+    let Some(loads) = &row.loads else { return "nothing measured".to_owned() };
+    let loads = if loads.is_empty() { "none".to_owned() } else { harmless(&loads.join(" + ")) };
+    match row.outcomes {
+        0 | 1 => loads,
+        several => format!("{loads} (worst of {several})"),
+    }
+}
+
+fn kernel(row: &OverviewRow) -> String {
+    let release = row.kernel.as_ref().map_or_else(|| "unknown".to_owned(), |release| harmless(release));
+    match row.real_time {
+        Some(true) => format!("{release}, RT"),
+        _ => release,
+    }
+}
+
+/// The limits of the ranking, as sentences.
+fn caveats(overview: &Overview) -> Vec<String> {
+    let mut caveats = Vec::new();
+    let different = overview.ranked_although_different();
+    if !different.is_empty() {
+        let duration = if different.contains(&"duration") { "; a maximum grows with time" } else { "" };
+        caveats.push(format!(
+            "The ranked runs differ in {}{duration}. 'tardy compare' checks whether two runs are comparable.",
+            different.join(", ")
+        ));
+    }
+    let several = overview.runs.iter().any(|row| row.outcomes > 1);
+    if several {
+        caveats.push("A run with several phases is shown by the one with the highest value.".to_owned());
+    }
+    caveats
+}
+
+/// Messages about the files that are not shown: each kind once.
+pub fn remarks(left_out: &LeftOut) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !left_out.unreadable.is_empty() {
+        let all: Vec<String> = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
+        let files = counted(all.len() as u64, "file", "files");
+        remarks.push(format!("{files} cannot be read: {}", named(&all, "; ")));
+    }
+    if !left_out.other_files.is_empty() {
+        let all: Vec<String> = left_out.other_files.iter().map(|file| harmless(file)).collect();
+        let files =
+            counted(all.len() as u64, "other file is not a run file", "other files are not run files");
+        remarks.push(format!("{files}: {}; 'tardy import' converts other tools' files", named(&all, ", ")));
+    }
+    if !left_out.links_outside.is_empty() {
+        let all: Vec<String> = left_out.links_outside.iter().map(|file| harmless(file)).collect();
+        let links = counted(
+            all.len() as u64,
+            "symbolic link leads out of the directory and was not followed",
+            "symbolic links lead out of the directory and were not followed",
+        );
+        remarks.push(format!("{links}: {}", named(&all, ", ")));
+    }
+    remarks
+}
+
+fn named(all: &[String], separator: &str) -> String {
+    let shown = all[..all.len().min(NAMED_MAX)].join(separator);
+    match all.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        rest => format!("{shown}{separator}and {rest} more"),
+    }
+}
+
+/// The overview as a page. `place` names the directory, and `made_by` the program.
+pub fn html(overview: &Overview, place: &str, made_by: &str) -> String {
+    let groups = groups(overview);
+    let runs = counted(overview.runs.len() as u64, "run", "runs");
+    let title = format!("{runs} in {}", harmless(place));
+    let mut header = vec![heading(1, title.clone())];
+    header.extend(caveats(overview).iter().map(|caveat| paragraph("", caveat)));
+    let mut sections: Vec<Vec<Element>> = groups.iter().map(|group| section(group, overview)).collect();
+    let remarks = remarks(&overview.left_out);
+    if !remarks.is_empty() {
+        let mut notes = vec![heading(2, "Not shown")];
+        notes.extend(remarks.iter().map(|remark| paragraph("", &format!("{}.", capitalised(remark)))));
+        sections.push(notes);
+    }
+    report::html_of_page(
+        title,
+        RunPage { id: "overview".to_owned(), header, sections },
+        overview.runs.len(),
+        made_by,
+    )
+}
+
+fn section(group: &Group<'_>, overview: &Overview) -> Vec<Element> {
+    let heads = ["µs", "worst", "p99.9", group.readings.name()];
+    let heads: Vec<String> =
+        heads.into_iter().chain(group.columns.iter().map(|column| column.head)).map(str::to_owned).collect();
+    let row = |row: &&OverviewRow| {
+        let name = format!("{} {}", rank(row).replace('-', "–"), harmless(&row.name));
+        let minus = |text: String| text.replace('-', "−");
+        let mut cells = vec![name, minus(worst(row)), minus(p999(row)), count(row.count)];
+        cells.extend(group.columns.iter().map(|column| (column.value)(row)));
+        let class = if row.standing.is_usable() { "" } else { "void" };
+        PageRow { class, cells: cells.into_iter().map(Cell::Text).collect() }
+    };
+    let mut elements = vec![heading(2, group.headline(overview.sorted_by))];
+    if !group.shared.is_empty() {
+        elements.push(paragraph("note", &group.shared));
+    }
+    elements.push(Element::Table(PageTable {
+        class: "stacked overview",
+        named: true,
+        heads,
+        bodies: vec![group.rows.iter().map(row).collect()],
+        ..PageTable::default()
+    }));
+    let invalid = group.rows.iter().filter(|row| row.standing == Standing::Invalid);
+    let reasons: Vec<String> = invalid
+        .filter_map(|row| Some(format!("{}: {}", harmless(&row.name), harmless(row.reasons.first()?))))
+        .collect();
+    if !reasons.is_empty() {
+        elements.push(heading(3, "Why runs are invalid"));
+        elements.push(Element::List { class: "", items: reasons });
+    }
+    elements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_not_shown_are_counted_and_the_first_ones_named() {
+        let other_files = (1..=7).map(|number| format!("notes-{number}.txt")).collect();
+        let left_out = LeftOut { other_files, ..LeftOut::default() };
+        let remarks = remarks(&left_out);
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+        assert!(
+            remarks[0].starts_with("7 other files are not run files: notes-1.txt, notes-2.txt"),
+            "{remarks:?}"
+        );
+        assert!(remarks[0].contains("notes-5.txt, and 2 more;"), "{remarks:?}");
+    }
+}
