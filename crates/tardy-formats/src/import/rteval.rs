@@ -118,7 +118,7 @@ impl Summary {
             [.., "histogram", "bucket"] => {
                 let value = |key: &str| {
                     let word = attributes.get(key).map_or("", String::as_str);
-                    number(word, line, &format!("bucket {key}"))
+                    number(word, line, format!("bucket {key}"))
                 };
                 let (index, count) = (value("index")?, value("value")?);
                 let index = i64::try_from(index).unwrap_or(i64::MAX);
