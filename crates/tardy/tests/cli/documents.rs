@@ -13,10 +13,12 @@ use std::process::Command;
 use crate::bench::{Bench, Printed};
 
 /// Files that a document's commands read, and their sources.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str, &str); 13] = [
     ("docs/formats.md", "cyclictest-2.4.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.4.json"),
     ("docs/formats.md", "old/a.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.10.json"),
     ("docs/formats.md", "old/b.txt", "crates/tardy-formats/tests/fixtures/oslat-2.4.txt"),
+    ("docs/formats.md", "older/a-ns.txt", "crates/tardy-formats/tests/fixtures/cyclictest-2.4-quiet-ns.txt"),
+    ("docs/formats.md", "older/b.txt", "crates/tardy-formats/tests/fixtures/cyclictest-2.4-quiet.txt"),
     ("docs/formats.md", "hist.txt", "crates/tardy-formats/tests/fixtures/cyclictest-2.4-hist.txt"),
     ("docs/formats.md", "capture.vcd", "crates/tardy-formats/tests/fixtures/capture.vcd"),
     ("docs/formats.md", "capture.sr", "crates/tardy-formats/tests/fixtures/capture.sr"),
