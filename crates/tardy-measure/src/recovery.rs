@@ -198,10 +198,8 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
         run = redact(&run).map_err(|error| io(io::Error::other(error)))?.run;
     }
     own.replace(file::to_text(&run).as_bytes())?;
-    let kept = remove_leftovers(path, &run, matches!(source, Recovered::Memory));
-    let kept: String =
-        kept.iter().map(|map| format!("; {} is kept, because it cannot be read", map.display())).collect();
-    let remark = format!("this run was cut short; {}, and the file is now sealed{kept}", source.describe());
+    remove_leftovers(path, &run);
+    let remark = format!("this run was cut short; {}, and the file is now sealed", source.describe());
     Ok(Opened { run, remark: Some(remark) })
 }
 
@@ -238,19 +236,12 @@ fn maps_of(run: &Run) -> Vec<PathBuf> {
     [current, current + 1].into_iter().filter_map(|phase| map_of_phase(&run.origin.id, phase)).collect()
 }
 
-/// Removes the maps and the counters of a run that is sealed. Returns the maps that are kept, because their numbers are not in
-/// the run.
-fn remove_leftovers(path: &Path, run: &Run, maps_were_read: bool) -> Vec<PathBuf> {
-    let _ = files::remove_own(&counters_of_phase(path, run.phases.len().saturating_sub(1)));
-    let mut maps = maps_of(run);
-    maps.retain(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use));
-    if !maps_were_read {
-        return maps;
-    }
-    for map in &maps {
+/// Removes the maps and the counters of a run that is sealed.
+fn remove_leftovers(path: &Path, run: &Run) {
+    for map in maps_of(run).iter().filter(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use)) {
         let _ = files::remove_own(map);
     }
-    Vec::new()
+    let _ = files::remove_own(&counters_of_phase(path, run.phases.len().saturating_sub(1)));
 }
 
 /// The place of the last numbers of a killed run.
