@@ -23,7 +23,7 @@ pub(super) enum Treatment {
     Version,
     /// The file with the limit of a cgroup, whose path names users, services and containers.
     SourceOfCgroup,
-    /// A text with the name of a kernel thread: what users name, such as servers and volumes, is removed.
+    /// A text with the name of a kernel thread or a cgroup: what users name, such as servers and services, is removed.
     KernelThread,
     /// The name of a recipe: a built-in one stays.
     Recipe,

@@ -169,8 +169,15 @@ const NAMED_BY_USERS: [&str; 5] = ["drbd_", "dlm_", "gfs2_", "wg-crypt-", "wg-ke
 /// The end of the names of NFS's threads, which begin with the address of the server.
 const OF_A_SERVER: &str = "-manager";
 
-/// A text with the name of a kernel thread, without the names that users give.
+/// A text with the name of a kernel thread or of a cgroup, without the names that users give. The path of a cgroup names
+/// users, services and containers.
 pub(super) fn kernel_thread(text: &str) -> String {
+    if text.starts_with('/') {
+        return REDACTED.to_owned();
+    }
+    if text.starts_with("cgroup /") {
+        return format!("cgroup {REDACTED}");
+    }
     let word = |word: &str| {
         let server = word.trim_end_matches(',').strip_suffix(OF_A_SERVER);
         if let Some(server) = server.filter(|server| !server.is_empty()) {
@@ -271,6 +278,8 @@ mod tests {
             ("drbd_w_plant7", "drbd_redacted"),
             ("kworker/0:1-wg-crypt-plant7", "kworker/0:1-wg-crypt-redacted"),
             ("napi/enxb827eb012345-8193", "napi/redacted-8193"),
+            ("/system.slice/plant 7.service", "redacted"),
+            ("cgroup /user.slice/user-1000.slice throttled", "cgroup redacted"),
         ] {
             assert_eq!(kernel_thread(text), expected);
             assert_eq!(kernel_thread(expected), expected, "redacting twice is the same");
