@@ -10,6 +10,7 @@ use tardy_record::{Run, Series};
 
 use crate::comparability;
 use crate::difference::{self, Differences};
+use crate::lab;
 use crate::name::{self, Readings};
 use crate::pairing::{self, Paired, series_of};
 use crate::pool;
@@ -66,7 +67,7 @@ pub struct Side {
 impl Side {
     /// Whether its numbers may be used: it is valid, and its latencies have a meaning.
     pub fn is_usable(&self) -> bool {
-        self.valid && !self.lab.as_ref().is_some_and(|lab| lab.clock == LabClock::RealtimeEmulated)
+        self.valid && self.lab.as_ref().is_none_or(|lab| lab::meaningless_by(lab.clock).is_none())
     }
 }
 

@@ -23,7 +23,12 @@ pub fn instruction_ns(shift: u32) -> u64 {
 /// The reason why the latencies of `run` mean nothing; `None` if they are meaningful, at least as those of a virtual
 /// machine.
 pub fn meaningless_because(run: &Run) -> Option<&'static str> {
-    match run.lab.as_ref()?.clock {
+    meaningless_by(run.lab.as_ref()?.clock)
+}
+
+/// The reason why latencies of a lab with this clock mean nothing; `None` if they are meaningful.
+pub(crate) fn meaningless_by(clock: LabClock) -> Option<&'static str> {
+    match clock {
         LabClock::RealtimeEmulated => {
             Some("the CPU was emulated in software in the host's time, so the emulator was measured")
         }

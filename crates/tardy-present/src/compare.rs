@@ -5,7 +5,7 @@ use tardy_analyse::compare::{Comparison, Pair, Side};
 use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
-use crate::latency::{at_least, harmless, microseconds, per_cent, short, three_digits, with_unit};
+use crate::latency::{harmless, per_cent, short, three_digits, with_unit};
 use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
@@ -35,7 +35,8 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     let full: Vec<String> = comparison.names().into_iter().map(harmless).collect();
     let names: Vec<String> = full.iter().map(|name| short(name, NAME_MAX)).collect();
     let tables = comparison.tables();
-    let mut blocks: Vec<Vec<String>> = vec![folded(&headline(comparison), width), head(comparison, width)];
+    let mut blocks: Vec<Vec<String>> =
+        vec![folded(&headline(comparison, &tables), width), head(comparison, width)];
     blocks.extend(
         tables
             .iter()
@@ -56,71 +57,69 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
 }
 
 /// What the comparison may be used for, and how the worst values differ.
-pub(crate) fn headline(comparison: &Comparison) -> String {
+pub(crate) fn headline(comparison: &Comparison, tables: &[Columns<'_>]) -> String {
     let obstacles = comparison.candidates.iter().any(|pair| !pair.not_comparable_because.is_empty());
     let limitation = if obstacles { "Not comparable, for the reasons below. " } else { "" };
-    let worst = worst_sentence(comparison).map(|text| format!(" {text}")).unwrap_or_default();
+    let worst = worst_sentences(comparison, tables).map(|text| format!(" {text}")).unwrap_or_default();
     format!("{limitation}{DESCRIPTIVE}{worst}")
 }
 
 /// How the worst values differ; `None` if they are not known, or if the numbers of a run must not be used.
-fn worst_sentence(comparison: &Comparison) -> Option<String> {
+fn worst_sentences(comparison: &Comparison, tables: &[Columns<'_>]) -> Option<String> {
     let mut sides =
         std::iter::once(&comparison.base).chain(comparison.candidates.iter().map(|pair| &pair.candidate));
     if !sides.all(Side::is_usable) {
         return None;
     }
-    let tables = comparison.tables();
     let pooled: Vec<&Columns<'_>> = tables.iter().filter(|table| table.is_pooled()).collect();
     let names: Vec<String> = comparison.names().into_iter().map(harmless).collect();
-    let several = pooled.len() > 1;
-    let part = |table: &&Columns<'_>| {
-        let phase = if several {
-            format!(" in '{}'", short(&harmless(table.phase), LABEL_MAX))
-        } else {
-            String::new()
+    let sentence = |table: &&Columns<'_>| {
+        let phase = match pooled.len() {
+            1 => String::new(),
+            _ => format!(" in '{}'", short(&harmless(table.phase), LABEL_MAX)),
         };
-        let one = table.readings.one();
-        let known: Vec<(usize, Figure)> = table
-            .runs
-            .iter()
-            .copied()
-            .zip(table.statistic("max")?.figures.iter().copied())
-            .filter(|(_, figure)| figure.ns.is_some() && !figure.at_least)
-            .collect();
-        let us = |figure: &Figure| with_unit(figure.ns.unwrap_or_default());
-        match &known[..] {
-            [(0, base), (run, candidate)] if table.runs.len() == 2 => {
-                let words = describe_ratio(candidate.ratio?);
-                let (ours, theirs) = (&names[*run], &names[0]);
-                let (us, theirs_us) = (us(candidate), us(base));
-                Some(match words.as_str() {
-                    "the same" => {
-                        format!("The worst {one}{phase} was the same in {ours} and {theirs}: {us}.")
-                    }
-                    words => format!(
-                        "The worst {one}{phase} of {ours} was {words} than that of {theirs}: {us} against {theirs_us}."
-                    ),
-                })
-            }
-            [_, _, ..] => {
-                let order = |a: &&(usize, Figure), b: &&(usize, Figure)| {
-                    a.1.ns.unwrap_or_default().total_cmp(&b.1.ns.unwrap_or_default())
-                };
-                let (lowest, highest) = (known.iter().min_by(order)?, known.iter().max_by(order)?);
-                Some(format!(
-                    "The worst {one}{phase} was lowest in {} ({}) and highest in {} ({}).",
-                    names[lowest.0],
-                    us(&lowest.1),
-                    names[highest.0],
-                    us(&highest.1)
-                ))
-            }
-            _ => None,
-        }
+        worst_sentence(table, &phase, &names)
     };
-    let sentences: Vec<String> = pooled.iter().filter_map(part).take(PHASES_IN_HEADLINE).collect();
+    let sentences: Vec<String> = pooled.iter().filter_map(sentence).take(PHASES_IN_HEADLINE).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// How the worst values of one table differ. `phase` follows the name of the readings.
+fn worst_sentence(table: &Columns<'_>, phase: &str, names: &[String]) -> Option<String> {
+    let figures = table.statistic("max")?.figures.iter();
+    let known: Vec<(usize, &Figure)> = table
+        .runs
+        .iter()
+        .copied()
+        .zip(figures)
+        .filter(|(_, figure)| figure.ns.is_some() && !figure.at_least)
+        .collect();
+    let one = table.readings.one();
+    let named = |(run, figure): &(usize, &Figure)| (&names[*run], with_unit(figure.ns.unwrap_or_default()));
+    match &known[..] {
+        [base @ (0, _), candidate] if table.runs.len() == 2 => {
+            let ((base, base_us), (name, us)) = (named(base), named(candidate));
+            Some(match describe_ratio(candidate.1.ratio?).as_str() {
+                "the same" => format!("The worst {one}{phase} was the same in {name} and {base}: {us}."),
+                words => {
+                    format!(
+                        "The worst {one}{phase} of {name} was {words} than that of {base}: {us} against {base_us}."
+                    )
+                }
+            })
+        }
+        [_, _, ..] => {
+            let order = |a: &&(usize, &Figure), b: &&(usize, &Figure)| {
+                a.1.ns.unwrap_or_default().total_cmp(&b.1.ns.unwrap_or_default())
+            };
+            let (low, low_us) = named(known.iter().min_by(order)?);
+            let (high, high_us) = named(known.iter().max_by(order)?);
+            Some(format!(
+                "The worst {one}{phase} was lowest in {low} ({low_us}) and highest in {high} ({high_us})."
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// A candidate's value over that of the base: `80 times lower`, `24 % higher`, `the same`.
@@ -256,7 +255,7 @@ fn head_of(first: &str, runs: &[usize], names: &[String]) -> Table {
 }
 
 fn cell(figure: &Figure) -> String {
-    figure.ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns), figure.at_least))
+    crate::latency::figure(figure.ns, figure.at_least)
 }
 
 fn words(figure: &Figure) -> String {

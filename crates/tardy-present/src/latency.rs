@@ -48,12 +48,14 @@ pub fn microseconds(ns: f64) -> String {
     }
 }
 
+/// A figure in us for a column of a table: `41.3`; `≥400` if it is a lower bound; `n/a` if there is none.
+pub fn figure(ns: Option<f64>, is_least: bool) -> String {
+    ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns), is_least))
+}
+
 /// A quantile in us for a column of a table: `41.3`; `≥400` if it is beyond the histogram; `n/a` if there are too few values.
 pub fn quantile(value: Option<Value>) -> String {
-    value.map_or_else(
-        || "n/a".to_owned(),
-        |value| at_least(microseconds(value.quoted_ns() as f64), value.at_least),
-    )
+    figure(value.map(|value| value.quoted_ns() as f64), value.is_some_and(|value| value.at_least))
 }
 
 /// A figure, marked with `≥` if it is only a lower bound.
@@ -63,7 +65,7 @@ pub fn at_least(figure: String, at_least: bool) -> String {
 
 /// A maximum in us for a column of a table: `1,163`, or `≥84.0` if it is a lower bound; `none` if there is none.
 pub fn highest(max_ns: Option<i64>, is_least: bool, none: &str) -> String {
-    max_ns.map_or_else(|| none.to_owned(), |ns| at_least(microseconds(ns as f64), is_least))
+    max_ns.map_or_else(|| none.to_owned(), |ns| figure(Some(ns as f64), is_least))
 }
 
 /// A maximum with its unit: `84 us`, or `≥ 84 us` if it is a lower bound.
@@ -130,6 +132,18 @@ pub fn period_text(period_ns: f64, error_ns: f64) -> String {
 /// A count with its noun: `1 gap`, `3 gaps`.
 pub fn counted(n: u64, one: &str, several: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { several })
+}
+
+/// How many of several things a sentence names.
+const NAMED_MAX: usize = 5;
+
+/// The first of `all`, and how many more there are: `a, b, c, d, e, and 3 more`.
+pub fn first_few(all: &[String], separator: &str) -> String {
+    let named = all[..all.len().min(NAMED_MAX)].join(separator);
+    match all.len().saturating_sub(NAMED_MAX) {
+        0 => named,
+        rest => format!("{named}{separator}and {rest} more"),
+    }
 }
 
 /// The text, shortened to `most` characters with an ellipsis at the end if it is longer.

@@ -4,14 +4,12 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{at_least, count, counted, harmless, microseconds, prefixed, short};
+use crate::latency::{count, counted, figure, first_few, harmless, prefixed, short};
 use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph};
 use crate::report;
 use crate::table::Table;
 use crate::terminal_text::{capitalised, folded};
 
-/// How many files are named in a remark about files that are not shown.
-const NAMED_MAX: usize = 5;
 /// Longer names of runs are shortened in the terminal.
 const NAME_MAX: usize = 40;
 /// Longer kernels and loads are shortened in the terminal.
@@ -120,16 +118,12 @@ fn rank(row: &OverviewRow) -> String {
     row.rank.map_or_else(|| "-".to_owned(), |rank| format!("{rank}."))
 }
 
-fn figure(ns: Option<i64>, is_least: bool) -> String {
-    ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns as f64), is_least))
-}
-
 fn worst(row: &OverviewRow) -> String {
-    figure(row.worst_ns, row.worst_at_least)
+    figure(row.worst_ns.map(|ns| ns as f64), row.worst_at_least)
 }
 
 fn p999(row: &OverviewRow) -> String {
-    figure(row.p999_ns, row.p999_at_least)
+    figure(row.p999_ns.map(|ns| ns as f64), row.p999_at_least)
 }
 
 fn interval(row: &OverviewRow) -> String {
@@ -180,13 +174,14 @@ pub fn remarks(left_out: &LeftOut) -> Vec<String> {
     if !left_out.unreadable.is_empty() {
         let all: Vec<String> = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
         let files = counted(all.len() as u64, "file", "files");
-        remarks.push(format!("{files} cannot be read: {}", named(&all, "; ")));
+        remarks.push(format!("{files} cannot be read: {}", first_few(&all, "; ")));
     }
     if !left_out.other_files.is_empty() {
         let all: Vec<String> = left_out.other_files.iter().map(|file| harmless(file)).collect();
         let files =
             counted(all.len() as u64, "other file is not a run file", "other files are not run files");
-        remarks.push(format!("{files}: {}; 'tardy import' converts other tools' files", named(&all, ", ")));
+        remarks
+            .push(format!("{files}: {}; 'tardy import' converts other tools' files", first_few(&all, ", ")));
     }
     if !left_out.links_outside.is_empty() {
         let all: Vec<String> = left_out.links_outside.iter().map(|file| harmless(file)).collect();
@@ -195,17 +190,9 @@ pub fn remarks(left_out: &LeftOut) -> Vec<String> {
             "symbolic link leads out of the directory and was not followed",
             "symbolic links lead out of the directory and were not followed",
         );
-        remarks.push(format!("{links}: {}", named(&all, ", ")));
+        remarks.push(format!("{links}: {}", first_few(&all, ", ")));
     }
     remarks
-}
-
-fn named(all: &[String], separator: &str) -> String {
-    let shown = all[..all.len().min(NAMED_MAX)].join(separator);
-    match all.len().saturating_sub(NAMED_MAX) {
-        0 => shown,
-        rest => format!("{shown}{separator}and {rest} more"),
-    }
 }
 
 /// The overview as a page. `place` names the directory, and `made_by` the program.

@@ -82,7 +82,7 @@ fn only_the_cpus_of_both_runs_are_compared() {
     let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
     assert_eq!(all.base, all.candidate);
     let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
-    assert!(text.contains("NOT COMPARABLE:") && text.contains("CPUs: 0-1 and 1"), "{text}");
+    assert!(text.contains("NOT COMPARABLE:\n") && text.contains("  - CPUs: 0-1 and 1"), "{text}");
     for shown in [&text, &page] {
         assert!(shown.contains("only cpu 1, which both have") && !shown.contains("all CPUs"), "{shown}");
     }

@@ -56,7 +56,7 @@ fn callers_group() -> u32 {
 ///
 /// # Errors
 /// If `path` does not end with a name.
-fn split(path: &Path) -> io::Result<(PathBuf, &OsStr)> {
+pub fn split(path: &Path) -> io::Result<(PathBuf, &OsStr)> {
     let name = path.file_name().ok_or_else(|| refused("it does not name a file"))?;
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     Ok((directory.unwrap_or(Path::new(".")).to_owned(), name))

@@ -15,7 +15,8 @@ const HIDDEN: &str = "__";
 /// Called before anything else. Ignores the caller's variables that choose files.
 ///
 /// # Errors
-/// If this program has the set-user-ID or set-group-ID bit, or `words` are a hidden command that must not have the program's privileges.
+/// If this program has the set-user-ID or set-group-ID bit, or `words` are a hidden command that must not have the
+/// program's privileges.
 pub(crate) fn prepare(words: &[&str]) -> Result<()> {
     if !privileges::were_gained() {
         return Ok(());
@@ -74,7 +75,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
 
 fn refuse(command: &str) -> Result<()> {
     bail!(
-        "'tardy {command}' is internal to tardy and does not run with capabilities of its file: \
+        "'tardy {command}' is internal to tardy and does not run with privileges of its file (capabilities): \
          use 'tardy run' to measure, or a copy of tardy without them"
     )
 }

@@ -188,15 +188,11 @@ pub(crate) fn unit(
             Ok(unit)
         }
         // --unit is for files that do not show their unit. One that agrees is not refused.
-        (given, None) if stated.is_some() => {
-            imported.used.unit = given == stated;
-            stated.ok_or(ImportError::UnitUnknown { format })
-        }
-        (Some(unit), None) => {
-            imported.used.unit = true;
+        (given, None) => {
+            let unit = stated.or(given).ok_or(ImportError::UnitUnknown { format })?;
+            imported.used.unit = given == Some(unit);
             Ok(unit)
         }
-        (None, None) => Err(ImportError::UnitUnknown { format }),
     }
 }
 

@@ -164,7 +164,8 @@ impl<'r> Phase<'r> {
         let (from_ns, slept_before) = (supervisor.clock.now_ns(), supervisor.clock.sleeps());
         let waited = supervisor.clock.wait(&descriptors, at_most_ns);
         let sleeps = supervisor.clock.sleeps() - slept_before;
-        BrokenWait::note(&mut self.broken_waits, from_ns, supervisor.clock.now_ns(), sleeps);
+        let (due_ns, to_ns) = (from_ns.saturating_add(at_most_ns), supervisor.clock.now_ns());
+        BrokenWait { from_ns, due_ns, to_ns }.note(sleeps, &mut self.broken_waits);
         match waited {
             Ok(mut readable) => {
                 let sources = readable.split_off(1);

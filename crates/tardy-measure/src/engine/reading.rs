@@ -50,6 +50,8 @@ pub(crate) struct Reading<'a> {
 pub(crate) struct BrokenWait {
     /// Its beginning, in ns from the start of the run.
     pub(crate) from_ns: u64,
+    /// When it was to end at the latest, in ns from the start of the run.
+    pub(crate) due_ns: u64,
     /// Its end, in ns from the start of the run.
     pub(crate) to_ns: u64,
 }
@@ -58,11 +60,16 @@ pub(crate) struct BrokenWait {
 const BROKEN_WAITS_MAX: usize = 64;
 
 impl BrokenWait {
-    /// Adds a wait in which the supervisor slept `sleeps` times to `broken`, if it is one.
-    pub(crate) fn note(broken: &mut Vec<Self>, from_ns: u64, to_ns: u64, sleeps: u64) {
+    /// Adds this wait, in which the supervisor slept `sleeps` times, to `broken`, if it is a broken one.
+    pub(crate) fn note(self, sleeps: u64, broken: &mut Vec<Self>) {
         if sleeps > 1 && broken.len() < BROKEN_WAITS_MAX {
-            broken.push(Self { from_ns, to_ns });
+            broken.push(self);
         }
+    }
+
+    /// How late it ended, in ns.
+    pub(crate) fn late_ns(self) -> u64 {
+        self.to_ns.saturating_sub(self.due_ns)
     }
 }
 

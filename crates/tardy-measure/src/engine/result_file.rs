@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tardy_sys::files::{Directory, Existing, FileKind, StagedFile};
+use tardy_sys::files::{self, Directory, Existing, FileKind, StagedFile};
 use thiserror::Error;
 
 /// Mode of a result, which the umask reduces.
@@ -50,12 +50,11 @@ impl ResultFile {
     /// Checks that `path` can be written. An existing file stays unchanged.
     pub fn claim(path: &Path, force: bool) -> Result<Self, ResultFileError> {
         let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
-        let name = path.file_name().ok_or_else(|| match path.is_dir() {
+        let (directory, name) = files::split(path).map_err(|source| match path.is_dir() {
             true => ResultFileError::NotAFile(path.to_owned()),
-            false => fail(io::Error::new(io::ErrorKind::InvalidInput, "it does not name a file")),
+            false => fail(source),
         })?;
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(fail)?;
+        let directory = Directory::named(&directory).map_err(fail)?;
         check_place(&directory, name, path, force)?;
         directory.check_writable(name).map_err(fail)?;
         let name = name.to_owned();
@@ -95,10 +94,7 @@ impl ResultFile {
             false => Existing::Kept,
         };
         let file = self.directory.replace(&self.name, MODE, existing, write);
-        let file = file.map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => ResultFileError::Exists(self.path.clone()),
-            _ => ResultFileError::Io { path: self.path.clone(), source },
-        })?;
+        let file = file.map_err(|source| not_put(&self.path, source))?;
         self.may_replace.store(true, Ordering::Relaxed);
         Ok(file)
     }
@@ -106,6 +102,14 @@ impl ResultFile {
     /// Removes the file.
     pub fn remove(&self) {
         let _ = self.directory.remove(&self.name);
+    }
+}
+
+/// The error of a result that could not be put at `path`.
+fn not_put(path: &Path, source: io::Error) -> ResultFileError {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => ResultFileError::Exists(path.to_owned()),
+        _ => ResultFileError::Io { path: path.to_owned(), source },
     }
 }
 
@@ -143,7 +147,7 @@ impl ResultBatch {
         Ok(Self { path: path.to_owned(), directory, existing, staged: Vec::new(), paths: Vec::new() })
     }
 
-    /// Writes the output of `write` under a temporary name. Returns the path that it will have.
+    /// Writes the output of `write` under a temporary name.
     ///
     /// # Errors
     /// If the name is taken, as for [`ResultFile::claim`], or the file cannot be written.
@@ -151,33 +155,29 @@ impl ResultBatch {
         &mut self,
         name: &OsStr,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<PathBuf, ResultFileError> {
+    ) -> Result<(), ResultFileError> {
         let path = self.path.join(name);
         check_place(&self.directory, name, &path, self.existing == Existing::Replaced)?;
         let staged = self.directory.stage(name, MODE, |file| write(file));
         self.staged.push(staged.map_err(|source| ResultFileError::Io { path: path.clone(), source })?);
-        self.paths.push(path.clone());
-        Ok(path)
+        self.paths.push(path);
+        Ok(())
     }
 
     /// Puts all files in their places. Returns what became of each, in the order of [`Self::add`].
     pub fn finish(mut self) -> Vec<Result<(), ResultFileError>> {
         let (staged, paths) = (std::mem::take(&mut self.staged), std::mem::take(&mut self.paths));
-        let failed = |path: &PathBuf, source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => ResultFileError::Exists(path.clone()),
-            _ => ResultFileError::Io { path: path.clone(), source },
-        };
         if staged.is_empty() {
             return Vec::new();
         }
         match self.directory.put_staged(&staged, self.existing) {
             Ok(outcomes) => {
                 let outcomes = outcomes.into_iter().zip(&paths);
-                outcomes.map(|(outcome, path)| outcome.map_err(|source| failed(path, source))).collect()
+                outcomes.map(|(outcome, path)| outcome.map_err(|source| not_put(path, source))).collect()
             }
             Err(error) => {
-                let again = |path| Err(failed(path, io::Error::new(error.kind(), error.to_string())));
-                paths.iter().map(again).collect()
+                let again = || io::Error::new(error.kind(), error.to_string());
+                paths.iter().map(|path| Err(not_put(path, again()))).collect()
             }
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let add = |batch: &mut ResultBatch, name: &str| {
-            batch.add(OsStr::new(name), |file| file.write_all(name.as_bytes())).map(drop)
+            batch.add(OsStr::new(name), |file| file.write_all(name.as_bytes()))
         };
         let mut batch = ResultBatch::of(directory.path(), false).unwrap();
         add(&mut batch, "a").unwrap();

@@ -41,9 +41,8 @@ impl OwnFile {
     pub(super) fn open(path: &Path) -> Result<Self, OwnFileError> {
         let foreign = |source| OwnFileError::Foreign { path: path.to_owned(), source };
         let io = |source| OwnFileError::Io { path: path.to_owned(), source };
-        let name = path.file_name().ok_or_else(|| io(io::ErrorKind::InvalidInput.into()))?;
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let directory = Directory::named(directory.unwrap_or(Path::new("."))).map_err(io)?;
+        let (directory, name) = files::split(path).map_err(io)?;
+        let directory = Directory::named(&directory).map_err(io)?;
         let file = directory.open_own(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::Io { path: path.to_owned(), source: error }.into(),
             _ => foreign(error),

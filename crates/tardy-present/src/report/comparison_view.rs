@@ -75,7 +75,7 @@ pub(super) fn of(
     shown.push(differences(&comparison.differences(), &names));
     ComparisonView {
         sides: runs.iter().zip(&names).enumerate().map(side).collect(),
-        headline: typographic(&headline(comparison)),
+        headline: typographic(&headline(comparison, &comparison.tables())),
         obstacles: of_pairs(comparison, |pair| &pair.not_comparable_because),
         whose: whose(runs),
         sections: shown,
@@ -186,12 +186,7 @@ fn table_title(table: &Columns<'_>, of: &str) -> String {
 
 /// The statistics, a column for each run. Below the value of a candidate is its difference from the base.
 fn statistics(table: &Columns<'_>, names: &[String]) -> PageTable {
-    let value = |figure: &Figure| {
-        figure.ns.map_or_else(
-            || "n/a".to_owned(),
-            |ns| at_least(microseconds(ns).replace('-', "−"), figure.at_least),
-        )
-    };
+    let value = |figure: &Figure| crate::latency::figure(figure.ns, figure.at_least).replace('-', "−");
     let cell = |figure: &Figure| match figure.ratio {
         None => Cell::Text(value(figure)),
         Some(ratio) => Cell::Lines(vec![value(figure), describe_ratio(ratio)]),

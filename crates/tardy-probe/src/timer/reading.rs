@@ -432,8 +432,8 @@ pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let missed = if has_schedule { filled } else { copy[Total::Missed as usize] };
     copy[Total::Missed as usize] = missed;
     copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
-    mend_thresholds(copy, has_schedule);
     let bins = Cells(copy).measured();
+    mend_thresholds(copy, &bins, has_schedule);
     let (Some(first), Some(last)) = (bins.bins().first().copied(), bins.bins().last().copied()) else {
         return;
     };
@@ -444,8 +444,8 @@ pub fn mend(copy: &mut [u64], has_schedule: bool) {
 }
 
 /// Makes the exceedances agree with the histograms: the last sample may be counted in one of the two only.
-fn mend_thresholds(copy: &mut [u64], has_schedule: bool) {
-    let (measured, corrected) = (Cells(copy).measured(), Cells(copy).corrected());
+fn mend_thresholds(copy: &mut [u64], measured: &Histogram, has_schedule: bool) {
+    let corrected = has_schedule.then(|| Cells(copy).corrected());
     for slot in 0..cells::THRESHOLD_COUNT {
         let limit_ns = Cells(copy).threshold(slot, Threshold::Limit) as i64;
         if limit_ns == 0 {
@@ -456,9 +456,9 @@ fn mend_thresholds(copy: &mut [u64], has_schedule: bool) {
             let count = &mut copy[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
             *count = (*count).clamp(at_least, at_most);
         };
-        clamp(Threshold::Measured, &measured);
-        if has_schedule {
-            clamp(Threshold::Corrected, &corrected);
+        clamp(Threshold::Measured, measured);
+        if let Some(corrected) = &corrected {
+            clamp(Threshold::Corrected, corrected);
         }
     }
 }

@@ -183,14 +183,11 @@ impl Directory {
         existing: Existing,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<File> {
-        let (temporary, mut file) = self.temporary(name, mode)?;
-        let outcome = write(&mut file)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| self.put_in_place(&temporary, name, existing));
-        if let Err(error) = outcome {
+        let (temporary, file) = self.written(name, mode, write)?;
+        let put = file.sync_all().and_then(|()| self.put_in_place(&temporary, name, existing));
+        put.inspect_err(|_| {
             let _ = self.remove(&temporary);
-            return Err(error);
-        }
+        })?;
         // The file is in its place. Some file systems cannot sync a directory.
         let _ = self.file.sync_all();
         Ok(file)
@@ -206,11 +203,7 @@ impl Directory {
         mode: u32,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<StagedFile> {
-        let (temporary, mut file) = self.temporary(name, mode)?;
-        if let Err(error) = write(&mut file) {
-            let _ = self.remove(&temporary);
-            return Err(error);
-        }
+        let (temporary, _) = self.written(name, mode, write)?;
         Ok(StagedFile { temporary, name: name.to_owned() })
     }
 
@@ -230,7 +223,8 @@ impl Directory {
             self.put_in_place(&one.temporary, &one.name, existing).inspect_err(|_| discard(one))
         };
         let outcomes = staged.iter().map(put).collect();
-        self.file.sync_all()?;
+        // As in `replace`.
+        let _ = self.file.sync_all();
         Ok(outcomes)
     }
 
@@ -246,6 +240,20 @@ impl Directory {
     pub fn check_writable(&self, name: &OsStr) -> io::Result<()> {
         let (temporary, _) = self.temporary(name, 0o600)?;
         self.remove(&temporary)
+    }
+
+    /// The output of `write` in a file with a temporary name. No file is left if that fails.
+    fn written(
+        &self,
+        name: &OsStr,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<(OsString, File)> {
+        let (temporary, mut file) = self.temporary(name, mode)?;
+        write(&mut file).inspect_err(|_| {
+            let _ = self.remove(&temporary);
+        })?;
+        Ok((temporary, file))
     }
 
     fn temporary(&self, name: &OsStr, mode: u32) -> io::Result<(OsString, File)> {

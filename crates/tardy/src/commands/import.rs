@@ -119,8 +119,8 @@ struct Import {
     imported: usize,
     /// The run files that [`Self::write`] puts in their places, if they are in a directory.
     batch: Option<ResultBatch>,
-    /// The runs that were written, in the batch or as the only file.
-    written: Vec<Written>,
+    /// The messages about each run that was written, in the batch or as the only file.
+    written: Vec<Vec<String>>,
     /// Runs that exist unchanged from an earlier import.
     unchanged: usize,
     skipped: usize,
@@ -130,11 +130,6 @@ struct Import {
     without_unit: Vec<String>,
     invalid: bool,
     failed: usize,
-}
-
-/// A run that was written, with what is reported about it.
-struct Written {
-    messages: Vec<String>,
 }
 
 impl Import {
@@ -300,7 +295,7 @@ impl Import {
         messages.extend(advice::unlikely_unit(&imported).map(|doubt| format!("{name}: {doubt}")));
         let reasons = imported.run.validity.spoilt_by.iter().take(3);
         messages.extend(reasons.map(|reason| format!("{name}: INVALID: {reason}")));
-        self.written.push(Written { messages });
+        self.written.push(messages);
         Ok(())
     }
 
@@ -309,10 +304,10 @@ impl Import {
         let written = std::mem::take(&mut self.written);
         let outcomes = self.batch.take().map(ResultBatch::finish);
         let outcomes = outcomes.unwrap_or_else(|| written.iter().map(|_| Ok(())).collect());
-        for (one, outcome) in written.into_iter().zip(outcomes) {
+        for (messages, outcome) in written.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => {
-                    one.messages.iter().for_each(|message| output::report(message));
+                    messages.iter().for_each(|message| output::report(message));
                     self.imported += 1;
                 }
                 Err(error) if self.is_of_several => {

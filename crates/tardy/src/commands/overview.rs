@@ -39,17 +39,12 @@ pub(super) fn of(paths: &[PathBuf], key: SortKey, reversed: bool) -> Result<Over
         };
         left_out.unreadable.extend(tree.unreadable.iter().map(unreadable));
         for file in &tree.files {
-            match is_run_file(file) {
-                Ok(true) => match row(file) {
-                    Ok(row) => rows.push(row),
-                    Err(error) => left_out
-                        .unreadable
-                        .push(Unreadable { file: text(file), error: crate::message(&error) }),
-                },
-                Ok(false) => left_out.other_files.push(text(file)),
-                Err(error) => left_out
-                    .unreadable
-                    .push(Unreadable { file: text(file), error: format!("{}: {error}", file.display()) }),
+            match row_if_run(file) {
+                Ok(Some(row)) => rows.push(row),
+                Ok(None) => left_out.other_files.push(text(file)),
+                Err(error) => {
+                    left_out.unreadable.push(Unreadable { file: text(file), error: crate::message(&error) });
+                }
             }
         }
     }
@@ -89,6 +84,12 @@ fn is_run_file(path: &Path) -> std::io::Result<bool> {
     files::open_to_read(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
     let starts_object = beginning.trim_ascii_start().starts_with(b"{");
     Ok(starts_object && beginning.windows(KEY.len()).any(|bytes| bytes == KEY))
+}
+
+/// The row of a run file; `None` for another file.
+fn row_if_run(path: &Path) -> Result<Option<OverviewRow>> {
+    let is_run = is_run_file(path).with_context(|| path.display().to_string())?;
+    is_run.then(|| row(path)).transpose()
 }
 
 fn row(path: &Path) -> Result<OverviewRow> {

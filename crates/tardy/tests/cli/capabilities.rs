@@ -96,7 +96,7 @@ fn hidden_commands_and_restore_refuse_the_capabilities_of_tardys_file() {
         &["restore"],
     ] {
         let printed = run_as_a_user(&bench, &tardy, words).exits(1);
-        assert!(printed.err.contains("of its file"), "{words:?}: {}", printed.err);
+        assert!(printed.err.contains("privileges of its file"), "{words:?}: {}", printed.err);
     }
     assert!(!bench.path("made").exists());
 }

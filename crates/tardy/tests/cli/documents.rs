@@ -207,15 +207,17 @@ fn checked(document: &str, text: &str) -> (String, String) {
     (wrong, lines.join("\n") + "\n")
 }
 
+/// README.md and the documents in docs/.
+fn documents() -> Vec<String> {
+    let names = fs::read_dir(project().join("docs")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let documents = names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
+    std::iter::once("README.md".to_owned()).chain(documents).collect()
+}
+
 #[test]
 fn the_commands_of_the_documents_work() {
-    let mut documents = vec!["README.md".to_owned()];
-    for entry in fs::read_dir(project().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") {
-            documents.push(format!("docs/{name}"));
-        }
-    }
+    let documents = documents();
     let bless = std::env::var_os("TARDY_BLESS").is_some();
     let wrong: String = std::thread::scope(|scope| {
         let threads: Vec<_> = documents
@@ -244,10 +246,8 @@ fn every_replacement_and_every_file_is_needed() {
         let directory = name.split('/').next().unwrap();
         assert!(text.contains(directory), "{document} does not mention {name}");
     }
-    let mut all = fs::read_to_string(project().join("README.md")).unwrap();
-    for entry in fs::read_dir(project().join("docs")).unwrap() {
-        all += &fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
-    }
+    let all: String =
+        documents().iter().map(|document| fs::read_to_string(project().join(document)).unwrap()).collect();
     for (long, _) in SHORTER {
         assert!(all.contains(long), "no document has {long}");
     }

@@ -94,7 +94,8 @@ impl ThreadWatch {
         let of_wait = |wait: &BrokenWait| {
             let gap = |thread: &Thread| longest_during(wait, worst.get(thread.block)?);
             let gaps: Option<Vec<u64>> = self.threads.iter().map(gap).collect();
-            gaps?.into_iter().min()
+            // A stop of the supervisor alone delays its wait by more than the threads.
+            gaps?.into_iter().min().filter(|gap_ns| *gap_ns >= wait.late_ns() / 2)
         };
         let stopped_ns = broken_waits.iter().filter_map(of_wait).max().filter(|ns| *ns >= STOP_NS_MIN)?;
         let waited_for_cpu = |thread: &Thread| {
@@ -176,20 +177,32 @@ mod tests {
 
     #[test]
     fn threads_that_are_late_together_during_a_broken_wait_were_stopped() {
-        let wait = [BrokenWait { from_ns: 1000 * MS, to_ns: 4000 * MS }];
+        let wait = [BrokenWait { from_ns: 1000 * MS, due_ns: 2000 * MS, to_ns: 4000 * MS }];
         let late = vec![outlier(60_000, 70_000), outlier(2500, 3900), outlier(4, 2000)];
         let stopped =
             |waits: &[BrokenWait], worst: &[Vec<Outlier>]| watch(worst.len()).stopped_ns(waits, worst);
         assert_eq!(stopped(&wait, &[late.clone(), vec![outlier(2000, 3900)]]), Some(2000 * MS));
         assert_eq!(stopped(&[], std::slice::from_ref(&late)), None, "the machine paused: one sleep");
         assert_eq!(stopped(&wait, &[late.clone(), Vec::new()]), None, "only the supervisor was stopped");
+        let pause = vec![outlier(20, 3900)];
+        assert_eq!(
+            stopped(&wait, &[late.clone(), pause.clone()]),
+            None,
+            "the supervisor was stopped for longer"
+        );
+        let in_time = [BrokenWait { due_ns: 4000 * MS, ..wait[0] }];
+        assert_eq!(
+            stopped(&in_time, &[late.clone(), pause]),
+            Some(20 * MS),
+            "the stop ended before the wait"
+        );
         assert_eq!(stopped(&wait, &[late, vec![outlier(9, 3900)]]), None, "too short to tell");
     }
 
     #[test]
     fn a_thread_that_waited_for_its_cpu_was_not_stopped() {
         let mut watch = watch(1);
-        let wait = [BrokenWait { from_ns: 0, to_ns: 100 * MS }];
+        let wait = [BrokenWait { from_ns: 0, due_ns: 100 * MS, to_ns: 100 * MS }];
         let worst = [vec![outlier(50, 90)]];
         let waited =
             |ns: u64| thread_usage::run_delay_ns_of(scheduling::thread_id()).map(|now| now.checked_sub(ns));

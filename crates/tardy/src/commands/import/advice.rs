@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 
 use tardy_formats::ImportedRun;
-use tardy_present::latency::{counted, with_unit};
+use tardy_load::quoted;
+use tardy_present::latency::{counted, first_few, with_unit};
 use tardy_record::units::format_duration_ns;
 
-/// How many files a message names.
-const NAMED_MAX: usize = 5;
 /// A mean above this many intervals makes the unit doubtful: the tool would have been late all the time.
 const INTERVALS_MAX: f64 = 10.0;
 
@@ -27,7 +26,7 @@ fn units_for(files: &[String], arguments: &[OsString]) -> String {
     format!(
         "{not}: {}\nus is the tools' default, and ns the unit of cyclictest -N. If all are in us, this imports them:\n  tardy {} \
          --unit us\nIf some are in ns, add --unit 'PATTERN=ns' for these before it",
-        named(files),
+        first_few(files, ", "),
         words.join(" ")
     )
 }
@@ -39,24 +38,7 @@ pub(super) fn links(links: &[String]) -> String {
         "symbolic link leads out of its directory and was not followed",
         "symbolic links lead out of their directory and were not followed",
     );
-    format!("{not}: {}", named(links))
-}
-
-fn named(all: &[String]) -> String {
-    let shown = all[..all.len().min(NAMED_MAX)].join(", ");
-    match all.len().saturating_sub(NAMED_MAX) {
-        0 => shown,
-        rest => format!("{shown} and {rest} more"),
-    }
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/=+:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("{not}: {}", first_few(links, ", "))
 }
 
 /// A doubt about the unit, if the mean of a series is many times its interval.
@@ -90,7 +72,7 @@ mod tests {
             text.starts_with("7 files do not state their unit and were not imported: old/1.txt, "),
             "{text}"
         );
-        assert!(text.contains("old/5.txt and 2 more\n"), "{text}");
+        assert!(text.contains("old/5.txt, and 2 more\n"), "{text}");
         assert!(text.contains(r"tardy import 'it'\''s old' -o runs --unit us"), "{text}");
     }
 }
