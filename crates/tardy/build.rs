@@ -13,8 +13,6 @@ use std::process::Command;
 
 /// The crates that `tardy-probe` consists of.
 const CRATES: [&str; 3] = ["tardy-probe", "tardy-record", "tardy-sys"];
-/// The profile of Cargo.toml.
-const PROFILE: &str = "probe";
 /// Separates the compiler's flags in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -78,17 +76,19 @@ fn build() -> PathBuf {
         }
     }
     let directory = target_directory().join("probe-program");
+    // Profiles of Cargo.toml. Cargo calls every profile without optimisation `debug`.
+    let profile = if variable("PROFILE") == "debug" { "probe-of-development" } else { "probe" };
     let target = variable("TARGET").into_string().expect("a target's name is ASCII");
     // Fedora, among others, has glibc's static library in a separate package.
-    if !run_cargo(&workspace, &directory, &target, "+crt-static") {
+    if !run_cargo(&workspace, &directory, profile, &target, "+crt-static") {
         println!("cargo::warning=no static tardy-probe can be linked here, so it is linked dynamically");
-        let dynamic = run_cargo(&workspace, &directory, &target, "-crt-static");
+        let dynamic = run_cargo(&workspace, &directory, profile, &target, "-crt-static");
         assert!(dynamic, "tardy-probe cannot be built; see the errors above");
     }
-    directory.join(&target).join(PROFILE).join("tardy-probe")
+    directory.join(&target).join(profile).join("tardy-probe")
 }
 
-fn run_cargo(workspace: &Path, directory: &Path, target: &str, linked: &str) -> bool {
+fn run_cargo(workspace: &Path, directory: &Path, profile: &str, target: &str, linked: &str) -> bool {
     let mut flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     if !flags.is_empty() {
         flags.push_str(SEPARATOR);
@@ -107,7 +107,7 @@ fn run_cargo(workspace: &Path, directory: &Path, target: &str, linked: &str) -> 
         "--bin",
         "tardy-probe",
     ]);
-    cargo.args(["--profile", PROFILE, "--target", target, "--target-dir"]).arg(directory);
+    cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(directory);
     cargo.current_dir(workspace).env("CARGO_ENCODED_RUSTFLAGS", flags);
     // Those of `cargo clippy` and of tests of coverage are meant for the outer build.
     for wrapper in ["RUSTC_WORKSPACE_WRAPPER", "RUSTC", "RUSTFLAGS", "CARGO_BUILD_TARGET"] {

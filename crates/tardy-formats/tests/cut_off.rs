@@ -65,9 +65,17 @@ fn without(text: &str, is_missing: impl Fn(usize) -> bool) -> String {
     lines.filter(|(number, _)| !is_missing(*number)).map(|(_, line)| line).collect()
 }
 
-/// Checks that every maximum in `text` that is not a lower bound is that of the whole file.
+/// Whether the run states that its file does not show whether it is complete.
+fn is_silent(run: &Run) -> bool {
+    run.validity.limits.iter().any(|limit| limit.contains("neither an end mark nor a total"))
+}
+
+/// Checks that every maximum in `text` that is not a lower bound is that of the whole file. What is left may be a file of
+/// another format, which is silent: hwlatdetect's report has the samples only.
 fn check(name: &str, whole: &Run, text: &str) {
-    let Some(run) = import(text.as_bytes()).filter(|run| run.validity.valid) else { return };
+    let Some(run) = import(text.as_bytes()).filter(|run| run.validity.valid && !is_silent(run)) else {
+        return;
+    };
     for series in run.series.iter().filter(|series| !series.max_at_least && series.tally.recorded > 0) {
         let same = whole.series.iter().filter(|other| {
             (&other.label, other.level, other.quantity) == (&series.label, series.level, series.quantity)
@@ -127,8 +135,7 @@ fn formats_without_an_end_state_that() {
         let run = import_bytes(&fixture(name), "x", None, &options)
             .unwrap_or_else(|error| panic!("{name}: {error}"))
             .run;
-        let states = |text: &String| text.contains("neither an end mark nor a total");
-        assert!(run.validity.limits.iter().any(states), "{name}: {:?}", run.validity.limits);
+        assert!(is_silent(&run), "{name}: {:?}", run.validity.limits);
     }
 }
 

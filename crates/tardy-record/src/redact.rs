@@ -43,11 +43,12 @@ pub struct Redacted {
 /// # Errors
 /// If the result is not a run, which only a run that [`file::check`] refuses can cause.
 pub fn redact(run: &Run) -> Result<Redacted, RunFileError> {
-    let mut value = serde_json::to_value(run)?;
+    // By way of text: the compiler would make `to_value` and `from_value` of all types a second time.
+    let mut value: Value = serde_json::from_slice(&serde_json::to_vec(run)?)?;
     let mut walk = Walk { names: Names::of_phases(labels(run)), changed: BTreeMap::new() };
     walk.command_of_origin(&mut value);
     walk.value(&mut value, "", "");
-    let mut run: Run = serde_json::from_value(value)?;
+    let mut run: Run = serde_json::from_slice(&serde_json::to_vec(&value)?)?;
     let fields: BTreeSet<String> = run.redacted.drain(..).chain(walk.changed.keys().cloned()).collect();
     run.redacted = fields.into_iter().collect();
     file::check(&run)?;

@@ -8,11 +8,13 @@ const PROGRAMS: [&str; 7] = ["tardy", "libsigrok", "sigrok", "Saleae", "GTKWave"
 /// `text` with MAC addresses, UUIDs and `user@host` replaced.
 pub(super) fn without(text: &str) -> String {
     let is_boundary = |c: char| c.is_whitespace() || "()<>,;\"'".contains(c);
+    // Addresses first: a host may be named by its address.
+    let text = without_addresses(text);
     let words = text.split_inclusive(is_boundary).map(|word| {
         let name = word.trim_end_matches(is_boundary);
         if is_user_at_host(name) { word.replacen(name, REDACTED, 1) } else { word.to_owned() }
     });
-    without_addresses(&words.collect::<String>())
+    words.collect()
 }
 
 /// Whether a word is `user@host`. `mmc@7e300000`, a node of a device tree, is not.
@@ -134,6 +136,7 @@ mod tests {
             ("PCI-MSIX-0000:00:02.0  1-edge  virtio1-req.0", "PCI-MSIX-0000:00:02.0  1-edge  virtio1-req.0"),
             ("12:34:56", "12:34:56"),
             ("#1 SMP (jane@plant-7) PREEMPT_RT @0", "#1 SMP (redacted) PREEMPT_RT @0"),
+            ("jane@b8:27:eb:01:23:45", "redacted"),
             ("27 Level mmc@7e300000", "27 Level mmc@7e300000"),
             ("ééé :: é", "ééé :: é"),
         ] {

@@ -36,7 +36,7 @@ fn ends_its_emulator(signal: &str) {
     let mark = format!("tardy.test={}-{signal}", std::process::id());
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", &format!("debian:6.12-rt,append='{mark}'"), "-o"]).arg(results.path());
-    let turn = Turn::on_one();
+    let turn = Turn::on_one(1);
     let mut tardy = turn.pinned(&lab).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     assert!(soon(|| emulators(&mark).len() == 1), "no emulator was started");
     let kill =

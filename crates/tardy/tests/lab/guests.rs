@@ -10,11 +10,19 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use tardy_record::Run;
 use tardy_sys::scheduling;
 
-/// CPUs of this machine that no test uses. `None` until the first test asks for one.
-static FREE: (Mutex<Option<Vec<u32>>>, Condvar) = (Mutex::new(None), Condvar::new());
+/// The CPUs of this machine, and the tests that wait for them.
+#[derive(Default)]
+struct Cpus {
+    /// All of them. Empty until the first test asks for one.
+    all: Vec<u32>,
+    /// Those that no test uses.
+    free: Vec<u32>,
+    /// How much the waiting tests have to do.
+    waiting: Vec<usize>,
+}
 
-/// Held by the test that gets CPUs next.
-static NEXT: Mutex<()> = Mutex::new(());
+static CPUS: (Mutex<Cpus>, Condvar) =
+    (Mutex::new(Cpus { all: Vec::new(), free: Vec::new(), waiting: Vec::new() }), Condvar::new());
 
 /// CPUs of this machine that are reserved for a test's guests until this is dropped.
 pub(crate) struct Turn {
@@ -22,27 +30,35 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Waits for one CPU.
-    pub(crate) fn on_one() -> Self {
-        Self::when(|free, _| !free.is_empty(), 1)
+    /// Waits for one CPU, until no test that waits has more to do. `work` is the number of scenes and of their files.
+    ///
+    /// The longest boots begin first, so the CPUs become idle at nearly the same time.
+    pub(crate) fn on_one(work: usize) -> Self {
+        Self::when(work, |_| 1)
     }
 
-    /// Waits until all CPUs are free, and takes them.
+    /// Waits until all CPUs are free, and takes them. Comes before tests that need one.
     pub(crate) fn on_all() -> Self {
-        Self::when(|free, all| free.len() == all, usize::MAX)
+        Self::when(usize::MAX, |all| all)
     }
 
-    fn when(may_go: impl Fn(&[u32], usize) -> bool, count: usize) -> Self {
-        let all = scheduling::affinity().expect("the CPUs of this process");
-        // First come, first served. Else a test that needs all CPUs would wait until no other test runs.
-        let _next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut free = FREE.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while !may_go(free.get_or_insert_with(|| all.clone()), all.len()) {
-            free = FREE.1.wait(free).unwrap_or_else(PoisonError::into_inner);
+    /// Waits until as many CPUs are free as `count` returns for all of them.
+    fn when(work: usize, count: impl Fn(usize) -> usize) -> Self {
+        let mut cpus = CPUS.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cpus.all.is_empty() {
+            cpus.all = scheduling::affinity().expect("the CPUs of this process");
+            cpus.free = cpus.all.clone();
         }
-        let free = free.get_or_insert_default();
-        let count = count.min(free.len());
-        Self { cores: free.drain(..count).collect() }
+        let count = count(cpus.all.len());
+        cpus.waiting.push(work);
+        while cpus.free.len() < count || cpus.waiting.iter().any(|other| *other > work) {
+            cpus = CPUS.1.wait(cpus).unwrap_or_else(PoisonError::into_inner);
+        }
+        let own = cpus.waiting.iter().position(|waiting| *waiting == work).expect("it was added above");
+        cpus.waiting.swap_remove(own);
+        // The tests that had to wait for this one may go if CPUs are left.
+        CPUS.1.notify_all();
+        Self { cores: cpus.free.drain(..count).collect() }
     }
 
     /// The first of its CPUs.
@@ -60,9 +76,8 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut free = FREE.0.lock().unwrap_or_else(PoisonError::into_inner);
-        free.get_or_insert_default().append(&mut self.cores);
-        FREE.1.notify_all();
+        CPUS.0.lock().unwrap_or_else(PoisonError::into_inner).free.append(&mut self.cores);
+        CPUS.1.notify_all();
     }
 }
 
@@ -90,7 +105,7 @@ pub(crate) fn expect(tardy: Command, status: i32) -> Output {
 
 /// The same on one CPU, for a command that runs one guest at a time.
 pub(crate) fn expect_alone(tardy: &Command, status: i32) -> Output {
-    let turn = Turn::on_one();
+    let turn = Turn::on_one(1);
     ends_with(turn.pinned(tardy), status)
 }
 

@@ -87,7 +87,7 @@ fn run(
     for (name, content) in files {
         std::fs::write(directory.path().join(name), content).unwrap();
     }
-    let turn = Turn::on_one();
+    let turn = Turn::on_one(1);
     let session = Session {
         machine,
         emulator,

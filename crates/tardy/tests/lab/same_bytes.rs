@@ -73,7 +73,7 @@ fn verified(guests: &Path, place: &Path, rounds: u32) -> Run {
 fn seeded(guests: &Path, place: &Path) -> Run {
     let mut lab = lab(guests, "run", place);
     lab.args(["--seed", "7"]);
-    let turn = Turn::on_one();
+    let turn = Turn::on_one(1);
     let mut tardy = turn.pinned(&lab).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     drop(tardy.stderr.take());
     assert!(tardy.wait().unwrap().success());

@@ -189,7 +189,7 @@ pub(crate) fn boot(
             cancel.write_all(&[0]).unwrap();
         }
     };
-    let turn = Turn::on_one();
+    let turn = Turn::on_one(scenes.iter().map(|scene| 1 + scene.files.len()).sum());
     let confinement = session::confinement(experiment.machine, experiment.pace, false);
     let confinement = confinement.map_err(|error| error.to_string())?;
     let host =
