@@ -2,10 +2,7 @@
 
 use tardy_record::cpu_list;
 
-use super::{Finding, Judged, Machine, Remedy, Severity, Unknown, fine, known, not_applicable, set, version};
-
-/// The first kernel with isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst).
-const PARTITIONS: (u32, u32) = (6, 1);
+use super::{Finding, Judged, Machine, Remedy, Severity, Unknown, fine, known, not_applicable, set};
 
 /// The CPUs isolated at boot or by a cpuset.
 pub(super) fn isolated(machine: &Machine<'_>) -> Result<Vec<u32>, Unknown> {
@@ -57,10 +54,10 @@ pub(super) fn isolation(machine: &Machine<'_>) -> Judged {
         )
         .danger("Ordinary tasks no longer use that CPU, and a task moved there is not balanced to another.")
     };
-    Ok(if version(facts).is_some_and(|version| version >= PARTITIONS) {
-        finding(partition(*last)).or(boot)
-    } else {
-        finding(boot)
+    // The root of cgroup v2 has a list of isolated CPUs if cpusets can have isolated partitions.
+    Ok(match machine.tuning.cpuset_isolated.get() {
+        Some(Some(_)) => finding(partition(*last)).or(boot),
+        _ => finding(boot),
     }
     .into())
 }

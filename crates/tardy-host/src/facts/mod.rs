@@ -26,6 +26,7 @@ pub mod threads;
 mod tuning;
 
 pub use answers::SystemAnswers;
+pub use kernel_config::has_option;
 pub use release::major_minor;
 pub use scheduling::may_set_priorities;
 pub use tuning::collect as collect_tuning;

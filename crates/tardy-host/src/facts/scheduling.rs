@@ -34,7 +34,17 @@ fn fair_server(files: &KernelFiles, kernel: &Kernel) -> Fact<PerCpu<FairServer>>
         (None, Some(version)) if version < (6, 12) => {
             Fact::known(PerCpu::default(), "uname -r: before 6.12 there was none")
         }
-        (None, _) => Fact::unknown(format!("{}; it needs root and a mounted debugfs", servers.how)),
+        (None, _) => {
+            // A directory whose files are not readable: debugfs is mounted, but lockdown refuses them, also to root.
+            let unreadable = files.names(PARENT).ok().and_then(|cpus| {
+                let path = format!("{PARENT}/{}/runtime", cpus.first()?);
+                files.number::<u64>(&path).err().map(|error| not_from(&path, &error))
+            });
+            let reason = unreadable.unwrap_or(servers.how);
+            Fact::unknown(format!(
+                "{reason}; it needs root, a mounted debugfs, and a kernel that is not locked down"
+            ))
+        }
         (Some(_), _) => servers,
     }
 }

@@ -129,16 +129,13 @@ fn irqbalance(files: &KernelFiles) -> Fact<bool> {
         Ok(names) => names,
         Err(error) => return Fact::unknown(not_from("/proc", &error)),
     };
-    let mut sees_kernel_threads = false;
     for pid in names.iter().filter(|name| name.parse::<u32>().is_ok()) {
         let Ok(line) = files.text(&format!("/proc/{pid}/stat")) else { continue };
-        let Some(stat) = ProcessStat::parse(&line) else { continue };
-        sees_kernel_threads |= stat.is_kernel_thread();
-        if stat.name == "irqbalance" {
+        if ProcessStat::parse(&line).is_some_and(|stat| stat.name == "irqbalance") {
             return Fact::known(true, HOW);
         }
     }
-    if sees_kernel_threads {
+    if sees_kernel_threads(files) {
         Fact::known(false, HOW)
     } else {
         Fact::unknown("/proc does not list the processes of other users or of other namespaces")
@@ -281,13 +278,16 @@ fn container(files: &KernelFiles) -> Fact<String> {
         ("/lxc", "LXC"),
         ("/machine.slice/systemd-nspawn", "systemd-nspawn"),
     ];
-    if let Ok(name) = files.text("/run/systemd/container")
-        && !name.is_empty()
-    {
-        return Fact::known(name, "/run/systemd/container");
-    }
-    if let Some((mark, name)) = MARKS.into_iter().find(|(mark, _)| files.exists(mark)) {
-        return Fact::known(name.to_owned(), mark);
+    // An image that boots in a virtual machine has these marks too, but its processes include the kernel's threads.
+    if !sees_kernel_threads(files) {
+        if let Ok(name) = files.text("/run/systemd/container")
+            && !name.is_empty()
+        {
+            return Fact::known(name, "/run/systemd/container");
+        }
+        if let Some((mark, name)) = MARKS.into_iter().find(|(mark, _)| files.exists(mark)) {
+            return Fact::known(name.to_owned(), mark);
+        }
     }
     match files.text(CGROUP) {
         Ok(text) => match GROUPS.into_iter().find(|(part, _)| text.contains(part)) {
@@ -299,6 +299,12 @@ fn container(files: &KernelFiles) -> Fact<String> {
         },
         Err(error) => Fact::unknown(not_from(CGROUP, &error)),
     }
+}
+
+/// Whether /proc lists kthreadd, the parent of kernel threads, which is always process 2.
+fn sees_kernel_threads(files: &KernelFiles) -> bool {
+    let stat = files.text("/proc/2/stat").unwrap_or_default();
+    ProcessStat::parse(&stat).is_some_and(|stat| stat.is_kernel_thread())
 }
 
 fn may_gain_privileges(files: &KernelFiles) -> Fact<bool> {

@@ -371,7 +371,7 @@ pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
         _ => {
             "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on a tardy that only one group may execute \
              (docs/security.md), with `ulimit -r 99`, or with an rtprio line for your group in /etc/security/limits.d, in that \
-             order of preference"
+             order of preference; if none helps, as in a container or a cgroup without real-time runtime, `tardy check` shows why"
         }
     };
     format!("SCHED_{name} was refused ({error}), so the thread runs as SCHED_OTHER; {advice}")
