@@ -42,8 +42,8 @@ pub(super) fn isolation(machine: &Machine<'_>) -> Judged {
     if !isolated.is_empty() {
         return isolated_how(machine, &isolated);
     }
-    let boot =
-        Remedy::boot_parameter(format!("isolcpus=managed_irq,domain,{last} irqaffinity=0-{}", last - 1));
+    let rest = cpu_list::format(&others(machine, &[*last])?);
+    let boot = Remedy::boot_parameter(format!("isolcpus=managed_irq,domain,{last} irqaffinity={rest}"));
     let finding = |remedy| {
         Finding::new(
             Severity::Note,

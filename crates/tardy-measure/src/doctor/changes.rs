@@ -186,7 +186,12 @@ fn missing(what: impl Into<String>) -> Standing {
 }
 
 fn cannot(error: &KernelFileError) -> Standing {
+    /// What kernel files return if root is refused too, as by lockdown; other users get EACCES.
+    const EPERM: i32 = 1;
     let what = error.to_string();
+    if error.source.raw_os_error() == Some(EPERM) {
+        return missing(format!("{what}; the kernel refuses it to root too, as lockdown does"));
+    }
     if error.is_refused() { Standing::NotPermitted { what } } else { Standing::NotHere { what } }
 }
 

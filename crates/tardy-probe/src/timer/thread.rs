@@ -105,7 +105,7 @@ impl<'a> TimerThread<'a> {
                 .map_err(|error| format!("the threads cannot be unpinned: {error}"))?;
         } else {
             scheduling::set_affinity(&[self.plan.cpu])
-                .map_err(|error| format!("cannot pin to CPU {}: {error}; `tardy check` lists the CPUs online and this process's cpuset", self.plan.cpu))?;
+                .map_err(|error| format!("cannot pin to CPU {}: {error}; `tardy check --full` lists the CPUs online and this process's cpuset", self.plan.cpu))?;
             pinned = true;
         }
         let (mut policy, mut priority) = (timer.policy, self.plan.priority);

@@ -259,7 +259,7 @@ fn write(root: &Path, path: &str, content: &str) {
 }
 
 /// Makes a file or a directory unreadable, also for root: each becomes the other.
-fn spoil(root: &Path, path: &str) {
+fn make_unreadable(root: &Path, path: &str) {
     let path = root.join(path);
     if path.is_dir() {
         fs::remove_dir_all(&path).unwrap();
@@ -319,7 +319,7 @@ fn each_setting_is_found_with_its_reason_and_is_unknown_if_unreadable() {
         assert_eq!(state(&readiness_found, name).0, "found");
         if !case.needs.is_empty() {
             let root = machine(&[]);
-            spoil(root.path(), case.needs);
+            make_unreadable(root.path(), case.needs);
             let readiness = readiness(root.path());
             assert_eq!(state(&readiness, name).0, "unknown", "{name}: {:?}", state(&readiness, name));
         }
@@ -338,7 +338,7 @@ fn an_absent_setting_is_fine_only_if_the_kernel_lists_its_others() {
 #[test]
 fn the_fair_server_is_known_from_the_version_if_debugfs_is_not_readable() {
     let root = machine(&[]);
-    spoil(root.path(), "sys/kernel/debug/sched");
+    make_unreadable(root.path(), "sys/kernel/debug/sched");
     let text = check(root.path(), &[]);
     assert!(text.contains("The fair server takes up to 50 ms in 1000 ms"), "{text}");
     assert!(text.contains("the default since Linux 6.12") && text.contains("lock up"), "{text}");
@@ -355,7 +355,7 @@ fn advice_on_throttling_is_what_measure_can_try() {
     let without = readiness(machine(&[]).path());
     assert_eq!(state(&without, "throttling").0, "not_applicable");
     let root = machine(&[]);
-    spoil(root.path(), "boot/config-6.12.43-rt");
+    make_unreadable(root.path(), "boot/config-6.12.43-rt");
     assert_eq!(state(&readiness(root.path()), "throttling").0, "unknown");
     let old = [("proc/sys/kernel/osrelease", "6.6.1-rt\n")];
     let text = check(machine(&old).path(), &[]);
