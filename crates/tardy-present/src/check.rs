@@ -55,10 +55,9 @@ fn names_of_checks(checks: &[Check], out: &mut TerminalText) {
             checks.iter().filter(|check| check.state == state).map(|check| check.name).collect();
         names.join(", ")
     };
-    for (title, state, end) in [
-        ("Fine", State::Fine, "."),
-        ("Unknown", State::Unknown, "; `tardy check --full` has the reasons, and root can read more."),
-    ] {
+    for (title, state, end) in
+        [("Fine", State::Fine, "."), ("Unknown", State::Unknown, "; `tardy check --full` has the reasons.")]
+    {
         let names = names(state);
         if !names.is_empty() {
             for line in wrapped(&format!("{title}: {names}{end}"), WIDTH) {

@@ -93,10 +93,18 @@ pub(super) fn group_runtime(machine: &Machine<'_>) -> Judged {
     if limit.get().is_none() && schedules_groups(machine) == Some(true) {
         // cgroup v2 has no file for the runtime of a group, so a group below the root has none.
         let group = &machine.tuning.unified_cpu_group;
-        if set(group)?.is_none() {
+        let Some(directory) = set(group)? else {
             return fine("tasks of the root cgroup have no limit of their own");
-        }
-        let leave = Remedy::command("echo $$ > /sys/fs/cgroup/cgroup.procs");
+        };
+        let leave = if directory == "/sys/fs/cgroup" {
+            // In a cgroup namespace, the root of the hierarchy is visible to the host only.
+            Remedy {
+                kind: RemedyKind::HostCommand,
+                text: "echo PID > /sys/fs/cgroup/cgroup.procs".to_owned(),
+            }
+        } else {
+            Remedy::command("echo $$ > /sys/fs/cgroup/cgroup.procs")
+        };
         let finding = Finding::new(Severity::Blocks, WHAT, WHY, group.how.clone(), leave);
         return Ok(finding
             .or(without_groups(machine))

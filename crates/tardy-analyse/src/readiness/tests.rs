@@ -151,3 +151,24 @@ fn interrupts_on_isolated_cpus_are_reported() {
         Remedy::boot_parameter("irqaffinity=0-1")
     );
 }
+
+#[test]
+fn the_fair_server_has_a_default_since_6_12() {
+    let mut facts = ready();
+    facts.scheduling.fair_server = Fact::unknown("debugfs: absent");
+    assert_eq!(fair_share(&facts), Some((50_000_000, 1_000_000_000)));
+    facts.kernel.release = Fact::known("6.11.9".into(), "uname -r");
+    assert_eq!(fair_share(&facts), None);
+}
+
+#[test]
+fn throttling_is_unknown_without_a_configuration_since_6_12() {
+    let mut facts = ready();
+    facts.scheduling.rt_runtime_us = Fact::known(950_000, "/proc");
+    facts.kernel.config = Fact::unknown("/proc/config.gz: absent");
+    assert_eq!(throttle(&facts), None);
+    let checks = judge(&facts, &Tuning::default()).checks;
+    let state = |name| checks.iter().find(|check| check.name == name).map(|check| check.state);
+    assert_eq!(state("throttling"), Some(State::Unknown));
+    assert_eq!(state("swap"), Some(State::Unknown));
+}

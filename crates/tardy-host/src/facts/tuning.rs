@@ -323,7 +323,8 @@ fn may_gain_privileges(files: &KernelFiles) -> Fact<bool> {
     }
 }
 
-/// The nearest cgroup v2 of this process with the cpu controller; tasks in the root are not in a task group.
+/// The directory of this process's nearest cgroup v2 with the cpu controller. The root of the hierarchy has no such files;
+/// in a cgroup namespace, the mount itself is a group below it.
 fn unified_cpu_group(files: &KernelFiles) -> Setting<String> {
     const PATH: &str = "/proc/self/cgroup";
     let text = match files.text(PATH) {
@@ -332,7 +333,8 @@ fn unified_cpu_group(files: &KernelFiles) -> Setting<String> {
     };
     let own = text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
     let groups = ancestors(own);
-    let with_controller = groups.iter().rev().find_map(|group| {
+    let with_mount = groups.iter().rev().map(String::as_str).chain([""]);
+    let with_controller = with_mount.into_iter().find_map(|group| {
         let path = format!("{}{group}/cpu.weight", MOUNTS[0]);
         files.exists(&path).then_some(path)
     });

@@ -374,6 +374,9 @@ fn advice_is_of_use_where_capabilities_of_a_file_are_not() {
     ];
     let text = check(machine(&group).path(), &[]);
     assert!(text.contains("echo $$ > /sys/fs/cgroup/cgroup.procs") && !text.contains("setcap"), "{text}");
+    let in_a_namespace = [group[0], ("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/cpu.weight", "100\n")];
+    let text = check(machine(&in_a_namespace).path(), &[]);
+    assert!(text.contains("on the host, as root:  echo PID > /sys/fs/cgroup/cgroup.procs"), "{text}");
     let v1 = [
         ("boot/config-6.12.43-rt", "CONFIG_PREEMPT_RT=y\nCONFIG_RT_GROUP_SCHED=y\n"),
         ("proc/self/mounts", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"),
@@ -383,6 +386,16 @@ fn advice_is_of_use_where_capabilities_of_a_file_are_not() {
     let text = check(machine(&v1).path(), &[]);
     assert!(text.contains("echo 950000 > /sys/fs/cgroup/cpu/a/cpu.rt_runtime_us"), "{text}");
     assert!(text.contains("echo $$ > /sys/fs/cgroup/cpu/cgroup.procs") && !text.contains("setcap"), "{text}");
+}
+
+#[test]
+fn a_container_is_not_confused_with_an_image_that_boots_in_a_virtual_machine() {
+    let root = machine(&[(".dockerenv", "")]);
+    assert_eq!(state(&readiness(root.path()), "container").0, "fine", "its processes include kernel threads");
+    fs::remove_dir_all(root.path().join("proc/2")).unwrap();
+    let readiness = readiness(root.path());
+    assert_eq!(state(&readiness, "container"), ("found", "This is a container (docker)"));
+    assert_eq!(readiness["ready"], true, "a container is not a reason against real-time work");
 }
 
 #[test]
