@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tardy_host::facts::{SystemAnswers, collect};
+use tardy_host::facts::{SystemAnswers, collect, collect_tuning};
 use tardy_record::facts::{Facts, Preemption, Tardy};
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -116,7 +116,10 @@ proptest! {
             let content = if index % 9 < keep { garbage[index % 8].clone() } else { fs::read(from.join(path)).unwrap() };
             fs::write(target, content).unwrap();
         }
-        let facts = collect(&KernelFiles::under(root.path()), &SystemAnswers::none());
+        let files = KernelFiles::under(root.path());
+        let facts = collect(&files, &SystemAnswers::none());
+        let tuning = serde_json::to_value(collect_tuning(&files, &facts)).unwrap();
+        prop_assert!(tuning.is_object());
         prop_assert!(!facts.headline().is_empty());
         prop_assert!(facts.rows().len() > 40);
         let text = serde_json::to_string(&facts).unwrap();

@@ -1,9 +1,10 @@
-//! The output of `tardy check`: the verdict, then the findings, then every fact with its source.
+//! The output of `tardy check`: the verdict, a status line, the findings, and the checks without a finding. The full form
+//! adds reasons, sources and every fact.
 //!
 //! The text is folded to 80 columns, except commands, which users paste. Control characters in texts from the machine
 //! are replaced: a name in /etc/os-release must not move the cursor.
 
-use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
+use tardy_analyse::readiness::{Check, Finding, Readiness, Remedy, RemedyKind, Severity, State};
 use tardy_record::facts::{Facts, Row};
 use tardy_record::units::format_duration_ns;
 
@@ -15,27 +16,89 @@ const VALUE_COLUMN: usize = 31;
 /// The name of the fact after which the timers in step with the tick are listed.
 const TICKS: &str = "ticks per second";
 
-/// The whole text, with ANSI escapes if `colour` is set. Ends with a newline.
-pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
+/// How much of the answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// About two screens: notes are shortened, checks without a finding are names only, facts are left out.
+    Short,
+    /// Everything.
+    Full,
+}
+
+/// The text, with ANSI escapes if `colour` is set. Ends with a newline.
+pub fn text(facts: &Facts, readiness: &Readiness, extent: Extent, colour: bool) -> String {
     let mut out = TerminalText::new(colour);
     headline(readiness, &mut out);
+    let mut after_note = false;
     for finding in &readiness.findings {
-        out.text.push('\n');
-        print_finding(finding, &mut out);
+        let is_short = extent == Extent::Short && finding.severity == Severity::Note;
+        if !(is_short && after_note) {
+            out.text.push('\n');
+        }
+        print_finding(finding, is_short, &mut out);
+        after_note = is_short;
     }
+    out.text.push('\n');
+    if extent == Extent::Short {
+        names_of_checks(&readiness.checks, &mut out);
+        return out.text;
+    }
+    details_of_checks(&readiness.checks, &mut out);
+    every_fact(facts, &mut out);
+    out.text
+}
+
+/// The checks without a finding, in a line for each result.
+fn names_of_checks(checks: &[Check], out: &mut TerminalText) {
+    let names = |state| {
+        let names: Vec<&str> =
+            checks.iter().filter(|check| check.state == state).map(|check| check.name).collect();
+        names.join(", ")
+    };
+    for (title, state, end) in
+        [("Fine", State::Fine, "."), ("Unknown", State::Unknown, "; `tardy check --full` has the reasons.")]
+    {
+        let names = names(state);
+        if !names.is_empty() {
+            for line in wrapped(&format!("{title}: {names}{end}"), WIDTH) {
+                out.line(&line, Style::Plain);
+            }
+        }
+    }
+}
+
+/// The checks without a finding, each with its setting or reason.
+fn details_of_checks(checks: &[Check], out: &mut TerminalText) {
+    for (title, state) in
+        [("FINE", State::Fine), ("UNKNOWN", State::Unknown), ("NOT APPLICABLE", State::NotApplicable)]
+    {
+        let mut of_state = checks.iter().filter(|check| check.state == state).peekable();
+        if of_state.peek().is_none() {
+            continue;
+        }
+        out.line(title, Style::Bold);
+        for check in of_state {
+            print_named(check.name, &check.detail, out);
+        }
+        out.text.push('\n');
+    }
+}
+
+fn every_fact(facts: &Facts, out: &mut TerminalText) {
     let mut section = "";
     for row in facts.rows() {
         if row.section != section {
+            if !section.is_empty() {
+                out.text.push('\n');
+            }
             section = row.section;
-            out.text.push('\n');
             out.line(&section.to_uppercase(), Style::Bold);
         }
-        print_row(&row, &mut out);
+        print_row(&row, out);
         if row.name == TICKS {
-            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut out));
+            in_step(facts).into_iter().for_each(|row| print_row(&row, out));
         }
     }
-    out.text
 }
 
 /// Intervals of timers in step with the kernel's tick: they always meet the tick or never (docs/noise.md).
@@ -59,6 +122,8 @@ fn headline(readiness: &Readiness, out: &mut TerminalText) {
     for line in wrapped(&verdict(readiness), WIDTH) {
         out.line(&line, Style::Plain);
     }
+    // One line, however long: it is pasted.
+    out.line(&format!("Status: {}", printable(&readiness.status)), Style::Plain);
 }
 
 /// One sentence that counts the findings.
@@ -82,7 +147,7 @@ fn verdict(readiness: &Readiness) -> String {
     format!("{ready} for real-time work: {found}.")
 }
 
-fn print_finding(finding: &Finding, out: &mut TerminalText) {
+fn print_finding(finding: &Finding, is_short: bool, out: &mut TerminalText) {
     let (word, style) = match finding.severity {
         Severity::Blocks => ("BLOCKS", Style::Bad),
         Severity::Hurts => ("HURTS", Style::Middling),
@@ -95,15 +160,20 @@ fn print_finding(finding: &Finding, out: &mut TerminalText) {
     for line in lines {
         out.indented(&line, Style::Bold);
     }
-    for line in wrapped(&finding.why, WIDTH - INDENT) {
-        out.indented(&line, Style::Plain);
-    }
-    for line in wrapped(&format!("Seen in: {}", finding.source), WIDTH - INDENT) {
-        out.indented(&line, Style::Faint);
+    if !is_short {
+        for line in wrapped(&finding.why, WIDTH - INDENT) {
+            out.indented(&line, Style::Plain);
+        }
+        for line in wrapped(&format!("Seen in: {}", finding.source), WIDTH - INDENT) {
+            out.indented(&line, Style::Faint);
+        }
     }
     print_remedy("", &finding.remedy, out);
-    for other in &finding.alternatives {
-        print_remedy("or ", other, out);
+    if !is_short {
+        finding.alternatives.iter().for_each(|other| print_remedy("or ", other, out));
+    }
+    for line in finding.danger.iter().flat_map(|danger| wrapped(&format!("Risk: {danger}"), WIDTH - INDENT)) {
+        out.indented(&line, Style::Plain);
     }
 }
 
@@ -114,13 +184,19 @@ fn print_remedy(or: &str, remedy: &Remedy, out: &mut TerminalText) {
         RemedyKind::BootParameter => "boot with",
         RemedyKind::RemoveBootParameter => "boot without",
         RemedyKind::HostCommand => "on the host, as root",
+        RemedyKind::Hardware => "change",
     };
     out.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
 }
 
 fn print_row(row: &Row, out: &mut TerminalText) {
-    let mut lines = wrapped(&format!("{} [{}]", row.value, row.how), WIDTH - VALUE_COLUMN).into_iter();
-    let name = format!("  {:width$}", row.name, width = VALUE_COLUMN - 2);
+    print_named(row.name, &format!("{} [{}]", row.value, row.how), out);
+}
+
+/// A name, and its text in a column.
+fn print_named(name: &str, text: &str, out: &mut TerminalText) {
+    let mut lines = wrapped(text, WIDTH - VALUE_COLUMN).into_iter();
+    let name = format!("  {name:width$}", width = VALUE_COLUMN - 2);
     out.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
     for line in lines {
         out.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
@@ -132,13 +208,14 @@ mod tests {
     use super::*;
     use tardy_analyse::readiness::judge;
     use tardy_record::facts::Fact;
+    use tardy_record::tuning::Tuning;
 
     #[test]
     fn the_first_line_states_the_kind_of_kernel() {
         let mut facts = Facts::default();
         facts.kernel.release = Fact::known("6.1.0".into(), "uname -r");
         facts.kernel.real_time = Fact::known(false, "uname -v");
-        let text = text(&facts, &judge(&facts), false);
+        let text = text(&facts, &judge(&facts, &Tuning::default()), Extent::Full, false);
         assert!(text.starts_with("This is not a real-time kernel: 6.1.0 "), "{text}");
         assert!(text.contains("\nNot ready for real-time work: 1 thing blocks it.\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
@@ -149,7 +226,7 @@ mod tests {
     fn timers_in_step_with_the_tick_are_listed() {
         let mut facts = Facts::default();
         facts.kernel.hz = Fact::known(250, "test");
-        let text = text(&facts, &judge(&facts), false);
+        let text = text(&facts, &judge(&facts, &Tuning::default()), Extent::Full, false);
         assert!(text.contains("timers in step with them") && text.contains("1ms, 2ms, 4ms, 8ms"), "{text}");
     }
 
@@ -157,14 +234,14 @@ mod tests {
     fn control_characters_in_names_are_replaced() {
         let mut facts = Facts::default();
         facts.machine.distribution = Fact::known("evil\u{1b}[2J\u{7}linux".into(), "/etc/os-release");
-        let plain = text(&facts, &judge(&facts), false);
+        let plain = text(&facts, &judge(&facts, &Tuning::default()), Extent::Full, false);
         assert!(!plain.contains('\u{1b}') && plain.contains("evil\u{fffd}[2J\u{fffd}linux"), "{plain}");
     }
 
     #[test]
     fn colours_are_optional_and_reset() {
         let facts = Facts::default();
-        let coloured = text(&facts, &judge(&facts), true);
+        let coloured = text(&facts, &judge(&facts, &Tuning::default()), Extent::Full, true);
         assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());
         let bare = coloured.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
         assert!(bare.collect::<String>().len() <= coloured.len());

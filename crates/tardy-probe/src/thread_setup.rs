@@ -21,7 +21,7 @@ pub(super) fn set_up(
     if !fake {
         scheduling::set_affinity(&[cpu]).map_err(|error| {
             format!(
-                "cannot pin to CPU {cpu}: {error}; `tardy check` lists the CPUs online and this process's cpuset"
+                "cannot pin to CPU {cpu}: {error}; `tardy check --full` lists the CPUs online and this process's cpuset"
             )
         })?;
     }

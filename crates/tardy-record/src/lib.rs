@@ -50,6 +50,7 @@ pub mod switch;
 pub mod threshold;
 mod timer;
 mod tracer;
+pub mod tuning;
 pub mod units;
 pub mod validity;
 pub mod wiggle;

@@ -36,6 +36,8 @@ pub struct Machine {
     pub now_ns: BTreeMap<Clock, i64>,
     /// Whether a PTP daemon runs.
     pub runs_ptp: Option<bool>,
+    /// Whether the kernel was built with TAPRIO (CONFIG_NET_SCH_TAPRIO); `None` if its configuration is unknown.
+    pub has_taprio: Option<bool>,
     /// The devices of ports whose interfaces are not in `devices`.
     pub ports: Ports,
 }
@@ -172,7 +174,7 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
             let device_with = |speed| device(port, known, speed);
             let device = device_with(stated_speed(port).or(modelled));
             let mut place = Place { switch, port, schedule, flows, device, known };
-            refused::of_port(&place, &mut found);
+            refused::of_port(&place, machine, &mut found);
             place.device = device_with(modelled);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);

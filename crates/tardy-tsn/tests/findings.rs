@@ -254,6 +254,17 @@ fn findings_on_a_schedule_in_hardware_do_not_describe_software() {
 }
 
 #[test]
+fn a_kernel_without_taprio_is_reported_for_ports_of_this_machine() {
+    let reported = |machine: Machine| {
+        findings(TWO_FLOWS, &machine).iter().filter(|finding| finding.rule == "no-taprio").count()
+    };
+    let of = |has_taprio| Machine { has_taprio, ..machine(|_| {}) };
+    assert_eq!(reported(of(Some(false))), 1, "the device of one port is here");
+    assert_eq!((reported(of(Some(true))), reported(of(None))), (0, 0));
+    assert_eq!(reported(Machine { has_taprio: Some(false), ..Machine::default() }), 0);
+}
+
+#[test]
 fn a_missing_class_for_ptp_is_a_note_unless_ptp_is_in_use() {
     let kind = |text: &str, machine: &Machine| {
         let found = findings(text, machine);

@@ -1,45 +1,42 @@
-//! Clocks and timers.
+//! Clocks, timers and ticks.
 
-use tardy_record::facts::Facts;
-
-use super::{Finding, Remedy, RemedyKind, Severity};
+use super::{Finding, Judged, Machine, Remedy, RemedyKind, Severity, fine, known, not_applicable};
 
 /// Clock sources that take a microsecond or more to read, or whose resolution is that of the timer interrupt.
 const SLOW: [&str; 6] = ["acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "tick"];
 
-pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
-    findings.extend(no_high_resolution(facts));
-    findings.extend(slow_source(facts));
-}
-
-fn no_high_resolution(facts: &Facts) -> Option<Finding> {
-    let active = &facts.clock.high_resolution;
-    if active.get() != Some(&false) {
-        return None;
+pub(super) fn high_resolution(machine: &Machine<'_>) -> Judged {
+    let active = &machine.facts.clock.high_resolution;
+    if *known(active)? {
+        return fine("active");
     }
-    let switched_off = facts.kernel.command_line.get().and_then(|line| {
-        line.split_whitespace().find(|word| matches!(*word, "highres=off" | "highres=0" | "highres=n"))
+    let switched_off = machine.boot_words().ok().and_then(|mut words| {
+        words.find(|word| matches!(*word, "highres=off" | "highres=0" | "highres=n")).map(str::to_owned)
     });
     let remedy = match switched_off {
-        Some(word) => Remedy { kind: RemedyKind::RemoveBootParameter, text: word.to_owned() },
+        Some(text) => Remedy { kind: RemedyKind::RemoveBootParameter, text },
         None => Remedy::kernel_option("CONFIG_HIGH_RES_TIMERS=y"),
     };
-    Some(Finding::new(
+    let finding = Finding::new(
         Severity::Blocks,
         "High-resolution timers are not active",
         "Every timer fires at the next tick, up to 10 ms late.",
         active.how.clone(),
         remedy,
-    ))
+    );
+    Ok(finding.into())
 }
 
-fn slow_source(facts: &Facts) -> Option<Finding> {
-    let source = facts.clock.source.get().filter(|source| SLOW.contains(&source.as_str()))?;
-    // If the clock source is the tick, the missing high-resolution timers are already reported.
-    if source.ends_with("jiffies") && facts.clock.high_resolution.get() == Some(&false) {
-        return None;
+pub(super) fn source(machine: &Machine<'_>) -> Judged {
+    let clock = &machine.facts.clock;
+    let source = known(&clock.source)?;
+    if !SLOW.contains(&source.as_str()) {
+        return fine(source.clone());
     }
-    let available = facts.clock.available.get();
+    if source.ends_with("jiffies") && clock.high_resolution.get() == Some(&false) {
+        return not_applicable("the missing high-resolution timers are reported instead");
+    }
+    let available = clock.available.get();
     let better = available.and_then(|list| list.iter().find(|other| !SLOW.contains(&other.as_str())));
     let remedy = match better {
         Some(better) => Remedy::command(format!(
@@ -47,11 +44,31 @@ fn slow_source(facts: &Facts) -> Option<Finding> {
         )),
         None => Remedy::boot_parameter("tsc=reliable"),
     };
-    Some(Finding::new(
+    let finding = Finding::new(
         Severity::Hurts,
         format!("The clock source is {source}"),
         "Every reading of the clock accesses a slow device, and all CPUs wait for each other.",
-        facts.clock.source.how.clone(),
+        clock.source.how.clone(),
         remedy,
-    ))
+    )
+    .danger("The kernel may have rejected the faster clock because it drifts: time may then run wrong.");
+    Ok(finding.into())
+}
+
+pub(super) fn skew_tick(machine: &Machine<'_>) -> Judged {
+    if known(&machine.facts.cpu.online)?.len() < 2 {
+        return not_applicable("there is one CPU");
+    }
+    if machine.boot_value("skew_tick")? == Some("1") {
+        return fine("skew_tick=1");
+    }
+    let finding = Finding::new(
+        Severity::Note,
+        "The ticks of all CPUs come at the same time",
+        "They wait for the same locks, longer with each CPU.",
+        machine.facts.kernel.command_line.how.clone(),
+        Remedy::boot_parameter("skew_tick=1"),
+    )
+    .danger("The package sleeps less, so it needs more power.");
+    Ok(finding.into())
 }

@@ -49,6 +49,12 @@ pub(super) fn find(files: &KernelFiles, answers: &SystemAnswers) -> KernelConfig
     KernelConfig { options: Fact::unknown(reasons.join("; ")), first_hand: false }
 }
 
+/// Whether the running kernel was built with an option, as a part of it or as a module; `None` if its configuration is
+/// unknown.
+pub fn has_option(files: &KernelFiles, option: &str) -> Option<bool> {
+    Some(find(files, &SystemAnswers::none()).options.get()?.contains_key(option))
+}
+
 fn unpacked(files: &KernelFiles) -> Result<String, String> {
     let packed = files.bytes(OWN).map_err(|error| not_from(OWN, &error))?;
     let mut text = Vec::new();

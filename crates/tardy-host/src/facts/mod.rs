@@ -23,10 +23,13 @@ pub mod process_stat;
 mod release;
 mod scheduling;
 pub mod threads;
+mod tuning;
 
 pub use answers::SystemAnswers;
+pub use kernel_config::has_option;
 pub use release::major_minor;
 pub use scheduling::may_set_priorities;
+pub use tuning::collect as collect_tuning;
 
 use tardy_record::facts::{Facts, Tardy};
 use tardy_sys::kernel_files::KernelFiles;

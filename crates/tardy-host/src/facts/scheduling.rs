@@ -9,7 +9,7 @@ use super::release::major_minor;
 use super::threads;
 
 const CAP_IPC_LOCK: u32 = 14;
-const CAP_SYS_NICE: u32 = 23;
+pub(super) const CAP_SYS_NICE: u32 = 23;
 
 /// Collects the facts about scheduling.
 pub(super) fn collect(files: &KernelFiles, kernel: &Kernel) -> Scheduling {
@@ -34,7 +34,17 @@ fn fair_server(files: &KernelFiles, kernel: &Kernel) -> Fact<PerCpu<FairServer>>
         (None, Some(version)) if version < (6, 12) => {
             Fact::known(PerCpu::default(), "uname -r: before 6.12 there was none")
         }
-        (None, _) => Fact::unknown(format!("{}; it needs root and a mounted debugfs", servers.how)),
+        (None, _) => {
+            // A directory whose files are not readable: debugfs is mounted, but lockdown refuses them, also to root.
+            let unreadable = files.names(PARENT).ok().and_then(|cpus| {
+                let path = format!("{PARENT}/{}/runtime", cpus.first()?);
+                files.number::<u64>(&path).err().map(|error| not_from(&path, &error))
+            });
+            let reason = unreadable.unwrap_or(servers.how);
+            Fact::unknown(format!(
+                "{reason}; it needs root, a mounted debugfs, and a kernel that is not locked down"
+            ))
+        }
         (Some(_), _) => servers,
     }
 }
@@ -121,10 +131,15 @@ fn has_capability(files: &KernelFiles, number: u32, name: &str) -> Option<String
     if mask >> number & 1 == 0 {
         return None;
     }
+    in_first_user_namespace(files).then(|| format!("{name} in /proc/self/status"))
+}
+
+/// Whether this process is in the first user namespace, by the users that its namespace maps. A kernel without
+/// namespaces has no map.
+pub(super) fn in_first_user_namespace(files: &KernelFiles) -> bool {
     let map = files.text("/proc/self/uid_map").unwrap_or_default();
     let first: Vec<&str> = map.split_whitespace().collect();
-    let everyone = first.is_empty() || first == ["0", "0", "4294967295"];
-    everyone.then(|| format!("{name} in /proc/self/status"))
+    first.is_empty() || first == ["0", "0", "4294967295"]
 }
 
 fn soft_limit(files: &KernelFiles, name: &str) -> Result<String, String> {

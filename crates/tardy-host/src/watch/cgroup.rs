@@ -4,13 +4,12 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
+use crate::cgroups::{MOUNTS, ancestors, paths};
+
 use super::number::{advance, lines, whole, words};
 use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
-
-const MOUNTS: [&str; 4] =
-    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
 
 /// Watches the quotas of all cgroups that this process is in.
 pub(super) struct Cgroup {
@@ -55,24 +54,6 @@ impl Cgroup {
         }
         Self { groups: found, quota: Quota(8) }
     }
-}
-
-/// The paths in /proc/self/cgroup of the hierarchies that limit CPU time (cgroups(7)).
-fn paths(text: &str) -> Vec<String> {
-    let path = |line: &str| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let limits_cpu = controllers.is_empty() || controllers.split(',').any(|one| one == "cpu");
-        limits_cpu.then(|| path.to_owned())
-    };
-    text.lines().filter_map(path).collect()
-}
-
-/// A path and those above it, without the root, which has no quota.
-fn ancestors(path: &str) -> Vec<String> {
-    let path = path.trim_end_matches('/');
-    let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
-    ends.filter(|end| *end > 0).map(|end| path[..end].to_owned()).collect()
 }
 
 impl Throttled {

@@ -186,7 +186,12 @@ fn missing(what: impl Into<String>) -> Standing {
 }
 
 fn cannot(error: &KernelFileError) -> Standing {
+    /// What kernel files return if root is refused too, as by lockdown; other users get EACCES.
+    const EPERM: i32 = 1;
     let what = error.to_string();
+    if error.source.raw_os_error() == Some(EPERM) {
+        return missing(format!("{what}; the kernel refuses it to root too, as lockdown does"));
+    }
     if error.is_refused() { Standing::NotPermitted { what } } else { Standing::NotHere { what } }
 }
 
@@ -217,13 +222,16 @@ fn number(files: &KernelFiles, path: &str, new: &str) -> Looked {
     Ok(Steps { now: format!("{name} {now}"), becomes: new.to_owned(), steps, may_be_partial: false })
 }
 
-/// Not offered since Linux 6.12, in which the fair server replaces throttling: the change could not be undone
-/// completely. Once sched_rt_runtime_us has been −1, the kernel no longer accounts for the fair servers' bandwidth, and
+/// Not offered since Linux 6.12, in which the fair server replaces throttling unless the kernel has CONFIG_RT_GROUP_SCHED:
+/// the change could not be undone completely. Once sched_rt_runtime_us has been −1, the kernel no longer accounts for the fair servers' bandwidth, and
 /// refuses (EBUSY) to change their settings until the next boot. Seen with 6.12.117-rt in the lab.
 fn throttling(files: &KernelFiles) -> Looked {
     let release = files.text("/proc/sys/kernel/osrelease").ok();
     if release.and_then(|release| major_minor(&release)).is_some_and(|version| version >= (6, 12)) {
-        return Err(missing("since Linux 6.12 the fair server replaces throttling"));
+        return Err(missing(
+            "since Linux 6.12 the fair server replaces throttling, except with CONFIG_RT_GROUP_SCHED, and the change \
+             cannot be undone completely",
+        ));
     }
     number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }

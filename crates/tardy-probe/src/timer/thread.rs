@@ -105,7 +105,7 @@ impl<'a> TimerThread<'a> {
                 .map_err(|error| format!("the threads cannot be unpinned: {error}"))?;
         } else {
             scheduling::set_affinity(&[self.plan.cpu])
-                .map_err(|error| format!("cannot pin to CPU {}: {error}; `tardy check` lists the CPUs online and this process's cpuset", self.plan.cpu))?;
+                .map_err(|error| format!("cannot pin to CPU {}: {error}; `tardy check --full` lists the CPUs online and this process's cpuset", self.plan.cpu))?;
             pinned = true;
         }
         let (mut policy, mut priority) = (timer.policy, self.plan.priority);
@@ -371,7 +371,7 @@ pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
         _ => {
             "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on a tardy that only one group may execute \
              (docs/security.md), with `ulimit -r 99`, or with an rtprio line for your group in /etc/security/limits.d, in that \
-             order of preference"
+             order of preference; if none helps, as in a container or a cgroup without real-time runtime, `tardy check` shows why"
         }
     };
     format!("SCHED_{name} was refused ({error}), so the thread runs as SCHED_OTHER; {advice}")

@@ -3,13 +3,27 @@
 use tardy_record::units::format_duration_ns;
 
 use super::kernel::{About, Refusal, refusals};
-use super::{Found, Kind, Place};
+use super::{Found, Kind, Machine, Place};
 use crate::settings;
 use crate::span::Span;
 use crate::transmission_time::wire_ns;
 
 /// Checks one port for everything that the kernel refuses, and for a message that is too long.
-pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
+pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
+    // A port of another machine is independent of this kernel.
+    if place.known.is_some() && machine.has_taprio == Some(false) {
+        let kind = Kind::Refused { errno: "ENOENT", message: "Specified qdisc kind is unknown".to_owned() };
+        found.add(
+            "no-taprio",
+            kind,
+            place.port.interface.span,
+            [
+                "this kernel was built without TAPRIO".to_owned(),
+                "The kernel leaves the port unchanged.".to_owned(),
+                "Use a kernel with CONFIG_NET_SCH_TAPRIO, as Debian's have it.".to_owned(),
+            ],
+        );
+    }
     let Some(taprio) = settings::taprio_of(place.switch, place.port) else { return };
     for refusal in refusals(&taprio, &place.device) {
         let (span, what, change) = explained(place, &refusal);

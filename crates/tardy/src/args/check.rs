@@ -14,6 +14,10 @@ pub(crate) struct CheckArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print also the reasons and sources of notes, the setting or reason of each check without a finding, and every fact
+    /// with its source.
+    #[arg(long, conflicts_with_all = ["json", "measure"])]
+    pub(crate) full: bool,
     /// Try each change that can be made while the machine runs, measure it in several rounds, undo it, and rank the changes
     /// by their effect (docs/check.md)
     #[arg(long)]

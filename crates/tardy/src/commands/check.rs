@@ -6,8 +6,9 @@ use anyhow::Result;
 use serde::Serialize;
 use tardy_analyse::readiness::{self, Readiness};
 use tardy_host::facts::{self, SystemAnswers};
-use tardy_present::check;
+use tardy_present::check::{self, Extent};
 use tardy_record::facts::Facts;
+use tardy_record::tuning::Tuning;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
@@ -17,6 +18,7 @@ use crate::exit::Exit;
 #[derive(Serialize)]
 struct Answer {
     facts: Facts,
+    settings: Tuning,
     readiness: Readiness,
 }
 
@@ -28,12 +30,14 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
     let files = KernelFiles::under(&arguments.kernel_root);
     let answers = if files.is_real() { SystemAnswers::ask() } else { SystemAnswers::none() };
     let facts = facts::collect(&files, &answers);
-    let readiness = readiness::judge(&facts);
+    let settings = facts::collect_tuning(&files, &facts);
+    let readiness = readiness::judge(&facts, &settings);
     let exit = if readiness.ready { Exit::Done } else { Exit::Failed };
     if arguments.json {
-        output::print_json(&Answer { facts, readiness })?;
+        output::print_json(&Answer { facts, settings, readiness })?;
     } else {
-        output::print(&check::text(&facts, &readiness, output::colour()))?;
+        let extent = if arguments.full { Extent::Full } else { Extent::Short };
+        output::print(&check::text(&facts, &readiness, extent, output::colour()))?;
     }
     Ok(exit)
 }

@@ -21,7 +21,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("F", "use '--tardy-run FILE', which is current during the run, and 'tardy show FILE'"),
     (
         "R",
-        "'tardy check' shows the clock source and the resolution of the timers, and every run file contains them",
+        "'tardy check --full' shows the clock source and the resolution of the timers, and every run file contains them",
     ),
     ("delay", "use 'sleep N' before the command"),
     ("dbg_cyclictest", "'--tardy-run FILE' records everything that is known about the run"),

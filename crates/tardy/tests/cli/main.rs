@@ -7,6 +7,7 @@ mod capabilities;
 mod captures;
 mod causes;
 mod check_of_other_machines;
+mod check_of_settings;
 mod cyclictest;
 mod directories;
 mod doctor;

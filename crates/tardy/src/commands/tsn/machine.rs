@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tardy_host::facts::has_option;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::{clock, links, processes, taprio};
 use tardy_tsn::check::{Device, DeviceSpeed, Machine, Running};
 use tardy_tsn::network::{Clock, Network};
@@ -9,7 +11,8 @@ use tardy_tsn::settings::Queues;
 
 /// The interfaces of all ports with a schedule. Interfaces that do not exist here are left out.
 pub(super) fn read(network: &Network) -> Machine {
-    let mut machine = Machine { runs_ptp: runs_ptp(), now_ns: clocks(), ..Machine::default() };
+    let has_taprio = has_option(&KernelFiles::real(), "NET_SCH_TAPRIO");
+    let mut machine = Machine { runs_ptp: runs_ptp(), now_ns: clocks(), has_taprio, ..Machine::default() };
     let Ok(present) = links::all() else { return machine };
     for port in network.switches.iter().flat_map(|switch| &switch.ports) {
         if port.schedule.is_some()
