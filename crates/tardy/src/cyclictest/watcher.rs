@@ -7,11 +7,13 @@ use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
+use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{self, Request};
 
 use super::counts::Counts;
 use super::options::Options;
+use super::resolution::sys_clock;
 use super::smi::SmiCounts;
 use super::spikes::Spikes;
 use super::stats_pipe::StatsPipe;
@@ -34,6 +36,8 @@ pub(super) struct Watcher {
     reader_is_gone: bool,
     status: StatusFile,
     spikes: Option<Spikes>,
+    /// How far the measuring clock is ahead of the monotonic clock, in ns.
+    ahead_ns: i64,
     smis: Option<SmiCounts>,
     /// For `-v` with `--smi`: each thread's SMIs that have been printed.
     printed_smis: Vec<u64>,
@@ -67,6 +71,10 @@ impl Watcher {
             reader_is_gone: false,
             status: StatusFile::create(),
             spikes: options.spike.map(|limit| Spikes::above(limit, options.spike_nodes)),
+            ahead_ns: match options.spike.filter(|_| options.fake.is_none()) {
+                Some(_) => sys_clock(options.clock).ahead_of_ns(Clock::Monotonic),
+                None => 0,
+            },
             smis,
             printed_smis: vec![0; threads.len()],
             pipe,
@@ -234,7 +242,7 @@ impl Listener for Watcher {
         }
         let value = self.counts.value(sample);
         if let Some(spikes) = &mut self.spikes {
-            spikes.add(thread, value, sample.at_ns / 1000);
+            spikes.add(thread, value, sample.at_ns.wrapping_add_signed(self.ahead_ns) / 1000);
         }
         if self.options.verbose {
             self.print_reading(thread, value);
