@@ -1,6 +1,7 @@
 //! The names of all options of all versions of cyclictest, and what has no effect in tardy.
 
-use super::options::HELP;
+/// The name of `--help`.
+pub(super) const HELP: &str = "help";
 
 /// The long names of rt-tests 2.x, each with its name in [`super::options`]. They may be abbreviated.
 const LONG: &[(&str, &str)] = &[

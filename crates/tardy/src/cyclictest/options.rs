@@ -12,9 +12,6 @@ use super::names;
 use super::spikes;
 use super::values::{clock, number, policy, seconds};
 
-/// The name of `--help`.
-pub(super) const HELP: &str = "help";
-
 /// Most rows of a histogram, as in cyclictest (HIST_MAX).
 const HISTOGRAM_MAX: u64 = 1_000_000;
 
@@ -199,7 +196,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Asked, 
             }
         };
         // Of getopt, which reports a missing value as cyclictest reports `-?`: with the help.
-        let is_help = name == HELP || name == "?" || name == "h" && reader.is_at_end();
+        let is_help = name == names::HELP || name == "?" || name == "h" && reader.is_at_end();
         if is_help {
             return Ok(Asked::Help);
         }
