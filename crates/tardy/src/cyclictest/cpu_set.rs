@@ -16,8 +16,8 @@ pub(crate) enum CpuSet {
 pub(super) struct Cpus {
     /// Those that the process may use, in ascending order.
     pub(super) allowed: Vec<u32>,
-    /// Those that are online. A thread can be pinned to them even if `taskset` has restricted the process.
-    pub(super) online: Vec<u32>,
+    /// Those that are online and in its cpuset. A thread can be pinned to them even if `taskset` has restricted the process.
+    pub(super) cpuset: Vec<u32>,
 }
 
 impl CpuSet {
@@ -43,16 +43,16 @@ impl CpuSet {
     /// The CPUs of the set on this machine, in ascending order.
     ///
     /// # Errors
-    /// A message for the user: a CPU is not online, or the set is empty.
+    /// A message for the user: a CPU is not available, or the set is empty.
     pub(super) fn resolve(&self, cpus: &Cpus) -> Result<Vec<u32>, String> {
         let allowed = cpus.allowed.iter().copied();
         let set: Vec<u32> = match self {
             Self::Only(set) => {
-                let exists = |cpu: &u32| cpus.allowed.contains(cpu) || cpus.online.contains(cpu);
-                if let Some(cpu) = set.iter().find(|cpu| !exists(cpu)) {
+                let is_available = |cpu: &u32| cpus.allowed.contains(cpu) || cpus.cpuset.contains(cpu);
+                if let Some(cpu) = set.iter().find(|cpu| !is_available(cpu)) {
                     return Err(format!(
-                        "CPU {cpu} does not exist or is offline; online: {}",
-                        numbers(&cpus.online)
+                        "CPU {cpu} does not exist, is offline or is not in this process's cpuset; available: {}",
+                        numbers(&cpus.cpuset)
                     ));
                 }
                 set.clone()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn resolved(text: &str) -> Result<Vec<u32>, String> {
-        let cpus = Cpus { allowed: vec![0, 1, 2], online: vec![0, 1, 2, 3] };
+        let cpus = Cpus { allowed: vec![0, 1, 2], cpuset: vec![0, 1, 2, 3] };
         CpuSet::parse(text, "-a")?.expect("it is not 'all'").resolve(&cpus)
     }
 
@@ -122,7 +122,7 @@ mod tests {
             ("0x1", "-a 0x1: expected CPUs"),
             ("1,", "-a 1,: expected CPUs"),
             ("allx", "-a allx: expected CPUs"),
-            ("9", "CPU 9 does not exist or is offline; online: 0 1 2 3"),
+            ("9", "CPU 9 does not exist, is offline or is not in this process's cpuset; available: 0 1 2 3"),
             ("!0-2", "no CPU remains; this process may use 0 1 2"),
             ("+3", "no CPU remains"),
         ] {

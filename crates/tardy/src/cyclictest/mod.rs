@@ -30,7 +30,6 @@ use anyhow::{Context, Result, bail};
 use tardy_host::facts;
 use tardy_measure::engine::Request;
 use tardy_measure::engine::result_file::ResultFile;
-use tardy_record::cpu_list;
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::{Plan, ThreadPlan};
 use tardy_sys::dma_latency;
@@ -54,7 +53,6 @@ use watcher::Watcher;
 /// The name under which tardy acts as cyclictest, for example as a link.
 const NAME: &str = "cyclictest";
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// The arguments, if the program was started under the name cyclictest.
 pub(crate) fn arguments_if_named_cyclictest(
@@ -81,7 +79,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
             "--smi: this processor does not count SMIs; 'tardy run --probe hwlat' detects time taken by the firmware"
         );
     }
-    let cpus = cpus(&options, &kernel_files)?;
+    let cpus = cpus(&options)?;
     limit_idle_states(&mut options, &kernel_files, &cpus);
     let Planned { plan, notes } = plan::of(&options, &cpus).map_err(anyhow::Error::msg)?;
     options.notes.iter().chain(&notes).for_each(|note| output::report(note));
@@ -119,16 +117,22 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
 }
 
 /// The machine's CPUs. A synthetic measurement has two.
-fn cpus(options: &Options, files: &KernelFiles) -> Result<Cpus> {
+fn cpus(options: &Options) -> Result<Cpus> {
     let allowed = match options.fake {
         Some(_) => vec![0, 1],
         None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
     };
-    let online = match options.fake {
-        Some(_) => None,
-        None => files.text(ONLINE).ok().and_then(|text| cpu_list::parse(&text)),
+    let cpuset = match options.fake {
+        Some(_) => allowed.clone(),
+        None => cpus_of_cpuset().unwrap_or_else(|| allowed.clone()),
     };
-    Ok(Cpus { online: online.unwrap_or_else(|| allowed.clone()), allowed })
+    Ok(Cpus { allowed, cpuset })
+}
+
+/// The CPUs online in this process's cpuset: the kernel reduces the affinity of a thread, which ends here, to them.
+fn cpus_of_cpuset() -> Option<Vec<u32>> {
+    let all = || scheduling::set_affinity_to_all().and_then(|()| scheduling::affinity());
+    std::thread::spawn(all).join().ok()?.ok()
 }
 
 /// The threads of a plan.
@@ -249,7 +253,7 @@ fn print_preamble(options: &Options, plan: &Plan, cpus: &Cpus) -> Result<()> {
         Affinity::None | Affinity::All => None,
     };
     if options.verbose {
-        let count = cpus.online.len();
+        let count = cpus.cpuset.len();
         first += &format!("Max CPUs = {count}\nOnline CPUs = {count}\n");
         if let Some(set) = &set {
             first += &format!("Using {} cpus.\n", set.len());

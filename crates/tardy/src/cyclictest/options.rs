@@ -247,6 +247,7 @@ impl Reader {
             // Output is never buffered.
             "u" => {}
             "v" => self.options.verbose = true,
+            "default-system" if self.options.power == Power::Battery => {}
             "default-system" => self.options.power = Power::System,
             "laptop" => self.options.power = Power::Battery,
             "i" => self.options.interval_us = self.number("-i")?,
@@ -262,7 +263,10 @@ impl Reader {
             "o" => self.options.reduction = self.number("-o")?,
             "e" => {
                 let us: i64 = self.number("--latency")?;
-                self.options.power = Power::Hold(us.clamp(0, i64::from(i32::MAX)) as u32);
+                // The other two have precedence, in any order.
+                if matches!(self.options.power, Power::Hold(_)) {
+                    self.options.power = Power::Hold(us.clamp(0, i64::from(i32::MAX)) as u32);
+                }
             }
             "deepest-idle-state" => {
                 let state: i32 = self.number("--deepest-idle-state")?;

@@ -60,7 +60,7 @@ pub(super) fn of(options: &Options, cpus: &Cpus) -> Result<Planned, String> {
             loads: Vec::new(),
             // cyclictest's first cycle counts.
             warmup_ns: 0,
-            span: span(options),
+            span: span(options, &timer.threads),
             probe: ProbePlan::Timer(timer),
         }],
         ..Plan::default()
@@ -78,14 +78,17 @@ fn wake(wait: Wait) -> Wake {
     }
 }
 
-fn span(options: &Options) -> Span {
-    let shortest_ns = options.interval_us * US;
+/// `-l` and `-D`: whichever ends first, for the thread with the shortest interval.
+fn span(options: &Options, threads: &[ThreadPlan]) -> Span {
+    let intervals = || threads.iter().map(|thread| thread.interval_ns);
+    let (shortest_ns, longest_ns) = (intervals().min().unwrap_or(0), intervals().max().unwrap_or(0));
     let by_time_ns = options.duration_s.checked_mul(1_000_000_000).filter(|ns| *ns > 0);
     match (options.loops, by_time_ns) {
         (0, None) => Span::DurationNs(NO_END_NS),
         (0, Some(ns)) => Span::DurationNs(ns.min(NO_END_NS)),
-        // Whichever ends first.
-        (loops, Some(ns)) if loops.saturating_mul(shortest_ns) > ns => Span::DurationNs(ns),
+        (loops, Some(ns)) if loops.saturating_mul(longest_ns) > ns => {
+            Span::DurationNs(ns.min(loops.saturating_mul(shortest_ns)))
+        }
         (loops, _) => Span::Loops(loops),
     }
 }
@@ -165,7 +168,7 @@ mod tests {
     use crate::cyclictest::cpu_set::CpuSet;
 
     fn cpus() -> Cpus {
-        Cpus { allowed: vec![0, 1, 2, 3], online: vec![0, 1, 2, 3, 4] }
+        Cpus { allowed: vec![0, 1, 2, 3], cpuset: vec![0, 1, 2, 3, 4] }
     }
 
     fn plan(options: &Options) -> Plan {
@@ -212,11 +215,15 @@ mod tests {
 
     #[test]
     fn loops_or_duration_end_the_run_whichever_is_first() {
-        let span = |loops, duration_s| span(&Options { loops, duration_s, ..Options::default() });
-        assert_eq!(span(5000, 0), Span::Loops(5000));
-        assert_eq!(span(0, 3), Span::DurationNs(3_000_000_000));
-        assert_eq!(span(5000, 3), Span::DurationNs(3_000_000_000));
-        assert_eq!(span(2000, 3), Span::Loops(2000));
+        let span = |loops, duration_s, threads| {
+            let threads = Some(threads);
+            plan(&Options { loops, duration_s, threads, ..Options::default() }).phases[0].span
+        };
+        assert_eq!(span(5000, 0, 1), Span::Loops(5000));
+        assert_eq!(span(0, 3, 1), Span::DurationNs(3_000_000_000));
+        assert_eq!(span(5000, 3, 1), Span::DurationNs(3_000_000_000));
+        assert_eq!(span(2000, 3, 1), Span::Loops(2000));
+        assert_eq!(span(20, 1, 1000), Span::DurationNs(20_000_000), "the last thread would need 10 s");
     }
 
     #[test]

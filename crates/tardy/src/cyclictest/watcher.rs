@@ -222,10 +222,6 @@ impl Listener for Watcher {
     fn threads(&mut self, tids: &[u32], granted: &[Granted]) {
         for ((head, tid), granted) in self.heads.iter_mut().zip(tids).zip(granted) {
             head.tid = *tid;
-            // As in cyclictest, the thread measures where it is.
-            if let Some(cpu) = head.cpu.filter(|_| !granted.pinned) {
-                output::report(&format!("the kernel refused to pin a thread to CPU {cpu}"));
-            }
             if granted.policy != self.policy {
                 let name = self.policy.name().to_uppercase();
                 self.refused = Some(format!(

@@ -222,6 +222,7 @@ fn combinations_have_the_effect_of_cyclictest() {
     assert_eq!(options("-h 2000000").unwrap().histogram, Some(HISTOGRAM_MAX));
     assert_eq!(options("-d 7 -h 20").unwrap().notes.len(), 1);
     assert_eq!(options("--latency=-5").unwrap().power, Power::Hold(0));
+    assert_eq!(options("--laptop --latency=5 --default-system").unwrap().power, Power::Battery);
     assert_eq!(options("--deepest-idle-state=-1").unwrap().deepest_idle_state, Some(-1));
     assert_eq!(options("--deepest-idle-state=-2").unwrap().deepest_idle_state, None);
     let repeated = options("-p80 -p 90 -q -q -l5 -l 6 -nn").unwrap();
