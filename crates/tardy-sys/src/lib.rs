@@ -44,6 +44,7 @@ pub mod shared_map;
 pub mod shootdown;
 pub mod signal_exchange;
 pub mod signals;
+pub mod smi_counter;
 pub mod taprio;
 pub mod thread_usage;
 pub mod trace_files;

@@ -215,6 +215,10 @@ impl Samples {
         let text = String::from_utf8_lossy(line);
         let text = cyclictest_text::without_cursor_codes(&text);
         let text = text.trim();
+        // A line of --spike repeats a sample.
+        if text.starts_with("T:") && text.contains(" Spike:") {
+            return Ok(());
+        }
         if text.starts_with("T:") {
             let read = Line { number: self.line, text, cut: line.len() > LINE_MAX, unended: false };
             let read = ThreadLine::read(read, text)?;
@@ -223,7 +227,7 @@ impl Samples {
                 None => Ok(()),
             };
         }
-        let known = ["Max CPUs", "Online CPUs", "#", "Thread ", "policy:"];
+        let known = ["Max CPUs", "Online CPUs", "Using ", "#", "Thread ", "policy:", "spikes = "];
         if text.is_empty() || known.iter().any(|start| text.starts_with(start)) {
             return Ok(());
         }
@@ -292,6 +296,10 @@ fn sample(bytes: &[u8]) -> Option<(Sample, usize)> {
     }
     let negative = bytes.get(at) == Some(&b'-');
     let (value, mut at) = digits(bytes, at + usize::from(negative), 15)?;
+    // With --smi, the number of SMIs follows.
+    if bytes.get(at) == Some(&b' ') {
+        (_, at) = digits(bytes, at, 15)?;
+    }
     if bytes.get(at) == Some(&b'\r') {
         at += 1;
     }
@@ -365,5 +373,17 @@ mod tests {
         }
         let error = import_text(&(SAMPLES.to_owned() + &closing(3, 14, 20).replace("Max: 20", "Max: 2,0")));
         assert!(error.unwrap_err().to_string().contains("line 4, Max: '2,0'"));
+    }
+
+    /// What rt-tests 2.4 prints with `-a 1 -v --smi --spike=14`.
+    #[test]
+    fn lines_about_cpus_smis_and_spikes_are_read() {
+        let text = "Max CPUs = 2\nOnline CPUs = 2\nUsing 1 cpus.\n# /dev/cpu_dma_latency set to 0us\nThread 0 using cpu 1.\n\
+                    Thread 0 Interval: 1500\n       0:       0:      15       0\n       0:       1:      14       1\n\
+                    \nT: 0 Spike:      15: TS:  67068237308\nspikes = 1\n\n";
+        let imported = import_text(text).unwrap();
+        let Readings::Samples(series) = &imported.phases[0].streams[0].readings else { panic!("samples") };
+        assert_eq!((series.tally.recorded, series.max_ns), (2, Some(15_000)));
+        assert!(import_text("       0:       0:      15 x\n").is_err());
     }
 }

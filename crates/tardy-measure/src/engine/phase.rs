@@ -7,6 +7,7 @@ use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::{self, Reason};
 use tardy_record::series::Change;
+use tardy_sys::clock::Clock;
 use tardy_sys::memory;
 
 use super::interruption::{Demand, Interruption};
@@ -110,7 +111,10 @@ impl<'r> Phase<'r> {
             observer.attach(supervisor)?;
         }
         let run_start_ns = supervisor.clock.start_ns();
-        let start_ns = run_start_ns + supervisor.clock.now_ns() + self.source.start_delay_ns();
+        let mut start_ns = run_start_ns + supervisor.clock.now_ns() + self.source.start_delay_ns();
+        if let Some(clock) = supervisor.request.starts_on_second_of {
+            start_ns = next_second_ns(start_ns, clock.ahead_of_ns(Clock::Monotonic));
+        }
         let from_ns = start_ns.saturating_add(self.source.warmup_ns(self.plan.warmup_ns));
         let to_ns = from_ns.saturating_add(self.plan.planned_ns());
         let counted = Counted { run_start_ns, start_ns, from_ns, to_ns };
@@ -344,5 +348,25 @@ impl<'r> Phase<'r> {
 fn release_memory(supervisor: &Supervisor<'_>) {
     if !supervisor.request.measures_in_process {
         memory::release_unused();
+    }
+}
+
+/// The first moment from `from_ns` on, on the monotonic clock, at which a clock that is `ahead_ns` ahead of it shows a full second.
+fn next_second_ns(from_ns: u64, ahead_ns: i64) -> u64 {
+    const SECOND_NS: i64 = 1_000_000_000;
+    let past_second_ns = (from_ns as i64).wrapping_add(ahead_ns).rem_euclid(SECOND_NS);
+    from_ns + (SECOND_NS - past_second_ns).rem_euclid(SECOND_NS) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_second_ns;
+
+    #[test]
+    fn a_phase_can_start_on_a_full_second_of_its_clock() {
+        assert_eq!(next_second_ns(1_200_000_000, 0), 2_000_000_000);
+        assert_eq!(next_second_ns(2_000_000_000, 0), 2_000_000_000);
+        assert_eq!(next_second_ns(2_000_000_001, 300_000_000), 2_700_000_000);
+        assert_eq!(next_second_ns(2_000_000_000, -300_000_000), 2_300_000_000);
     }
 }

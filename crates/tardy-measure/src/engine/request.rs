@@ -6,6 +6,7 @@ use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
+use tardy_sys::clock::Clock;
 use thiserror::Error;
 
 use crate::programs::Programs;
@@ -40,6 +41,8 @@ pub struct Request {
     pub requires_policy: bool,
     /// Whether the run file is redacted ([`tardy_record::redact`]), at every checkpoint. The outcome's run is not.
     pub redacts: bool,
+    /// The clock on a full second of which every phase starts; `None` if phases start at once.
+    pub starts_on_second_of: Option<Clock>,
     /// Whether threads of this process measure. The process is then not confined to the plan's housekeeping CPU.
     pub measures_in_process: bool,
 }
@@ -60,6 +63,7 @@ impl Request {
             fake: None,
             requires_policy: false,
             redacts: false,
+            starts_on_second_of: None,
             measures_in_process: false,
         }
     }

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::{c_string, caller, callers_group, checked, random_name, refused};
@@ -159,6 +159,29 @@ impl Directory {
     /// [`io::ErrorKind::AlreadyExists`] if there is a file, a link or anything else of this name.
     pub fn create_new(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         self.open_at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode)
+    }
+
+    /// Creates a named pipe. The mode is reduced by the process's umask.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if there is a file, a link or anything else of this name.
+    pub fn create_pipe(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        let name = plain(name)?;
+        // SAFETY: the name is a C string.
+        checked(unsafe { libc::mkfifoat(self.file.as_raw_fd(), name.as_ptr(), mode) }).map(drop)
+    }
+
+    /// Opens a named pipe for writing without blocking, if a process has opened it for reading; `None` if none has.
+    ///
+    /// # Errors
+    /// If the file system does not permit it, or it is not a pipe.
+    pub fn open_pipe_with_reader(&self, name: &OsStr) -> io::Result<Option<File>> {
+        match self.open_at(name, libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY, 0) {
+            Ok(file) if file.metadata()?.file_type().is_fifo() => Ok(Some(file)),
+            Ok(_) => Err(refused("it is not a named pipe")),
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Creates a file without a name, which vanishes when it is closed.

@@ -214,3 +214,23 @@ fn an_output_is_a_new_file_or_a_stream_that_the_user_named() {
     assert!(error.contains("symbolic link"), "{error}");
     assert!(open_to_write(scratch.path(), true).is_err());
 }
+
+#[test]
+fn a_named_pipe_opens_for_writing_only_while_a_process_reads_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = Directory::named(scratch.path()).unwrap();
+    let (pipe, file) = (OsStr::new("pipe"), OsStr::new("file"));
+    directory.create_pipe(pipe, 0o600).unwrap();
+    assert_eq!(directory.create_pipe(pipe, 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert!(directory.open_pipe_with_reader(pipe).unwrap().is_none());
+    // Opened for both, so that the open does not wait.
+    let mut reader = File::options().read(true).write(true).open(scratch.path().join("pipe")).unwrap();
+    directory.open_pipe_with_reader(pipe).unwrap().unwrap().write_all(b"text").unwrap();
+    let mut text = [0; 4];
+    reader.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"text");
+    fs::write(scratch.path().join("file"), "x").unwrap();
+    symlink("pipe", scratch.path().join("link")).unwrap();
+    assert_eq!(directory.open_pipe_with_reader(file).unwrap_err().to_string(), "it is not a named pipe");
+    assert!(directory.open_pipe_with_reader(OsStr::new("link")).is_err());
+}

@@ -1,16 +1,23 @@
 //! `tardy cyclictest`, and tardy under the name cyclictest: cyclictest's options and output, measured with tardy's probe.
 //!
-//! `options.rs` parses the options and `refused.rs` lists the unsupported ones; `plan.rs` makes a plan of them; `counts.rs` counts
+//! `options.rs` parses the options, whose names and effects `names.rs` lists; `plan.rs` makes a plan of them; `counts.rs` counts
 //! every reading as cyclictest does; `text.rs` prints the results and `watcher.rs` the progress. docs/cyclictest.md lists the
 //! intended differences.
 
 mod counts;
+mod cpu_set;
 mod help;
+mod idle;
+mod names;
 mod options;
 mod plan;
-mod refused;
+mod resolution;
+mod smi;
+mod spikes;
+mod stats_pipe;
 mod status_file;
 mod text;
+mod values;
 mod watcher;
 
 use std::ffi::{OsStr, OsString};
@@ -24,7 +31,7 @@ use tardy_host::facts;
 use tardy_measure::engine::Request;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::facts::{Fact, Facts};
-use tardy_record::plan::Plan;
+use tardy_record::plan::{Plan, ThreadPlan};
 use tardy_sys::dma_latency;
 use tardy_sys::files::{self, PrivateDirectory};
 use tardy_sys::kernel_files::KernelFiles;
@@ -35,7 +42,11 @@ use time::format_description::well_known::Rfc2822;
 
 use crate::commands::{origin, output, programs};
 use crate::exit::Exit;
-use options::{Asked, Options, Power};
+use cpu_set::Cpus;
+use options::{Affinity, Asked, Options, Power};
+use plan::Planned;
+use smi::SmiCounts;
+use stats_pipe::StatsPipe;
 use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 
@@ -53,7 +64,7 @@ pub(crate) fn arguments_if_named_cyclictest(
 
 /// Measures and prints the results in cyclictest's format.
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
-    let options = match options::parse(arguments) {
+    let mut options = match options::parse(arguments) {
         Ok(Asked::Measure(options)) => *options,
         Ok(Asked::Help) => {
             output::print(help::TEXT)?;
@@ -62,29 +73,93 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
         // cyclictest exits with 1 for a wrong option.
         Err(reason) => bail!("{reason}"),
     };
-    let allowed = match options.fake {
-        Some(_) => vec![0, 1],
-        None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
-    };
-    let plan = plan::of(&options, &allowed).map_err(anyhow::Error::msg)?;
+    let kernel_files = KernelFiles::real();
+    if options.counts_smis && !smi::is_supported(&kernel_files) {
+        bail!(
+            "--smi: this processor does not count SMIs; 'tardy run --probe hwlat' detects time taken by the firmware"
+        );
+    }
+    let cpus = cpus(&options)?;
+    limit_idle_states(&mut options, &kernel_files, &cpus);
+    let Planned { plan, notes } = plan::of(&options, &cpus).map_err(anyhow::Error::msg)?;
+    options.notes.iter().chain(&notes).for_each(|note| output::report(note));
     let files = ResultFiles::open(&options)?;
+    let pipe = options.pipe.as_deref().map(open_pipe).transpose()?;
     let started = SystemTime::now();
     let place = RunPlace::of(&options)?;
     let request = request(&options, plan, &place, started)?;
-    print_preamble(&options, &request.plan)?;
+    print_preamble(&options, &request.plan, &cpus)?;
+    if options.checks_resolution {
+        let lines = resolution::lines(options.clock, options.verbose);
+        lines.iter().for_each(|line| output::print_line(line));
+    }
+    let smis = match options.counts_smis {
+        true => {
+            let places: Vec<u32> = threads_of(&request.plan).map(|thread| thread.cpu).collect();
+            Some(SmiCounts::start(&kernel_files, &places).map_err(anyhow::Error::msg)?)
+        }
+        false => None,
+    };
     remember_requests().context("cannot handle SIGUSR1 and SIGUSR2")?;
-    let mut watcher = Watcher::new(&options, &request.plan);
+    let mut watcher = Watcher::new(&options, &request.plan, smis, pipe);
     let outcome = tardy_measure::run(&request, &mut watcher)?;
     if let Some(reason) = watcher.refused() {
         bail!("{reason}");
     }
     watcher.report_missing_readings(&outcome.run);
+    watcher.read_smis();
     let circumstances = circumstances(&options, &request.facts, started);
     let exit = print_results(&options, &watcher, files, &circumstances)?;
     match outcome.trouble {
         Some(trouble) => bail!("{trouble}"),
         None => Ok(exit),
     }
+}
+
+/// The machine's CPUs. A synthetic measurement has two.
+fn cpus(options: &Options) -> Result<Cpus> {
+    let allowed = match options.fake {
+        Some(_) => vec![0, 1],
+        None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
+    };
+    let cpuset = match options.fake {
+        Some(_) => allowed.clone(),
+        None => cpus_of_cpuset().unwrap_or_else(|| allowed.clone()),
+    };
+    Ok(Cpus { allowed, cpuset })
+}
+
+/// The CPUs online in this process's cpuset: the kernel reduces the affinity of a thread, which ends here, to them.
+fn cpus_of_cpuset() -> Option<Vec<u32>> {
+    let all = || scheduling::set_affinity_to_all().and_then(|()| scheduling::affinity());
+    std::thread::spawn(all).join().ok()?.ok()
+}
+
+/// The threads of a plan.
+fn threads_of(plan: &Plan) -> impl Iterator<Item = &ThreadPlan> {
+    let timer = plan.phases.iter().find_map(|phase| phase.probe.timer());
+    timer.into_iter().flat_map(|timer| &timer.threads)
+}
+
+/// Replaces `--deepest-idle-state` by the exit latency that /dev/cpu_dma_latency is to hold.
+fn limit_idle_states(options: &mut Options, files: &KernelFiles, cpus: &Cpus) {
+    let Some(deepest) = options.deepest_idle_state else { return };
+    let limit_us = cpus.allowed.first().and_then(|cpu| idle::limit_us(files, *cpu, deepest));
+    let note = match limit_us {
+        Some(us) => {
+            options.power = Power::Hold(us);
+            format!("--deepest-idle-state {deepest}: limited through {DMA_LATENCY} to {us} us, on all CPUs")
+        }
+        None => {
+            options.power = Power::Unlimited;
+            format!("--deepest-idle-state {deepest} has no effect: the CPUs have no deeper idle state")
+        }
+    };
+    options.notes.push(note);
+}
+
+fn open_pipe(path: &Path) -> Result<StatsPipe> {
+    StatsPipe::create(path).with_context(|| format!("cannot create the named pipe -F {}", path.display()))
 }
 
 fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime) -> Result<Request> {
@@ -99,6 +174,10 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         // cyclictest overwrites its files.
         force: true,
         fake: options.fake,
+        starts_on_second_of: options
+            .second_offset_us
+            .filter(|_| options.fake.is_none())
+            .map(|_| resolution::sys_clock(options.clock)),
         ..Request::new(plan, facts, origin, place.file.clone(), programs::of_tardy()?)
     })
 }
@@ -167,11 +246,18 @@ impl ResultFiles {
 }
 
 /// Prints what cyclictest prints before its threads start.
-fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
+fn print_preamble(options: &Options, plan: &Plan, cpus: &Cpus) -> Result<()> {
     let mut first = String::new();
+    let set = match &options.affinity {
+        Affinity::Set(set) => Some(set.resolve(cpus).map_err(anyhow::Error::msg)?),
+        Affinity::None | Affinity::All => None,
+    };
     if options.verbose {
-        let cpus = scheduling::affinity().map_or(1, |cpus| cpus.len());
-        first += &format!("Max CPUs = {cpus}\nOnline CPUs = {cpus}\n");
+        let count = cpus.cpuset.len();
+        first += &format!("Max CPUs = {count}\nOnline CPUs = {count}\n");
+        if let Some(set) = &set {
+            first += &format!("Using {} cpus.\n", set.len());
+        }
     }
     match options.power {
         Power::Hold(us) if options.fake.is_some() || dma_latency::is_available() => {
@@ -180,12 +266,13 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         Power::Hold(_) => output::print_line(&format!("WARN: cannot write {DMA_LATENCY}")),
         Power::System => output::print_line("WARN: not setting cpu_dma_latency from cyclictest"),
         Power::Battery => output::print_line("WARN: not setting cpu_dma_latency to save battery power"),
+        Power::Unlimited => {}
     }
-    let timer = plan.phases.iter().find_map(|phase| phase.probe.timer());
-    for (number, thread) in timer.iter().flat_map(|timer| &timer.threads).enumerate() {
-        if options.verbose {
-            first += &format!("Thread {number} Interval: {}\n", thread.interval_ns / 1000);
+    for (number, thread) in threads_of(plan).enumerate().filter(|_| options.verbose) {
+        if set.is_some() {
+            first += &format!("Thread {number} using cpu {}.\n", thread.cpu);
         }
+        first += &format!("Thread {number} Interval: {}\n", thread.interval_ns / 1000);
     }
     output::print(&first)
 }
@@ -238,8 +325,9 @@ fn print_results(
     if options.quiet && options.histogram.is_none() {
         output::print(&watcher.summary())?;
     }
+    output::print(&watcher.spikes())?;
     if options.histogram.is_some() {
-        let histogram = text::histogram(counts, options.all_column);
+        let histogram = text::histogram(counts, options.all_column, watcher.smis());
         match files.histogram {
             Some(file) => to_file(file, &histogram)?,
             None => output::print(&histogram)?,

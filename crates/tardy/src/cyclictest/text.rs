@@ -50,21 +50,32 @@ fn threads(counts: &Counts, heads: &[Head]) -> Vec<Thread> {
     heads_only(counts, heads).zip(&counts.threads).map(whole).collect()
 }
 
-/// A line for each thread.
-pub(super) fn summary(counts: &Counts, heads: &[Head], in_ns: bool) -> String {
-    let lines = heads_only(counts, heads).enumerate();
-    lines.map(|(number, thread)| cyclictest::summary_line(number, &thread, in_ns)).collect()
+/// A line for each thread. With `--smi`, it ends with the number of SMIs on the thread's CPU.
+pub(super) fn summary(counts: &Counts, heads: &[Head], in_ns: bool, smis: Option<&[u64]>) -> String {
+    let line = |(number, thread): (usize, Thread)| {
+        let line = cyclictest::summary_line(number, &thread, in_ns);
+        match smis.and_then(|smis| smis.get(number)) {
+            Some(count) => format!("{} SMI:{count:8}\n", line.trim_end_matches('\n')),
+            None => line,
+        }
+    };
+    heads_only(counts, heads).enumerate().map(line).collect()
 }
 
-/// A reading's line, such as `       0:       4:      14`: thread, cycle and value.
-pub(super) fn reading_line(number: usize, cycle: u64, value: u64) -> String {
-    format!("{number:8}:{cycle:8}:{value:8}\n")
+/// A reading's line, such as `       0:       4:      14`: thread, cycle, value, and with `--smi` the number of SMIs.
+pub(super) fn reading_line(number: usize, cycle: u64, value: u64, smis: Option<u64>) -> String {
+    let smis = smis.map_or(String::new(), |count| format!("{count:8}"));
+    format!("{number:8}:{cycle:8}:{value:8}{smis}\n")
 }
 
-/// The output of `-h` and `-H`, the latter with a column for all threads.
-pub(super) fn histogram(counts: &Counts, all_column: bool) -> String {
+/// The output of `-h` and `-H`, the latter with a column for all threads. With `--smi`, it has a line of SMIs.
+pub(super) fn histogram(counts: &Counts, all_column: bool, smis: Option<&[u64]>) -> String {
     let rows = counts.threads.first().map_or(0, |thread| thread.rows.len() as u64);
-    cyclictest::histogram(&threads(counts, &[]), Some(rows), all_column)
+    let text = cyclictest::histogram(&threads(counts, &[]), Some(rows), all_column);
+    let Some(smis) = smis else { return text };
+    let smis: Vec<String> = smis.iter().map(|count| format!(" {count:05}")).collect();
+    // The histogram ends with an empty line.
+    format!("{}# SMIs:{}\n\n", text.strip_suffix('\n').unwrap_or(&text), smis.concat())
 }
 
 /// The lines that `-b` adds at the end.
@@ -108,12 +119,12 @@ mod tests {
         let counts = counts(1, &[&[6, 12, 1933]]);
         let head = Head { tid: 15321, priority: 90, interval_us: 200, cpu: Some(0) };
         assert_eq!(
-            summary(&counts, &[head], false),
+            summary(&counts, &[head], false, None),
             "T: 0 (15321) P:90 I:200 C:      3 Min:      6 Act: 1933 Avg:  650 Max:    1933\n"
         );
         let one: &[i64] = &[6];
         let many = super::tests::counts(1, &[one; 13]);
-        let last = summary(&many, &[Head::default(); 13], true);
+        let last = summary(&many, &[Head::default(); 13], true, None);
         assert!(last.lines().last().unwrap().starts_with("T:12 (    0)"), "{last}");
     }
 
@@ -132,7 +143,19 @@ mod tests {
             # Histogram Overflow at cycle number:\n\
             # Thread 0: 00002\n\
             # Thread 1:\n\n";
-        assert_eq!(histogram(&counts(3, &[&[1, 2, 10], &[1, 1]]), true), expected);
+        assert_eq!(histogram(&counts(3, &[&[1, 2, 10], &[1, 1]]), true, None), expected);
+    }
+
+    /// The formats of rt-tests 2.4, print_stat and print_hist.
+    #[test]
+    fn smis_are_at_the_end_of_each_line_and_of_the_histogram() {
+        let counts = counts(1, &[&[0], &[0]]);
+        let lines = summary(&counts, &[Head::default(); 2], false, Some(&[0, 12]));
+        let ends: Vec<&str> = lines.lines().map(|line| line.split_once("Max:").unwrap().1).collect();
+        assert_eq!(ends, ["       0 SMI:       0", "       0 SMI:      12"]);
+        assert!(histogram(&counts, false, Some(&[0, 12])).ends_with("# Thread 1:\n# SMIs: 00000 00012\n\n"));
+        assert_eq!(reading_line(1, 4, 14, Some(2)), "       1:       4:      14       2\n");
+        assert_eq!(reading_line(1, 4, 14, None), "       1:       4:      14\n");
     }
 
     #[test]

@@ -7,11 +7,16 @@ use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
+use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{self, Request};
 
 use super::counts::Counts;
 use super::options::Options;
+use super::resolution::sys_clock;
+use super::smi::SmiCounts;
+use super::spikes::Spikes;
+use super::stats_pipe::StatsPipe;
 use super::status_file::StatusFile;
 use super::text::{self, Head};
 use crate::commands::output;
@@ -30,10 +35,23 @@ pub(super) struct Watcher {
     shown_max: u64,
     reader_is_gone: bool,
     status: StatusFile,
+    spikes: Option<Spikes>,
+    /// How far the measuring clock is ahead of the monotonic clock, in ns.
+    ahead_ns: i64,
+    smis: Option<SmiCounts>,
+    /// For `-v` with `--smi`: each thread's SMIs that have been printed.
+    printed_smis: Vec<u64>,
+    pipe: Option<StatsPipe>,
 }
 
 impl Watcher {
-    pub(super) fn new(options: &Options, plan: &Plan) -> Self {
+    /// A watcher for a run of `plan`. `smis` counts SMIs on the threads' CPUs, and `pipe` gives the current state to other processes.
+    pub(super) fn new(
+        options: &Options,
+        plan: &Plan,
+        smis: Option<SmiCounts>,
+        pipe: Option<StatsPipe>,
+    ) -> Self {
         let timer = plan.phases.iter().find_map(|phase| phase.probe.timer());
         let threads = timer.map(|timer| timer.threads.clone()).unwrap_or_default();
         let head = |thread: &tardy_record::plan::ThreadPlan| Head {
@@ -43,7 +61,7 @@ impl Watcher {
             cpu: thread.pinned.then_some(thread.cpu),
         };
         let mut watcher = Self {
-            policy: options.resolved_policy(),
+            policy: options.policy,
             counts: Counts::new(options, threads.len()),
             heads: threads.iter().map(head).collect(),
             reduced: vec![(0, 0); threads.len()],
@@ -52,6 +70,14 @@ impl Watcher {
             shown_max: 0,
             reader_is_gone: false,
             status: StatusFile::create(),
+            spikes: options.spike.map(|limit| Spikes::above(limit, options.spike_nodes)),
+            ahead_ns: match options.spike.filter(|_| options.fake.is_none()) {
+                Some(_) => sys_clock(options.clock).ahead_of_ns(Clock::Monotonic),
+                None => 0,
+            },
+            smis,
+            printed_smis: vec![0; threads.len()],
+            pipe,
             options: options.clone(),
         };
         watcher.show_status();
@@ -85,7 +111,24 @@ impl Watcher {
 
     /// A line for each thread.
     pub(super) fn summary(&self) -> String {
-        text::summary(&self.counts, &self.heads, self.options.in_ns)
+        text::summary(&self.counts, &self.heads, self.options.in_ns, self.smis())
+    }
+
+    /// The number of SMIs on each thread's CPU, with `--smi`.
+    pub(super) fn smis(&self) -> Option<&[u64]> {
+        self.smis.as_ref().map(SmiCounts::counts)
+    }
+
+    /// Counts the SMIs since the last reading of their counters.
+    pub(super) fn read_smis(&mut self) {
+        if let Some(smis) = &mut self.smis {
+            smis.update();
+        }
+    }
+
+    /// The list of `--spike`; empty without.
+    pub(super) fn spikes(&self) -> String {
+        self.spikes.as_ref().map_or(String::new(), Spikes::text)
     }
 
     /// The lines of all threads below a line with the policy and the load average, overwriting the previous ones.
@@ -95,9 +138,9 @@ impl Watcher {
             _ => format!("\x1b[{}A", self.heads.len() + 2),
         };
         let load = KernelFiles::real().text("/proc/loadavg").unwrap_or_default();
-        let policy = match self.policy {
-            Policy::Other => "other/other".to_owned(),
-            policy => policy.name().to_owned(),
+        let policy = match (self.policy, self.options.policy_name) {
+            (Policy::Other, name) => format!("{name}/other"),
+            (_, name) => name.to_owned(),
         };
         format!("{up}policy: {policy}: loadavg: {}          \n\n{}", load.trim_end(), self.summary())
     }
@@ -136,7 +179,11 @@ impl Watcher {
         if *waiting < self.options.reduction {
             return;
         }
-        let line = text::reading_line(thread, cycle, *highest);
+        let smis = self.smis.as_ref().map(|smis| {
+            let count = smis.counts()[thread];
+            count - std::mem::replace(&mut self.printed_smis[thread], count)
+        });
+        let line = text::reading_line(thread, cycle, *highest, smis);
         self.reduced[thread] = (0, 0);
         self.print(&line);
     }
@@ -150,7 +197,11 @@ impl Watcher {
 
 impl Listener for Watcher {
     fn progress(&mut self, _now: &RunProgress<'_>) {
+        self.read_smis();
         self.show_status();
+        if let Some(pipe) = &self.pipe {
+            pipe.offer(|| self.summary());
+        }
         let is_news = !self.options.refresh_on_max || self.max() > self.shown_max;
         if self.options.quiet || self.options.verbose || !is_news {
             return;
@@ -182,8 +233,14 @@ impl Listener for Watcher {
     }
 
     fn sample(&mut self, thread: usize, sample: Sample) {
-        if self.counts.add(thread, sample) && self.options.verbose {
-            let value = self.counts.value(sample);
+        if !self.counts.add(thread, sample) {
+            return;
+        }
+        let value = self.counts.value(sample);
+        if let Some(spikes) = &mut self.spikes {
+            spikes.add(thread, value, sample.at_ns.wrapping_add_signed(self.ahead_ns) / 1000);
+        }
+        if self.options.verbose {
             self.print_reading(thread, value);
         }
     }

@@ -300,7 +300,7 @@ fn a_link_called_cyclictest_runs_tardy_cyclictest() {
     let printed = Printed::from(Command::new(&link).args(["-q", "-l100", FAKE]).output().unwrap()).exits(0);
     assert!(printed.out.contains("\nT: 0 ("), "{}", printed.out);
     let refused = Printed::from(Command::new(&link).args(["-q", "--smi"]).output().unwrap()).exits(1);
-    assert!(refused.err.contains("tardy run --probe hwlat"), "{}", refused.err);
+    assert!(refused.err.contains("--smi counts on the CPUs of pinned threads"), "{}", refused.err);
     let helped = Printed::from(Command::new(&link).arg("--help").output().unwrap()).exits(0);
     assert!(helped.out.contains("--histofall"), "{}", helped.out);
 }
@@ -374,5 +374,89 @@ fn wait_until(running: &mut std::process::Child, mut done: impl FnMut() -> bool)
     while !done() {
         assert_eq!(running.try_wait().unwrap(), None, "it ended too early");
         std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_a_line_each_and_the_run_continues() {
+    let bench = Bench::new();
+    let line = ["-n", "-l50", "-q", "--tracemark", "-b", "100000", "-T", "function", "--histfile=none"];
+    let printed = cyclictest(&bench, &line).exits(0);
+    let starts = [
+        "-n has no effect: ",
+        "--tracemark has no effect: ",
+        "-T has no effect: ",
+        "--histfile has no effect ",
+    ];
+    for start in starts {
+        let lines = printed.err.lines().filter(|line| line.starts_with(&format!("tardy: {start}")));
+        assert_eq!(lines.count(), 1, "{start}: {}", printed.err);
+    }
+    assert_eq!(printed.err.lines().count(), starts.len(), "{}", printed.err);
+    assert!(printed.out.contains("\nT: 0 ("), "{}", printed.out);
+    assert!(!bench.path("none").exists());
+}
+
+#[test]
+fn spikes_are_listed_after_the_lines_of_the_threads() {
+    let bench = Bench::new();
+    let line =
+        ["-q", "-l2000", "--spike=20", "--spike-nodes=3", "--tardy-run=whole.run.json", "-h", "100000"];
+    let printed = cyclictest(&bench, &line).exits(0);
+    let listed: Vec<&str> = printed.out.lines().filter(|line| line.contains(" Spike:")).collect();
+    assert_eq!(listed.len(), 3, "{}", printed.out);
+    let values = listed.iter().map(|line| line.split(':').nth(2).unwrap().trim().parse::<u64>().unwrap());
+    assert!(values.clone().all(|value| value > 20), "{listed:?}");
+    let count: u64 =
+        printed.out.lines().find_map(|line| line.strip_prefix("spikes = ")).unwrap().parse().unwrap();
+    let (found, _) = rteval(&printed.out);
+    assert_eq!(count, found[0].buckets.range(21..).map(|(_, count)| count).sum::<u64>());
+    for mode in ["-q", "-v"] {
+        let printed = cyclictest(&bench, &[mode, "-l400", "--spike=20"]).exits(0);
+        assert!(printed.out.contains("spikes = "), "{}", printed.out);
+        std::fs::write(bench.path("out"), &printed.out).unwrap();
+        let line = ["import", "out", "--unit", "us", "-o", "imported.run.json", "--force"];
+        bench.run(&line).exits(0);
+        assert_eq!(readings(&bench, "imported.run.json")[0][0], 400, "{mode}");
+    }
+}
+
+/// `cat FILE` during the measurement, twice.
+#[test]
+fn the_current_state_can_be_read_from_a_pipe() {
+    let bench = Bench::new();
+    let mut running = bench.start(&["cyclictest", "-q", "-t2", "-i10000", "-F", "state"]);
+    let pipe = bench.path("state");
+    wait_until(&mut running, || pipe.exists());
+    for _ in 0..2 {
+        let state = std::fs::read_to_string(&pipe).unwrap();
+        assert!(state.starts_with("T: 0 (") && state.contains("\nT: 1 ("), "{state}");
+    }
+    running.signal("-INT");
+    running.printed().exits(0);
+    assert!(!pipe.exists(), "nothing is left behind");
+    std::fs::write(&pipe, "a file").unwrap();
+    let printed = cyclictest(&bench, &["-q", "-l5", "-F", "state"]).exits(1);
+    assert!(printed.err.contains("cannot create the named pipe -F state"), "{}", printed.err);
+    assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "a file");
+}
+
+/// With the monotonic clock's time of each wake-up in the samples: the first wake-up of each thread is at a full second and the offset.
+#[test]
+fn secaligned_wakes_all_threads_at_an_offset_from_a_full_second() {
+    let bench = Bench::new();
+    let line = ["cyclictest", "-q", "-t2", "-d0", "-i10000", "-l5", "--secaligned=300", "--spike=1", "-N"];
+    let printed = bench.run(&line).exits(0);
+    let first = |thread: &str| -> u64 {
+        let line =
+            printed.out.lines().find(|line| line.starts_with(thread) && line.contains("Spike")).unwrap();
+        let fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        let late_us = fields[2].parse::<u64>().unwrap() / 1000;
+        fields[4].parse::<u64>().unwrap() - late_us
+    };
+    for thread in ["T: 0", "T: 1"] {
+        // Both are rounded to us.
+        assert!((299..=301).contains(&(first(thread) % 10_000)), "{}", printed.out);
+        assert!(first(thread) % 1_000_000 < 100_000, "it starts with the second: {}", printed.out);
     }
 }

@@ -30,6 +30,7 @@ mod published;
 mod real_run;
 mod recipes;
 mod redact;
+mod rt_tests;
 mod run_files;
 mod samples;
 mod simulate;

@@ -1,0 +1,133 @@
+//! The CPU sets of `-a` and `--mainaffinity`, as libnuma's `numa_parse_cpustring_all` reads them.
+
+/// A set of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CpuSet {
+    /// These, in ascending order.
+    Only(Vec<u32>),
+    /// `+0-3`: those of these that the process may use.
+    Available(Vec<u32>),
+    /// `!0`: all that the process may use, except these.
+    AllBut(Vec<u32>),
+}
+
+/// The CPUs of the machine as the process sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cpus {
+    /// Those that the process may use, in ascending order.
+    pub(super) allowed: Vec<u32>,
+    /// Those that are online and in its cpuset. A thread can be pinned to them even if `taskset` has restricted the process.
+    pub(super) cpuset: Vec<u32>,
+}
+
+impl CpuSet {
+    /// Parses a set such as `2`, `0-3,5`, `!0` or `+0-1`. `None` means all CPUs that the process may use (`all`).
+    ///
+    /// # Errors
+    /// A message for the user that names `option`.
+    pub(super) fn parse(text: &str, option: &str) -> Result<Option<Self>, String> {
+        if text == "all" {
+            return Ok(None);
+        }
+        let (list, is_inverted) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
+        let (list, is_relative) = list.strip_prefix('+').map_or((list, false), |rest| (rest, true));
+        let wrong = || format!("{option} {text}: expected CPUs such as 2, 0-3,5 or !0");
+        let cpus = list_of(list).ok_or_else(wrong)?;
+        Ok(Some(match (is_inverted, is_relative) {
+            (true, _) => Self::AllBut(cpus),
+            (false, true) => Self::Available(cpus),
+            (false, false) => Self::Only(cpus),
+        }))
+    }
+
+    /// The CPUs of the set on this machine, in ascending order.
+    ///
+    /// # Errors
+    /// A message for the user: a CPU is not available, or the set is empty.
+    pub(super) fn resolve(&self, cpus: &Cpus) -> Result<Vec<u32>, String> {
+        let allowed = cpus.allowed.iter().copied();
+        let set: Vec<u32> = match self {
+            Self::Only(set) => {
+                let is_available = |cpu: &u32| cpus.allowed.contains(cpu) || cpus.cpuset.contains(cpu);
+                if let Some(cpu) = set.iter().find(|cpu| !is_available(cpu)) {
+                    return Err(format!(
+                        "CPU {cpu} does not exist, is offline or is not in this process's cpuset; available: {}",
+                        numbers(&cpus.cpuset)
+                    ));
+                }
+                set.clone()
+            }
+            Self::Available(set) => allowed.filter(|cpu| set.contains(cpu)).collect(),
+            Self::AllBut(set) => allowed.filter(|cpu| !set.contains(cpu)).collect(),
+        };
+        if set.is_empty() {
+            return Err(format!("no CPU remains; this process may use {}", numbers(&cpus.allowed)));
+        }
+        Ok(set)
+    }
+}
+
+fn numbers(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// The CPUs of a list such as `0-3,5`, each once and in ascending order.
+fn list_of(list: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|cpu| *cpu < 65_536);
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = number(first).zip(number(last))?;
+        if first > last {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(text: &str) -> Result<Vec<u32>, String> {
+        let cpus = Cpus { allowed: vec![0, 1, 2], cpuset: vec![0, 1, 2, 3] };
+        CpuSet::parse(text, "-a")?.expect("it is not 'all'").resolve(&cpus)
+    }
+
+    #[test]
+    fn sets_are_resolved_on_a_machine() {
+        for (text, expected) in [
+            ("2", &[2][..]),
+            ("2,0-1", &[0, 1, 2]),
+            ("1,1,0", &[0, 1]),
+            ("3", &[3]),
+            ("!0", &[1, 2]),
+            ("!0-1", &[2]),
+            ("+1-3", &[1, 2]),
+            ("!+2", &[0, 1]),
+        ] {
+            assert_eq!(resolved(text).as_deref(), Ok(expected), "{text}");
+        }
+        assert_eq!(CpuSet::parse("all", "-a"), Ok(None));
+    }
+
+    #[test]
+    fn wrong_and_empty_sets_are_errors() {
+        for (text, expected) in [
+            ("3-1", "-a 3-1: expected CPUs such as"),
+            ("", "-a : expected CPUs"),
+            ("0x1", "-a 0x1: expected CPUs"),
+            ("1,", "-a 1,: expected CPUs"),
+            ("allx", "-a allx: expected CPUs"),
+            ("9", "CPU 9 does not exist, is offline or is not in this process's cpuset; available: 0 1 2 3"),
+            ("!0-2", "no CPU remains; this process may use 0 1 2"),
+            ("+3", "no CPU remains"),
+        ] {
+            let error = resolved(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+}
