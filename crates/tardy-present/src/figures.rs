@@ -8,7 +8,9 @@ use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline};
+use crate::plot::{
+    Options, cpus, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline,
+};
 use crate::terms::Terms;
 
 const WIDE: f64 = 860.0;
@@ -56,6 +58,10 @@ pub(crate) fn timeline(id: &str, run: &Run, peak: &str, marks: Marks) -> Option<
     let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
     let watched = !run.environment.series.is_empty();
     both(id, marks, |id, options| (recorded || watched).then(|| timeline::draw(id, run, peak, options)))
+}
+
+pub(crate) fn cpus(id: &str, run: &Run, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| cpus::draw(id, run, options))
 }
 
 pub(crate) fn heat(id: &str, run: &Run, marks: Marks) -> Option<Figure> {

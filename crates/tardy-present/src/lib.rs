@@ -7,6 +7,7 @@
 pub mod bars;
 pub mod check;
 pub mod compare;
+pub mod cpu_map;
 pub mod doctor;
 pub mod figures;
 pub mod lab;
@@ -25,3 +26,4 @@ pub mod table;
 pub mod terminal_text;
 pub mod terms;
 pub mod tsn_check;
+pub mod worst_cpus;

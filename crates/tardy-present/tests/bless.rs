@@ -70,6 +70,13 @@ fn reports() {
     for (name, run) in synthetic::all() {
         write(name, tardy_present::report::html(&[&run], &Options::default()));
     }
+    for cpus in [64, 128, 256] {
+        let many = synthetic::many_cpus::many_cpus(cpus, 24);
+        tardy_record::file::check(&many).unwrap();
+        std::fs::write(target.join(format!("many-{cpus}.run.json")), tardy_record::file::to_text(&many))
+            .unwrap();
+        write(&format!("many-{cpus}"), tardy_present::report::html(&[&many], &Options::default()));
+    }
     let (standard, rt) = (synthetic::standard(), synthetic::rt());
     write("standard-rt", tardy_present::report::html(&[&standard, &rt], &Options::default()));
     let published = published::results();

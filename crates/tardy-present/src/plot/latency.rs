@@ -10,7 +10,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Bin, Histogram};
 
 use super::Options;
-use super::curve::{self, COLOURS, Curve};
+use super::curve::{self, Curve};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -145,7 +145,8 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     let long = curves.iter().any(|one| text_width(&one.label) > LABEL_BESIDE);
     if options.narrow() && (curves.len() > 2 || (curves.len() > 1 && long)) {
-        curves.len().min(COLOURS + 1) as f64 * 15.0 + 12.0
+        let named = curves.iter().filter(|one| one.class != "rest").count();
+        (named + usize::from(named < curves.len())) as f64 * 15.0 + 12.0
     } else {
         0.0
     }

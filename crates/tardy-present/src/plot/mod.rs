@@ -4,6 +4,7 @@
 //! sheet of the page. Every plot is drawn at its final width: for phones there is a separate plot instead of a scaled
 //! one. docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
+pub mod cpus;
 pub mod curve;
 pub mod cycle;
 pub mod drift;

@@ -37,6 +37,14 @@ impl Svg {
         }
     }
 
+    /// A path drawn with a line of `width` pixels.
+    pub fn thick_path(&mut self, class: &str, width: f64, commands: &str) {
+        if !commands.is_empty() {
+            let width = number(width);
+            let _ = write!(self.body, "<path class=\"{class}\" stroke-width=\"{width}\" d=\"{commands}\"/>");
+        }
+    }
+
     /// A rectangle.
     pub fn rectangle(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
         let (x, y) = (number(corner.0), number(corner.1));

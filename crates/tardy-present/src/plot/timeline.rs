@@ -3,7 +3,7 @@
 //!
 //! It is a single plot, so that a vertical line shows the other readings at the time of a maximum.
 
-use tardy_analyse::name;
+use tardy_analyse::name::{self, Readings};
 use tardy_record::Run;
 use tardy_record::Series;
 use tardy_record::event::EventKind;
@@ -16,6 +16,7 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
+use crate::worst_cpus;
 
 /// Height of the panel of maxima, in pixels.
 const MAXIMA_HEIGHT: f64 = 190.0;
@@ -124,6 +125,12 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
         run.own_series().zip(&names).filter(|(_, name)| *name == label).map(|(series, _)| series).collect()
     };
     let highest = |label: &&str| of(label).into_iter().filter_map(|series| series.max_ns).max();
+    let maxima: Vec<Option<i64>> = labels.iter().map(highest).collect();
+    let worst = worst_cpus::of(&maxima).filter(|_| run.own_series().all(is_of_cpu));
+    let all = labels.len();
+    if let Some(worst) = &worst {
+        labels = worst.shown.iter().map(|index| labels[*index]).collect();
+    }
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
     let classes = curve::classes(&weights);
     // Faint curves first, so that the others are on top.
@@ -131,29 +138,58 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     order.sort_by_key(|(_, class)| **class != "rest");
     for (label, class) in order {
         for series in of(label) {
-            svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
+            svg.path(&format!("curve thin {class}"), &polyline(thinned(blocks(series), x, y)));
         }
     }
-    let named: Vec<(&&str, &&str)> =
-        labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
+    let named = labels.iter().zip(&classes).filter(|(_, class)| **class != "rest");
+    let mut named: Vec<(String, &str)> =
+        named.map(|(label, class)| (short(&harmless(label), 18), *class)).collect();
+    if worst.is_some() {
+        svg.path(&format!("curve thin {}", curve::POOLED), &polyline(pooled(run, x, y)));
+        named.insert(0, (format!("all {all}"), curve::POOLED));
+    }
     for (row, (label, class)) in named.iter().enumerate() {
-        let label = short(&harmless(label), 18);
-        svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, &label);
+        svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, label);
     }
     name_worst(svg, run, area, x, y);
 }
 
-/// The block maxima as points, the highest of each column of pixels.
-fn thinned(series: &Series, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
+fn is_of_cpu(series: &Series) -> bool {
+    worst_cpus::are_of_cpus(Readings::of(series))
+}
+
+/// The block maxima: the middle of each block, in ns, and its maximum.
+pub fn blocks(series: &Series) -> impl Iterator<Item = (f64, Option<i64>)> {
     let blocks = &series.block_maxima;
+    let middle = |index: usize| blocks.start_ns as f64 + (index as f64 + 0.5) * blocks.block_ns as f64;
+    blocks.maxima_ns.iter().enumerate().map(move |(index, max)| (middle(index), *max))
+}
+
+/// The maxima of all CPUs together, in the order of time, with a gap between phases.
+fn pooled(run: &Run, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
+    let of_phase = |phase: usize| {
+        let series = run.own_series().filter(|series| series.phase == phase);
+        let recorded = series.flat_map(blocks).filter(|(_, max)| max.is_some());
+        let mut all: Vec<(f64, Option<i64>)> = recorded.collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        thinned(all.into_iter(), x, y).into_iter().chain([None])
+    };
+    (0..run.phases.len()).flat_map(of_phase).collect()
+}
+
+/// Maxima as points, the highest of each column of pixels.
+fn thinned(
+    blocks: impl Iterator<Item = (f64, Option<i64>)>,
+    x: &Scale,
+    y: &Scale,
+) -> Vec<Option<(f64, f64)>> {
     let mut points: Vec<Option<(f64, f64)>> = Vec::new();
-    for (index, max) in blocks.maxima_ns.iter().enumerate() {
+    for (middle, max) in blocks {
         let Some(max) = max else {
             points.push(None);
             continue;
         };
-        let middle = blocks.start_ns as f64 + (index as f64 + 0.5) * blocks.block_ns as f64;
-        let point = (x.at(middle), y.at(*max as f64));
+        let point = (x.at(middle), y.at(max as f64));
         match points.last_mut() {
             Some(Some(last)) if point.0 - last.0 < COLUMN => last.1 = last.1.min(point.1),
             _ => points.push(Some(point)),

@@ -8,6 +8,7 @@ use tardy_record::self_cost::ThreadCost;
 use crate::latency::{count, harmless, microseconds, per_cent, short, three_digits};
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
+use crate::worst_cpus;
 
 /// The largest number of interrupts and of soft interrupts that are shown.
 const ROW_MAX: usize = 24;
@@ -28,7 +29,7 @@ impl Section for Environment {
         elements.extend(titled("Kernel threads", threads(run)));
         elements.extend(folded_table("Interrupts", sources(&environment.interrupts)));
         elements.extend(folded_table("Soft interrupts", sources(&environment.softirqs)));
-        elements.extend(titled("tardy itself", cost(run)));
+        elements.extend(cost(run));
         elements.extend(folded_table("The cost of the watchers", watchers(run)));
         page.add(Place::After, elements);
     }
@@ -62,7 +63,35 @@ fn sources(sources: &[SourceTotal]) -> PageTable {
     PageTable::new("", &["source", "total", "on"], busiest.iter().take(ROW_MAX).map(row).collect())
 }
 
-fn cost(run: &Run) -> PageTable {
+/// The cost of tardy's own threads. Of many, those with the most CPU time are shown, and the others folded.
+fn cost(run: &Run) -> Vec<Element> {
+    let time = |cost: &&ThreadCost| i64::try_from(cost.cpu_ns).ok();
+    let mut threads: Vec<&ThreadCost> = run.self_cost.iter().collect();
+    // The supervisor is not one of the CPUs.
+    let Some(worst) = worst_cpus::of(&threads.iter().map(time).collect::<Vec<_>>())
+        .filter(|_| threads.len() > worst_cpus::SHOWN_MAX + 1)
+    else {
+        return titled("tardy itself", cost_table(run, &threads));
+    };
+    let part = |indices: &[usize]| -> Vec<&ThreadCost> {
+        indices.iter().map(|index| &run.self_cost[*index]).collect()
+    };
+    let others = part(&worst.folded);
+    threads = part(&worst.shown);
+    let seconds = |cost: Option<&&ThreadCost>| {
+        cost.map_or_else(String::new, |cost| format!("{:.3}", cost.cpu_ns as f64 / 1e9))
+    };
+    let (most, least) = (seconds(others.first()), seconds(others.last()));
+    let range = if least == most { most } else { format!("{least} to {most}") };
+    let mut elements = titled("tardy itself", cost_table(run, &threads));
+    elements.push(Element::Rest {
+        summary: format!("{} more threads: CPU time {range} s", others.len()),
+        elements: vec![Element::Table(cost_table(run, &others))],
+    });
+    elements
+}
+
+fn cost_table(run: &Run, threads: &[&ThreadCost]) -> PageTable {
     let row = |cost: &ThreadCost| {
         let phase = cost.phase.and_then(|index| run.phases.get(index)).filter(|_| run.phases.len() > 1);
         let phase = phase.map_or_else(String::new, |phase| format!(", {}", harmless(&phase.label)));
@@ -77,7 +106,7 @@ fn cost(run: &Run) -> PageTable {
     };
     let heads =
         ["thread", "µs per cycle", "CPU time, s", "page faults", "involuntary switches", "migrations"];
-    PageTable::new("", &heads, run.self_cost.iter().map(row).collect())
+    PageTable::new("", &heads, threads.iter().copied().map(row).collect())
 }
 
 /// The name of one of tardy's threads. An unpinned thread is not named after a CPU.

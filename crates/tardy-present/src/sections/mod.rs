@@ -5,6 +5,7 @@
 pub mod captures;
 pub mod causes;
 pub mod cost;
+pub mod cpus;
 pub mod distribution;
 pub mod environment;
 pub mod experiment;
@@ -58,6 +59,7 @@ pub static ALL: &[&dyn Section] = &[
     &published::Published,
     &tail::Tail,
     &timeline::Timeline,
+    &cpus::Cpus,
     &heat::Heat,
     &loads::Loads,
     &outliers::Outliers,
