@@ -1,7 +1,10 @@
 //! Which of many CPUs are shown: the worst ones. The others are folded into one line.
 
+use std::collections::BTreeSet;
+
 use tardy_analyse::name::Readings;
 use tardy_analyse::row::Row;
+use tardy_record::Run;
 
 use crate::latency::{highest_with_unit, with_unit};
 
@@ -35,6 +38,13 @@ pub fn are_of_cpus(readings: Readings) -> bool {
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => true,
         Readings::Frames | Readings::Reactions | Readings::Intervals | Readings::Toggles => false,
     }
+}
+
+/// Whether `run` has more CPUs than are all shown.
+pub fn has_many(run: &Run) -> bool {
+    let of_cpus = run.own_series().filter(|series| are_of_cpus(Readings::of(series)));
+    let names: BTreeSet<&str> = of_cpus.map(|series| series.label.as_str()).collect();
+    names.len() > SHOWN_MAX
 }
 
 /// The rows of a table with a row for each CPU.

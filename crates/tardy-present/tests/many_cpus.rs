@@ -55,7 +55,6 @@ fn plots_have_all_cpus_together_and_the_ten_worst() {
     for plot in ["latency", "exceedance", "timeline"] {
         let (_, svg) = PAGE.split_once(&format!("id=\"run1-{plot}-wide\"")).unwrap();
         let (svg, _) = svg.split_once("</svg>").unwrap();
-        let svg = svg.split("class=\"grid\" d=\"M52 242").next().unwrap_or(svg);
         assert!(svg.contains(">all 128"), "{plot}");
         assert!(svg.contains(">cpu 62"), "{plot}");
     }
@@ -87,4 +86,16 @@ fn the_terminal_shows_the_ten_worst_and_a_map_of_all() {
     let text = summary::text(&run, &findings::of(&run, &Options::default()), 100, false);
     insta::assert_snapshot!("summary-64-cpus", text);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn a_comparison_shows_the_worst_cpus_and_counts_the_others() {
+    let (base, candidate) = (many_cpus(16, 1), many_cpus(16, 2));
+    let page = Shown::of(&report::html(&[&base, &candidate], &Options::default()));
+    let summaries = page.all("summary");
+    let rest = "The worst CPUs; 6 more, none with a higher maximum";
+    assert!(summaries.contains(&rest.to_owned()), "{summaries:?}");
+    let comparison = tardy_analyse::compare::of(&[&base, &candidate]).unwrap();
+    let text = tardy_present::compare::text(&comparison, 100);
+    assert_eq!(text.matches("6 more CPUs, none with a higher maximum").count(), 2, "{text}");
 }

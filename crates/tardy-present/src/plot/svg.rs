@@ -144,15 +144,21 @@ pub fn escaped(text: &str) -> String {
 /// A path through points, a straight line from each to the next; a new path begins after each `None`.
 pub fn polyline(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
     let mut commands = String::new();
-    let mut pen_down = false;
+    let mut pen: Option<(String, String)> = None;
     for point in points {
         let Some((x, y)) = point else {
-            pen_down = false;
+            pen = None;
             continue;
         };
-        let command = if pen_down { 'L' } else { 'M' };
-        let _ = write!(commands, "{command}{} {}", number(x), number(y));
-        pen_down = true;
+        let (x, y) = (number(x), number(y));
+        let _ = match &pen {
+            None => write!(commands, "M{x} {y}"),
+            Some((at_x, at_y)) if *at_x == x && *at_y == y => Ok(()),
+            Some((_, at_y)) if *at_y == y => write!(commands, "H{x}"),
+            Some((at_x, _)) if *at_x == x => write!(commands, "V{y}"),
+            Some(_) => write!(commands, "L{x} {y}"),
+        };
+        pen = Some((x, y));
     }
     commands
 }
@@ -186,6 +192,13 @@ mod tests {
     #[test]
     fn names_cannot_leave_their_element() {
         assert_eq!(escaped("<script>'\"&\u{1b}"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}");
+    }
+
+    #[test]
+    fn level_and_vertical_lines_have_one_coordinate() {
+        let points = [(0.0, 1.0), (4.0, 1.0), (4.0, 1.01), (4.0, 3.0), (5.0, 4.5)];
+        let broken = points.into_iter().map(Some).chain([None, Some((6.0, 1.0))]);
+        assert_eq!(polyline(broken), "M0 1H4V3L5 4.5M6 1");
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! The highest latency of each of many CPUs over time.
 
-use tardy_analyse::name::Readings;
-use tardy_record::Run;
-
 use crate::cpu_map;
 use crate::figures;
 use crate::page::{Page, Place, figure, heading};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
-use crate::worst_cpus;
+use crate::worst_cpus::has_many;
 
 /// Many CPUs over time.
 pub struct Cpus;
@@ -34,8 +31,8 @@ impl Section for Cpus {
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let caption = format!(
-            "A row for each CPU, a column for each interval of time; the deeper the colour, the higher the {} of the \
-             interval, on a logarithmic scale.",
+            "A row for each CPU, a column for each interval of time. The colour shows the {} of the interval on a \
+             logarithmic scale.",
             page.marks().words.peak
         );
         let plot =
@@ -44,18 +41,6 @@ impl Section for Cpus {
             page.add(Place::After, [heading(2, "CPUs over time"), figure]);
         }
     }
-}
-
-/// Whether `run` has so many CPUs that only the worst are drawn as curves.
-fn has_many(run: &Run) -> bool {
-    let mut names: Vec<&str> = run
-        .own_series()
-        .filter(|series| worst_cpus::are_of_cpus(Readings::of(series)))
-        .map(|series| series.label.as_str())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names.len() > worst_cpus::SHOWN_MAX
 }
 
 fn title(context: &Context<'_>) -> String {

@@ -8,7 +8,7 @@ use tardy_record::{Run, Series};
 
 use crate::bars;
 use crate::figures::latency as latency_figure;
-use crate::latency::{self, at_least, count, harmless, microseconds, rounded, short, typeset};
+use crate::latency::{self, at_least, count, harmless, microseconds, rounded, short, three_digits, typeset};
 use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph};
 use crate::plot::curve;
 use crate::section::{Block, Context, Part, Section, Text};
@@ -20,6 +20,8 @@ use crate::worst_cpus::{self, Rows};
 const HISTOGRAM_PHASE_MAX: usize = 3;
 /// Longer labels are shortened in the terminal's tables.
 const LABEL_MAX: usize = 28;
+/// From this count on, a number in large print has three digits.
+const BILLION: u64 = 1_000_000_000;
 /// Longer labels are shortened in a page's tables.
 const PAGE_LABEL_MAX: usize = 40;
 
@@ -137,10 +139,7 @@ fn title(context: &Context<'_>, phase: &PhaseFindings) -> String {
 pub(super) fn drawn_of_many(run: &Run) -> String {
     curve::left_out(run).map_or_else(String::new, |left_out| {
         let all = left_out + worst_cpus::SHOWN_MAX;
-        format!(
-            " Of the {all} series, the {} with the highest maxima are drawn, and all together.",
-            worst_cpus::SHOWN_MAX
-        )
+        format!(" The {} worst of {all} are drawn, and all together.", worst_cpus::SHOWN_MAX)
     })
 }
 
@@ -263,6 +262,10 @@ fn key_numbers(context: &Context<'_>, phases: &[&PhaseFindings]) -> Vec<KeyNumbe
     let measured: u64 = phases.iter().filter_map(|phase| phase.measured_ns).sum();
     let note = if measured > 0 { format!("in {}", rounded(measured)) } else { String::new() };
     let note = if missed > 0 { format!("{note}, {} missed", count(missed)) } else { note };
-    numbers.push(KeyNumber::new(first.readings.name(), &count(total), note));
+    let total = match total {
+        BILLION.. => format!("{}\u{a0}billion", three_digits(total as f64 / BILLION as f64)),
+        _ => count(total),
+    };
+    numbers.push(KeyNumber::new(first.readings.name(), &total, note));
     numbers
 }

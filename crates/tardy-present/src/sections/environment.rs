@@ -27,7 +27,14 @@ impl Section for Environment {
         let (run, environment) = (context.run, &context.run.environment);
         let mut elements = vec![heading(2, "What else used the CPUs")];
         elements.extend(titled("Kernel threads", threads(run)));
-        elements.extend(folded_table("Interrupts", sources(&environment.interrupts)));
+        let interrupts = sources(&environment.interrupts);
+        elements.extend(match worst_cpus::has_many(run) && !interrupts.is_empty() {
+            true => Some(Element::Rest {
+                summary: "Interrupts".to_owned(),
+                elements: vec![Element::Table(interrupts)],
+            }),
+            false => folded_table("Interrupts", interrupts),
+        });
         elements.extend(folded_table("Soft interrupts", sources(&environment.softirqs)));
         elements.extend(cost(run));
         elements.extend(folded_table("The cost of the watchers", watchers(run)));

@@ -30,15 +30,30 @@ impl Section for Outliers {
             && series.iter().all(|one| worst_cpus::are_of_cpus(Readings::of(one)));
         let others = if is_many { series.split_off(worst_cpus::SHOWN_MAX) } else { Vec::new() };
         for (index, one) in series.into_iter().enumerate() {
-            let (summary, tables) = (title(run, one), vec![Element::Table(table(one))]);
-            elements.push(match is_many && index > 0 {
-                true => Element::Rest { summary, elements: tables },
-                false => Element::Fold { summary, open: index == 0, elements: tables },
+            let summary = title(run, one);
+            elements.push(match (is_many, index) {
+                (true, 0) => Element::Fold { summary, open: true, elements: first_readings(one) },
+                (true, _) => Element::Rest { summary, elements: vec![Element::Table(table(&one.worst))] },
+                (false, _) => Element::Fold {
+                    summary,
+                    open: index == 0,
+                    elements: vec![Element::Table(table(&one.worst))],
+                },
             });
         }
         elements.extend(worst_of_each(run, &others));
         page.add(Place::After, elements);
     }
+}
+
+/// A table of the worst readings of the worst of many CPUs, and a folded one of the others.
+fn first_readings(series: &Series) -> Vec<Element> {
+    let (first, others) = series.worst.split_at(series.worst.len().min(worst_cpus::SHOWN_MAX));
+    let rest = (!others.is_empty()).then(|| Element::Rest {
+        summary: format!("{} more readings", others.len()),
+        elements: vec![Element::Table(table(others))],
+    });
+    std::iter::once(Element::Table(table(first))).chain(rest).collect()
 }
 
 /// The worst reading of each of these series, folded; `None` if there are no series.
@@ -80,9 +95,9 @@ fn title(run: &Run, series: &Series) -> String {
     format!("{label}{phase}: the {} worst, {first} to {last}", series.worst.len())
 }
 
-fn table(series: &Series) -> PageTable {
+fn table(readings: &[Outlier]) -> PageTable {
     let row = |outlier: &Outlier| PageRow { class: "", cells: cells(outlier).into() };
-    let bodies = vec![series.worst.iter().map(row).collect()];
+    let bodies = vec![readings.iter().map(row).collect()];
     PageTable {
         tall: true,
         bodies,

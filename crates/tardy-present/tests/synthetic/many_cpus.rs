@@ -40,6 +40,14 @@ pub fn many_cpus(cpus: u32, hours: u64) -> Run {
     run.loads = doload(600, 0, None);
     run.environment = environment::environment(600);
     run.environment.series.retain(|series| series.cpu.is_none());
+    // Ten minutes are stretched to the whole run.
+    let stretched = |at_ns: &mut u64| *at_ns = at_ns.saturating_sub(SECOND) * hours * 6 + SECOND;
+    run.environment.series.iter_mut().flat_map(|series| &mut series.at_ns).for_each(stretched);
+    for part in run.loads.iter_mut().flat_map(|load| &mut load.parts) {
+        part.at_ns.iter_mut().for_each(stretched);
+        part.done.iter_mut().for_each(|done| *done *= hours * 6);
+        part.burst_every_ns = part.burst_every_ns.map(|ns| ns * hours * 6);
+    }
     let mut random = Random(31);
     for (name, unit, merge, usual) in [
         ("frequency", "MHz", Merge::Min, 2_450.0),
@@ -86,8 +94,12 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
     let maxima: Vec<i64> = (0..blocks)
         .map(|block| {
             // For two hours in twelve, the CPUs of the third quarter are disturbed.
-            let disturbed = (cpu * 4 / cpus == 2 && block * 12 / blocks == 5) || is_worst && block % 97 == 0;
-            let factor = if disturbed { 2.6 } else { 1.0 };
+            let is_disturbed = cpu * 4 / cpus == 2 && block * 12 / blocks == 5;
+            let factor = match is_worst && block % 97 == 0 {
+                true => 7.0,
+                false if is_disturbed => 2.6,
+                false => 1.0,
+            };
             (spike_ns * factor * (1.0 - random.share()).powf(-TAIL)) as i64
         })
         .collect();
@@ -108,7 +120,8 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
             }
         }
         let held: u64 = bins.iter().sum();
-        bins[FINE.index(BASE_NS as u64)] += count.saturating_sub(held);
+        let usual = &mut bins[FINE.index(BASE_NS as u64)];
+        *usual = (*usual + count).checked_sub(held).expect("most readings are usual ones");
         bins
     };
     let with_maxima = |mut bins: Vec<u64>, maxima: &[i64]| {
