@@ -5,7 +5,7 @@ use tardy_record::Run;
 use tardy_record::series::{Change, Outlier, Series};
 
 use crate::latency::{count, harmless, microseconds, short, three_digits, typeset};
-use crate::page::{Cell, Element, Page, PageRow, PageTable, Place, heading};
+use crate::page::{Cell, Element, Page, PageRow, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Section};
 use crate::worst_cpus;
 
@@ -28,37 +28,49 @@ impl Section for Outliers {
         let maxima: Vec<Option<i64>> = series.iter().map(|one| one.max_ns).collect();
         let is_many = worst_cpus::of(&maxima).is_some()
             && series.iter().all(|one| worst_cpus::are_of_cpus(Readings::of(one)));
-        let others = if is_many { series.split_off(worst_cpus::SHOWN_MAX) } else { Vec::new() };
-        for (index, one) in series.into_iter().enumerate() {
-            let summary = title(run, one);
-            elements.push(match (is_many, index) {
-                (true, 0) => Element::Fold { summary, open: true, elements: first_readings(one) },
-                (true, _) => Element::Rest { summary, elements: vec![Element::Table(table(&one.worst))] },
-                (false, _) => Element::Fold {
-                    summary,
-                    open: index == 0,
-                    elements: vec![Element::Table(table(&one.worst))],
-                },
-            });
+        let fold = |(index, one): (usize, &&Series)| Element::Fold {
+            summary: title(run, one),
+            open: index == 0,
+            elements: vec![Element::Table(table(&one.worst))],
+        };
+        match is_many {
+            true => elements.extend(of_many(run, &series)),
+            false => elements.extend(series.iter().enumerate().map(fold)),
         }
-        elements.extend(worst_of_each(run, &others));
         page.add(Place::After, elements);
     }
 }
 
-/// A table of the worst readings of the worst of many CPUs, and a folded one of the others.
-fn first_readings(series: &Series) -> Vec<Element> {
-    let (first, others) = series.worst.split_at(series.worst.len().min(worst_cpus::SHOWN_MAX));
-    let rest = (!others.is_empty()).then(|| Element::Rest {
-        summary: format!("{} more readings", others.len()),
-        elements: vec![Element::Table(table(others))],
+/// The first readings of the worst of many CPUs; folded, its others, those of the other worst CPUs, and the worst
+/// reading of each remaining CPU.
+fn of_many(run: &Run, series: &[&Series]) -> Vec<Element> {
+    let [worst, others @ ..] = series else { return Vec::new() };
+    let folded = |summary, elements| Element::Rest { summary, elements };
+    let (first, more) = worst.worst.split_at(worst.worst.len().min(worst_cpus::SHOWN_MAX));
+    let more = (!more.is_empty())
+        .then(|| folded(format!("{} more readings", more.len()), vec![Element::Table(table(more))]));
+    let open = std::iter::once(Element::Table(table(first))).chain(more).collect();
+    let (shown, remaining) = others.split_at(others.len().min(worst_cpus::SHOWN_MAX - 1));
+    let shown = shown.iter().map(|one| folded(title(run, one), vec![Element::Table(table(&one.worst))]));
+    let remaining = [
+        paragraph("note", &format!("The worst reading of each of {} more:", remaining.len())),
+        Element::Table(worst_of_each(run, remaining)),
+    ];
+    let range = [others.last(), others.first()].map(|one| {
+        let worst = one.and_then(|one| one.worst.first());
+        worst.map_or_else(String::new, |worst| typeset(worst.latency_ns as f64))
     });
-    std::iter::once(Element::Table(table(first))).chain(rest).collect()
+    vec![
+        Element::Fold { summary: title(run, worst), open: true, elements: open },
+        folded(
+            format!("{} more: worst {} to {}", others.len(), range[0], range[1]),
+            shown.chain(remaining).collect(),
+        ),
+    ]
 }
 
-/// The worst reading of each of these series, folded; `None` if there are no series.
-fn worst_of_each(run: &Run, series: &[&Series]) -> Option<Element> {
-    let (first, last) = (series.first()?.worst.first()?, series.last()?.worst.first()?);
+/// A row for each of these series with its worst reading.
+fn worst_of_each(run: &Run, series: &[&Series]) -> PageTable {
     let row = |one: &&Series| {
         let worst = one.worst.first()?;
         let head = Cell::Text(format!("{}{}", label(one), phase(run, one)));
@@ -67,12 +79,7 @@ fn worst_of_each(run: &Run, series: &[&Series]) -> Option<Element> {
     };
     let heads = ["", "µs", "at, s", "cycle", "around it"];
     let bodies = vec![series.iter().filter_map(row).collect()];
-    let table = PageTable { tall: true, bodies, ..PageTable::new("outliers named", &heads, Vec::new()) };
-    let [least, most] = [last, first].map(|worst| typeset(worst.latency_ns as f64));
-    Some(Element::Rest {
-        summary: format!("{} more: the worst of each, {least} to {most}", series.len()),
-        elements: vec![Element::Table(table)],
-    })
+    PageTable { tall: true, bodies, ..PageTable::new("outliers named", &heads, Vec::new()) }
 }
 
 /// The phase of a series after its label; empty if there is only one.

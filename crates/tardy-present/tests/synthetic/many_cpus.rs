@@ -43,10 +43,11 @@ pub fn many_cpus(cpus: u32, hours: u64) -> Run {
     // Ten minutes are stretched to the whole run.
     let stretched = |at_ns: &mut u64| *at_ns = at_ns.saturating_sub(SECOND) * hours * 6 + SECOND;
     run.environment.series.iter_mut().flat_map(|series| &mut series.at_ns).for_each(stretched);
+    // Without the bursts of the network load.
+    run.loads[0].parts.retain(|part| part.burst_every_ns.is_none());
     for part in run.loads.iter_mut().flat_map(|load| &mut load.parts) {
         part.at_ns.iter_mut().for_each(stretched);
         part.done.iter_mut().for_each(|done| *done *= hours * 6);
-        part.burst_every_ns = part.burst_every_ns.map(|ns| ns * hours * 6);
     }
     let mut random = Random(31);
     for (name, unit, merge, usual) in [
