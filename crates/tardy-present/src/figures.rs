@@ -40,7 +40,7 @@ pub struct Marks {
 pub fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<Figure> {
     let Marks { limit_ns, mark, readings, words } = marks;
     let options =
-        |width| Options { width, limit_ns, mark, readings, words, latency_max_ns: None, standalone: false };
+        |width| Options { width, limit_ns, mark, readings, words, standalone: false, ..Options::default() };
     let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
     let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
     Some(Figure { wide, narrow })

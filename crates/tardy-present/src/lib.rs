@@ -12,10 +12,13 @@ pub mod doctor;
 pub mod figures;
 pub mod lab;
 pub mod latency;
-pub mod latency_plot;
 pub mod overview;
 pub mod page;
+#[cfg(feature = "pictures")]
+pub mod picture;
 pub mod plot;
+mod plot_data;
+pub mod plot_file;
 pub mod published;
 pub mod report;
 pub mod section;

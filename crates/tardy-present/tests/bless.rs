@@ -35,7 +35,10 @@ fn gallery() {
     for (name, run) in synthetic::all() {
         for width in [860.0, 360.0] {
             let options = Options { width, limit_ns: run.plan.limit_ns, ..Options::default() };
-            write(format!("latency-{name}-{width}.svg"), tardy_present::latency_plot::svg(&[&run], &options));
+            write(
+                format!("latency-{name}-{width}.svg"),
+                tardy_present::plot_file::histogram(&[&run], &options),
+            );
             write(
                 format!("exceedance-{name}-{width}.svg"),
                 plot::exceedance::draw("e", &curve::curves(&[&run]), &options),

@@ -23,6 +23,9 @@ const HEIGHT: f64 = 400.0;
 /// The height of a row, in pixels.
 const ROW_MIN: f64 = 2.0;
 const ROW_MAX: f64 = 16.0;
+/// The room above and below the rows, in pixels.
+const TOP: f64 = 30.0;
+const BELOW: f64 = 40.0;
 /// The least distance of two labels, in pixels.
 const LABEL_GAP: f64 = 13.0;
 /// How many of the worst rows are named at the right.
@@ -33,9 +36,9 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let map = map(run, options)?;
     let range_ns = map.range_ns()?;
     let mut svg = Svg::default();
-    let row = (HEIGHT / map.rows.len() as f64).floor().clamp(ROW_MIN, ROW_MAX);
+    let row = row_height(&map, options);
     let area = area(&map, row, options);
-    let height = area.bottom + 40.0;
+    let height = area.bottom + BELOW;
     let columns = map.rows[0].maxima_ns.len();
     let span_ns = map.interval_ns * columns as f64;
     let x = Scale::linear(0.0, span_ns, area.left, area.right);
@@ -76,9 +79,17 @@ pub fn map(run: &Run, options: &Options) -> Option<CpuMap> {
     CpuMap::of(run, ((options.width - 140.0) / COLUMN).max(1.0) as usize, ROWS_MAX)
 }
 
+fn row_height(map: &CpuMap, options: &Options) -> f64 {
+    let rows = map.rows.len() as f64;
+    match options.height {
+        Some(height) => ((height - TOP - BELOW) / rows).max(1.0),
+        None => (HEIGHT / rows).floor().clamp(ROW_MIN, ROW_MAX),
+    }
+}
+
 fn area(map: &CpuMap, row: f64, options: &Options) -> Area {
     let labels = map.rows.iter().map(|row| text_width(&row.label)).fold(0.0, f64::max).ceil();
-    let (left, top) = (labels.min(110.0) + 14.0, 30.0);
+    let (left, top) = (labels.min(110.0) + 14.0, TOP);
     let bottom = top + row * map.rows.len() as f64;
     Area { left, right: (options.width - left).max(left + 40.0), top, bottom }
 }

@@ -23,7 +23,7 @@ const LINE_HEIGHT: f64 = 13.0;
 /// The exceedance plot of some curves.
 pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let mut svg = Svg::default();
-    let height = if options.narrow() { 300.0 } else { 360.0 };
+    let height = options.height.unwrap_or(if options.narrow() { 300.0 } else { 360.0 });
     let area = Area { left: 84.0, right: options.width - 12.0, top: 30.0, bottom: height - 40.0 };
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
@@ -76,24 +76,30 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     polyline(stairs(&thinned(&corners(one, x, y))).into_iter().map(Some))
 }
 
-/// The corners of a curve, at the lower edge of each bin and the share of values at or above it. The last corner is at
-/// the exact maximum. If the next occupied bin is not adjacent, the share falls at the upper edge of the bin before it.
+/// The corners of a curve in pixels; the first is at the left end of the axis.
 fn corners(one: &Curve, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let total = one.histogram.total() as f64;
+    let first = (x.at(x.low()), y.at(1.0));
+    let others = data(one).into_iter().map(|(ns, left)| (x.at(ns as f64), y.at(left as f64 / total)));
+    std::iter::once(first).chain(others).collect()
+}
+
+/// The corners of a curve: the lower edge of each bin in ns, and the number of values at or above it. The last corner is
+/// at the exact maximum. If the next occupied bin is not adjacent, the number falls at the upper edge of the bin before
+/// it.
+pub(crate) fn data(one: &Curve) -> Vec<(i64, u64)> {
     let mut left = one.histogram.total();
-    let at = |ns: i64, left: u64| (x.at(ns as f64), y.at(left as f64 / total));
-    let mut corners = vec![(x.at(x.low()), y.at(1.0))];
+    let mut corners = Vec::new();
     let bins = one.histogram.bins();
     for (place, bin) in bins.iter().enumerate() {
-        corners.push(at(bin.lower_ns, left));
+        corners.push((bin.lower_ns, left));
         left -= bin.count;
         if bins.get(place + 1).is_some_and(|next| next.lower_ns > bin.upper_ns) {
-            corners.push(at(bin.upper_ns, left));
+            corners.push((bin.upper_ns, left));
         }
     }
     // A maximum that is a lower bound does not end the curve.
-    let max_ns = one.max_ns.filter(|_| !one.max_at_least);
-    corners.extend(max_ns.map(|max| (x.at(max as f64), y.at(y.low()))));
+    corners.extend(one.max_ns.filter(|_| !one.max_at_least).map(|max| (max, 0)));
     corners
 }
 

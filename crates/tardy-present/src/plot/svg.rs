@@ -100,6 +100,35 @@ impl Svg {
     }
 }
 
+/// A separate file with these drawings one below the other, under a title. The drawings are finished without a style
+/// sheet, and as wide as the first.
+pub fn document(title: Option<&str>, drawings: &[String]) -> String {
+    let side = |drawing: &str, name: &str| -> f64 {
+        let value = drawing.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        value.and_then(|(value, _)| value.parse().ok()).unwrap_or(0.0)
+    };
+    let width = drawings.iter().map(|drawing| side(drawing, "width")).fold(0.0, f64::max);
+    let mut height = if title.is_some() { 26.0 } else { 0.0 };
+    let mut body = title.map_or_else(String::new, |title| {
+        let shown = crate::latency::short(title, (width / 8.6) as usize);
+        format!(
+            "<title>{}</title><text class=\"title\" x=\"4\" y=\"17\">{}</text>",
+            escaped(title),
+            escaped(&shown)
+        )
+    });
+    for drawing in drawings {
+        body += &drawing.trim_end().replacen("<svg ", &format!("<svg y=\"{}\" ", number(height)), 1);
+        height += side(drawing, "height");
+    }
+    let (width, height) = (number(width), number(height));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tardy-plot\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\"><style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" \
+         height=\"{height}\"/>{body}</svg>\n"
+    )
+}
+
 /// The attributes of a drawing.
 #[derive(Clone, Debug)]
 pub struct Head<'a> {
