@@ -49,17 +49,19 @@ fn tree(svg: &str) -> Result<Tree, String> {
     Tree::from_str(&svg, &options).map_err(|error| format!("the plot cannot be converted: {error}"))
 }
 
-/// The style sheet of plots with the light colours in place of variables, and with the font that tardy contains.
+/// The style sheet of plots with the light colours in place of variables, on white, and with the font that tardy contains.
+/// All its letters are as wide as a wide one of other fonts, so it is smaller, and takes the room that plots leave for text.
 fn style_for_print() -> String {
     let (definitions, rest) = STYLE.split_once('}').expect("the first rule defines the colours");
     let (_, definitions) = definitions.split_once('{').expect("it is a rule");
     // The rules for a dark background follow it.
     let (_, rules) = rest.split_once("}}").expect("the rules for dark backgrounds end");
-    let mut style = format!(".tardy-plot{{font-family:{FAMILY};font-size:11px}}{rules}");
+    let mut style = format!(".tardy-plot{{font-family:{FAMILY};font-size:10px}}{rules}");
     for definition in definitions.split(';') {
         if let Some((name, value)) =
             definition.trim().split_once(':').filter(|(name, _)| name.starts_with("--"))
         {
+            let value = if name == "--paper" { "#fff" } else { value };
             style = style.replace(&format!("var({name})"), value);
         }
     }

@@ -100,3 +100,36 @@ fn reports() {
     ];
     write("chapters", tardy_present::report::html_of_chapters(&chapters, &options));
 }
+
+/// Writes every kind of plot to target/gallery as PNG and PDF, for inspection.
+#[cfg(feature = "pictures")]
+#[test]
+#[ignore = "writes target/gallery, for inspection"]
+fn pictures() {
+    use tardy_present::picture;
+    use tardy_present::plot::Options;
+    use tardy_present::plot_file::{Kind, Plot};
+    let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
+    std::fs::create_dir_all(&target).unwrap();
+    let (standard, rt) = (synthetic::standard(), synthetic::rt());
+    let many = synthetic::many_cpus::many_cpus(128, 24);
+    let runs: [(&str, &[&tardy_record::Run]); 3] =
+        [("one", &[&standard]), ("two", &[&standard, &rt]), ("many", &[&many])];
+    for (name, runs) in runs {
+        for kind in [
+            Kind::Histogram,
+            Kind::Exceedance,
+            Kind::Timeline,
+            Kind::Heatmap,
+            Kind::Distribution,
+            Kind::Compare,
+        ] {
+            let options = Options { limit_ns: Some(1_000_000), ..Options::default() };
+            let Ok(svg) = (Plot { kind, runs, title: None, options }).svg() else { continue };
+            let path = |ending: &str| target.join(format!("{}-{name}.{ending}", kind.name()));
+            std::fs::write(path("svg"), &svg).unwrap();
+            std::fs::write(path("png"), picture::png(&svg, 1.5).unwrap()).unwrap();
+            std::fs::write(path("pdf"), picture::pdf(&svg).unwrap()).unwrap();
+        }
+    }
+}
