@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     if arguments.data.as_ref() == Some(&path) {
         return Err(wrong("data", "the data and the plot are the same file; choose another --data").into());
     }
-    if arguments.names.len() > 0 && arguments.names.len() != arguments.runs.len() {
+    if !arguments.names.is_empty() && arguments.names.len() != arguments.runs.len() {
         let (names, runs) = (arguments.names.len(), arguments.runs.len());
         return Err(
             wrong("name", format!("{names} names for {runs} runs; give --name once for each run")).into()

@@ -88,7 +88,7 @@ fn histogram_of_128_cpus() -> String {
 fn an_imported_run_of_128_threads_shows_the_worst() {
     let bench = Bench::new();
     fs::write(bench.path("h.txt"), histogram_of_128_cpus()).unwrap();
-    bench.run(&["import", "h.txt", "-o", "h.run.json"]).exits(0);
+    bench.run(&["import", "h.txt", "--unit", "us", "-o", "h.run.json"]).exits(0);
     let shown = bench.run(&["show", "h.run.json"]).exits(0).out;
     assert!(shown.contains("118 more") && shown.contains(": worst 20 us to 28 us; "), "{shown}");
     bench.run(&["report", "h.run.json", "-o", "h.html"]).exits(0);
