@@ -96,7 +96,7 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
         .map(|block| {
             // For two hours in twelve, the CPUs of the third quarter are disturbed.
             let is_disturbed = cpu * 4 / cpus == 2 && block * 12 / blocks == 5;
-            let factor = match is_worst && block % 97 == 0 {
+            let factor = match is_worst && block.is_multiple_of(97) {
                 true => 7.0,
                 false if is_disturbed => 2.6,
                 false => 1.0,
@@ -174,7 +174,7 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
 fn outlier(start: u64, block: u64, block_ns: u64, latency_ns: i64) -> Outlier {
     let into = block * block_ns + block_ns / 3;
     let change = |what: &str, by, usual| Change { what: what.into(), by, usual, unit: String::new() };
-    let around = if block % 5 == 0 {
+    let around = if block.is_multiple_of(5) {
         vec![change("irq 39 nvme0q39", 14_212.0, 8_003.0), change("softirq NET_RX", 3_120.0, 12.0)]
     } else {
         Vec::new()
