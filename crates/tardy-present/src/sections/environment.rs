@@ -70,7 +70,7 @@ fn sources(sources: &[SourceTotal]) -> PageTable {
     PageTable::new("", &["source", "total", "on"], busiest.iter().take(ROW_MAX).map(row).collect())
 }
 
-/// The cost of tardy's own threads. Of many, those with the most CPU time are shown, and the others folded.
+/// The cost of the threads of tardy. Of many, those with the most CPU time are shown, and the others folded.
 fn cost(run: &Run) -> Vec<Element> {
     let time = |cost: &&ThreadCost| i64::try_from(cost.cpu_ns).ok();
     let mut threads: Vec<&ThreadCost> = run.self_cost.iter().collect();

@@ -75,7 +75,7 @@ impl Section for Headline {
     }
 }
 
-/// The number of CPUs and the worst of them: `64 CPUs, worst cpu 62: 163 us`; `None` if they are few.
+/// The number of CPUs and the worst CPU: `64 CPUs, worst cpu 62: 163 us`; `None` if they are few.
 fn many_cpus(context: &Context<'_>) -> Option<String> {
     let phases = context.findings.phases.iter().filter(|phase| worst_cpus::are_of_cpus(phase.readings));
     let rows: Vec<&Row> = phases.flat_map(|phase| &phase.rows).filter(|row| row.cpu.is_some()).collect();
