@@ -40,6 +40,9 @@ impl Section for Cpus {
         if let Some(figure) = figure(plot.flatten(), &caption) {
             page.add(Place::After, [heading(2, "CPUs over time"), figure]);
         }
+        if has_many(context.run) {
+            super::heat::add(context, page);
+        }
     }
 }
 

@@ -70,35 +70,24 @@ fn sources(sources: &[SourceTotal]) -> PageTable {
     PageTable::new("", &["source", "total", "on"], busiest.iter().take(ROW_MAX).map(row).collect())
 }
 
-/// The cost of the threads of tardy. Of many, those with the most CPU time are shown, and the others folded.
+/// The cost of the threads of tardy; those of many CPUs are folded.
 fn cost(run: &Run) -> Vec<Element> {
-    let time = |cost: &&ThreadCost| i64::try_from(cost.cpu_ns).ok();
-    let mut threads: Vec<&ThreadCost> = run.self_cost.iter().collect();
-    // The supervisor is not one of the CPUs.
-    let Some(worst) = worst_cpus::of(&threads.iter().map(time).collect::<Vec<_>>())
-        .filter(|_| threads.len() > worst_cpus::SHOWN_MAX + 1)
-    else {
-        return titled("tardy itself", cost_table(run, &threads));
-    };
-    let part = |indices: &[usize]| -> Vec<&ThreadCost> {
-        indices.iter().map(|index| &run.self_cost[*index]).collect()
-    };
-    let others = part(&worst.folded);
-    threads = part(&worst.shown);
-    let seconds = |cost: Option<&&ThreadCost>| {
-        cost.map_or_else(String::new, |cost| format!("{:.3}", cost.cpu_ns as f64 / 1e9))
-    };
-    let (most, least) = (seconds(others.first()), seconds(others.last()));
-    let range = if least == most { most } else { format!("{least} to {most}") };
-    let mut elements = titled("tardy itself", cost_table(run, &threads));
-    elements.push(Element::Rest {
-        summary: format!("{} more threads: CPU time {range} s", others.len()),
-        elements: vec![Element::Table(cost_table(run, &others))],
-    });
-    elements
+    let table = cost_table(run);
+    if table.is_empty() || !worst_cpus::has_many(run) {
+        return titled("tardy itself", table);
+    }
+    let cpu_ns = run.self_cost.iter().fold(0u64, |sum, cost| sum.saturating_add(cost.cpu_ns));
+    vec![Element::Rest {
+        summary: format!(
+            "tardy itself: {} threads, {} s of CPU time",
+            run.self_cost.len(),
+            three_digits(cpu_ns as f64 / 1e9)
+        ),
+        elements: vec![Element::Table(table)],
+    }]
 }
 
-fn cost_table(run: &Run, threads: &[&ThreadCost]) -> PageTable {
+fn cost_table(run: &Run) -> PageTable {
     let row = |cost: &ThreadCost| {
         let phase = cost.phase.and_then(|index| run.phases.get(index)).filter(|_| run.phases.len() > 1);
         let phase = phase.map_or_else(String::new, |phase| format!(", {}", harmless(&phase.label)));
@@ -113,7 +102,7 @@ fn cost_table(run: &Run, threads: &[&ThreadCost]) -> PageTable {
     };
     let heads =
         ["thread", "µs per cycle", "CPU time, s", "page faults", "involuntary switches", "migrations"];
-    PageTable::new("", &heads, threads.iter().copied().map(row).collect())
+    PageTable::new("", &heads, run.self_cost.iter().map(row).collect())
 }
 
 /// The name of one of tardy's threads. An unpinned thread is not named after a CPU.
