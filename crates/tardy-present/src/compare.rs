@@ -9,7 +9,7 @@ use crate::latency::{harmless, per_cent, short, three_digits, with_unit};
 use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
-use crate::{lab, sections};
+use crate::{lab, sections, worst_cpus};
 
 /// The limitation of every comparison of one run each.
 pub const DESCRIPTIVE: &str =
@@ -54,6 +54,33 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
+}
+
+/// The tables of single CPUs that are shown, and how many are not: of many in a phase, those with the highest maxima.
+pub(crate) fn of_single_cpus<'t, 'a>(tables: &'t [Columns<'a>]) -> (Vec<&'t Columns<'a>>, usize) {
+    let mut phases: Vec<Vec<&Columns<'_>>> = Vec::new();
+    for table in tables.iter().filter(|table| !table.is_pooled()) {
+        match phases.last_mut().filter(|phase| phase[0].phase == table.phase) {
+            Some(phase) => phase.push(table),
+            None => phases.push(vec![table]),
+        }
+    }
+    let highest = |table: &&Columns<'_>| {
+        let figures = table.statistic("max").map_or(&[][..], |statistic| &statistic.figures[..]);
+        figures.iter().filter_map(|figure| figure.ns).map(|ns| ns as i64).max()
+    };
+    let (mut shown, mut left_out) = (Vec::new(), 0);
+    for phase in phases {
+        let worst = worst_cpus::of(&phase.iter().map(highest).collect::<Vec<_>>());
+        match worst.filter(|_| worst_cpus::are_of_cpus(phase[0].readings)) {
+            Some(worst) => {
+                left_out += worst.folded.len();
+                shown.extend(worst.shown.iter().map(|index| phase[*index]));
+            }
+            None => shown.extend(phase),
+        }
+    }
+    (shown, left_out)
 }
 
 /// What the comparison may be used for, and how the worst values differ.
@@ -294,7 +321,7 @@ pub(crate) fn shape_text(
 
 /// One statistic of each CPU, a line each.
 fn series_block(tables: &[Columns<'_>], statistic: &str, names: &[String], width: usize) -> Vec<String> {
-    let series: Vec<&Columns<'_>> = tables.iter().filter(|table| !table.is_pooled()).collect();
+    let (series, left_out) = of_single_cpus(tables);
     let Some(first) = series.first() else { return Vec::new() };
     let phases = series.iter().any(|table| table.phase != first.phase);
     let all: Vec<usize> = (0..names.len()).collect();
@@ -313,7 +340,11 @@ fn series_block(tables: &[Columns<'_>], statistic: &str, names: &[String], width
         }
         shown.push(cells);
     }
-    shown.lines(width)
+    let mut lines = shown.lines(width);
+    if left_out > 0 {
+        lines.push(format!("{left_out} more CPUs, none with a higher maximum"));
+    }
+    lines
 }
 
 fn differences(comparison: &Comparison, names: &[String], width: usize) -> Vec<Vec<String>> {

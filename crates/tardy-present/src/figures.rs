@@ -8,7 +8,9 @@ use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline};
+use crate::plot::{
+    Options, cpus, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline,
+};
 use crate::terms::Terms;
 
 const WIDE: f64 = 860.0;
@@ -38,7 +40,7 @@ pub struct Marks {
 pub fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<Figure> {
     let Marks { limit_ns, mark, readings, words } = marks;
     let options =
-        |width| Options { width, limit_ns, mark, readings, words, latency_max_ns: None, standalone: false };
+        |width| Options { width, limit_ns, mark, readings, words, standalone: false, ..Options::default() };
     let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
     let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
     Some(Figure { wide, narrow })
@@ -56,6 +58,10 @@ pub(crate) fn timeline(id: &str, run: &Run, peak: &str, marks: Marks) -> Option<
     let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
     let watched = !run.environment.series.is_empty();
     both(id, marks, |id, options| (recorded || watched).then(|| timeline::draw(id, run, peak, options)))
+}
+
+pub(crate) fn cpus(id: &str, run: &Run, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| cpus::draw(id, run, options))
 }
 
 pub(crate) fn heat(id: &str, run: &Run, marks: Marks) -> Option<Figure> {

@@ -7,14 +7,18 @@
 pub mod bars;
 pub mod check;
 pub mod compare;
+pub mod cpu_map;
 pub mod doctor;
 pub mod figures;
 pub mod lab;
 pub mod latency;
-pub mod latency_plot;
 pub mod overview;
 pub mod page;
+#[cfg(feature = "pictures")]
+pub mod picture;
 pub mod plot;
+mod plot_data;
+pub mod plot_file;
 pub mod published;
 pub mod report;
 pub mod section;
@@ -25,3 +29,4 @@ pub mod table;
 pub mod terminal_text;
 pub mod terms;
 pub mod tsn_check;
+pub mod worst_cpus;

@@ -71,6 +71,13 @@ pub enum Element {
         /// The collapsed elements.
         elements: Vec<Element>,
     },
+    /// Elements about the CPUs that are not among the worst: collapsed below a summary, and not printed.
+    Rest {
+        /// The summary.
+        summary: String,
+        /// The collapsed elements.
+        elements: Vec<Element>,
+    },
     /// A line of code.
     Code {
         /// The code.

@@ -48,10 +48,10 @@
       text.textContent = words[svg.dataset.kind](x(px), inside ? y(py) : null);
     });
   }
-  // Everything is unfolded for printing.
+  // Everything is unfolded for printing, except the CPUs that are not among the worst.
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
+    folded = [...document.querySelectorAll("details:not([open]):not(.folded-cpus)")];
     for (const details of folded) details.open = true;
   });
   addEventListener("afterprint", () => { for (const details of folded) details.open = false; });

@@ -61,7 +61,7 @@ proptest! {
         let run = holding(histogram);
         prop_assert!(tardy_record::file::check(&run).is_ok());
         let options = Options { width, limit_ns: limit, ..Options::default() };
-        finite(&tardy_present::latency_plot::svg(&[&run], &options))?;
+        finite(&tardy_present::plot_file::histogram(&[&run], &options))?;
         finite(&plot::exceedance::draw("e", &curve::curves(&[&run]), &options))?;
         finite(&plot::timeline::draw("t", &run, "highest latency", &options))?;
         finite(&plot::heat::draw("h", &run, &options).unwrap_or_default())?;

@@ -35,7 +35,10 @@ fn gallery() {
     for (name, run) in synthetic::all() {
         for width in [860.0, 360.0] {
             let options = Options { width, limit_ns: run.plan.limit_ns, ..Options::default() };
-            write(format!("latency-{name}-{width}.svg"), tardy_present::latency_plot::svg(&[&run], &options));
+            write(
+                format!("latency-{name}-{width}.svg"),
+                tardy_present::plot_file::histogram(&[&run], &options),
+            );
             write(
                 format!("exceedance-{name}-{width}.svg"),
                 plot::exceedance::draw("e", &curve::curves(&[&run]), &options),
@@ -70,6 +73,13 @@ fn reports() {
     for (name, run) in synthetic::all() {
         write(name, tardy_present::report::html(&[&run], &Options::default()));
     }
+    for cpus in [64, 128, 256] {
+        let many = synthetic::many_cpus::many_cpus(cpus, 24);
+        tardy_record::file::check(&many).unwrap();
+        std::fs::write(target.join(format!("many-{cpus}.run.json")), tardy_record::file::to_text(&many))
+            .unwrap();
+        write(&format!("many-{cpus}"), tardy_present::report::html(&[&many], &Options::default()));
+    }
     let (standard, rt) = (synthetic::standard(), synthetic::rt());
     write("standard-rt", tardy_present::report::html(&[&standard, &rt], &Options::default()));
     let published = published::results();
@@ -89,4 +99,37 @@ fn reports() {
         chapter("In real time", "A functional run.", vec![&realtime, &rt]),
     ];
     write("chapters", tardy_present::report::html_of_chapters(&chapters, &options));
+}
+
+/// Writes every kind of plot to target/gallery as PNG and PDF, for inspection.
+#[cfg(feature = "pictures")]
+#[test]
+#[ignore = "writes target/gallery, for inspection"]
+fn pictures() {
+    use tardy_present::picture;
+    use tardy_present::plot::Options;
+    use tardy_present::plot_file::{Kind, Plot};
+    let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
+    std::fs::create_dir_all(&target).unwrap();
+    let (standard, rt) = (synthetic::standard(), synthetic::rt());
+    let many = synthetic::many_cpus::many_cpus(128, 24);
+    let runs: [(&str, &[&tardy_record::Run]); 3] =
+        [("one", &[&standard]), ("two", &[&standard, &rt]), ("many", &[&many])];
+    for (name, runs) in runs {
+        for kind in [
+            Kind::Histogram,
+            Kind::Exceedance,
+            Kind::Timeline,
+            Kind::Heatmap,
+            Kind::Distribution,
+            Kind::Compare,
+        ] {
+            let options = Options { limit_ns: Some(1_000_000), ..Options::default() };
+            let Ok(svg) = (Plot { kind, runs, title: None, options }).svg() else { continue };
+            let path = |ending: &str| target.join(format!("{}-{name}.{ending}", kind.name()));
+            std::fs::write(path("svg"), &svg).unwrap();
+            std::fs::write(path("png"), picture::png(&svg, 1.5).unwrap()).unwrap();
+            std::fs::write(path("pdf"), picture::pdf(&svg).unwrap()).unwrap();
+        }
+    }
 }

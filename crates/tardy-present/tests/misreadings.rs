@@ -63,7 +63,8 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
     );
     assert!(timeline.contains(">thread 0, unpinned<"), "{timeline}");
     assert!(
-        tardy_present::latency_plot::svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned")
+        tardy_present::plot_file::histogram(&[&run], &plot::Options::default())
+            .contains("thread 0, unpinned")
     );
     let pinned = shown(&recorded::run("rt"));
     assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));

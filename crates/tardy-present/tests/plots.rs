@@ -3,8 +3,8 @@
 mod recorded;
 
 use recorded::run;
-use tardy_present::latency_plot;
 use tardy_present::plot::{self, Options, curve};
+use tardy_present::plot_file;
 
 /// The texts of a plot.
 fn texts(svg: &str) -> Vec<String> {
@@ -34,7 +34,7 @@ fn a_latency_plot_names_each_curve_with_its_maximum() {
         ("wakes", 6, &["nanosleep, round 2 · max 97"]),
         ("cut-short", 1, &["max 154"]),
     ] {
-        let svg = latency_plot::svg(&[&run(name)], &Options::default());
+        let svg = plot_file::histogram(&[&run(name)], &Options::default());
         assert_eq!(paths(&svg, "curve thin"), curves, "{name}");
         has(&svg, expected);
     }
@@ -45,7 +45,7 @@ fn a_latency_plot_names_each_curve_with_its_maximum() {
 fn an_empty_latency_plot_is_drawn_like_this() {
     insta::assert_snapshot!(
         "latency-nothing-yet",
-        latency_plot::svg(&[&run("nothing-yet")], &Options::default())
+        plot_file::histogram(&[&run("nothing-yet")], &Options::default())
     );
 }
 
@@ -53,9 +53,9 @@ fn an_empty_latency_plot_is_drawn_like_this() {
 fn a_latency_plot_of_two_runs_has_a_curve_for_each() {
     let mut named = run("rt");
     named.origin.name = Some("with isolcpus".to_owned());
-    let both = latency_plot::svg(&[&run("standard"), &named], &Options::default());
+    let both = plot_file::histogram(&[&run("standard"), &named], &Options::default());
     has(&both, &["Latency of 2 runs", "standard", "with isolcpus"]);
-    let marked = latency_plot::svg(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
+    let marked = plot_file::histogram(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
     has(&marked, &["some of these mean nothing", "debian:6.12, meaningless"]);
 }
 

@@ -7,6 +7,7 @@ use tardy_analyse::{lab, name, pool};
 use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
+use crate::worst_cpus::{self, WorstCpus};
 
 /// The number of colours. If there are more curves, only the worst have separate colours; the others share a faint one.
 pub const COLOURS: usize = 8;
@@ -14,6 +15,9 @@ pub const COLOURS: usize = 8;
 const LABEL_MAX: usize = 40;
 /// How many curves have a separate colour if there are more than [`COLOURS`].
 const STANDING_OUT: usize = 3;
+
+/// CSS class of the curve of all CPUs together.
+pub const POOLED: &str = "pool";
 
 /// A curve of a plot.
 #[derive(Clone, Debug)]
@@ -31,21 +35,45 @@ pub struct Curve {
 }
 
 /// The curves of `runs`: one for each of several runs, or for each run and phase if they share a few phases; for a
-/// single run one for each of several phases, or for each CPU.
+/// single run one for each of several phases, or for each CPU. Of many CPUs the worst have a curve, and all together
+/// have one, which is the first.
 ///
 /// Empty curves, and those that [`undrawn`] names, are left out.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
-    let drawn = |(label, series): (String, Vec<&Series>)| {
-        let pool = pool::of(&series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
-        Some(Curve {
-            label: short(&harmless(&label), LABEL_MAX),
-            class: "",
-            max_ns: pool.max_ns,
-            max_at_least: pool.max_at_least,
-            histogram: pool.histogram,
-        })
+    let lines = lines(runs);
+    if let ([run], Some(worst)) = (runs, worst_of(runs, &lines)) {
+        let all = drawn(&(format!("all {}", lines.len()), drawn_of(run).collect()));
+        let worst = coloured(worst.shown.iter().filter_map(|index| drawn(&lines[*index])).collect());
+        return all.map(|all| Curve { class: POOLED, ..all }).into_iter().chain(worst).collect();
+    }
+    coloured(lines.iter().filter_map(drawn).collect())
+}
+
+/// The curve of these series together, without a colour; `None` if it is empty or cannot be drawn.
+fn drawn((label, series): &(String, Vec<&Series>)) -> Option<Curve> {
+    let pool = pool::of(series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
+    let curve = Curve {
+        label: short(&harmless(label), LABEL_MAX),
+        class: "",
+        max_ns: pool.max_ns,
+        max_at_least: pool.max_at_least,
+        histogram: pool.histogram,
     };
-    coloured(lines(runs).into_iter().filter_map(drawn).filter(|curve| !curve.histogram.is_empty()).collect())
+    (!curve.histogram.is_empty()).then_some(curve)
+}
+
+/// Which of the CPUs of a single run have a curve; `None` if all have.
+fn worst_of(runs: &[&Run], lines: &[(String, Vec<&Series>)]) -> Option<WorstCpus> {
+    let [run] = runs else { return None };
+    let maxima: Vec<Option<i64>> =
+        lines.iter().map(|(_, series)| series.iter().filter_map(|one| one.max_ns).max()).collect();
+    let is_one_phase = run.phases.len() < 2 && worst_cpus::are_of_cpus(Readings::of_runs(runs));
+    worst_cpus::of(&maxima).filter(|_| is_one_phase)
+}
+
+/// The number of CPUs of `run` that have no curve since they are not among the worst; `None` if all have one.
+pub fn left_out(run: &Run) -> Option<usize> {
+    worst_of(&[run], &lines(&[run])).map(|worst| worst.folded.len())
 }
 
 /// The names of series without a curve: only their counts, minimum and maximum are known, or their bins do not fit each

@@ -6,11 +6,10 @@ use tardy_record::load::LoadPart;
 
 use super::curve;
 use crate::latency::{harmless, per_second, short, three_digits};
+use crate::worst_cpus::SHOWN_MAX;
 
 /// The largest number of panels; further ones are left out.
 const PANEL_MAX: usize = 14;
-/// The largest number of lines in one panel: those with the highest values are drawn.
-const LINE_MAX: usize = 40;
 /// Larger readings are clamped to this.
 const VALUE_MAX: f64 = 1e18;
 
@@ -64,7 +63,7 @@ fn load_panel(spec: &str, part: &LoadPart) -> Panel {
     let points = part.rates().into_iter().flat_map(|(from, to, rate)| [(from, rate), (to, rate)]).collect();
     let name =
         format!("load {}: {}, {}/s", short(&harmless(spec), 24), harmless(&part.name), harmless(&part.unit));
-    panel(name, vec![(String::new(), points)], true)
+    panel(name, vec![(String::new(), points)], true, false)
 }
 
 fn environment_panel(name: &str, unit: &str, group: &[&EnvSeries]) -> Panel {
@@ -78,7 +77,8 @@ fn environment_panel(name: &str, unit: &str, group: &[&EnvSeries]) -> Panel {
         (label, steps(series))
     });
     let from_zero = group.iter().all(|series| series.merge == Merge::Mean);
-    panel(format!("{}, {}", harmless(name), harmless(unit)), lines.collect(), from_zero)
+    let lowest_first = group.iter().all(|series| series.merge == Merge::Min);
+    panel(format!("{}, {}", harmless(name), harmless(unit)), lines.collect(), from_zero, lowest_first)
 }
 
 /// The readings as steps: each holds from the reading before it, since nothing was read in between. The first one holds for as
@@ -93,18 +93,23 @@ fn steps(series: &EnvSeries) -> Vec<(u64, f64)> {
     readings.flat_map(|((from, to), value)| [(from, *value), (*to, *value)]).collect()
 }
 
-fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -> Panel {
+/// A panel of these lines. Of many CPUs the ones with the highest values are drawn, or those with the lowest if
+/// `lowest_first`.
+fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool, lowest_first: bool) -> Panel {
     let clamp = |points: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
         points.into_iter().map(|(at, value)| (at, value.clamp(-VALUE_MAX, VALUE_MAX))).collect()
     };
     let mut lines: Vec<(String, Vec<(u64, f64)>)> =
         lines.into_iter().map(|(label, points)| (label, clamp(points))).collect();
     let highest = |points: &[(u64, f64)]| points.iter().map(|(_, value)| *value).fold(-VALUE_MAX, f64::max);
-    let left_out = lines.len().saturating_sub(LINE_MAX);
-    if lines.len() > curve::COLOURS {
+    let lowest = |points: &[(u64, f64)]| points.iter().map(|(_, value)| *value).fold(VALUE_MAX, f64::min);
+    let left_out = lines.len().saturating_sub(SHOWN_MAX);
+    if left_out > 0 && lowest_first {
+        lines.sort_by(|a, b| lowest(&a.1).total_cmp(&lowest(&b.1)));
+    } else if lines.len() > curve::COLOURS {
         lines.sort_by(|a, b| highest(&b.1).total_cmp(&highest(&a.1)));
-        lines.truncate(LINE_MAX);
     }
+    lines.truncate(SHOWN_MAX);
     let weights: Vec<i64> = (0..lines.len() as i64).rev().collect();
     let values = || lines.iter().flat_map(|(_, points)| points).map(|(_, value)| *value);
     let (low, high) = (values().fold(VALUE_MAX, f64::min), values().fold(-VALUE_MAX, f64::max));

@@ -14,13 +14,16 @@ use crate::latency::{count, typeset};
 
 /// Lower latencies are drawn at this value, in ns, since a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
+/// Corners of a curve closer than this, in pixels, are one. With the rounding of coordinates, a curve is drawn within half
+/// a pixel of where it is.
+const INVISIBLE: f64 = 0.4;
 /// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
 /// The exceedance plot of some curves.
 pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let mut svg = Svg::default();
-    let height = if options.narrow() { 300.0 } else { 360.0 };
+    let height = options.height.unwrap_or(if options.narrow() { 300.0 } else { 360.0 });
     let area = Area { left: 84.0, right: options.width - 12.0, top: 30.0, bottom: height - 40.0 };
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
@@ -68,37 +71,55 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
     (x, Scale::logarithmic(0.6 / most as f64, 1.0, area.bottom, area.top))
 }
 
-/// The path of a curve: steps through the points (lower edge of a bin, share of values at or above it). The last step
-/// is at the exact maximum. If the next occupied bin is not adjacent, the share falls at the upper edge of the bin
-/// before it.
+/// The path of a curve: steps through its corners, without those that are too close to be visible.
 fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
+    polyline(stairs(&thinned(&corners(one, x, y))).into_iter().map(Some))
+}
+
+/// The corners of a curve in pixels; the first is at the left end of the axis.
+fn corners(one: &Curve, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let total = one.histogram.total() as f64;
+    let first = (x.at(x.low()), y.at(1.0));
+    let others = data(one).into_iter().map(|(ns, left)| (x.at(ns as f64), y.at(left as f64 / total)));
+    std::iter::once(first).chain(others).collect()
+}
+
+/// The corners of a curve: the lower edge of each bin in ns, and the number of values at or above it. The last corner is
+/// at the exact maximum. If the next occupied bin is not adjacent, the number falls at the upper edge of the bin before
+/// it.
+pub(crate) fn data(one: &Curve) -> Vec<(i64, u64)> {
     let mut left = one.histogram.total();
-    let mut points: Vec<Option<(f64, f64)>> = vec![Some((x.at(x.low()), y.at(1.0)))];
-    let mut last = (f64::NAN, f64::NAN);
-    let mut step = |ns: i64, left: u64, points: &mut Vec<Option<(f64, f64)>>| {
-        let at = (x.at(ns as f64), y.at(left as f64 / total));
-        // Steps finer than a pixel are not visible.
-        if !((at.0 - last.0).abs() < 0.7 && (at.1 - last.1).abs() < 0.7) {
-            points.extend([points[points.len() - 1].map(|(_, above)| (at.0, above)), Some(at)]);
-            last = at;
-        }
-    };
+    let mut corners = Vec::new();
     let bins = one.histogram.bins();
     for (place, bin) in bins.iter().enumerate() {
-        step(bin.lower_ns, left, &mut points);
+        corners.push((bin.lower_ns, left));
         left -= bin.count;
         if bins.get(place + 1).is_some_and(|next| next.lower_ns > bin.upper_ns) {
-            step(bin.upper_ns, left, &mut points);
+            corners.push((bin.upper_ns, left));
         }
     }
     // A maximum that is a lower bound does not end the curve.
-    let max_ns = one.max_ns.filter(|_| !one.max_at_least);
-    if let (Some(max), Some(Some((_, level)))) = (max_ns, points.last().copied()) {
-        let end = x.at(max as f64);
-        points.extend([Some((end, level)), Some((end, y.at(y.low())))]);
+    corners.extend(one.max_ns.filter(|_| !one.max_at_least).map(|max| (max, 0)));
+    corners
+}
+
+/// The corners without those closer than [`INVISIBLE`] to the one before them; the last one is kept.
+fn thinned(corners: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for (place, corner) in corners.iter().enumerate() {
+        let is_close = |last: &(f64, f64)| (corner.0 - last.0).hypot(corner.1 - last.1) < INVISIBLE;
+        if place + 1 == corners.len() || !kept.last().is_some_and(is_close) {
+            kept.push(*corner);
+        }
     }
-    polyline(points)
+    kept
+}
+
+/// The points of a curve that is level from each corner to the next.
+fn stairs(corners: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let first = corners.first().copied();
+    let steps = corners.windows(2).flat_map(|pair| [(pair[1].0, pair[0].1), pair[1]]);
+    first.into_iter().chain(steps).collect()
 }
 
 /// Draws the names in the lower left corner, where there is no curve.
@@ -127,4 +148,64 @@ fn share_label(share: f64) -> String {
         return "all".to_owned();
     }
     format!("1 in {}", super::frame::count_label((1.0 / share).round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::svg::number;
+    use proptest::prelude::*;
+    use tardy_record::Histogram;
+
+    /// The distance of a point from a line of points joined by horizontal and vertical lines.
+    fn distance(point: (f64, f64), line: &[(f64, f64)]) -> f64 {
+        let to_segment = |pair: &[(f64, f64)]| {
+            let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+            let nearest = (point.0.clamp(ax.min(bx), ax.max(bx)), point.1.clamp(ay.min(by), ay.max(by)));
+            (point.0 - nearest.0).hypot(point.1 - nearest.1)
+        };
+        line.windows(2).map(to_segment).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Points along a line, at most a quarter of a pixel apart.
+    fn along(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        let parts = line.windows(2).flat_map(|pair| {
+            let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+            let steps = ((ax - bx).hypot(ay - by) * 4.0).ceil().max(1.0) as u32;
+            let at = move |step: u32| f64::from(step) / f64::from(steps);
+            (0..=steps).map(move |step| (ax + (bx - ax) * at(step), ay + (by - ay) * at(step)))
+        });
+        parts.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(6))]
+        #[test]
+        fn a_thinned_curve_is_within_half_a_pixel_of_the_full_one(
+            steps in prop::collection::vec((1i64..4, 1u64..1_000_000), 300..600)
+        ) {
+            let mut at = 4_000;
+            let bins = steps.into_iter().map(|(width, count)| {
+                at += width;
+                (at, at + 1, count).into()
+            });
+            let histogram = Histogram::from_bins(bins.collect()).unwrap();
+            let max_ns = histogram.bins().last().map(|bin| bin.lower_ns);
+            let curve = Curve { label: String::new(), class: "", histogram, max_ns, max_at_least: false };
+            let area = Area { left: 84.0, right: 848.0, top: 30.0, bottom: 320.0 };
+            let (x, y) = scales(std::slice::from_ref(&curve), &Options::default(), &area);
+            let corners = corners(&curve, &x, &y);
+            let kept = thinned(&corners);
+            prop_assert!(kept.len() < corners.len(), "nothing was thinned");
+            let round = |(x, y): &(f64, f64)| (number(*x).parse().unwrap(), number(*y).parse().unwrap());
+            let drawn: Vec<(f64, f64)> = stairs(&kept).iter().map(round).collect();
+            let full = stairs(&corners);
+            for point in along(&full) {
+                prop_assert!(distance(point, &drawn) <= 0.5, "{point:?} of the curve is not drawn");
+            }
+            for point in along(&drawn) {
+                prop_assert!(distance(point, &full) <= 0.5, "{point:?} of the drawing is not on the curve");
+            }
+        }
+    }
 }

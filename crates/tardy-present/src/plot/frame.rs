@@ -40,6 +40,14 @@ impl Area {
         svg.line("axis", (self.left, self.bottom), (self.right, self.bottom));
     }
 
+    /// Draws the horizontal axis with a mark and a label for every tick of `x` below the area, and no grid.
+    pub fn time_axis(&self, svg: &mut Svg, x: &Scale, ticks: &[f64], label: impl Fn(f64) -> String) {
+        for tick in ticks {
+            svg.line("tick", (x.at(*tick), self.bottom + 1.0), (x.at(*tick), self.bottom + 4.0));
+            self.label_below(svg, x.at(*tick), &label(*tick));
+        }
+    }
+
     fn label_below(&self, svg: &mut Svg, x: f64, label: &str) {
         // A label at either end of the axis must stay inside the drawing.
         let half = text_width(label) / 2.0;

@@ -29,7 +29,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
         (cells.keys().map(|(_, row)| *row).min()?, cells.keys().map(|(_, row)| *row).max()?);
     let most = *cells.values().max()?;
     let mut svg = Svg::default();
-    let height = if options.narrow() { 260.0 } else { 300.0 };
+    let height = options.height.unwrap_or(if options.narrow() { 260.0 } else { 300.0 });
     let area = Area { left: 52.0, right: options.width - 12.0, top: 26.0, bottom: height - 40.0 };
     let span = span_ns(run);
     let x = Scale::linear(0.0, span, area.left, area.right);
@@ -64,6 +64,25 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
         data: vec![("x", x.data()), ("y", y.data()), ("kind", "heat".into())],
     };
     Some(svg.finish(&head))
+}
+
+/// A cell of the heat map, in ns.
+pub(crate) struct Cell {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    pub(crate) low_ns: f64,
+    pub(crate) high_ns: f64,
+    pub(crate) count: u64,
+}
+
+/// The cells that are drawn, in the order of time.
+pub(crate) fn data(run: &Run) -> Vec<Cell> {
+    let stretches = stretches(run);
+    let cell = |((column, row), count): ((usize, i32), u64)| {
+        let (_, from_ns, to_ns) = stretches[column];
+        Cell { from_ns, to_ns, low_ns: edge(row), high_ns: edge(row + 1), count }
+    };
+    cells(run, &stretches).into_iter().map(cell).collect()
 }
 
 /// The intervals of the columns, as phase, start and end in ns: for each phase those of the series with the fewest

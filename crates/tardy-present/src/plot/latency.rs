@@ -10,7 +10,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Bin, Histogram};
 
 use super::Options;
-use super::curve::{self, COLOURS, Curve};
+use super::curve::{self, Curve};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -31,7 +31,7 @@ const LABEL_BESIDE: f64 = 60.0;
 pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> String {
     let mut svg = Svg::default();
     let below = names_below(curves, options);
-    let height = below + if options.narrow() { 300.0 } else { 380.0 };
+    let height = options.height.unwrap_or(below + if options.narrow() { 300.0 } else { 380.0 });
     let heading = if options.standalone { 26.0 } else { 0.0 };
     let area =
         Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - below - 40.0 };
@@ -42,8 +42,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     let (low, high) = range(curves, options);
     let column = column_width(curves, low, high);
     let x = Scale::linear(low, high, area.left, area.right);
-    let columns: Vec<Vec<(f64, f64, u64)>> =
-        curves.iter().map(|one| columns(&one.histogram, column, high)).collect();
+    let columns = data(curves, options);
     let most = columns.iter().flatten().map(|(_, _, count)| *count).max().unwrap_or(1);
     let y = Scale::logarithmic(0.5, (most as f64 * 1.6).max(10.0), area.bottom, area.top);
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
@@ -73,6 +72,13 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
         data: vec![("x", x.data()), ("y", y.data()), ("kind", "latency".into())],
     };
     svg.finish(&head)
+}
+
+/// The columns of each curve that are drawn and not empty: from and to, in ns, and count.
+pub(crate) fn data(curves: &[Curve], options: &Options) -> Vec<Vec<(f64, f64, u64)>> {
+    let (low, high) = range(curves, options);
+    let column = column_width(curves, low, high);
+    curves.iter().map(|one| columns(&one.histogram, column, high)).collect()
 }
 
 /// Beginning and end of the latency axis, in ns.
@@ -145,7 +151,8 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     let long = curves.iter().any(|one| text_width(&one.label) > LABEL_BESIDE);
     if options.narrow() && (curves.len() > 2 || (curves.len() > 1 && long)) {
-        curves.len().min(COLOURS + 1) as f64 * 15.0 + 12.0
+        let named = curves.iter().filter(|one| one.class != "rest").count();
+        (named + usize::from(named < curves.len())) as f64 * 15.0 + 12.0
     } else {
         0.0
     }

@@ -4,6 +4,7 @@
 //! sheet of the page. Every plot is drawn at its final width: for phones there is a separate plot instead of a scaled
 //! one. docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
+pub mod cpus;
 pub mod curve;
 pub mod cycle;
 pub mod drift;
@@ -34,6 +35,8 @@ pub const STYLE: &str = include_str!("plot.css");
 pub struct Options {
     /// Width in CSS pixels.
     pub width: f64,
+    /// Height in CSS pixels; `None`: that of the kind of plot. A plot with many rows or panels may be higher.
+    pub height: Option<f64>,
     /// The limit, in ns.
     pub limit_ns: Option<u64>,
     /// End of the latency axis, in ns; `None`: chosen so that the body of the distribution is visible. The legend
@@ -53,6 +56,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             width: 860.0,
+            height: None,
             limit_ns: None,
             latency_max_ns: None,
             mark: None,

@@ -37,6 +37,14 @@ impl Svg {
         }
     }
 
+    /// A path drawn with a line of `width` pixels.
+    pub fn thick_path(&mut self, class: &str, width: f64, commands: &str) {
+        if !commands.is_empty() {
+            let width = number(width);
+            let _ = write!(self.body, "<path class=\"{class}\" stroke-width=\"{width}\" d=\"{commands}\"/>");
+        }
+    }
+
     /// A rectangle.
     pub fn rectangle(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
         let (x, y) = (number(corner.0), number(corner.1));
@@ -92,6 +100,35 @@ impl Svg {
     }
 }
 
+/// A separate file with these drawings one below the other, under a title. The drawings are finished without a style
+/// sheet, and as wide as the first.
+pub fn document(title: Option<&str>, drawings: &[String]) -> String {
+    let side = |drawing: &str, name: &str| -> f64 {
+        let value = drawing.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        value.and_then(|(value, _)| value.parse().ok()).unwrap_or(0.0)
+    };
+    let width = drawings.iter().map(|drawing| side(drawing, "width")).fold(0.0, f64::max);
+    let mut height = if title.is_some() { 26.0 } else { 0.0 };
+    let mut body = title.map_or_else(String::new, |title| {
+        let shown = crate::latency::short(title, (width / 8.6) as usize);
+        format!(
+            "<title>{}</title><text class=\"title\" x=\"4\" y=\"17\">{}</text>",
+            escaped(title),
+            escaped(&shown)
+        )
+    });
+    for drawing in drawings {
+        body += &drawing.trim_end().replacen("<svg ", &format!("<svg y=\"{}\" ", number(height)), 1);
+        height += side(drawing, "height");
+    }
+    let (width, height) = (number(width), number(height));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tardy-plot\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\"><style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" \
+         height=\"{height}\"/>{body}</svg>\n"
+    )
+}
+
 /// The attributes of a drawing.
 #[derive(Clone, Debug)]
 pub struct Head<'a> {
@@ -136,15 +173,21 @@ pub fn escaped(text: &str) -> String {
 /// A path through points, a straight line from each to the next; a new path begins after each `None`.
 pub fn polyline(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
     let mut commands = String::new();
-    let mut pen_down = false;
+    let mut pen: Option<(String, String)> = None;
     for point in points {
         let Some((x, y)) = point else {
-            pen_down = false;
+            pen = None;
             continue;
         };
-        let command = if pen_down { 'L' } else { 'M' };
-        let _ = write!(commands, "{command}{} {}", number(x), number(y));
-        pen_down = true;
+        let (x, y) = (number(x), number(y));
+        let _ = match &pen {
+            None => write!(commands, "M{x} {y}"),
+            Some((at_x, at_y)) if *at_x == x && *at_y == y => Ok(()),
+            Some((_, at_y)) if *at_y == y => write!(commands, "H{x}"),
+            Some((at_x, _)) if *at_x == x => write!(commands, "V{y}"),
+            Some(_) => write!(commands, "L{x} {y}"),
+        };
+        pen = Some((x, y));
     }
     commands
 }
@@ -178,6 +221,13 @@ mod tests {
     #[test]
     fn names_cannot_leave_their_element() {
         assert_eq!(escaped("<script>'\"&\u{1b}"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}");
+    }
+
+    #[test]
+    fn level_and_vertical_lines_have_one_coordinate() {
+        let points = [(0.0, 1.0), (4.0, 1.0), (4.0, 1.01), (4.0, 3.0), (5.0, 4.5)];
+        let broken = points.into_iter().map(Some).chain([None, Some((6.0, 1.0))]);
+        assert_eq!(polyline(broken), "M0 1H4V3L5 4.5M6 1");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! It is a single plot, so that a vertical line shows the other readings at the time of a maximum.
 
-use tardy_analyse::name;
+use tardy_analyse::name::{self, Readings};
 use tardy_record::Run;
 use tardy_record::Series;
 use tardy_record::event::EventKind;
@@ -16,9 +16,12 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
+use crate::worst_cpus;
 
 /// Height of the panel of maxima, in pixels.
 const MAXIMA_HEIGHT: f64 = 190.0;
+/// Its least height if the height of the plot is given.
+const MAXIMA_MIN: f64 = 80.0;
 /// Height of a panel of the environment including its name, in pixels.
 const PANEL_HEIGHT: f64 = 66.0;
 /// Of maxima closer together than this many pixels, only the highest is drawn.
@@ -32,9 +35,12 @@ pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
     let panels = environment::panels(run);
     let wide = !options.narrow() || run.own_series().any(name::is_unpinned);
     let gutter = if wide { 118.0 } else { 70.0 };
-    let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
-    let height =
-        area.bottom + 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
+    let below = 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
+    // The panels keep their height.
+    let maxima_height =
+        options.height.map_or(MAXIMA_HEIGHT, |height| (height - 28.0 - below).max(MAXIMA_MIN));
+    let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + maxima_height };
+    let height = area.bottom + below;
     let span = span_ns(run);
     let x = Scale::linear(0.0, span, area.left, area.right);
     let y = maxima_scale(run, options, &area);
@@ -111,49 +117,98 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
     }
 }
 
+/// Maxima over time: of a CPU in all phases, or of all CPUs together.
+struct Maxima {
+    label: String,
+    /// CSS class of its colour.
+    class: &'static str,
+    /// The middle of each block in ns, and its maximum, for each phase.
+    phases: Vec<Vec<(f64, Option<i64>)>>,
+}
+
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
-    // A CPU has the same colour in all phases.
-    let names: Vec<String> = run.own_series().map(name::of).collect();
-    let mut labels: Vec<&str> = Vec::new();
-    for name in &names {
-        if !labels.contains(&name.as_str()) {
-            labels.push(name);
+    let lines = lines(run);
+    // Faint curves first, and all CPUs together last, so that the others are on top.
+    let mut order: Vec<&Maxima> = lines.iter().collect();
+    order.sort_by_key(|line| (line.class == curve::POOLED, line.class != "rest"));
+    for line in order {
+        for phase in &line.phases {
+            svg.path(&format!("curve thin {}", line.class), &polyline(thinned(phase, x, y)));
         }
     }
-    let of = |label: &str| -> Vec<&Series> {
-        run.own_series().zip(&names).filter(|(_, name)| *name == label).map(|(series, _)| series).collect()
-    };
-    let highest = |label: &&str| of(label).into_iter().filter_map(|series| series.max_ns).max();
-    let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
-    let classes = curve::classes(&weights);
-    // Faint curves first, so that the others are on top.
-    let mut order: Vec<(&&str, &&str)> = labels.iter().zip(&classes).collect();
-    order.sort_by_key(|(_, class)| **class != "rest");
-    for (label, class) in order {
-        for series in of(label) {
-            svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
-        }
-    }
-    let named: Vec<(&&str, &&str)> =
-        labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
-    for (row, (label, class)) in named.iter().enumerate() {
-        let label = short(&harmless(label), 18);
-        svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, &label);
+    for (row, line) in lines.iter().filter(|line| line.class != "rest").enumerate() {
+        let at = (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0);
+        svg.text(line.class, at, Anchor::Start, &short(&line.label, 18));
     }
     name_worst(svg, run, area, x, y);
 }
 
-/// The block maxima as points, the highest of each column of pixels.
-fn thinned(series: &Series, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
+/// The lines that are drawn: each CPU, or of many all together and the worst.
+fn lines(run: &Run) -> Vec<Maxima> {
+    // A CPU has the same colour in all phases.
+    let mut groups: Vec<(String, Vec<&Series>)> = Vec::new();
+    for series in run.own_series() {
+        let name = name::of(series);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(series),
+            None => groups.push((name, vec![series])),
+        }
+    }
+    let highest = |group: &(String, Vec<&Series>)| group.1.iter().filter_map(|series| series.max_ns).max();
+    let worst = worst_cpus::of(&groups.iter().map(highest).collect::<Vec<_>>())
+        .filter(|_| run.own_series().all(|series| worst_cpus::are_of_cpus(Readings::of(series))));
+    let pooled = worst.as_ref().map(|_| Maxima {
+        label: format!("all {}", groups.len()),
+        class: curve::POOLED,
+        phases: (0..run.phases.len()).map(|phase| pooled(run, phase)).collect(),
+    });
+    if let Some(worst) = worst {
+        groups = worst.shown.iter().map(|index| groups[*index].clone()).collect();
+    }
+    let weights: Vec<i64> = groups.iter().map(|group| highest(group).unwrap_or(i64::MIN)).collect();
+    let line = |((label, group), class): ((String, Vec<&Series>), &'static str)| Maxima {
+        label: harmless(&label),
+        class,
+        phases: group.into_iter().map(blocks).collect(),
+    };
+    let single = groups.into_iter().zip(curve::classes(&weights)).map(line);
+    pooled.into_iter().chain(single).collect()
+}
+
+/// The maxima that are drawn: for each line its label, and the middle of each block in ns with its maximum.
+pub(crate) fn data(run: &Run) -> Vec<(String, Vec<(f64, i64)>)> {
+    let recorded = |line: Maxima| {
+        let blocks = line.phases.into_iter().flatten();
+        (line.label, blocks.filter_map(|(at, max)| Some((at, max?))).collect())
+    };
+    lines(run).into_iter().map(recorded).collect()
+}
+
+/// The block maxima: the middle of each block, in ns, and its maximum.
+fn blocks(series: &Series) -> Vec<(f64, Option<i64>)> {
     let blocks = &series.block_maxima;
+    let middle = |index: usize| blocks.start_ns as f64 + (index as f64 + 0.5) * blocks.block_ns as f64;
+    blocks.maxima_ns.iter().enumerate().map(|(index, max)| (middle(index), *max)).collect()
+}
+
+/// The maxima of all CPUs of a phase together, in the order of time.
+fn pooled(run: &Run, phase: usize) -> Vec<(f64, Option<i64>)> {
+    let series = run.own_series().filter(|series| series.phase == phase);
+    let mut all: Vec<(f64, Option<i64>)> = series.flat_map(blocks).filter(|(_, max)| max.is_some()).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    all.dedup_by_key(|(at, _)| *at);
+    all
+}
+
+/// Maxima as points, the highest of each column of pixels.
+fn thinned(blocks: &[(f64, Option<i64>)], x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
     let mut points: Vec<Option<(f64, f64)>> = Vec::new();
-    for (index, max) in blocks.maxima_ns.iter().enumerate() {
+    for (middle, max) in blocks {
         let Some(max) = max else {
             points.push(None);
             continue;
         };
-        let middle = blocks.start_ns as f64 + (index as f64 + 0.5) * blocks.block_ns as f64;
-        let point = (x.at(middle), y.at(*max as f64));
+        let point = (x.at(*middle), y.at(*max as f64));
         match points.last_mut() {
             Some(Some(last)) if point.0 - last.0 < COLUMN => last.1 = last.1.min(point.1),
             _ => points.push(Some(point)),

@@ -9,7 +9,8 @@ use tardy_record::Run;
 
 use super::run_page::marks;
 use crate::compare::{
-    describe_ratio, differing_value, headline, of_pairs, pooled, shape_text, without_difference,
+    describe_ratio, differing_value, headline, of_pairs, of_single_cpus, pooled, shape_text,
+    without_difference,
 };
 use crate::figures::{self, Marks};
 use crate::latency::{at_least, harmless, microseconds, short};
@@ -124,9 +125,7 @@ fn distribution(
     let mut elements = vec![heading(2, marks.words.distribution)];
     elements.extend(figure(plot, &caption));
     let tables = comparison.tables();
-    let (all, single): (Vec<&Columns<'_>>, Vec<&Columns<'_>>) =
-        tables.iter().partition(|table| table.is_pooled());
-    for table in all {
+    for table in tables.iter().filter(|table| table.is_pooled()) {
         elements.push(heading(3, table_title(table, &pooled(sections, table))));
         elements.push(Element::Table(statistics(table, names)));
         for (run, shape) in table.runs[1..].iter().zip(&table.shapes) {
@@ -140,12 +139,13 @@ fn distribution(
     let one = |table: &&Columns<'_>| {
         [heading(3, table_title(table, table.label)), Element::Table(statistics(table, names))]
     };
-    if !single.is_empty() {
-        elements.push(Element::Fold {
-            summary: "Each CPU".to_owned(),
-            open: false,
-            elements: single.iter().flat_map(one).collect(),
-        });
+    let (single, left_out) = of_single_cpus(&tables);
+    let of_each: Vec<Element> = single.iter().flat_map(one).collect();
+    if left_out > 0 {
+        let summary = format!("The worst CPUs; {left_out} more, none with a higher maximum");
+        elements.push(Element::Rest { summary, elements: of_each });
+    } else if !single.is_empty() {
+        elements.push(Element::Fold { summary: "Each CPU".to_owned(), open: false, elements: of_each });
     }
     elements.extend(remarks(comparison));
     elements

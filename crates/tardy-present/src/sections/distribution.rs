@@ -4,21 +4,24 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;
 use tardy_analyse::pool::{self, Quoted};
 use tardy_analyse::row::Row;
-use tardy_record::Series;
+use tardy_record::{Run, Series};
 
 use crate::bars;
 use crate::figures::latency as latency_figure;
-use crate::latency::{self, at_least, count, harmless, microseconds, rounded, short, typeset};
+use crate::latency::{self, at_least, count, harmless, microseconds, rounded, short, three_digits, typeset};
 use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph};
 use crate::plot::curve;
 use crate::section::{Block, Context, Part, Section, Text};
 use crate::table::Table;
-use crate::terminal_text::Style;
+use crate::terminal_text::{Style, typographic};
+use crate::worst_cpus::{self, Rows};
 
 /// The terminal shows histograms only for runs with at most this many phases.
 const HISTOGRAM_PHASE_MAX: usize = 3;
 /// Longer labels are shortened in the terminal's tables.
 const LABEL_MAX: usize = 28;
+/// From this count on, a number in large print has three digits.
+const BILLION: u64 = 1_000_000_000;
 /// Longer labels are shortened in a page's tables.
 const PAGE_LABEL_MAX: usize = 40;
 
@@ -52,7 +55,11 @@ impl Section for Distribution {
                 block.line(Style::Plain, NO_SERIES);
             } else {
                 block.line(Style::Plain, "");
-                block.table(&table(phase.rows.iter().chain(all_of(phase)), LABEL_MAX));
+                let rows = Rows::of(&phase.rows, phase.readings);
+                block.table(&table(rows.shown.iter().copied().chain(all_of(phase)), LABEL_MAX));
+                if let Some(line) = rows.line() {
+                    block.paragraph(Style::Faint, &format!("{line}; 'tardy show --json' has each"));
+                }
                 histogram(context, phase, text.width(), &mut block);
             }
             text.add(Part::Results, block);
@@ -72,9 +79,10 @@ impl Section for Distribution {
             let id = page.plot_id("latency");
             let caption = format!(
                 "Number of {} by {}. The horizontal axis is linear and counts are on a logarithmic axis, so that a single \
-                 late one is visible next to a million punctual ones. Ticks below the axis mark the maxima.",
+                 late one is visible next to a million punctual ones. Ticks below the axis mark the maxima.{}",
                 marks.readings.name(),
-                marks.words.quantity
+                marks.words.quantity,
+                drawn_of_many(context.run)
             );
             page.add(
                 Place::Plot,
@@ -82,18 +90,27 @@ impl Section for Distribution {
             );
         }
         for phase in &context.findings.phases {
-            let rows = if phase.rows.is_empty() {
-                paragraph("", NO_SERIES)
-            } else {
-                Element::Table(page_table(phase.rows.iter(), all_of(phase)))
-            };
-            page.add(Place::Rows, [heading(3, title(context, phase)), rows]);
+            page.add(Place::Rows, [heading(3, title(context, phase))].into_iter().chain(rows(phase)));
         }
     }
 
     fn notes(&self, context: &Context<'_>) -> Vec<String> {
         table_notes(context)
     }
+}
+
+/// The table of a phase; of many CPUs the rows of the worst, and a folded table of the others.
+fn rows(phase: &PhaseFindings) -> Vec<Element> {
+    if phase.rows.is_empty() {
+        return vec![paragraph("", NO_SERIES)];
+    }
+    let rows = Rows::of(&phase.rows, phase.readings);
+    let table = Element::Table(page_table(rows.shown.iter().copied(), all_of(phase)));
+    let rest = rows.line().map(|line| Element::Rest {
+        summary: typographic(&line),
+        elements: vec![Element::Table(page_table(rows.folded.iter().copied(), None))],
+    });
+    std::iter::once(table).chain(rest).collect()
 }
 
 /// The row of all series of a phase, if it has several.
@@ -116,6 +133,14 @@ fn title(context: &Context<'_>, phase: &PhaseFindings) -> String {
     });
     parts.extend(phase.measured_ns.map(|ns| format!("for {}", rounded(ns))));
     parts.join(", ")
+}
+
+/// The end of a caption that states which of many CPUs are drawn; empty if all are.
+pub(super) fn drawn_of_many(run: &Run) -> String {
+    curve::left_out(run).map_or_else(String::new, |left_out| {
+        let all = left_out + worst_cpus::SHOWN_MAX;
+        format!(" The {} worst of {all} are drawn, and all together.", worst_cpus::SHOWN_MAX)
+    })
 }
 
 /// A table of rows for the terminal.
@@ -237,6 +262,10 @@ fn key_numbers(context: &Context<'_>, phases: &[&PhaseFindings]) -> Vec<KeyNumbe
     let measured: u64 = phases.iter().filter_map(|phase| phase.measured_ns).sum();
     let note = if measured > 0 { format!("in {}", rounded(measured)) } else { String::new() };
     let note = if missed > 0 { format!("{note}, {} missed", count(missed)) } else { note };
-    numbers.push(KeyNumber::new(first.readings.name(), &count(total), note));
+    let total = match total {
+        BILLION.. => format!("{}\u{a0}billion", three_digits(total as f64 / BILLION as f64)),
+        _ => count(total),
+    };
+    numbers.push(KeyNumber::new(first.readings.name(), &total, note));
     numbers
 }

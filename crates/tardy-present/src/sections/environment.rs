@@ -8,6 +8,7 @@ use tardy_record::self_cost::ThreadCost;
 use crate::latency::{count, harmless, microseconds, per_cent, short, three_digits};
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
+use crate::worst_cpus;
 
 /// The largest number of interrupts and of soft interrupts that are shown.
 const ROW_MAX: usize = 24;
@@ -26,9 +27,16 @@ impl Section for Environment {
         let (run, environment) = (context.run, &context.run.environment);
         let mut elements = vec![heading(2, "What else used the CPUs")];
         elements.extend(titled("Kernel threads", threads(run)));
-        elements.extend(folded_table("Interrupts", sources(&environment.interrupts)));
+        let interrupts = sources(&environment.interrupts);
+        elements.extend(match worst_cpus::has_many(run) && !interrupts.is_empty() {
+            true => Some(Element::Rest {
+                summary: "Interrupts".to_owned(),
+                elements: vec![Element::Table(interrupts)],
+            }),
+            false => folded_table("Interrupts", interrupts),
+        });
         elements.extend(folded_table("Soft interrupts", sources(&environment.softirqs)));
-        elements.extend(titled("tardy itself", cost(run)));
+        elements.extend(cost(run));
         elements.extend(folded_table("The cost of the watchers", watchers(run)));
         page.add(Place::After, elements);
     }
@@ -62,7 +70,24 @@ fn sources(sources: &[SourceTotal]) -> PageTable {
     PageTable::new("", &["source", "total", "on"], busiest.iter().take(ROW_MAX).map(row).collect())
 }
 
-fn cost(run: &Run) -> PageTable {
+/// The cost of the threads of tardy; those of many CPUs are folded.
+fn cost(run: &Run) -> Vec<Element> {
+    let table = cost_table(run);
+    if table.is_empty() || !worst_cpus::has_many(run) {
+        return titled("tardy itself", table);
+    }
+    let cpu_ns = run.self_cost.iter().fold(0u64, |sum, cost| sum.saturating_add(cost.cpu_ns));
+    vec![Element::Rest {
+        summary: format!(
+            "tardy itself: {} threads, {} s of CPU time",
+            run.self_cost.len(),
+            three_digits(cpu_ns as f64 / 1e9)
+        ),
+        elements: vec![Element::Table(table)],
+    }]
+}
+
+fn cost_table(run: &Run) -> PageTable {
     let row = |cost: &ThreadCost| {
         let phase = cost.phase.and_then(|index| run.phases.get(index)).filter(|_| run.phases.len() > 1);
         let phase = phase.map_or_else(String::new, |phase| format!(", {}", harmless(&phase.label)));

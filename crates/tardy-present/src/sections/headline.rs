@@ -1,15 +1,19 @@
 //! The top: the kind of kernel and, before any number, whether the numbers may be used.
 
+use std::collections::BTreeSet;
+
 use tardy_analyse::name;
+use tardy_analyse::row::Row;
 use tardy_record::run::State;
 use tardy_record::{Run, validity};
 
 use super::flows;
 use crate::lab;
-use crate::latency::{harmless, short};
+use crate::latency::{harmless, highest_with_unit, short};
 use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, capitalised};
+use crate::worst_cpus;
 
 /// The top.
 pub struct Headline;
@@ -28,6 +32,9 @@ impl Section for Headline {
                 block.paragraph(Style::Plain, &harmless(&run.headline()));
             }
             None => block.paragraph(Style::Bold, &harmless(&run.headline())),
+        }
+        if let Some(cpus) = many_cpus(context) {
+            block.paragraph(Style::Bold, &format!("{cpus}."));
         }
         for reason in invalid_because(run) {
             block.paragraph(Style::Bad, &format!("INVALID: {reason}"));
@@ -53,7 +60,8 @@ impl Section for Headline {
         let kernel = verdict.is_some().then(|| paragraph("note", &harmless(&run.headline())));
         let text = verdict.unwrap_or_else(|| harmless(&run.headline()));
         let title = Element::Heading { level: 1, class: "", text };
-        page.add(Place::Title, [kicker, title].into_iter().chain(kernel));
+        let cpus = many_cpus(context).map(|text| paragraph("lead", &format!("{text}.")));
+        page.add(Place::Title, [kicker, title].into_iter().chain(kernel).chain(cpus));
         let reasons = invalid_because(run);
         if !reasons.is_empty() {
             page.add(Place::Alarm, [alarm("Invalid. These numbers must not be used.".to_owned(), reasons)]);
@@ -65,6 +73,17 @@ impl Section for Headline {
             page.add(Place::Limits, [Element::List { class: "limits", items: limits }]);
         }
     }
+}
+
+/// The number of CPUs and the worst CPU: `64 CPUs, worst cpu 62: 163 us`; `None` if they are few.
+fn many_cpus(context: &Context<'_>) -> Option<String> {
+    let phases = context.findings.phases.iter().filter(|phase| worst_cpus::are_of_cpus(phase.readings));
+    let rows: Vec<&Row> = phases.flat_map(|phase| &phase.rows).filter(|row| row.cpu.is_some()).collect();
+    let cpus: BTreeSet<Option<u32>> = rows.iter().map(|row| row.cpu).collect();
+    let worst = rows.iter().filter(|row| row.max_ns.is_some()).max_by_key(|row| row.max_ns)?;
+    let max = highest_with_unit(worst.max_ns?, worst.max_at_least);
+    (cpus.len() > worst_cpus::SHOWN_MAX)
+        .then(|| format!("{} CPUs, worst {}: {max}", cpus.len(), short(&harmless(&worst.label), 40)))
 }
 
 fn alarm(strong: String, items: Vec<String>) -> Element {

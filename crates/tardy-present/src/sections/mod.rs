@@ -5,6 +5,7 @@
 pub mod captures;
 pub mod causes;
 pub mod cost;
+pub mod cpus;
 pub mod distribution;
 pub mod environment;
 pub mod experiment;
@@ -57,6 +58,7 @@ pub static ALL: &[&dyn Section] = &[
     &rounds::Rounds,
     &published::Published,
     &tail::Tail,
+    &cpus::Cpus,
     &timeline::Timeline,
     &heat::Heat,
     &loads::Loads,

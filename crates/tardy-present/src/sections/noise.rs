@@ -13,11 +13,12 @@ use crate::figures;
 use crate::latency::{
     count, harmless, microseconds, per_cent, period_text, rounded, short, three_digits, typeset, with_unit,
 };
-use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraphs};
+use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, capitalised};
 use crate::terms::Terms;
+use crate::worst_cpus;
 
 /// Heads of the table of CPUs.
 const CPU_HEADS: [&str; 7] = ["", "noise", "gaps", "gaps/s", "longest, us", "after", "not periodic"];
@@ -57,9 +58,13 @@ impl Section for Noise {
 
     fn text(&self, context: &Context<'_>, text: &mut Text) {
         let phases = &context.findings.noise;
-        for phase in phases {
+        for (phase, rest) in phases.iter().map(worst) {
+            let phase = &phase;
             let mut block = text.block();
             block.titled_table(&title(phase), &cpu_table(phase));
+            if let Some(rest) = rest {
+                block.paragraph(Style::Faint, &rest);
+            }
             let sources = source_table(phase);
             if !sources.is_empty() {
                 block.line(Style::Plain, "");
@@ -144,12 +149,14 @@ impl Measurement for Noise {
 
 fn elements(run: &Run, phase: &NoisePhase, page: &Page) -> Vec<Element> {
     let phases = std::slice::from_ref(phase);
+    let (phase, rest) = &worst(phase);
     let marks = page.marks();
     let mut elements = vec![heading(2, title(phase))];
     elements.extend(paragraphs("lead", &sentences(phases)));
     let strip = figures::strip(&page.plot_id(&format!("strip{}", phase.phase)), run, phase, marks);
     elements.extend(figure(strip, STRIP_CAPTION));
     elements.push(Element::Table(PageTable::typeset("", &cpu_table(phase))));
+    elements.extend(rest.iter().map(|rest| paragraph("note", rest)));
     if !source_table(phase).is_empty() {
         elements.push(heading(3, "Periodic noise"));
         elements.push(Element::Table(PageTable::typeset("words-end", &source_table_with_causes(phase))));
@@ -189,6 +196,25 @@ fn pair_rows(pairs: &[NoisePair]) -> Vec<Vec<String>> {
         vec![short(&harmless(&label), 40), base, candidate, base_gaps, candidate_gaps]
     };
     pairs.iter().map(row).collect()
+}
+
+/// The phase with the worst of many CPUs, and one line about the others; with all CPUs if they are few.
+fn worst(phase: &NoisePhase) -> (NoisePhase, Option<String>) {
+    let longest = |cpu: &CpuNoise| cpu.longest_ns.and_then(|ns| i64::try_from(ns).ok());
+    let maxima: Vec<Option<i64>> = phase.cpus.iter().map(longest).collect();
+    let Some(worst) = worst_cpus::of(&maxima) else { return (phase.clone(), None) };
+    let part = |indices: &[usize]| -> Vec<CpuNoise> {
+        indices.iter().map(|index| phase.cpus[*index].clone()).collect()
+    };
+    let shares = || worst.folded.iter().map(|index| phase.cpus[*index].share);
+    let (least, most) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
+    let rest = format!(
+        "{} more CPUs: noise {} to {}, no longer gap",
+        worst.folded.len(),
+        per_cent(least),
+        per_cent(most)
+    );
+    (NoisePhase { cpus: part(&worst.shown), ..phase.clone() }, Some(rest))
 }
 
 /// A row for each CPU.

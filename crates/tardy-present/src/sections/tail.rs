@@ -6,6 +6,7 @@ use crate::figures;
 use crate::page::{Page, Place, figure, heading};
 use crate::plot::curve;
 use crate::section::{Context, Section};
+use crate::sections::distribution::drawn_of_many;
 
 /// The tail.
 pub struct Tail;
@@ -24,9 +25,10 @@ impl Section for Tail {
         let curves = curve::curves(&[context.run]);
         let caption = format!(
             "The share of {} {}; both axes are logarithmic. A curve ends at its maximum; its slope towards the maximum \
-             hints at what a longer run would find.",
+             hints at what a longer run would find.{}",
             marks.readings.name(),
-            marks.words.exceeding
+            marks.words.exceeding,
+            drawn_of_many(context.run)
         );
         let plot = figures::exceedance(&page.plot_id("exceedance"), &curves, marks);
         if let Some(figure) = figure(plot, &caption) {

@@ -4,6 +4,7 @@
 pub mod environment;
 pub mod lab;
 pub mod machine;
+pub mod many_cpus;
 pub mod readings;
 pub mod slots;
 

@@ -5,6 +5,7 @@ mod formats;
 mod gpio;
 mod lab;
 mod lab_options;
+mod plot;
 mod redaction;
 mod results;
 mod run;
@@ -25,8 +26,9 @@ pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
+pub(crate) use plot::{FormatArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, ListArgs, NameArgs, PlotArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{CompareArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Write an HTML report of one or more runs, or of a directory.
     Report(ReportArgs),
-    /// Draw the latency plot as SVG.
+    /// Draw a plot as SVG, PNG or PDF, and write its data as CSV.
     Plot(PlotArgs),
     /// Compare two or more runs, and check that they are comparable.
     Compare(CompareArgs),

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tardy_analyse::overview::SortKey;
-use tardy_recipe::values::Duration;
 
 use super::RedactionFlag;
 use super::values::{RunName, output_path, run_name};
@@ -54,25 +53,6 @@ pub(crate) struct ReportArgs {
     /// Overwrite the report if it exists.
     #[arg(long)]
     pub(crate) force: bool,
-    #[command(flatten)]
-    pub(crate) redaction: RedactionFlag,
-}
-
-/// `tardy plot`.
-#[derive(Debug, Args)]
-pub(crate) struct PlotArgs {
-    /// Run files.
-    #[arg(required = true, value_name = "RUN")]
-    pub(crate) runs: Vec<PathBuf>,
-    /// Plot file.
-    #[arg(short, long, default_value = "tardy-plot.svg", value_parser = output_path())]
-    pub(crate) output: PathBuf,
-    /// Overwrite the plot if it exists.
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Right end of the latency axis, such as 400us [default: beyond the worst case]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) x_max: Option<Duration>,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
 }

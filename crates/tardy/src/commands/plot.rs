@@ -1,25 +1,63 @@
-//! `tardy plot`: the latency plot as SVG.
+//! `tardy plot`: a plot as SVG, PNG or PDF, and its data as CSV.
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use tardy_present::latency_plot;
+use clap::ValueEnum;
 use tardy_present::plot::{Options, curve};
+use tardy_present::plot_file::{Kind, Plot};
+use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::output;
-use crate::args::PlotArgs;
+use crate::args::{FormatArg, PlotArgs};
 use crate::exit::Exit;
 
 /// Draws the plot.
 pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
-    let runs = output::open_runs(&arguments.runs, arguments.redaction)?;
+    let format = format(arguments)?;
+    let path =
+        arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("tardy-plot.{}", name(format))));
+    if arguments.data.as_ref() == Some(&path) {
+        return Err(wrong("data", "the data and the plot are the same file; choose another --data").into());
+    }
+    if !arguments.names.is_empty() && arguments.names.len() != arguments.runs.len() {
+        let (names, runs) = (arguments.names.len(), arguments.runs.len());
+        return Err(
+            wrong("name", format!("{names} names for {runs} runs; give --name once for each run")).into()
+        );
+    }
+    let mut runs = output::open_runs(&arguments.runs, arguments.redaction)?;
+    for (run, name) in runs.iter_mut().zip(&arguments.names) {
+        run.origin.name.clone_from(name);
+    }
     let runs: Vec<&Run> = runs.iter().collect();
-    let options = Options {
-        latency_max_ns: arguments.x_max.map(|latency| latency.ns()),
-        limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
-        ..Options::default()
+    report_undrawn(arguments, &runs)?;
+    let plot = Plot {
+        kind: arguments.kind.into(),
+        runs: &runs,
+        title: arguments.names.first().filter(|_| runs.len() == 1).cloned().flatten(),
+        options: Options {
+            width: f64::from(arguments.width),
+            height: arguments.height.map(f64::from),
+            latency_max_ns: arguments.x_max.map(|latency| latency.ns()),
+            limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
+            ..Options::default()
+        },
     };
-    let undrawn = curve::undrawn(&runs);
-    if curve::curves(&runs).is_empty() && !undrawn.is_empty() {
+    let content = content(&plot, format, arguments.scale)?;
+    write(arguments, &path, &content, "plot")?;
+    if let Some(data) = &arguments.data {
+        write(arguments, data, &csv(&plot)?, "data")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Reports the runs without a distribution, if the plot would draw it.
+fn report_undrawn(arguments: &PlotArgs, runs: &[&Run]) -> Result<()> {
+    let is_drawn = matches!(arguments.kind.into(), Kind::Histogram | Kind::Exceedance | Kind::Compare);
+    let undrawn = if is_drawn { curve::undrawn(runs) } else { Vec::new() };
+    if !undrawn.is_empty() && curve::curves(runs).is_empty() {
         bail!(
             "nothing to draw: only counts and extremes are known of {}, not a distribution; 'tardy show' prints them",
             undrawn.join(", ")
@@ -28,8 +66,67 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     for name in undrawn {
         output::report(&format!("{name} is not drawn: it has no distribution"));
     }
-    let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
-    file.write(latency_plot::svg(&runs, &options).as_bytes())?;
-    output::report(&format!("plot {}", arguments.output.display()));
-    Ok(Exit::Done)
+    Ok(())
+}
+
+/// The format that was requested, or that of the ending of the plot file.
+fn format(arguments: &PlotArgs) -> Result<FormatArg> {
+    let ending = arguments.output.as_deref().and_then(Path::extension).map(|ending| ending.to_string_lossy());
+    match (arguments.format, ending) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(FormatArg::Svg),
+        (None, Some(ending)) => FormatArg::from_str(&ending, true).map_err(|_| {
+            let reason = format!(
+                "a plot cannot be written as '.{ending}'; end the name with .svg, .png, .pdf or .csv, or give --format"
+            );
+            wrong("output", reason).into()
+        }),
+    }
+}
+
+fn name(format: FormatArg) -> &'static str {
+    match format {
+        FormatArg::Svg => "svg",
+        FormatArg::Png => "png",
+        FormatArg::Pdf => "pdf",
+        FormatArg::Csv => "csv",
+    }
+}
+
+fn content(plot: &Plot<'_>, format: FormatArg, scale: u8) -> Result<Vec<u8>> {
+    match format {
+        FormatArg::Svg => svg(plot).map(String::into_bytes),
+        FormatArg::Csv => csv(plot),
+        FormatArg::Png | FormatArg::Pdf => picture(&svg(plot)?, format, scale),
+    }
+}
+
+fn svg(plot: &Plot<'_>) -> Result<String> {
+    plot.svg().map_err(anyhow::Error::msg)
+}
+
+fn csv(plot: &Plot<'_>) -> Result<Vec<u8>> {
+    plot.csv().map(String::into_bytes).map_err(anyhow::Error::msg)
+}
+
+#[cfg(feature = "pictures")]
+fn picture(svg: &str, format: FormatArg, scale: u8) -> Result<Vec<u8>> {
+    use tardy_present::picture;
+    let picture =
+        if format == FormatArg::Png { picture::png(svg, f32::from(scale)) } else { picture::pdf(svg) };
+    picture.map_err(anyhow::Error::msg)
+}
+
+#[cfg(not(feature = "pictures"))]
+fn picture(_: &str, format: FormatArg, _: u8) -> Result<Vec<u8>> {
+    let name = name(format);
+    bail!(
+        "this tardy was built without the feature 'pictures', so it cannot write {name}; write .svg instead"
+    )
+}
+
+fn write(arguments: &PlotArgs, path: &Path, content: &[u8], what: &str) -> Result<()> {
+    output::claim(path, &arguments.runs, arguments.force)?.write(content)?;
+    output::report(&format!("{what} {}", path.display()));
+    Ok(())
 }

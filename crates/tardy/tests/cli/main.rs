@@ -24,6 +24,7 @@ mod names;
 mod noise;
 mod pins;
 mod pipeline;
+mod plots;
 mod probe_program;
 mod programs;
 mod published;

@@ -1,0 +1,151 @@
+//! Plots as separate files, which `tardy plot` writes.
+
+use tardy_analyse::name::Readings;
+use tardy_record::Run;
+
+use crate::latency::harmless;
+use crate::plot::svg::document;
+use crate::plot::{self, Options, cpus, curve, exceedance, heat, timeline};
+use crate::{plot_data, sections};
+
+/// A kind of plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The number of readings by latency.
+    Histogram,
+    /// The share of readings at or above each latency.
+    Exceedance,
+    /// Maxima over time, loads and environment.
+    Timeline,
+    /// The highest latency of each CPU over time.
+    Heatmap,
+    /// The distribution over time.
+    Distribution,
+    /// Histogram and exceedance of several runs.
+    Compare,
+}
+
+impl Kind {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Histogram => "histogram",
+            Self::Exceedance => "exceedance",
+            Self::Timeline => "timeline",
+            Self::Heatmap => "heatmap",
+            Self::Distribution => "distribution",
+            Self::Compare => "compare",
+        }
+    }
+
+    /// Why `runs` cannot be drawn as this kind of plot, whatever is in them; `None` if they can.
+    fn refused(self, runs: &[&Run]) -> Option<String> {
+        match self {
+            Self::Histogram | Self::Exceedance => None,
+            Self::Timeline | Self::Heatmap | Self::Distribution => (runs.len() != 1)
+                .then(|| format!("--kind {} draws one run, and {} are given", self.name(), runs.len())),
+            Self::Compare => {
+                (runs.len() < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
+            }
+        }
+    }
+}
+
+/// A plot: how to draw it, and its data.
+#[derive(Clone, Debug)]
+pub struct Plot<'a> {
+    /// Its kind.
+    pub kind: Kind,
+    /// The runs, at least one.
+    pub runs: &'a [&'a Run],
+    /// Its title; `None` for a histogram: that of the runs; for other kinds: none.
+    pub title: Option<String>,
+    /// How it is drawn.
+    pub options: Options,
+}
+
+impl Plot<'_> {
+    /// The plot as SVG.
+    ///
+    /// # Errors
+    /// If the runs have nothing to draw, or if their number is wrong: a message for the user.
+    pub fn svg(&self) -> Result<String, String> {
+        self.kind.refused(self.runs).map_or(Ok(()), Err)?;
+        let options = Options { standalone: false, ..self.options() };
+        let (run, curves) = (self.runs[0], curve::curves(self.runs));
+        let nothing = |what: &str| format!("{} has no {what}, so there is nothing to draw", self.run_names());
+        let over_time = || nothing("readings over time");
+        if self.kind == Kind::Histogram {
+            let title = self.title.clone().unwrap_or_else(|| title(self.runs));
+            return Ok(plot::latency::draw("latency", &title, &curves, &self.options()));
+        }
+        let plots = match self.kind {
+            Kind::Timeline => {
+                let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
+                let peaks = sections::peaks(sections::ALL, run);
+                recorded
+                    .then(|| vec![timeline::draw("timeline", run, &peaks, &options)])
+                    .ok_or_else(over_time)?
+            }
+            Kind::Heatmap => vec![cpus::draw("cpus", run, &options).ok_or_else(over_time)?],
+            Kind::Distribution => vec![heat::draw("heat", run, &options).ok_or_else(over_time)?],
+            _ if curves.is_empty() => return Err(nothing("distribution")),
+            Kind::Exceedance => vec![exceedance::draw("exceedance", &curves, &options)],
+            Kind::Compare | Kind::Histogram => {
+                let options = Options { height: options.height.map(|height| height / 2.0), ..options };
+                let histogram = plot::latency::draw("latency", &title(self.runs), &curves, &options);
+                vec![histogram, exceedance::draw("exceedance", &curves, &options)]
+            }
+        };
+        Ok(document(self.title.as_deref(), &plots))
+    }
+
+    /// The data of the plot as CSV, with a line of heads.
+    ///
+    /// # Errors
+    /// As [`Plot::svg`].
+    pub fn csv(&self) -> Result<String, String> {
+        self.svg()?;
+        let (options, curves) = (self.options(), curve::curves(self.runs));
+        Ok(match self.kind {
+            Kind::Histogram => plot_data::histogram(&curves, &options),
+            Kind::Exceedance => plot_data::exceedance(&curves),
+            Kind::Timeline => plot_data::timeline(self.runs[0]),
+            Kind::Heatmap => plot_data::heatmap(self.runs[0], &options),
+            Kind::Distribution => plot_data::distribution(self.runs[0]),
+            Kind::Compare => plot_data::compare(&curves, &options),
+        })
+    }
+
+    fn run_names(&self) -> String {
+        let names = curve::names(self.runs);
+        if let [name] = &names[..] { name.clone() } else { names.join(", ") }
+    }
+
+    fn options(&self) -> Options {
+        options(self.runs, &self.options)
+    }
+}
+
+/// The latency histogram of `runs`, with their title.
+pub fn histogram(runs: &[&Run], options: &Options) -> String {
+    plot::latency::draw("latency", &title(runs), &curve::curves(runs), &self::options(runs, options))
+}
+
+fn title(runs: &[&Run]) -> String {
+    match runs {
+        [run] => harmless(&run.headline()),
+        runs => format!("Latency of {} runs", runs.len()),
+    }
+}
+
+/// `options` with the marks and the terms of `runs`.
+fn options(runs: &[&Run], options: &Options) -> Options {
+    let readings = Readings::of_runs(runs);
+    Options {
+        mark: options.mark.or_else(|| plot::mark(runs)),
+        readings,
+        words: sections::words(sections::ALL, readings),
+        ..*options
+    }
+}

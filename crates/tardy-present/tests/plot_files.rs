@@ -1,0 +1,170 @@
+//! Plots as separate files: every kind in every format, and their data.
+#![cfg(feature = "pictures")]
+
+mod recorded;
+
+use recorded::run;
+use resvg::usvg::roxmltree::Document;
+use tardy_present::plot::Options;
+use tardy_present::plot_file::{Kind, Plot};
+use tardy_present::{picture, plot::svg::number};
+use tardy_record::Run;
+
+const KINDS: [Kind; 6] =
+    [Kind::Histogram, Kind::Exceedance, Kind::Timeline, Kind::Heatmap, Kind::Distribution, Kind::Compare];
+
+fn plot<'a>(kind: Kind, runs: &'a [&'a Run]) -> Plot<'a> {
+    Plot { kind, runs, title: Some("A <title> & more".to_owned()), options: Options::default() }
+}
+
+/// The runs that a plot of this kind draws.
+fn drawn<'a>(kind: Kind, both: &'a [&'a Run; 2]) -> &'a [&'a Run] {
+    if kind == Kind::Compare { both } else { &both[..1] }
+}
+
+#[test]
+fn every_kind_is_well_formed_in_every_format() {
+    let (standard, rt) = (run("standard"), run("rt"));
+    let both = [&standard, &rt];
+    for kind in KINDS {
+        let plot = plot(kind, drawn(kind, &both));
+        let svg = plot.svg().unwrap();
+        let document = Document::parse(&svg).unwrap();
+        let side = |name| document.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
+        let (width, height) = (side("width"), side("height"));
+        assert_eq!(width, 860.0, "{kind:?}");
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        let texts: Vec<&str> = texts.filter_map(|node| node.text()).collect();
+        assert!(texts.contains(&"A <title> & more"), "{kind:?}: {texts:?}");
+        let png = picture::png(&svg, 2.0).unwrap();
+        assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
+        let pixels = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((pixels(16), pixels(20)), (1720, (height * 2.0).ceil() as u32), "{kind:?}");
+        let pdf = picture::pdf(&svg).unwrap();
+        assert!(pdf.starts_with(b"%PDF-1.") && pdf.trim_ascii_end().ends_with(b"%%EOF"), "{kind:?}");
+        assert!(pdf.windows(4).any(|part| part == b"Hack"), "{kind:?}: the PDF contains its font");
+        let csv = plot.csv().unwrap();
+        let columns = csv.lines().next().unwrap().split(',').count();
+        assert!(csv.lines().count() > 10, "{kind:?}: {csv}");
+        let unquoted = csv.lines().filter(|line| !line.contains('"'));
+        unquoted.for_each(|line| assert_eq!(line.split(',').count(), columns, "{kind:?}: {line}"));
+    }
+}
+
+#[test]
+fn a_plot_has_the_requested_size() {
+    let standard = run("standard");
+    let runs = [&standard, &standard];
+    for kind in KINDS {
+        let options = Options { width: 640.0, height: Some(900.0), ..Options::default() };
+        let plot = Plot { options, title: None, ..plot(kind, drawn(kind, &runs)) };
+        let svg = plot.svg().unwrap();
+        assert!(svg.contains("width=\"640\" height=\"900\""), "{kind:?}: {:.300}", svg);
+    }
+}
+
+#[test]
+fn a_plot_that_cannot_be_drawn_reports_why() {
+    let (standard, empty) = (run("standard"), run("nothing-yet"));
+    let reason = |kind, runs: &[&Run]| plot(kind, runs).svg().unwrap_err();
+    let both = [&standard, &empty];
+    assert_eq!(reason(Kind::Timeline, &both), "--kind timeline draws one run, and 2 are given");
+    assert_eq!(reason(Kind::Compare, &both[..1]), "--kind compare draws two or more runs, and one is given");
+    for kind in [Kind::Timeline, Kind::Heatmap, Kind::Distribution, Kind::Exceedance] {
+        let reason = reason(kind, &both[1..]);
+        assert!(reason.ends_with(", so there is nothing to draw"), "{kind:?}: {reason}");
+    }
+}
+
+/// The lines of CSV below the heads, each a list of cells. None of the labels has a comma.
+fn cells(csv: &str) -> Vec<Vec<&str>> {
+    csv.lines().skip(1).map(|line| line.split(',').collect()).collect()
+}
+
+/// The scale of an axis, from the attribute of the drawing.
+fn scale(svg: &str, axis: &str) -> impl Fn(f64) -> f64 {
+    let (_, text) = svg.split_once(&format!("data-{axis}=\"")).unwrap();
+    let (text, _) = text.split_once('"').unwrap();
+    let parts: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let is_logarithmic = parts[0] == "log";
+    let numbers: Vec<f64> = parts[1..].iter().map(|part| part.parse().unwrap()).collect();
+    let &[low, high, from, to] = &numbers[..] else { panic!("{text}") };
+    move |value| {
+        let share = match is_logarithmic {
+            true => (value.max(low) / low).ln() / (high / low).ln(),
+            false => (value - low) / (high - low),
+        };
+        from + share.clamp(0.0, 1.0) * (to - from)
+    }
+}
+
+/// The commands of the curves, in drawing order.
+fn curves(svg: &str) -> Vec<String> {
+    let paths = svg.split("<path class=\"curve").skip(1);
+    let commands = paths.filter_map(|path| Some(path.split_once(" d=\"")?.1.split_once('"')?.0.to_owned()));
+    commands.collect()
+}
+
+#[test]
+fn the_data_of_a_histogram_are_its_columns() {
+    let rt = run("rt");
+    let runs = [&rt];
+    let plot = plot(Kind::Histogram, &runs);
+    let (svg, csv) = (plot.svg().unwrap(), plot.csv().unwrap());
+    let (x, y) = (scale(&svg, "x"), scale(&svg, "y"));
+    for (cpu, drawn) in ["cpu 0", "cpu 1"].iter().zip(curves(&svg)) {
+        let rows: Vec<Vec<&str>> = cells(&csv).into_iter().filter(|row| row[0] == *cpu).collect();
+        for row in &rows {
+            let [to, count] = [row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
+            let step = format!("V{}H{}", number(y(count)), number(x(to)));
+            assert!(drawn.contains(&step), "{step} of {cpu}");
+        }
+        assert_eq!(drawn.matches('H').count(), rows.len(), "{cpu}");
+    }
+}
+
+#[test]
+fn the_data_of_an_exceedance_plot_are_its_corners() {
+    let rt = run("rt");
+    let runs = [&rt];
+    let plot = plot(Kind::Exceedance, &runs);
+    let (svg, csv) = (plot.svg().unwrap(), plot.csv().unwrap());
+    let (x, y) = (scale(&svg, "x"), scale(&svg, "y"));
+    for (cpu, drawn) in ["cpu 0", "cpu 1"].iter().zip(curves(&svg)) {
+        let rows = cells(&csv).into_iter().filter(|row| row[0] == *cpu);
+        let corners = rows.map(|row| [row[1], row[3]].map(|cell| cell.parse::<f64>().unwrap()));
+        let corners: Vec<[f64; 2]> = corners.collect();
+        assert_eq!(corners[0][1], 1.0, "all readings are at or above the lowest");
+        let at = |corner: &[f64; 2]| [number(x(corner[0])), number(y(corner[1]))];
+        let [last_x, last_y] = at(corners.last().unwrap());
+        assert!(drawn.ends_with(&format!("H{last_x}V{last_y}")), "{drawn}");
+        let positions: Vec<String> = corners.iter().flat_map(at).collect();
+        let drawn_positions = drawn.split(['M', 'H', 'V', 'L', ' ']).filter(|part| !part.is_empty());
+        // The first point is at the left end of the axis.
+        for position in drawn_positions.skip(2) {
+            assert!(positions.iter().any(|one| one == position), "{position} of {cpu}");
+        }
+    }
+}
+
+#[test]
+fn the_data_over_time_are_the_maxima_of_the_run() {
+    let standard = run("standard");
+    let runs = [&standard];
+    let timeline = plot(Kind::Timeline, &runs).csv().unwrap();
+    let heatmap = plot(Kind::Heatmap, &runs).csv().unwrap();
+    for series in standard.own_series() {
+        let recorded: Vec<i64> = series.block_maxima.maxima_ns.iter().copied().flatten().collect();
+        let of_series = |line: &&str| line.contains(&format!("{},", series.label));
+        let last = |line: &str| line.rsplit(',').next().unwrap().parse::<i64>().unwrap();
+        let maxima = timeline.lines().filter(|line| line.starts_with("\"maximum, ns\","));
+        let shown: Vec<i64> = maxima.filter(of_series).map(last).collect();
+        assert_eq!(shown, recorded, "{}", series.label);
+        let highest = heatmap.lines().filter(of_series).map(last).max();
+        assert_eq!(highest, recorded.iter().copied().max(), "{}", series.label);
+    }
+    let counts = plot(Kind::Distribution, &runs).csv().unwrap();
+    let counted: u64 = cells(&counts).iter().map(|row| row[4].parse::<u64>().unwrap()).sum();
+    let slices = standard.own_series().flat_map(|series| &series.slices);
+    assert_eq!(counted, slices.map(|slice| slice.histogram.total()).sum::<u64>());
+}

@@ -1,0 +1,93 @@
+//! `tardy plot`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tardy_present::plot_file::Kind;
+use tardy_recipe::values::Duration;
+
+use super::RedactionFlag;
+use super::values::{RunName, output_path, run_name};
+
+/// `tardy plot`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Run files.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Kind of plot.
+    #[arg(long, value_enum, default_value_t = KindArg::Histogram)]
+    pub(crate) kind: KindArg,
+    /// Plot file; its ending is the format [default: tardy-plot.svg]
+    #[arg(short, long, value_parser = output_path())]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the plot file [default: that of its ending, or svg]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<FormatArg>,
+    /// Write the data of the plot as CSV to this file too.
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
+    pub(crate) data: Option<PathBuf>,
+    /// Name in the plot: of one run the title, of several the name of each, in their order.
+    #[arg(long = "name", value_name = "NAME", value_parser = run_name)]
+    pub(crate) names: Vec<RunName>,
+    /// Width in CSS pixels (1/96 inch).
+    #[arg(long, value_name = "PIXELS", default_value_t = 860, value_parser = clap::value_parser!(u16).range(200..=10_000))]
+    pub(crate) width: u16,
+    /// Height in CSS pixels [default: that of the kind of plot]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(150..=10_000))]
+    pub(crate) height: Option<u16>,
+    /// Pixels of a PNG for each CSS pixel.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=10))]
+    pub(crate) scale: u8,
+    /// Overwrite the files if they exist.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Right end of a histogram's latency axis, such as 400us [default: beyond the worst case]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) x_max: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionFlag,
+}
+
+/// A kind of plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindArg {
+    /// Number of readings by latency.
+    Histogram,
+    /// Share of readings at or above each latency.
+    Exceedance,
+    /// Maxima over time, loads and environment, of one run.
+    Timeline,
+    /// Highest latency of each CPU over time, of one run.
+    Heatmap,
+    /// Latency distribution over time, of one run.
+    Distribution,
+    /// Histogram and exceedance of two or more runs.
+    Compare,
+}
+
+impl From<KindArg> for Kind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Histogram => Self::Histogram,
+            KindArg::Exceedance => Self::Exceedance,
+            KindArg::Timeline => Self::Timeline,
+            KindArg::Heatmap => Self::Heatmap,
+            KindArg::Distribution => Self::Distribution,
+            KindArg::Compare => Self::Compare,
+        }
+    }
+}
+
+/// A format of a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Scalable, for pages and editors.
+    Svg,
+    /// Pixels.
+    Png,
+    /// One page, with text as text.
+    Pdf,
+    /// The data of the plot.
+    Csv,
+}
