@@ -44,13 +44,10 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     wait_until("the map", || Path::new(&map).exists());
     let began = Instant::now();
     wait_until("the moment", || began.elapsed() >= moment);
-    let probes = children(supervisor.id());
-    if matches!(victim, Victim::Both) {
-        // Else the supervisor of a busy machine could notice the death of its probe before it is killed.
-        signal(supervisor.id(), "-STOP");
-        probes.iter().for_each(|pid| kill(*pid));
+    match victim {
+        Victim::Both => kill_all(supervisor.id()),
+        Victim::Supervisor => kill(supervisor.id()),
     }
-    kill(supervisor.id());
     supervisor.wait().unwrap();
     // Other threads of the killed process may still be exiting and hold the map.
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
@@ -94,9 +91,7 @@ fn without_its_map_a_killed_run_has_the_counters_on_the_disk() {
     let counters = bench.path(".a.run.json.0.counters");
     wait_until("counters on the disk", || counters.exists());
     let map = map_of(&path);
-    signal(supervisor.id(), "-STOP");
-    children(supervisor.id()).iter().for_each(|pid| kill(*pid));
-    kill(supervisor.id());
+    kill_all(supervisor.id());
     supervisor.wait().unwrap();
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
     let counted = counted_in(&map);
@@ -146,6 +141,14 @@ fn is_gone(pid: u32) -> bool {
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
         Err(_) => true,
     }
+}
+
+/// Kills a supervisor and its probes at once. The supervisor of a busy machine could otherwise notice the death of its
+/// probes before it is killed.
+pub(crate) fn kill_all(supervisor: u32) {
+    signal(supervisor, "-STOP");
+    children(supervisor).iter().for_each(|pid| kill(*pid));
+    kill(supervisor);
 }
 
 pub(crate) fn kill(pid: u32) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tardy_sys::shared_map::{self, SharedMap};
 
 use crate::bench::{Bench, without_own_cost};
-use crate::killed::{children, counted_in, kill, map_of, wait_until};
+use crate::killed::{counted_in, kill_all, map_of, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
@@ -122,8 +122,7 @@ fn after_kill_9_every_gap_is_still_counted() {
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
     wait_until("gaps", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 10);
-    children(supervisor.id()).iter().for_each(|pid| kill(*pid));
-    kill(supervisor.id());
+    kill_all(supervisor.id());
     supervisor.wait().unwrap();
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
     let counted = counted_in(&map);
