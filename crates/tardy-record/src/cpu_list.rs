@@ -40,6 +40,19 @@ pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     Some(bits.collect())
 }
 
+/// Formats CPU numbers as the kernel's masks: hexadecimal, 32 CPUs between commas, the lowest CPUs last.
+pub fn format_mask(cpus: &[u32]) -> String {
+    let last = cpus.iter().max().copied().unwrap_or(0);
+    let words: Vec<u32> = (0..=last / 32)
+        .map(|word| cpus.iter().filter(|cpu| *cpu / 32 == word).fold(0, |bits, cpu| bits | 1 << (cpu % 32)))
+        .collect();
+    let mut text = String::new();
+    for word in words.iter().rev() {
+        text += &if text.is_empty() { format!("{word:x}") } else { format!(",{word:08x}") };
+    }
+    text
+}
+
 /// Formats ascending CPU numbers as `0-3,6`.
 pub fn format(cpus: &[u32]) -> String {
     let mut text = String::new();
@@ -78,12 +91,16 @@ mod tests {
         assert_eq!(parse_mask("00000001,80000000"), Some(vec![31, 32]));
         assert_eq!(parse_mask("xyz"), None);
         assert_eq!(parse_mask(""), None);
+        assert_eq!(format_mask(&[0, 1]), "3");
+        assert_eq!(format_mask(&[0, 33, 63]), "80000002,00000001");
+        assert_eq!(format_mask(&[]), "0");
     }
 
     proptest! {
         #[test]
         fn written_lists_read_back_the_same(cpus in proptest::collection::btree_set(0u32..300, 0..40)) {
             let cpus: Vec<u32> = cpus.into_iter().collect();
+            prop_assert_eq!(parse_mask(&format_mask(&cpus)), Some(cpus.clone()));
             prop_assert_eq!(parse(&format(&cpus)), Some(cpus));
         }
 

@@ -167,23 +167,10 @@ pub(super) fn workqueues(machine: &Machine<'_>) -> Judged {
         format!("Unbound workqueues may use isolated CPUs: {}", cpu_list::format(&isolated)),
         "Deferred work of drivers and file systems preempts ordinary tasks there, and brings locks and interrupts.",
         fact.how.clone(),
-        Remedy::command(format!("echo {} > {}", mask(&rest), fact.how)),
+        Remedy::command(format!("echo {} > {}", cpu_list::format_mask(&rest), fact.how)),
     )
     .danger("The other CPUs do all of that work.");
     Ok(finding.into())
-}
-
-/// CPUs as the kernel's masks: hexadecimal, 32 CPUs between commas, the highest first.
-fn mask(cpus: &[u32]) -> String {
-    let last = cpus.iter().max().copied().unwrap_or(0);
-    let words: Vec<u32> = (0..=last / 32)
-        .map(|word| cpus.iter().filter(|cpu| *cpu / 32 == word).fold(0, |bits, cpu| bits | 1 << (cpu % 32)))
-        .collect();
-    let mut text = String::new();
-    for word in words.iter().rev() {
-        text += &if text.is_empty() { format!("{word:x}") } else { format!(",{word:08x}") };
-    }
-    text
 }
 
 pub(super) fn expedited_rcu(machine: &Machine<'_>) -> Judged {
@@ -255,16 +242,4 @@ pub(super) fn stat_interval(machine: &Machine<'_>) -> Judged {
     )
     .danger("The numbers in /proc/vmstat are up to 10 s old.");
     Ok(finding.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mask;
-
-    #[test]
-    fn masks_have_a_comma_every_32_cpus() {
-        assert_eq!(mask(&[0, 1]), "3");
-        assert_eq!(mask(&[0, 33, 63]), "80000002,00000001");
-        assert_eq!(mask(&[]), "0");
-    }
 }

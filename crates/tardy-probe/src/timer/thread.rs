@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{Policy, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::memory;
 use tardy_sys::ring::Ring;
@@ -153,11 +153,7 @@ impl<'a> TimerThread<'a> {
     /// allocates nor, once [`Self::prepare`] has touched the memory, faults a page.
     pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         let timer = self.timer;
-        let clock = match timer.clock {
-            ClockId::Monotonic => Clock::Monotonic,
-            ClockId::Realtime => Clock::Realtime,
-            ClockId::Tai => Clock::Tai,
-        };
+        let clock = super::sys_clock(timer.clock);
         let to_start_ns = start_ns as i64 - monotonic_ns() as i64;
         let first_ns = match self.order.fake {
             Some(_) => start_ns as i64,

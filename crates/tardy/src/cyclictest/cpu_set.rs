@@ -1,5 +1,7 @@
 //! The CPU sets of `-a` and `--mainaffinity`, as libnuma's `numa_parse_cpustring_all` reads them.
 
+use tardy_record::cpu_list;
+
 /// A set of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CpuSet {
@@ -71,21 +73,11 @@ fn numbers(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The CPUs of a list such as `0-3,5`, each once and in ascending order.
+/// The CPUs of a list such as `0-3,5`, each once and in ascending order. Unlike the kernel's lists, it has neither strides nor
+/// empty parts.
 fn list_of(list: &str) -> Option<Vec<u32>> {
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|cpu| *cpu < 65_536);
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = number(first).zip(number(last))?;
-        if first > last {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
+    let is_plain = !list.contains(':') && list.split(',').all(|part| !part.trim().is_empty());
+    if is_plain { cpu_list::parse(list) } else { None }
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         starts_on_second_of: options
             .second_offset_us
             .filter(|_| options.fake.is_none())
-            .map(|_| resolution::sys_clock(options.clock)),
+            .map(|_| tardy_probe::timer::sys_clock(options.clock)),
         ..Request::new(plan, facts, origin, place.file.clone(), programs::of_tardy()?)
     })
 }

@@ -1,7 +1,7 @@
 //! `-R`: the resolution of the measuring clock, as the kernel reports it and as consecutive readings show it.
 
+use tardy_probe::timer::sys_clock;
 use tardy_record::plan::ClockId;
-use tardy_sys::clock::Clock;
 
 /// Readings compared: more than 500 us with the cheapest clocks, the coarsest resolution that cyclictest detects.
 const READINGS: usize = 100_000;
@@ -13,15 +13,6 @@ pub(super) fn lines(clock: ClockId, is_verbose: bool) -> Vec<String> {
     let reported_ns = clock.resolution_ns().ok();
     let readings: Vec<i64> = (0..READINGS).map(|_| clock.now_ns()).collect();
     worded(reported_ns, least_step_ns(&readings), is_verbose)
-}
-
-/// The clock in tardy-sys.
-pub(super) fn sys_clock(clock: ClockId) -> Clock {
-    match clock {
-        ClockId::Monotonic => Clock::Monotonic,
-        ClockId::Realtime => Clock::Realtime,
-        ClockId::Tai => Clock::Tai,
-    }
 }
 
 /// The least difference between consecutive readings that is not zero, which includes the time to read the clock.

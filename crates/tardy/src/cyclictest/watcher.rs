@@ -5,6 +5,7 @@ use std::io::Write;
 use tardy_measure::engine::{Listener, RunProgress};
 use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
+use tardy_probe::timer::sys_clock;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
 use tardy_sys::clock::Clock;
@@ -13,7 +14,6 @@ use tardy_sys::signals::{self, Request};
 
 use super::counts::Counts;
 use super::options::Options;
-use super::resolution::sys_clock;
 use super::smi::SmiCounts;
 use super::spikes::Spikes;
 use super::stats_pipe::StatsPipe;
