@@ -70,9 +70,10 @@ pub enum RunFileError {
 /// # Panics
 /// Never for a run made by tardy: all its fields can be serialised.
 pub fn to_text(run: &Run) -> String {
-    let mut text = serde_json::to_string(run).expect("every field of a Run can be serialised");
-    text.push('\n');
-    text
+    // By way of `write`: for another writer the compiler would make the serialisation of all types a second time.
+    let mut text = Vec::new();
+    write(run, &mut text).expect("every field of a Run can be serialised");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }
 
 /// Writes the text of a run file, as [`to_text`] has it, without keeping it in memory.

@@ -44,7 +44,7 @@ pub struct Redacted {
 /// If the result is not a run, which only a run that [`file::check`] refuses can cause.
 pub fn redact(run: &Run) -> Result<Redacted, RunFileError> {
     // By way of text: the compiler would make `to_value` and `from_value` of all types a second time.
-    let mut value: Value = serde_json::from_slice(&serde_json::to_vec(run)?)?;
+    let mut value: Value = serde_json::from_str(&file::to_text(run))?;
     let mut walk = Walk { names: Names::of_phases(labels(run)), changed: BTreeMap::new() };
     walk.command_of_origin(&mut value);
     walk.value(&mut value, "", "");

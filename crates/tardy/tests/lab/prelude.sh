@@ -8,13 +8,14 @@ part() { echo "== $*"; }
 # answer COMMAND...: runs the command and prints its standard output and error, and its exit status.
 answer() { "$@" 2>&1; echo "exit status $?"; }
 
-# until_true COMMAND...: waits for a condition that always becomes true unless something is broken.
+# until_true COMMAND...: waits for a condition that always becomes true unless something is broken. Looking costs the emulator
+# more than waiting.
 until_true() {
     tries=0
     until "$@"; do
         tries=$((tries + 1))
-        if [ $tries -gt 2000 ]; then echo "never came true: $*"; exit 1; fi
-        usleep 5000
+        if [ $tries -gt 500 ]; then echo "never came true: $*"; exit 1; fi
+        usleep 20000
     done
 }
 

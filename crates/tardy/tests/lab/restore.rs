@@ -70,8 +70,8 @@ pub(crate) fn scene() -> Scene {
     let files = [
         ("ports.toml", TWO_FLOWS.to_owned()),
         ("tags.toml", PRIORITY_TAGS.to_owned()),
-        ("slow.toml", slow_switch("1s", "1s")),
-        ("slow-other.toml", slow_switch("500ms", "1500ms")),
+        ("slow.toml", slow_switch("250ms", "250ms")),
+        ("slow-other.toml", slow_switch("125ms", "375ms")),
         ("ovs-tags.toml", switch::with_open_vswitch(PRIORITY_TAGS)),
     ];
     let mut scene = Scene {

@@ -7,19 +7,12 @@ state() {
     cd /sys/kernel/tracing
     ls instances
     cat current_tracer tracing_on
-    for file in cpus options period_us runtime_us stop_tracing_us timerlat_period_us print_stack; do
-        echo "$file: $(cat osnoise/$file)"
-    done
+    cd osnoise
+    grep '' cpus options period_us runtime_us stop_tracing_us timerlat_period_us print_stack
     cd /
     cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/timer_migration
-    for thread in /proc/[0-9]*; do
-        # A program for each process would take longer than all the rest. Priority and policy are fields 40 and 41.
-        comm=
-        { read -r comm < $thread/comm; } 2> /dev/null
-        case $comm in
-            ktimers/* | irq/*) echo "$thread $(sed 's/.*) //' $thread/stat | cut -d ' ' -f 38,39)" ;;
-        esac
-    done
+    # Number, priority and policy, which are fields 40 and 41. A program for each thread would take longer than all the rest.
+    cat /proc/[0-9]*/stat 2> /dev/null | sed -n 's/^\([0-9]* \)(\(ktimers\|irq\)\/.*) /\1/p' | cut -d ' ' -f 1,39,40
 }
 
 # crash NAME 'CONDITION' COMMAND...: kills the command as soon as the condition is true, restores, and compares. The

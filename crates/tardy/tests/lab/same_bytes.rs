@@ -25,8 +25,8 @@ fn recipe(place: &Path) -> std::path::PathBuf {
         r#"
 about = "Every built-in load in a guest."
 [run]
-duration = "300ms"
-warmup = "100ms"
+duration = "150ms"
+warmup = "50ms"
 [timer]
 interval = "1ms"
 dither = "100us"
