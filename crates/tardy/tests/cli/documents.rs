@@ -13,7 +13,7 @@ use std::process::Command;
 use crate::bench::{Bench, Printed};
 
 /// Files that a document's commands read, and their sources.
-const FILES: [(&str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str); 16] = [
     ("docs/formats.md", "cyclictest-2.4.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.4.json"),
     ("docs/formats.md", "old/a.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.10.json"),
     ("docs/formats.md", "old/b.txt", "crates/tardy-formats/tests/fixtures/oslat-2.4.txt"),
@@ -26,6 +26,9 @@ const FILES: [(&str, &str, &str); 13] = [
     ("docs/formats.md", "export/digital_1.bin", "crates/tardy-formats/tests/fixtures/saleae-digital-0.bin"),
     ("docs/pins.md", "capture.vcd", "crates/tardy-formats/tests/fixtures/capture.vcd"),
     ("docs/run-file.md", "old.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.4.json"),
+    ("docs/tour.md", "examples/causes.run.json", "examples/causes.run.json"),
+    ("docs/tour.md", "examples/rt.run.json", "examples/rt.run.json"),
+    ("docs/tour.md", "examples/standard.run.json", "examples/standard.run.json"),
     ("docs/tsn-simulator.md", "my/switch.toml", "recipes/tsn-two-flows.toml"),
 ];
 
