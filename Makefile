@@ -18,6 +18,8 @@ JOBS ?= $(shell expr $$(nproc) + 1)
 RELEASE ?= bookworm
 WHO ?= root
 GOAL ?= run
+# In which releases of Debian `make packages-test` installs the packages.
+RELEASES ?= bookworm trixie sid
 
 .PHONY: help
 help: ## print this list
@@ -38,8 +40,9 @@ guests: rust ## build the programs of the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 
 .PHONY: dist
-dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, with man pages and checksums, in dist/
+dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, and their packages, in dist/
 	@scripts/install-packages boards
+	@scripts/install-packages dist
 	@scripts/as-owner scripts/with-rust scripts/make-dist
 
 ## For people who change tardy
@@ -165,6 +168,11 @@ soak: rust ## tests marked `soak`, which run for hours to find what short tests 
 .PHONY: fresh-machine-test
 fresh-machine-test: ## try `make $(GOAL)` on a bare system: RELEASE=bookworm|trixie|jammy|noble WHO=root|user|sudo GOAL=run|test|dist
 	@scripts/as-root scripts/fresh-machine-test $(RELEASE) $(WHO) $(GOAL)
+
+.PHONY: packages-test
+packages-test: ## install, use and remove the packages of dist/ in chroots: RELEASES='bookworm trixie sid'; needs root
+	@scripts/install-packages packages-test
+	@scripts/as-root scripts/packages-test $(RELEASES)
 
 ## Requirements of the other targets
 

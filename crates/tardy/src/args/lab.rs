@@ -108,7 +108,7 @@ pub(crate) struct GuestFlags {
     /// CPUs of a guest with --realtime or --kvm [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) guest_cpus: Option<u32>,
-    /// Program for the guest, statically linked for its processor [default: tardy-guest-PROCESSOR next to this program]
+    /// Program for the guest, statically linked for its processor [default: tardy-guest-PROCESSOR next to this program or in its ../lib/tardy]
     #[arg(long, value_name = "FILE")]
     pub(crate) guest_tardy: Option<PathBuf>,
     /// End a guest if the emulator uses this much CPU time without output from the guest.

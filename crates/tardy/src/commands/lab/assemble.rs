@@ -1,5 +1,6 @@
 //! Assembles guests that are ready to boot: kernels, modules, tools and orders.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -42,6 +43,8 @@ pub(super) struct Prepared {
     pub(super) about: String,
     /// The title of the recipe's chapter in the report of all articles.
     pub(super) chapter: Option<String>,
+    /// The path of the guests' program.
+    pub(super) guest_program: PathBuf,
     /// The experiment in each guest.
     pub(super) experiment: Experiment,
     /// The guests, in the order of their kernels.
@@ -82,7 +85,7 @@ pub(super) fn assemble(
     let machine = recipe.lab.machine();
     let specs = kernel_specs(recipe)?;
     // Before hundreds of megabytes are downloaded for a guest that cannot start.
-    let tardy = guest_program::find(flags.guest_tardy.as_deref(), machine.arch())?;
+    let program = guest_program::find(flags.guest_tardy.as_deref(), machine.arch())?;
     let confinement = session::confinement(machine, pace(flags)?, flags.unconfined)?;
     files.extend(tools(recipe, machine, notice)?);
     let modules = modules_wanted(recipe, &orders);
@@ -92,13 +95,14 @@ pub(super) fn assemble(
         recipe: recipe.name().to_owned(),
         about: recipe.measurement.about.clone().unwrap_or_default(),
         chapter: recipe.lab.chapter.clone(),
+        guest_program: program.path,
         experiment: Experiment {
             machine,
             pace: pace(flags)?,
             memory_mib: recipe.lab.memory().mib(),
             patience: Duration::from_nanos(flags.patience.ns()),
             orders,
-            parts: Parts { tardy, files, ..Parts::default() },
+            parts: Parts { tardy: program.content, files, ..Parts::default() },
         },
         guests,
         cores: scheduling::affinity().context("cannot read which CPUs this process may use")?,

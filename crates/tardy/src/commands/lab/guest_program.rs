@@ -7,19 +7,28 @@ use anyhow::{Context, Result, bail};
 use tardy_lab::arch::Arch;
 use tardy_lab::guest::libraries::is_static_program;
 
-/// The program for a guest with the processor `arch`: as given, next to this program, or this program itself.
-pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
+/// A program that a guest can run.
+pub(super) struct GuestProgram {
+    /// Where it was found.
+    pub(super) path: PathBuf,
+    /// Its bytes.
+    pub(super) content: Vec<u8>,
+}
+
+/// The program for a guest with the processor `arch`: as given, next to this program, in the package's directory, or this
+/// program itself.
+pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
     if let Some(given) = given {
         let content = fs::read(given).with_context(|| given.display().to_string())?;
         if !is_static_program(&content, arch) {
             bail!(
-                "{} cannot run in a guest; expected a statically linked program for {}, such as one that `make guests` builds in \
-                 dist/",
+                "{} cannot run in a guest; expected a statically linked program for {}, such as one that `make guests` \
+                 builds",
                 given.display(),
                 arch.name()
             );
         }
-        return Ok(content);
+        return Ok(GuestProgram { path: given.to_owned(), content });
     }
     let own = std::env::current_exe().context("cannot find the path of this program")?;
     let candidates = places(&own, arch);
@@ -27,12 +36,13 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
         if let Ok(content) = fs::read(place)
             && is_static_program(&content, arch)
         {
-            return Ok(content);
+            return Ok(GuestProgram { path: place.clone(), content });
         }
     }
     let tried: Vec<String> = candidates.iter().map(|place| place.display().to_string()).collect();
     bail!(
-        "no program for a guest with an {} processor; build it with `make guests`, or name one with --guest-tardy; tried {}",
+        "no program for a guest with an {} processor; install tardy's package for amd64 or arm64, build one with `make guests`, or \
+         name one with --guest-tardy; tried {}",
         arch.name(),
         tried.join(", ")
     )
@@ -41,14 +51,33 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
 /// Paths to try, in order of preference.
 fn places(own: &Path, arch: Arch) -> Vec<PathBuf> {
     let directory = own.parent().unwrap_or(Path::new("."));
+    let name = format!("tardy-guest-{}", arch.name());
     let mut places = vec![
-        directory.join(format!("tardy-guest-{}", arch.name())),
-        // Built by `make dist`.
+        directory.join(&name),
+        // In dist/.
         directory.join(format!("tardy-{}", arch.name())),
-        directory.join("../lib/tardy").join(format!("tardy-guest-{}", arch.name())),
     ];
+    // Of a package: tardy is in PREFIX/bin.
+    if let Some(prefix) = directory.parent() {
+        places.push(prefix.join("lib/tardy").join(&name));
+    }
     if Arch::of_this_program() == Some(arch) {
         places.push(own.to_owned());
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_has_the_program_in_the_lib_of_its_prefix() {
+        for (own, expected) in [
+            ("/usr/bin/tardy", "/usr/lib/tardy/tardy-guest-aarch64"),
+            ("/usr/local/bin/tardy", "/usr/local/lib/tardy/tardy-guest-aarch64"),
+        ] {
+            assert!(places(Path::new(own), Arch::Aarch64).contains(&PathBuf::from(expected)), "{own}");
+        }
+    }
 }

@@ -237,7 +237,7 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
     arguments.output.clone().unwrap_or_else(|| Path::new(&format!("tardy-lab-{recipe}")).to_owned())
 }
 
-/// Prints each emulator's command line and the guests' orders.
+/// Prints the guests' program, each emulator's command line and the guests' orders.
 fn dry_run(prepared: &Prepared, seeds: &[Seed]) -> Result<Exit> {
     for seed in each(seeds) {
         output::print(&described(&experiment(prepared, seed), prepared)?)?;
@@ -245,9 +245,9 @@ fn dry_run(prepared: &Prepared, seeds: &[Seed]) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The emulators' command lines, the orders and the recipe.
+/// The guests' program, the emulators' command lines, the orders and the recipe.
 fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
-    let mut text = String::new();
+    let mut text = format!("program of the guests: {}\n", prepared.guest_program.display());
     for guest in &prepared.guests {
         let words = experiment.emulator_arguments(&guest.kernel);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
