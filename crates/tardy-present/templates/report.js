@@ -3,10 +3,9 @@
 // the histogram of a span of time. The page is complete without it, and is printed as if it were not there.
 (() => {
   // Numbers as the page prints them.
-  const digits = (value) => {
-    const size = Math.abs(value);
-    return value.toLocaleString("en-GB", { maximumFractionDigits: size < 9.995 ? 2 : size < 99.95 ? 1 : 0 }).replace("-", "−");
-  };
+  const places = (value) => (Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
+  const grouped = (value, least, most) => value.toLocaleString("en-GB", { minimumFractionDigits: least, maximumFractionDigits: most }).replace("-", "−");
+  const digits = (value) => grouped(value, 0, places(value));
   const count = (value) => value.toLocaleString("en-GB");
   const latency = (ns) => {
     const [factor, unit] = Math.abs(ns) >= 1e10 ? [1e9, "s"] : Math.abs(ns) >= 1e7 ? [1e6, "ms"] : [1e3, "µs"];
@@ -35,10 +34,7 @@
   };
   const merged = (histograms) => {
     const all = new Map();
-    for (const bin of histograms.flat()) {
-      const known = all.get(bin.low);
-      all.set(bin.low, known ? { ...known, count: known.count + bin.count } : bin);
-    }
+    for (const bin of histograms.flat()) all.set(bin.low, { ...bin, count: bin.count + (all.get(bin.low)?.count ?? 0) });
     return [...all.values()].sort((a, b) => a.low - b.low);
   };
   const total = (bins) => bins.reduce((sum, bin) => sum + bin.count, 0);
@@ -67,11 +63,10 @@
   // Axes.
   const scale = (log, low, high, from, to) => {
     const share = (value) => (log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low));
-    const at = (value) => from + Math.min(1, Math.max(0, share(value))) * (to - from);
-    const value = (px) => {
-      const part = Math.min(1, Math.max(0, (px - from) / (to - from)));
-      return log ? low * Math.pow(high / low, part) : low + part * (high - low);
-    };
+    const inside = (part) => Math.min(1, Math.max(0, part));
+    const at = (value) => from + inside(share(value)) * (to - from);
+    const valueOf = (part) => (log ? low * Math.pow(high / low, part) : low + part * (high - low));
+    const value = (px) => valueOf(inside((px - from) / (to - from)));
     return { log, low, high, from, to, at, value };
   };
   const parse = (text) => {
@@ -92,47 +87,43 @@
     if (!axis.log) return multiples(axis.low, axis.high, nice((axis.high - axis.low) / wanted));
     const every = Math.ceil(decades / wanted);
     const found = [];
-    for (let decade = Math.ceil(Math.log10(axis.low) - 1e-9); decade <= Math.log10(axis.high) + 1e-9; decade += 1) {
-      const steps = decades < 1.5 ? [1, 2, 5] : [1];
-      if (decade % every === 0) found.push(...steps.map((step) => step * Math.pow(10, decade)));
+    for (let decade = Math.floor(Math.log10(axis.low) - 1e-9); decade <= Math.log10(axis.high) + 1e-9; decade += 1) {
+      if (decade % every === 0) found.push(...(decades < 1.5 ? [1, 2, 5] : [1]).map((step) => step * Math.pow(10, decade)));
     }
-    if (decades < 1.5) found.unshift(...[2, 5].map((step) => step * Math.pow(10, Math.ceil(Math.log10(axis.low)) - 1)));
     return found.filter((tick) => tick >= axis.low * 0.999999 && tick <= axis.high * 1.000001);
   };
-  const timeTicks = (axis, wanted) => {
-    const [, factor] = timeUnit(axis.high - axis.low);
-    return multiples(axis.low / factor, axis.high / factor, nice((axis.high - axis.low) / factor / wanted)).map((tick) => tick * factor);
+  const timeTicks = ({ low, high }, wanted) => {
+    const [, factor] = timeUnit(high - low);
+    return multiples(low / factor, high / factor, nice((high - low) / factor / wanted)).map((tick) => tick * factor);
   };
 
   // Drawing.
   const svgNames = "http://www.w3.org/2000/svg";
-  const make = (name, parent, attributes, text) => {
-    const element = document.createElementNS(svgNames, name);
+  const fill = (element, parent, attributes, text) => {
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    parent.appendChild(element);
-    return element;
+    element.textContent = text;
+    return parent.appendChild(element);
   };
+  const make = (name, parent, attributes, text = "") => fill(document.createElementNS(svgNames, name), parent, attributes, text);
   const px = (value) => Math.round(value * 10) / 10;
   const path = (parent, name, d) => d && make("path", parent, { class: name, d });
   const label = (parent, x, y, text, anchor = "start", name = "soft") => make("text", parent, { class: name, x: px(x), y: px(y), "text-anchor": anchor }, text);
-  const horizontalGrid = (parent, x, y, wanted, words) => {
-    for (const tick of ticks(y, wanted)) {
-      path(parent, "grid", `M${x.from} ${px(y.at(tick))}H${x.to}`);
-      label(parent, x.from - 6, y.at(tick) + 3.8, words(tick), "end");
-    }
-  };
-  const verticalGrid = (parent, x, y, marks, words) => {
-    for (const tick of marks) {
+  const horizontalGrid = (parent, x, y, wanted, words) => ticks(y, wanted).forEach((tick) => {
+    path(parent, "grid", `M${x.from} ${px(y.at(tick))}H${x.to}`);
+    label(parent, x.from - 6, y.at(tick) + 3.8, words(tick), "end");
+  });
+  // The latency axis, with the limit.
+  const latencyAxis = (parent, x, y, [limit, name]) => {
+    for (const tick of ticks(x, 8)) {
       path(parent, "grid", `M${px(x.at(tick))} ${y.to}V${y.from}`);
-      label(parent, x.at(tick), y.from + 15, words(tick), "middle");
+      label(parent, x.at(tick), y.from + 15, digits(tick / 1e3), "middle");
     }
     path(parent, "axis", `M${x.from} ${y.from}H${x.to}`);
-  };
-  const limitX = (parent, x, y, [limit, name]) => {
+    label(parent, x.to, y.from + 31, x.log ? "latency, µs, logarithmic" : "latency, µs", "end");
     if (!(limit > x.low && limit <= x.high)) return;
-    path(parent, "limit", `M${px(x.at(limit))} ${y.to}V${y.from}`);
-    label(parent, x.at(limit) + (x.at(limit) + 60 > x.to ? -4 : 4), y.to - 3, "limit " + name, x.at(limit) + 60 > x.to ? "end" : "start", "alarm halo");
+    const [at, isLast] = [x.at(limit), x.at(limit) + 60 > x.to];
+    path(parent, "limit", `M${px(at)} ${y.to}V${y.from}`);
+    label(parent, at + (isLast ? -4 : 4), y.to - 3, "limit " + name, isLast ? "end" : "start", "alarm halo");
   };
   // All CPUs together are drawn last, and those without a colour of their own first.
   const order = (lines) => [...lines].sort((a, b) => (a.class === "pool") - (b.class === "pool") || (b.class === "rest") - (a.class === "rest"));
@@ -142,14 +133,14 @@
   // The columns of a histogram: powers of two of nanoseconds on a linear axis, sixteenths of an octave on a logarithmic one,
   // or recorded bins that are wider. No recorded bin is in two columns.
   const columnOf = (x, curves) => {
-    const inside = curves.flatMap((curve) => curve.bins).filter((bin) => bin.low < x.high && bin.high > x.low && bin.high !== Infinity);
-    if (x.log) {
-      return (bin) => {
-        const width = Math.max(1, Math.pow(2, Math.floor(Math.log2(Math.max(bin.low, 1))) - 4));
-        const low = Math.floor(bin.low / width) * width;
-        return bin.high - bin.low > width ? [bin.low, bin.high] : [low, low + width];
-      };
-    }
+    const isInside = (bin) => bin.low < x.high && bin.high > x.low && bin.high !== Infinity;
+    const inside = curves.flatMap((curve) => curve.bins).filter(isInside);
+    const logarithmic = (bin) => {
+      const width = Math.max(1, Math.pow(2, Math.floor(Math.log2(Math.max(bin.low, 1))) - 4));
+      const low = Math.floor(bin.low / width) * width;
+      return bin.high - bin.low > width ? [bin.low, bin.high] : [low, low + width];
+    };
+    if (x.log) return logarithmic;
     const widest = Math.max(1, ...inside.map((bin) => bin.high - bin.low));
     const least = Math.max((x.high - x.low) / 260, Math.min(widest, x.high - x.low));
     const power = Math.pow(2, Math.ceil(Math.log2(least)));
@@ -175,9 +166,8 @@
     const most = Math.max(1, ...[...drawn.values()].flat().map((one) => one.count));
     const y = logY ? scale(true, 0.5, Math.max(most * 1.6, 10), frame.from, frame.to) : scale(false, 0, most * 1.05, frame.from, frame.to);
     horizontalGrid(parent, x, y, 8, short);
-    verticalGrid(parent, x, y, ticks(x, 8), (ns) => digits(ns / 1e3));
     label(parent, 4, y.to - 12, `${part.data.readings} per ${column.width ? latency(column.width) : "sixteenth of an octave"}`);
-    limitX(parent, x, y, part.data.limit || []);
+    latencyAxis(parent, x, y, part.data.limit || []);
     for (const curve of order(curves)) {
       let [d, end] = ["", null];
       for (const { low, high, count } of drawn.get(curve)) {
@@ -195,9 +185,8 @@
     const most = Math.max(10, ...curves.map((curve) => total(curve.bins)));
     const y = logY ? scale(true, 0.6 / most, 1, frame.from, frame.to) : scale(false, 0, 1, frame.from, frame.to);
     horizontalGrid(parent, x, y, 10, (share) => (share > 0.99 ? "all" : share === 0 ? "none" : logY ? "1 in " + short(Math.round(1 / share)) : digits(share * 100) + " %"));
-    verticalGrid(parent, x, y, ticks(x, 8), (ns) => digits(ns / 1e3));
     label(parent, 4, y.to - 12, `share of ${part.data.readings} at or above`);
-    limitX(parent, x, y, part.data.limit || []);
+    latencyAxis(parent, x, y, part.data.limit || []);
     for (const curve of order(curves)) {
       const values = total(curve.bins);
       let [left, d, at] = [values, `M${x.from} ${px(y.at(1))}`, x.from];
@@ -234,10 +223,10 @@
         phase.max.forEach((max, index) => {
           const middle = phase.from + (index + 0.5) * phase.interval;
           if (middle < x.low || middle > x.high) return;
-          if (max === null) return void points.push(null);
-          if (!worst || max > worst.max) worst = { max, middle };
+          if (max !== null && (!worst || max > worst.max)) worst = { max, middle };
           const last = points[points.length - 1];
-          if (last && x.at(middle) - last[0] < 1.5) last[1] = Math.min(last[1], y.at(max));
+          if (max === null) points.push(null);
+          else if (last && x.at(middle) - last[0] < 1.5) last[1] = Math.min(last[1], y.at(max));
           else points.push([x.at(middle), y.at(max)]);
         });
         const command = (point, index) => point && `${index > 0 && points[index - 1] ? "L" : "M"}${px(point[0])} ${px(point[1])}`;
@@ -260,15 +249,14 @@
     const first = { x: parse(svg.dataset.x), y: parse(svg.dataset.y) };
     const isOverTime = overTime.includes(kind);
     const height = svg.viewBox.baseVal.height;
-    const own = {
-      svg, kind, ...first, foot: kind === "timeline" ? height - 22 : first.y.from > first.y.to ? first.y.from : first.y.to,
-      top: Math.min(first.y.from, first.y.to),
-    };
+    const foot = kind === "timeline" ? height - 22 : Math.max(first.y.from, first.y.to);
+    const own = { svg, kind, ...first, foot, top: Math.min(first.y.from, first.y.to) };
     const original = [...svg.childNodes];
     const clip = make("clipPath", make("defs", document.createElementNS(svgNames, "svg"), {}), { id: svg.id + "-clip" });
     make("rect", clip, { x: first.x.from, y: 0, width: first.x.to - first.x.from, height });
-    const inTime = [...svg.querySelectorAll("g.over-time")].map((group) => ({ group, elements: [...group.children].map((element) => ({ element, x: Number(element.getAttribute("x") || element.getAttribute("cx")) })) }));
-    const static_ = { ticks: [...svg.querySelectorAll("g.ticks")], drawn: svg.querySelector("g.drawn") };
+    const inTime = [...svg.querySelectorAll("g.over-time")];
+    const texts = inTime.flatMap((group) => [...group.querySelectorAll("text")]).map((text) => ({ text, x: Number(text.getAttribute("x")) }));
+    const [ticksOfTime, maxima] = [[...svg.querySelectorAll("g.ticks")], svg.querySelector("g.drawn")];
     const added = [];
     const add = (parent, before) => {
       const group = document.createElementNS(svgNames, "g");
@@ -280,14 +268,12 @@
       added.splice(0).forEach((node) => node.remove());
       Object.assign(own, first);
       if (!isOverTime) return svg.replaceChildren(...original);
-      [...static_.ticks, static_.drawn].forEach((group) => group && group.removeAttribute("display"));
-      for (const { group, elements } of inTime) {
+      for (const group of [...ticksOfTime, maxima]) group?.removeAttribute("display");
+      for (const group of inTime) {
         group.removeAttribute("clip-path");
-        for (const { element, x } of elements) {
-          element.removeAttribute("transform");
-          if (element.tagName === "text") element.setAttribute("x", x);
-        }
+        for (const element of group.children) element.removeAttribute("transform");
       }
+      for (const { text, x } of texts) text.setAttribute("x", x);
     };
     own.draw = () => {
       own.restore();
@@ -304,11 +290,10 @@
         svg.replaceChildren(...original.filter((node) => ["title", "desc"].includes(node.tagName)));
         const group = add(svg, null);
         own.y = (kind === "latency" ? histogram : tail)(group, part, shown(part, part.data.curves), own.x, first.y, figure.log.y);
-        label(group, own.x.to, own.y.from + 31, kind === "latency" && own.x.log ? "latency, µs, logarithmic" : "latency, µs", "end");
       }
-      if (changed && static_.drawn) {
-        static_.drawn.setAttribute("display", "none");
-        own.y = timeline(add(svg, static_.drawn), part, shown(part, part.data.lines), own.x, first.y, figure.log.y);
+      if (changed && maxima) {
+        maxima.setAttribute("display", "none");
+        own.y = timeline(add(svg, maxima), part, shown(part, part.data.lines), own.x, first.y, figure.log.y);
       }
       if (isOverTime && zoom) own.stretch();
       if (isOverTime && part.span && part.span !== part.zoom) {
@@ -321,18 +306,15 @@
       const { x } = own;
       const factor = (first.x.high - first.x.low) / (x.high - x.low);
       const shift = first.x.from - factor * first.x.at(x.low);
-      const defs = add(svg, svg.firstChild);
-      defs.appendChild(clip);
-      for (const { group, elements } of inTime) {
+      add(svg, svg.firstChild).appendChild(clip);
+      for (const group of inTime) {
         group.setAttribute("clip-path", `url(#${clip.id})`);
-        for (const one of elements) {
-          if (one.element.tagName === "text") one.element.setAttribute("x", one.x * factor + shift);
-          else one.element.setAttribute("transform", `matrix(${factor} 0 0 1 ${shift} 0)`);
-        }
+        for (const element of group.children) if (element.tagName !== "text") element.setAttribute("transform", `matrix(${factor} 0 0 1 ${shift} 0)`);
       }
-      const rows = new Set(static_.ticks.flatMap((group) => [...group.querySelectorAll("text")].map((text) => Number(text.getAttribute("y")))));
-      const group = add(svg, static_.ticks[0]);
-      static_.ticks.forEach((one) => one.setAttribute("display", "none"));
+      for (const { text, x } of texts) text.setAttribute("x", x * factor + shift);
+      const rows = new Set(ticksOfTime.flatMap((group) => [...group.querySelectorAll("text")].map((text) => Number(text.getAttribute("y")))));
+      const group = add(svg, ticksOfTime[0]);
+      for (const one of ticksOfTime) one.setAttribute("display", "none");
       for (const tick of timeTicks(x, (x.to - x.from) / 90)) {
         if (kind !== "cpus") path(group, "hair", `M${px(x.at(tick))} ${own.top}V${own.foot}`);
         for (const row of rows) label(group, x.at(tick), row, time(tick, x.high - x.low), "middle");
@@ -398,23 +380,19 @@
     const at = x.at(now);
     return [...panel.querySelectorAll("path")].reverse().map((line) => {
       let [left, up, found] = [0, 0, null];
-      for (const [, letter, values] of line.getAttribute("d").matchAll(/([Mmlhv])([^a-zM]*)/g)) {
-        const steps = (values.match(/-?(\d+(\.\d+)?|\.\d+)/g) || []).map(Number);
+      for (const [, letter, values] of line.getAttribute("d").matchAll(/([Mlhv])([^a-zM]*)/g)) {
+        const steps = values.match(/-?(\d+(\.\d+)?|\.\d+)/g).map(Number);
         for (let place = 0; place < steps.length; place += "hv".includes(letter) ? 1 : 2) {
-          const before = up;
           if (letter === "M") [left, up] = steps;
-          else if (letter === "h") left += steps[place];
           else if (letter === "v") up += steps[place];
-          else [left, up] = [left + steps[place], up + steps[place + 1]];
+          else [left, up] = [left + steps[place], up + (letter === "l" ? steps[place + 1] : 0)];
           if (left <= at) found = up;
-          else if (letter === "h") found = before;
         }
       }
       const name = line.querySelector("title").textContent;
       return [`${name === panel.dataset.name ? "" : name + ": "}${found === null ? "nothing" : short(y.value(found))}`, line.getAttribute("class").split(" ").pop()];
     });
   };
-
   const readout = (own, figure, at, up) => {
     own.clear();
     const { svg, x } = own;
@@ -428,22 +406,14 @@
     const height = texts.length * 14 + 8;
     const left = Math.max(2, at > (x.from + x.to) / 2 ? at - 10 - width : Math.min(at + 10, svg.viewBox.baseVal.width - width - 2));
     const top = Math.max(2, Math.min(up - height / 2, svg.viewBox.baseVal.height - height - 2));
-    for (const [key, value] of Object.entries({ x: px(left), y: px(top), width: px(width), height })) box.setAttribute(key, value);
-    texts.forEach((text, row) => {
-      text.setAttribute("x", px(left + 7));
-      text.setAttribute("y", px(top + 15 + row * 14));
-    });
+    const place = (element, attributes) => Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+    place(box, { x: px(left), y: px(top), width: px(width), height });
+    texts.forEach((text, row) => place(text, { x: px(left + 7), y: px(top + 15 + row * 14) }));
     return texts.map((text) => text.textContent);
   };
 
   // Controls above each figure.
-  const html = (name, parent, attributes = {}, text = "") => {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    parent.appendChild(element);
-    return element;
-  };
+  const html = (name, parent, attributes = {}, text = "") => fill(document.createElement(name), parent, attributes, text);
   const button = (parent, text, press, pressed) => {
     const element = html("button", parent, { type: "button" }, text);
     if (pressed !== undefined) element.setAttribute("aria-pressed", pressed);
@@ -459,22 +429,19 @@
     part.showSpan();
   };
   const choose = (figure, range) => {
-    const { part } = figure;
-    const isOverTime = overTime.includes(visible(figure).kind);
-    if (isOverTime) [part.span, part.asked] = [range, figure];
+    if (figure.isOverTime) Object.assign(figure.part, { span: range, asked: figure });
     else figure.zoom = range;
-    drawAll(part);
+    drawAll(figure.part);
   };
   const reset = (figure) => {
-    Object.assign(figure.part, overTime.includes(visible(figure).kind) ? { zoom: null, span: null } : {});
+    if (figure.isOverTime) Object.assign(figure.part, { zoom: null, span: null });
     Object.assign(figure, { zoom: null, log: { ...figure.first } });
     figure.part.hidden.clear();
     drawAll(figure.part);
   };
   const controls = (figure, title) => {
-    const { part, element } = figure;
+    const { part, element, isOverTime } = figure;
     const { kind, x } = figure.drawings[0];
-    const isOverTime = overTime.includes(kind);
     const bar = html("div", document.createElement("div"), { class: "ask", role: "group", "aria-label": `Controls of the plot “${title}”` });
     element.insertBefore(bar, element.firstChild);
     const lines = kind === "timeline" ? part.data.lines : isOverTime ? [] : part.data.curves;
@@ -496,14 +463,15 @@
       drawAll(part);
     }, figure.log[which]) });
     if (!isOverTime) axis("x", "logarithmic latency");
-    if (kind === "latency" || kind === "timeline" || kind === "exceedance") axis("y", kind === "latency" ? "logarithmic counts" : kind === "timeline" ? "logarithmic latency" : "logarithmic shares");
+    const vertical = { latency: "counts", exceedance: "shares", timeline: "latency" }[kind];
+    if (vertical) axis("y", "logarithmic " + vertical);
     const [, factor, unit] = isOverTime ? timeUnit(x.high) : [0, 1e3, "µs"];
     const ends = ["from", "to"].map((name) => {
-      const entry = html("label", bar, {}, `${name} `);
+      const entry = html("label", bar, {}, `${name}, ${unit} `);
       const input = html("input", entry, { type: "number", step: "any", inputmode: "decimal" });
-      entry.append(` ${unit}`);
       input.addEventListener("change", () => {
-        const range = ends.map((end, place) => (end.value === "" ? [visible(figure).x.low, visible(figure).x.high][place] : Number(end.value) * factor));
+        const whole = [visible(figure).x.low, visible(figure).x.high];
+        const range = ends.map((end, place) => (end.value === "" ? whole[place] : Number(end.value) * factor));
         if (range[0] < range[1]) choose(figure, range);
       });
       return input;
@@ -520,11 +488,12 @@
       const text = readout(own, figure, own.x.from + along * (own.x.to - own.x.from), up).join("; ");
       sliders.forEach((slider) => slider.setAttribute("aria-valuetext", text));
     };
-    sliders.forEach((slider) => {
-      slider.addEventListener("input", ask);
-      slider.addEventListener("focus", ask);
+    for (const slider of sliders) {
+      for (const name of ["input", "focus"]) slider.addEventListener(name, ask);
       slider.addEventListener("blur", () => figure.drawings.forEach((own) => own.clear()));
-    });
+    }
+    // It is there before there is something to report, so that screen readers report it.
+    if (isOverTime) figure.status = html("p", element, { class: "note", role: "status" });
     figure.update = () => {
       const range = isOverTime ? part.span : figure.zoom;
       ends.forEach((input, place) => { input.value = range ? Number((range[place] / factor).toPrecision(4)) : ""; });
@@ -546,14 +515,14 @@
     own.clear = () => svg.querySelectorAll(".readout").forEach((one) => one.remove());
     const within = (at) => Math.min(own.x.to, Math.max(own.x.from, at));
     svg.addEventListener("pointerleave", own.clear);
+    const isInside = ([at, up]) => at >= own.x.from && at <= own.x.to && up >= own.top && up <= own.foot;
     svg.addEventListener("pointerdown", (event) => {
-      const [at, up] = point(event);
-      if (event.button === 0 && at >= own.x.from && at <= own.x.to && up >= own.top && up <= own.foot) start = at;
+      if (event.button === 0 && isInside(point(event))) [start] = point(event);
     });
     svg.addEventListener("pointermove", (event) => {
       const [at, up] = point(event);
       own.clear();
-      if (start === null && (at < own.x.from || at > own.x.to || up < own.top || up > own.foot)) return;
+      if (start === null && !isInside([at, up])) return;
       readout(own, figure, within(at), Math.min(own.foot, Math.max(own.top, up)));
       if (start === null || Math.abs(at - start) < 4) return;
       if (event.pointerId && !svg.hasPointerCapture(event.pointerId)) svg.setPointerCapture(event.pointerId);
@@ -573,28 +542,25 @@
   // The histogram of the chosen span of time, below the figure in which it was chosen.
   const showSpan = (part) => {
     part.panel?.remove();
-    part.panel = null;
+    for (const { status } of part.figures) if (status) status.textContent = "";
     if (!part.span) return;
-    const panel = part.panel = html("div", part.asked.element, { class: "span" });
-    const [from, to] = part.span;
-    const { data } = part;
+    const { data, span: [from, to], asked: { element, status } } = part;
+    const panel = part.panel = html("div", element, { class: "span" });
     const chosen = data.spans.map((span, index) => ({ span, index })).filter(({ span }) => span[0] < to && span[1] > from);
-    const status = html("p", panel, { class: "note", role: "status" });
-    const curves = data.curves.filter((curve) => curve.spans.length && !part.hidden.has(curve.label)).map((curve) => ({
-      ...curve, bins: merged(chosen.map(({ index }) => curve.spans[index])), max: Math.max(...chosen.map(({ index }) => curve.worst[index] ?? -Infinity)),
-    })).filter((curve) => curve.bins.length);
-    if (!curves.length) {
-      status.textContent = data.spans.length ? "Nothing was recorded in this span." : "The run file has no histogram of single spans of time.";
-      return;
-    }
+    const inSpan = (curve) => {
+      const worst = Math.max(...chosen.map(({ index }) => curve.worst[index] ?? -Infinity));
+      return { ...curve, bins: merged(chosen.map(({ index }) => curve.spans[index])), max: worst };
+    };
+    const curves = shown(part, data.curves).filter((curve) => curve.spans.length).map(inSpan).filter((curve) => curve.bins.length);
+    status.textContent = data.spans.length ? "Nothing was recorded in this span." : "The run file has no histograms of spans of time.";
+    if (!curves.length) return;
     const [begin, end] = [chosen[0].span[0], chosen[chosen.length - 1].span[1]].map((ns) => time(ns, visible(part.asked).x.high));
     status.textContent = `${begin} to ${end}: the recorded intervals that the span touches. Their bins are wider than those of the whole run, so a quantile is up to 7 % too high.`;
     const table = html("table", html("div", panel, { class: "scroll" }), { class: "latencies" });
     const heads = ["µs", "recorded", "p99", "p99.9", "max"];
-    const row = html("tr", html("thead", table));
-    heads.forEach((head) => html("th", row, { scope: "col" }, head));
-    const body = html("tbody", table);
-    const us = (ns) => (ns === null ? "n/a" : digits(ns / 1e3));
+    const [head, body] = [html("tr", html("thead", table)), html("tbody", table)];
+    heads.forEach((name) => html("th", head, { scope: "col" }, name));
+    const us = (ns) => (ns === null ? "n/a" : grouped(ns / 1e3, places(ns / 1e3), places(ns / 1e3)));
     for (const curve of curves) {
       const line = html("tr", body);
       html("th", line, { scope: "row" }, curve.label);
@@ -609,7 +575,6 @@
     // The same axis for every span of the run.
     const x = scale(true, Math.max(100, lowest) / 1.15, Math.max(1000, ...data.curves.map((curve) => curve.max)) * 1.25, 52, width - 12);
     const y = histogram(svg, part, curves, x, { from: 220, to: 28 }, true);
-    label(svg, x.to, y.from + 31, "latency, µs, logarithmic", "end");
     names(svg, x.to - 110, y.to + 12, curves.filter((curve) => curve.class !== "rest"));
   };
 
@@ -619,7 +584,7 @@
     const part = parts.get(svgs[0].id.replace(/[a-z]+-(wide|narrow)$/, ""));
     if (!part) continue;
     const log = { x: parse(svgs[0].dataset.x).log, y: parse(svgs[0].dataset.y).log };
-    const figure = { element, part, zoom: null, log: { ...log }, first: log };
+    const figure = { element, part, zoom: null, log: { ...log }, first: log, isOverTime: overTime.includes(svgs[0].dataset.kind) };
     figure.drawings = svgs.map((svg) => drawing(svg, figure));
     part.figures.push(figure);
     part.showSpan = () => showSpan(part);
@@ -640,15 +605,11 @@
   });
   // A table that is wider than the page is scrolled by keyboard too.
   const scrolled = new ResizeObserver((entries) => {
-    for (const { target } of entries) target.toggleAttribute("tabindex", false);
-    for (const { target } of entries) if (target.scrollWidth > target.clientWidth || target.classList.contains("tall")) target.tabIndex = 0;
+    for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight ? 0 : -1;
   });
   document.querySelectorAll(".scroll").forEach((element) => scrolled.observe(element));
   // A link to a folded run unfolds it.
-  const unfold = () => {
-    const target = location.hash && document.getElementById(location.hash.slice(1));
-    if (target && target.tagName === "DETAILS") target.open = true;
-  };
+  const unfold = () => document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`)?.setAttribute("open", "");
   addEventListener("hashchange", unfold);
   unfold();
 })();

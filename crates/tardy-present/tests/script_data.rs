@@ -144,7 +144,8 @@ fn ids_are_unique_and_every_reference_has_one() {
     let (standard, rt) = (run("standard"), run("rt"));
     let page = page(&[&standard, &rt]);
     let values = |name: &str| -> Vec<String> {
-        let parts = page.split(&format!(" {name}=\"")).skip(1);
+        let start = format!(" {name}=\"");
+        let parts = page.split(&start).skip(1);
         parts.map(|part| part.split('"').next().unwrap_or_default().to_owned()).collect()
     };
     let ids = values("id");
@@ -169,7 +170,7 @@ fn nothing_in_the_page_needs_more_than_its_policy_allows() {
     for bad in ["eval(", "Function(", "innerHTML", "setAttribute(\"style\"", ".style.", "setTimeout"] {
         assert!(!report::SCRIPT.contains(bad), "{bad}");
     }
-    assert!(report::SCRIPT.lines().count() < 600, "{} lines", report::SCRIPT.lines().count());
+    assert!(report::SCRIPT.lines().count() < 640, "{} lines", report::SCRIPT.lines().count());
 }
 
 /// Whether a tag has an attribute such as `onclick`.
