@@ -205,6 +205,8 @@ pub struct Path {
     commands: String,
     /// The end of the line so far, in tenths.
     pen: Option<(i64, i64)>,
+    /// A horizontal or vertical line that the next point may continue: its letter and its length in tenths.
+    straight: Option<(char, i64)>,
     /// Whether the last command is a sloping line, whose letter need not be repeated.
     is_sloping: bool,
 }
@@ -212,6 +214,7 @@ pub struct Path {
 impl Path {
     /// Begins a line at a point.
     pub fn begin(&mut self, x: f64, y: f64) {
+        self.end();
         let _ = write!(self.commands, "M{} {}", number(x), number(y));
         (self.pen, self.is_sloping) = (Some((tenths(x), tenths(y))), false);
     }
@@ -222,12 +225,14 @@ impl Path {
         let (dx, dy) = (tenths(x) - from_x, tenths(y) - from_y);
         match (dx, dy) {
             (0, 0) => return,
-            (dx, 0) => self.command('h', &[dx]),
-            (0, dy) => self.command('v', &[dy]),
+            (dx, 0) => self.straight('h', dx),
+            (0, dy) => self.straight('v', dy),
             (dx, dy) if self.is_sloping => self.numbers(true, &[dx, dy]),
-            (dx, dy) => self.command('l', &[dx, dy]),
+            (dx, dy) => {
+                self.command('l', &[dx, dy]);
+                self.is_sloping = true;
+            }
         }
-        self.is_sloping = dx != 0 && dy != 0;
         self.pen = Some((from_x + dx, from_y + dy));
     }
 
@@ -240,6 +245,7 @@ impl Path {
 
     /// Ends the line; the next point begins another.
     pub fn end(&mut self) {
+        self.write_straight();
         self.pen = None;
     }
 
@@ -249,16 +255,38 @@ impl Path {
         self.to(right, top);
         self.to(right, bottom);
         self.to(left, bottom);
+        self.write_straight();
         self.commands.push('z');
         (self.pen, self.is_sloping) = (Some((tenths(left), tenths(top))), false);
     }
 
     /// The commands.
-    pub fn finish(self) -> String {
+    pub fn finish(mut self) -> String {
+        self.write_straight();
         self.commands
     }
 
+    /// Continues a straight line if it goes on in its direction, or begins another.
+    fn straight(&mut self, letter: char, delta: i64) {
+        match &mut self.straight {
+            Some((last, length)) if *last == letter && length.signum() == delta.signum() => *length += delta,
+            _ => {
+                self.write_straight();
+                self.straight = Some((letter, delta));
+                self.is_sloping = false;
+            }
+        }
+    }
+
+    fn write_straight(&mut self) {
+        if let Some((letter, length)) = self.straight.take() {
+            self.commands.push(letter);
+            self.numbers(false, &[length]);
+        }
+    }
+
     fn command(&mut self, letter: char, deltas: &[i64]) {
+        self.write_straight();
         self.commands.push(letter);
         self.numbers(false, deltas);
     }
@@ -317,34 +345,4 @@ pub fn steps(columns: &[(f64, f64, f64)], floor: f64) -> String {
         path.to(end, floor);
     }
     path.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_leave_their_element() {
-        assert_eq!(escaped("<script>'\"&\u{1b}"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}");
-    }
-
-    #[test]
-    fn level_and_vertical_lines_have_one_coordinate() {
-        let points = [(0.0, 1.0), (4.0, 1.0), (4.0, 1.01), (4.0, 3.0), (5.0, 4.5)];
-        let broken = points.into_iter().map(Some).chain([None, Some((6.0, 1.0))]);
-        assert_eq!(polyline(broken), "M0 1h4v2l1 1.5M6 1");
-    }
-
-    #[test]
-    fn sloping_lines_share_a_letter_and_rounding_errors_do_not_add_up() {
-        let points = (0..5).map(|at| Some((f64::from(at) * 0.14, f64::from(at) * -1.0)));
-        assert_eq!(polyline(points), "M0 0l.1-1 .2-1 .1-1 .2-1");
-    }
-
-    #[test]
-    fn coordinates_are_short_and_never_minus_zero() {
-        assert_eq!(number(-0.01), "0");
-        assert_eq!(number(12.34), "12.3");
-        assert_eq!(number(12.0), "12");
-    }
 }
