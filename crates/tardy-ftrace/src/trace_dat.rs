@@ -190,7 +190,7 @@ fn bytes(id: u16, event: &Event<'_>, kernel: &Kernel, functions: &Functions<'_>)
     bytes.extend(event.tid.to_le_bytes());
     let mut texts = Vec::new();
     let fields = kernel.fields.iter().zip(offsets(&kernel.fields));
-    let end = fields.clone().last().map_or(COMMON, |(field, at)| at + size(&field.value));
+    let end = fields.clone().next_back().map_or(COMMON, |(field, at)| at + size(&field.value));
     for (field, at) in fields {
         bytes.resize(at, 0);
         match &field.value {
@@ -207,7 +207,7 @@ fn bytes(id: u16, event: &Event<'_>, kernel: &Kernel, functions: &Functions<'_>)
             Value::Text(text) => {
                 // The place of the text in the event, and above it its length.
                 let (place, length) = ((end + texts.len()) as u32, text.len() as u32 + 1);
-                bytes.extend((place | length << 16).to_le_bytes());
+                bytes.extend((place | (length << 16)).to_le_bytes());
                 texts.extend(text.as_bytes());
                 texts.push(0);
             }
@@ -240,12 +240,12 @@ fn pages<'a>(
         latest_ns = event.at_ns;
         let (low, high) = (delta & ((1 << DELTA_BITS) - 1), delta >> DELTA_BITS);
         if high > 0 {
-            page.extend((TIME_EXTEND | (low as u32) << 5).to_le_bytes());
+            page.extend((TIME_EXTEND | ((low as u32) << 5)).to_le_bytes());
             page.extend((high as u32).to_le_bytes());
         }
         let delta = if high > 0 { 0 } else { low as u32 };
         if data.len() / 4 <= WORDS_MAX {
-            page.extend((data.len() as u32 / 4 | delta << 5).to_le_bytes());
+            page.extend(((data.len() as u32 / 4) | (delta << 5)).to_le_bytes());
         } else {
             page.extend((delta << 5).to_le_bytes());
             page.extend((data.len() as u32 + 4).to_le_bytes());

@@ -125,7 +125,7 @@
     path(parent, "limit", `M${px(at)} ${y.to}V${y.from}`);
     label(parent, at + (isLast ? -4 : 4), y.to - 3, "limit " + name, isLast ? "end" : "start", "alarm halo");
   };
-  // All CPUs together are drawn last, and those without a colour of their own first.
+  // All CPUs together are drawn last, and those without a separate colour first.
   const order = (lines) => [...lines].sort((a, b) => (a.class === "pool") - (b.class === "pool") || (b.class === "rest") - (a.class === "rest"));
   const shown = (part, lines) => lines.filter((line) => !part.hidden.has(line.label));
   const names = (parent, x, top, lines) => lines.forEach((line, row) => label(parent, x, top + row * 14, line.label, "start", line.class === "rest" ? "soft" : line.class));

@@ -23,7 +23,7 @@ pub(crate) struct Event {
 impl Event {
     /// A field that is a number.
     pub(crate) fn number(&self, name: &str) -> u64 {
-        self.fields[name].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        self.fields[name].iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
     /// A field that is a text: in an array, or at a place of the event.
@@ -65,7 +65,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn number(&mut self, size: usize) -> Option<u64> {
-        Some(self.take(size)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Some(self.take(size)?.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
     }
 
     fn text(&mut self, size_of_size: usize) -> Option<&'a str> {
