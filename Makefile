@@ -121,6 +121,10 @@ deny: rust
 
 ## Long jobs, by hand
 
+.PHONY: report-test
+report-test: rust test-packages ## ask a report in a browser; with TARDY_AXE=axe.min.js also check its accessibility
+	@$(CARGO) test --package tardy-present --test answers -- --ignored --nocapture
+
 .PHONY: long-tests
 long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth to a tenth: an hour, into target/long-tests/
 	@$(MAKE_TEST_GUESTS)

@@ -100,4 +100,7 @@ pub enum ExportError {
         /// What to do instead.
         instead: String,
     },
+    /// The run has no such trace.
+    #[error("{0}")]
+    NoExcerpt(tardy_ftrace::NoExcerpt),
 }

@@ -31,7 +31,7 @@ use tardy_record::Run;
 
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
-pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
+pub use export::{EXPORTS, ExportContent, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
 use tardy_archive::{Content, json};

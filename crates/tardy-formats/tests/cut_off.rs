@@ -153,10 +153,12 @@ fn a_maximum_that_is_a_lower_bound_is_exported_as_one() {
     assert!(run.validity.limits[0].contains("does not establish the maximum"), "{:?}", run.validity.limits);
     let exported = |format: &str, run: &Run| {
         let format = EXPORTS.iter().find(|known| known.name == format).unwrap();
-        export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: Some(1_000_000) }).unwrap()[0]
+        export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: Some(1_000_000), outlier: 1 })
+            .unwrap()
+            .remove(0)
             .1
-            .clone()
     };
+    let exported = |format: &str, run: &Run| String::from_utf8(exported(format, run)).unwrap();
     let junit = exported("junit", &run);
     assert!(
         junit.contains("failures=\"0\" errors=\"3\"") && junit.contains("does not establish the maximum"),

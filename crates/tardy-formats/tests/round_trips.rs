@@ -1,7 +1,7 @@
 //! Exports runs and imports them again: counts, extremes and names must be the same.
 
 use proptest::prelude::*;
-use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
+use tardy_formats::{EXPORTS, ExportContent, ExportOptions, ImportOptions, Unit, export, import_bytes};
 use tardy_record::foreign::{ForeignPlan, ForeignSeries};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
@@ -67,10 +67,11 @@ fn told(run: &Run) -> Vec<Told> {
 
 fn round_trip(run: &Run, name: &str, unit: Unit, states_unit: bool) -> Run {
     let format = EXPORTS.iter().find(|format| format.name == name).expect("a known format");
-    let parts = export(run, format, &ExportOptions { unit, limit_ns: None }).expect("nothing early");
+    let parts =
+        export(run, format, &ExportOptions { unit, limit_ns: None, outlier: 1 }).expect("nothing early");
     let options = ImportOptions { unit: (!states_unit).then_some(unit), ..ImportOptions::default() };
-    let imported = import_bytes(parts[0].1.as_bytes(), "made", None, &options);
-    imported.unwrap_or_else(|error| panic!("{name}: {error}\n{}", parts[0].1)).run
+    let imported = import_bytes(&parts[0].1, "made", None, &options);
+    imported.unwrap_or_else(|error| panic!("{name}: {error}\n{}", String::from_utf8_lossy(&parts[0].1))).run
 }
 
 fn values() -> impl Strategy<Value = Vec<Vec<u64>>> {
@@ -155,9 +156,10 @@ proptest! {
         let mut run = run_of(&[vec![5, 7], vec![9]], Unit::Us, None);
         run.series[0].label = label;
         run.origin.host = host;
-        for format in EXPORTS {
-            let options = ExportOptions { unit: Unit::Us, limit_ns: Some(6000) };
-            for (suffix, text) in export(&run, format, &options).unwrap() {
+        for format in EXPORTS.iter().filter(|format| format.content == ExportContent::Counts) {
+            let options = ExportOptions { unit: Unit::Us, limit_ns: Some(6000), outlier: 1 };
+            for (suffix, content) in export(&run, format, &options).unwrap() {
+                let text = String::from_utf8(content).unwrap();
                 match format.name {
                     "json" | "cyclictest-json" => {
                         serde_json::from_str::<serde_json::Value>(&text).unwrap();
@@ -203,8 +205,8 @@ fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
 
 /// Checks that exactly the formats `names` reject `run`.
 fn refused(run: &Run, names: &[&str]) {
-    for format in EXPORTS {
-        let result = export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: None });
+    for format in EXPORTS.iter().filter(|format| format.content == ExportContent::Counts) {
+        let result = export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: None, outlier: 1 });
         assert_eq!(result.is_err(), names.contains(&format.name), "{}", format.name);
     }
 }
@@ -215,8 +217,12 @@ fn unknown_values_are_left_out_or_rejected_and_never_zero() {
     refused(&run, &["cyclictest", "hdr-log", "osadl"]);
     let text = |name: &str| {
         let format = EXPORTS.iter().find(|format| format.name == name).unwrap();
-        export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None }).unwrap().remove(0).1
+        export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None, outlier: 1 })
+            .unwrap()
+            .remove(0)
+            .1
     };
+    let text = |name: &str| String::from_utf8(text(name)).unwrap();
     let metrics = text("openmetrics");
     assert!(!metrics.contains("_bucket") && !metrics.contains("mean_seconds{"), "{metrics}");
     assert!(metrics.contains("max_seconds{") && metrics.contains("readings_total{"), "{metrics}");
@@ -235,7 +241,11 @@ fn buckets_with_unknown_counts_are_not_written() {
     let mut run = run_of(&[vec![7, 60, 900, 12_000]], Unit::Us, None);
     open_from(&mut run.series[0].measured, 400_000);
     let format = EXPORTS.iter().find(|format| format.name == "openmetrics").unwrap();
-    let text = export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None }).unwrap().remove(0).1;
+    let text = export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None, outlier: 1 })
+        .unwrap()
+        .remove(0)
+        .1;
+    let text = String::from_utf8(text).unwrap();
     let count = |limit: &str| {
         let line = text.lines().find(|line| line.contains(&format!("le=\"{limit}\"")))?;
         line.rsplit(' ').next()?.parse::<u64>().ok()

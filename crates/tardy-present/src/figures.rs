@@ -36,6 +36,11 @@ pub struct Marks {
     pub words: &'static Terms,
 }
 
+/// The options of a plot for screens, without marks.
+pub(crate) fn wide() -> Options {
+    Options { width: WIDE, ..Options::default() }
+}
+
 /// A figure in both widths, each drawn by `draw` from an id and options; `None` if `draw` returns `None`.
 pub fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<Figure> {
     let Marks { limit_ns, mark, readings, words } = marks;

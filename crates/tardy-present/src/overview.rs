@@ -211,7 +211,7 @@ pub fn html(overview: &Overview, place: &str, made_by: &str) -> String {
     }
     report::html_of_page(
         title,
-        RunPage { id: "overview".to_owned(), header, sections },
+        RunPage { id: "overview".to_owned(), header, sections, data: String::new() },
         overview.runs.len(),
         made_by,
     )

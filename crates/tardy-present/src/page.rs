@@ -284,6 +284,8 @@ pub struct RunPage {
     pub header: Vec<Element>,
     /// Its sections.
     pub sections: Vec<Vec<Element>>,
+    /// The values of its plots for the page's script, as JSON; empty if it has none.
+    pub data: String,
 }
 
 impl Page {
@@ -321,6 +323,6 @@ impl Page {
         main.extend(places.into_iter().flat_map(&mut take).flatten());
         sections.push(main);
         sections.extend(take(Place::After));
-        RunPage { id: self.id, header, sections }
+        RunPage { id: self.id, header, sections, data: String::new() }
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! Without Chromium the tests report that they are skipped and pass, except in CI.
 
+mod browser;
 mod recorded;
 
 use std::path::Path;
-use std::process::Command;
 
+use browser::Browser;
 use recorded::run;
 use tardy_analyse::findings;
 use tardy_present::report::{self, Chapter};
 
 /// Finds the plots of the page, moves the pointer over each, and writes the result into the title.
-const QUESTIONS: &str = r#"<script>
-const seen = [...document.querySelectorAll("svg")].map((svg) => {
+const QUESTIONS: &str = r#"const seen = [...document.querySelectorAll("svg")].map((svg) => {
   const box = svg.getBoundingClientRect();
   const shown = box.width > 200 && box.height > 100;
   if (!shown) return svg.id + "=hidden";
@@ -23,42 +23,7 @@ const seen = [...document.querySelectorAll("svg")].map((svg) => {
 });
 const wide = document.documentElement.scrollWidth <= window.innerWidth ? "fits" : "too wide";
 document.title = "FOUND " + wide + " " + seen.join(" ");
-</script>"#;
-
-struct Browser {
-    program: &'static str,
-}
-
-impl Browser {
-    fn find() -> Option<Self> {
-        let there = |program: &&str| {
-            Command::new(program).arg("--version").output().is_ok_and(|out| out.status.success())
-        };
-        let found =
-            ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|program| there(program));
-        if found.is_none() {
-            assert!(std::env::var_os("CI").is_none(), "CI needs chromium: install the package chromium");
-            eprintln!("skipped: chromium is not installed");
-        }
-        found.map(|program| Self { program })
-    }
-
-    /// The page's DOM after its scripts, and what the browser logged.
-    fn open(&self, page: &Path, width: u32) -> (String, String) {
-        let profile = tempfile::tempdir().unwrap();
-        let output = Command::new(self.program)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom"])
-            .arg(format!("--window-size={width},2000"))
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg(format!("file://{}", page.display()))
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(&output.stdout), text(&output.stderr))
-    }
-}
+"#;
 
 fn pages() -> Vec<(&'static str, String)> {
     let options = findings::Options::default();
@@ -97,10 +62,7 @@ fn every_plot_is_visible_and_the_console_is_silent() {
 
 fn plots_are_shown(browser: &Browser, directory: &Path, width: u32) {
     let html = report::html(&[&run("standard")], &findings::Options::default());
-    // The policy of the page would refuse the test's own script.
-    let (before, policy) = html.split_once("<meta http-equiv").expect("the page has a policy");
-    let open = format!("{before}{}", policy.split_once('>').expect("it ends").1)
-        .replace("</body>", &format!("{QUESTIONS}</body>"));
+    let open = browser::with_script(&html, QUESTIONS);
     let page = directory.join(format!("asked-{width}.html"));
     std::fs::write(&page, open).unwrap();
     let (dom, log) = browser.open(&page, width);

@@ -5,9 +5,9 @@ mod recorded;
 
 use recorded::run;
 use resvg::usvg::roxmltree::Document;
+use tardy_present::picture;
 use tardy_present::plot::Options;
 use tardy_present::plot_file::{Kind, Plot};
-use tardy_present::{picture, plot::svg::number};
 use tardy_record::Run;
 
 const KINDS: [Kind; 6] =
@@ -105,6 +105,31 @@ fn curves(svg: &str) -> Vec<String> {
     commands.collect()
 }
 
+/// The corners of a line of `M`, `h`, `v` and `l` commands, in tenths of a pixel.
+fn corners(commands: &str) -> Vec<(i64, i64)> {
+    let mut corners: Vec<(i64, i64)> = Vec::new();
+    let letters: Vec<usize> = commands.match_indices(char::is_alphabetic).map(|(at, _)| at).collect();
+    for (place, at) in letters.iter().enumerate() {
+        let end = letters.get(place + 1).copied().unwrap_or(commands.len());
+        let spaced = commands[at + 1..end].replace('-', " -");
+        let numbers =
+            spaced.split_whitespace().map(|number| (number.parse::<f64>().unwrap() * 10.0).round() as i64);
+        let numbers: Vec<i64> = numbers.collect();
+        let (x, y) = corners.last().copied().unwrap_or_default();
+        match &commands[*at..=*at] {
+            "M" => corners.push((numbers[0], numbers[1])),
+            "h" => corners.push((x + numbers[0], y)),
+            "v" => corners.push((x, y + numbers[0])),
+            other => panic!("{other} in a line of steps"),
+        }
+    }
+    corners
+}
+
+fn tenths(px: f64) -> i64 {
+    (px * 10.0).round() as i64
+}
+
 #[test]
 fn the_data_of_a_histogram_are_its_columns() {
     let rt = run("rt");
@@ -114,12 +139,24 @@ fn the_data_of_a_histogram_are_its_columns() {
     let (x, y) = (scale(&svg, "x"), scale(&svg, "y"));
     for (cpu, drawn) in ["cpu 0", "cpu 1"].iter().zip(curves(&svg)) {
         let rows: Vec<Vec<&str>> = cells(&csv).into_iter().filter(|row| row[0] == *cpu).collect();
+        let corners = corners(&drawn);
+        let level: Vec<(i64, i64, i64)> = (corners.windows(2))
+            .filter(|pair| pair[0].1 == pair[1].1)
+            .map(|pair| (pair[0].1, pair[0].0, pair[1].0))
+            .collect();
+        let mut width = 0;
         for row in &rows {
-            let [to, count] = [row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
-            let step = format!("V{}H{}", number(y(count)), number(x(to)));
-            assert!(drawn.contains(&step), "{step} of {cpu}");
+            let [from, to, count] = [row[1], row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
+            let (height, left, right) = (tenths(y(count)), tenths(x(from)), tenths(x(to)));
+            let holds = |line: &(i64, i64, i64)| line.0 == height && line.1 <= left && line.2 >= right;
+            assert!(level.iter().any(|line| holds(line)), "{row:?} of {cpu}");
+            width += right - left;
         }
-        assert_eq!(drawn.matches('H').count(), rows.len(), "{cpu}");
+        assert_eq!(
+            level.iter().map(|line| line.2 - line.1).sum::<i64>(),
+            width,
+            "{cpu}: nothing else is drawn"
+        );
     }
 }
 
@@ -132,17 +169,16 @@ fn the_data_of_an_exceedance_plot_are_its_corners() {
     let (x, y) = (scale(&svg, "x"), scale(&svg, "y"));
     for (cpu, drawn) in ["cpu 0", "cpu 1"].iter().zip(curves(&svg)) {
         let rows = cells(&csv).into_iter().filter(|row| row[0] == *cpu);
-        let corners = rows.map(|row| [row[1], row[3]].map(|cell| cell.parse::<f64>().unwrap()));
-        let corners: Vec<[f64; 2]> = corners.collect();
-        assert_eq!(corners[0][1], 1.0, "all readings are at or above the lowest");
-        let at = |corner: &[f64; 2]| [number(x(corner[0])), number(y(corner[1]))];
-        let [last_x, last_y] = at(corners.last().unwrap());
-        assert!(drawn.ends_with(&format!("H{last_x}V{last_y}")), "{drawn}");
-        let positions: Vec<String> = corners.iter().flat_map(at).collect();
-        let drawn_positions = drawn.split(['M', 'H', 'V', 'L', ' ']).filter(|part| !part.is_empty());
+        let data = rows.map(|row| [row[1], row[3]].map(|cell| cell.parse::<f64>().unwrap()));
+        let data: Vec<[f64; 2]> = data.collect();
+        assert_eq!(data[0][1], 1.0, "all readings are at or above the lowest");
+        let at = |[ns, share]: &[f64; 2]| (tenths(x(*ns)), tenths(y(*share)));
+        let drawn = corners(&drawn);
+        assert_eq!(drawn.last(), Some(&at(data.last().unwrap())));
+        let (columns, rows): (Vec<i64>, Vec<i64>) = data.iter().map(at).unzip();
         // The first point is at the left end of the axis.
-        for position in drawn_positions.skip(2) {
-            assert!(positions.iter().any(|one| one == position), "{position} of {cpu}");
+        for (across, down) in drawn.into_iter().skip(1) {
+            assert!(columns.contains(&across) && rows.contains(&down), "{across} {down} of {cpu}");
         }
     }
 }

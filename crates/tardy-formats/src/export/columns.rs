@@ -130,5 +130,5 @@ pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
         (reach + 1).max(10),
         if curves.is_empty() { "0 notitle".to_owned() } else { curves.join(", \\\n     ") }
     );
-    Ok(vec![("", data), (".gp", script)])
+    Ok(vec![("", data.into_bytes()), (".gp", script.into_bytes())])
 }

@@ -1,4 +1,4 @@
-//! Exporters, one module for each format. They convert a run to text.
+//! Exporters, one module for each format. They convert a run to the content of files.
 //!
 //! Other tools expect measured counts. Only CSV and JSON also have tardy's corrected histograms, since they can label
 //! both.
@@ -13,6 +13,7 @@ mod json;
 mod junit;
 mod openmetrics;
 
+use tardy_ftrace::{self as ftrace, Excerpt};
 use tardy_record::series::Quantity;
 use tardy_record::{Run, Series};
 
@@ -26,10 +27,23 @@ pub struct ExportOptions {
     pub unit: Unit,
     /// The latency limit, for formats that give a verdict.
     pub limit_ns: Option<u64>,
+    /// Which traced wake-up, for formats of traces; the worst is 1.
+    pub outlier: usize,
 }
 
-/// One file of an export: the suffix of its name and its text.
-pub type Part = (&'static str, String);
+/// One file of an export: the suffix of its name and its content.
+pub type Part = (&'static str, Vec<u8>);
+
+/// What a format contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportContent {
+    /// Counts, as text.
+    Counts,
+    /// The trace of one wake-up, as text.
+    TraceText,
+    /// The trace of one wake-up, as bytes.
+    TraceBytes,
+}
 
 /// A format that can be written.
 #[derive(Debug)]
@@ -42,6 +56,8 @@ pub struct ExportFormat {
     pub several_files: bool,
     /// Whether the format holds all series with their quantities. If not, it holds only the main series, as latencies.
     pub holds_all: bool,
+    /// The kind of its content.
+    pub content: ExportContent,
     pub(crate) write: fn(&Run, &ExportOptions) -> Result<Vec<Part>, ExportError>,
 }
 
@@ -52,6 +68,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "cyclictest's histogram as text",
         several_files: false,
         holds_all: false,
+        content: ExportContent::Counts,
         write: |run, options| cyclictest_text::text(run, options).map(one),
     },
     ExportFormat {
@@ -59,6 +76,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "cyclictest's --json",
         several_files: false,
         holds_all: false,
+        content: ExportContent::Counts,
         write: |run, options| cyclictest_json::text(run, options).map(one),
     },
     ExportFormat {
@@ -66,6 +84,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "CSV with a line for each bin of each series",
         several_files: false,
         holds_all: true,
+        content: ExportContent::Counts,
         write: |run, _| Ok(one(csv::text(run))),
     },
     ExportFormat {
@@ -73,6 +92,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "flat JSON: the series with their extremes and bins",
         several_files: false,
         holds_all: true,
+        content: ExportContent::Counts,
         write: |run, _| Ok(one(json::text(run))),
     },
     ExportFormat {
@@ -80,6 +100,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "HdrHistogram's interval log, version 2",
         several_files: false,
         holds_all: false,
+        content: ExportContent::Counts,
         write: |run, _| hdr_log::text(run).map(one),
     },
     ExportFormat {
@@ -87,6 +108,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "OpenMetrics text, for Prometheus and others",
         several_files: false,
         holds_all: true,
+        content: ExportContent::Counts,
         write: |run, _| Ok(one(openmetrics::text(run))),
     },
     ExportFormat {
@@ -94,6 +116,7 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "data and gnuplot script of a latency plot, as the OSADL publishes them",
         several_files: true,
         holds_all: false,
+        content: ExportContent::Counts,
         write: |run, _| columns::parts(run),
     },
     ExportFormat {
@@ -101,12 +124,33 @@ pub const EXPORTS: &[ExportFormat] = &[
         about: "JUnit XML: a test case for each series, judged by the limit",
         several_files: false,
         holds_all: false,
+        content: ExportContent::Counts,
         write: |run, options| Ok(one(junit::text(run, options))),
+    },
+    ExportFormat {
+        name: "ftrace",
+        about: "the kernel's trace of a late wake-up as ftrace text, for Perfetto",
+        several_files: false,
+        holds_all: true,
+        content: ExportContent::TraceText,
+        write: |run, options| Ok(one(ftrace::text::write(&excerpt(run, options)?))),
+    },
+    ExportFormat {
+        name: "trace.dat",
+        about: "the kernel's trace of a late wake-up, for trace-cmd and KernelShark",
+        several_files: false,
+        holds_all: true,
+        content: ExportContent::TraceBytes,
+        write: |run, options| Ok(vec![("", ftrace::trace_dat::write(&excerpt(run, options)?))]),
     },
 ];
 
 fn one(text: String) -> Vec<Part> {
-    vec![("", text)]
+    vec![("", text.into_bytes())]
+}
+
+fn excerpt<'a>(run: &'a Run, options: &ExportOptions) -> Result<Excerpt<'a>, ExportError> {
+    Excerpt::of(run, options.outlier).map_err(ExportError::NoExcerpt)
 }
 
 /// Converts `run` to `format`; the caller writes the files.

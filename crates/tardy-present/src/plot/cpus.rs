@@ -1,14 +1,12 @@
 //! The heat map of CPUs over time: a row for each CPU, the logarithm of the highest latency as depth of colour. It shows
 //! which of many CPUs were late, and whether they were late together.
 
-use std::fmt::Write as _;
-
 use tardy_record::Run;
 
 use super::Options;
 use super::frame::{Area, spread, text_width};
 use super::scale::{Scale, nice, time_label, time_ticks};
-use super::svg::{Anchor, Head, Svg, number};
+use super::svg::{Anchor, Head, Path, Svg};
 use crate::cpu_map::CpuMap;
 use crate::latency::typeset;
 
@@ -44,14 +42,18 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let x = Scale::linear(0.0, span_ns, area.left, area.right);
     let base = commonest(&map, range_ns);
     svg.rectangle(&class(base), (area.left, area.top), area.right - area.left, area.bottom - area.top);
+    svg.open("over-time");
     let depths = (0..DEPTHS).filter(|depth| *depth != base).map(Some).chain([None]);
     for depth in depths {
         let class = depth.map_or_else(|| "cells h0".to_owned(), |depth| format!("cells {}", class(depth)));
         let cells = cells(&map, depth, range_ns, row, &area);
         svg.thick_path(&class, row, &cells);
     }
+    svg.close();
     let ticks = time_ticks(0.0, span_ns, if options.narrow() { 4 } else { 8 });
+    svg.open("ticks");
     area.time_axis(&mut svg, &x, &ticks, |at| time_label(at, span_ns));
+    svg.close();
     row_labels(&mut svg, &map, row, &area);
     name_worst(&mut svg, &map, row, &area);
     area.name_x(&mut svg, "time from the start");
@@ -68,7 +70,11 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
             described(&map)
         ),
         standalone: options.standalone,
-        data: Vec::new(),
+        data: vec![
+            ("x", x.data()),
+            ("y", Scale::linear(0.0, map.rows.len() as f64, area.top, area.bottom).data()),
+            ("kind", "cpus".into()),
+        ],
     };
     Some(svg.finish(&head))
 }
@@ -110,9 +116,9 @@ fn commonest(map: &CpuMap, range_ns: (i64, i64)) -> usize {
 fn cells(map: &CpuMap, wanted: Option<usize>, range_ns: (i64, i64), row: f64, area: &Area) -> String {
     let columns = map.rows[0].maxima_ns.len();
     let at = |column: usize| area.left + (area.right - area.left) * column as f64 / columns as f64;
-    let mut commands = String::new();
+    let mut path = Path::default();
     for (place, one) in map.rows.iter().enumerate() {
-        let y = number(area.top + (place as f64 + 0.5) * row);
+        let y = area.top + (place as f64 + 0.5) * row;
         let is_wanted = |column: usize| {
             one.maxima_ns[column].map(|max_ns| CpuMap::depth(range_ns, max_ns, DEPTHS)) == wanted
         };
@@ -120,12 +126,13 @@ fn cells(map: &CpuMap, wanted: Option<usize>, range_ns: (i64, i64), row: f64, ar
         while column < columns {
             let end = (column..columns).find(|at| !is_wanted(*at)).unwrap_or(columns);
             if end > column {
-                let _ = write!(commands, "M{} {y}H{}", number(at(column)), number(at(end)));
+                path.skip_to(at(column), y);
+                path.to(at(end), y);
             }
             column = end.max(column + 1);
         }
     }
-    commands
+    path.finish()
 }
 
 /// Labels at the left, as many as fit.

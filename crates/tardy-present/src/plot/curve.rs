@@ -40,17 +40,23 @@ pub struct Curve {
 ///
 /// Empty curves, and those that [`undrawn`] names, are left out.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
+    with_series(runs).into_iter().map(|(curve, _)| curve).collect()
+}
+
+/// The same as [`curves`], each with the series that it consists of.
+pub(crate) fn with_series<'a>(runs: &[&'a Run]) -> Vec<(Curve, Vec<&'a Series>)> {
     let lines = lines(runs);
     if let ([run], Some(worst)) = (runs, worst_of(runs, &lines)) {
         let all = drawn(&(format!("all {}", lines.len()), drawn_of(run).collect()));
         let worst = coloured(worst.shown.iter().filter_map(|index| drawn(&lines[*index])).collect());
-        return all.map(|all| Curve { class: POOLED, ..all }).into_iter().chain(worst).collect();
+        let pooled = |(curve, series)| (Curve { class: POOLED, ..curve }, series);
+        return all.map(pooled).into_iter().chain(worst).collect();
     }
     coloured(lines.iter().filter_map(drawn).collect())
 }
 
-/// The curve of these series together, without a colour; `None` if it is empty or cannot be drawn.
-fn drawn((label, series): &(String, Vec<&Series>)) -> Option<Curve> {
+/// The curve of these series together, without a colour, and the series; `None` if it is empty or cannot be drawn.
+fn drawn<'a>((label, series): &(String, Vec<&'a Series>)) -> Option<(Curve, Vec<&'a Series>)> {
     let pool = pool::of(series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
     let curve = Curve {
         label: short(&harmless(label), LABEL_MAX),
@@ -59,7 +65,7 @@ fn drawn((label, series): &(String, Vec<&Series>)) -> Option<Curve> {
         max_at_least: pool.max_at_least,
         histogram: pool.histogram,
     };
-    (!curve.histogram.is_empty()).then_some(curve)
+    (!curve.histogram.is_empty()).then(|| (curve, series.clone()))
 }
 
 /// Which of the CPUs of a single run have a curve; `None` if all have.
@@ -162,9 +168,9 @@ pub fn names(runs: &[&Run]) -> Vec<String> {
     name::of_runs(runs).iter().map(|name| harmless(name)).collect()
 }
 
-fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {
-    let classes = classes(&curves.iter().map(|curve| curve.max_ns.unwrap_or(i64::MIN)).collect::<Vec<_>>());
-    for (curve, class) in curves.iter_mut().zip(classes) {
+fn coloured<'a>(mut curves: Vec<(Curve, Vec<&'a Series>)>) -> Vec<(Curve, Vec<&'a Series>)> {
+    let weights: Vec<i64> = curves.iter().map(|(curve, _)| curve.max_ns.unwrap_or(i64::MIN)).collect();
+    for ((curve, _), class) in curves.iter_mut().zip(classes(&weights)) {
         curve.class = class;
     }
     curves

@@ -2,24 +2,25 @@
 //! depth of colour. It shows whether two peaks of a histogram alternated.
 
 use tardy_record::Run;
+use tardy_record::slice::Slice;
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
 use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
-use super::svg::{Anchor, Head, Svg, number};
+use super::svg::{Anchor, Head, Path, Svg};
 use super::timeline::span_ns;
 use crate::latency::prefixed;
 
 /// Rows per octave.
-const ROWS_AN_OCTAVE: f64 = 4.0;
+pub(crate) const ROWS_AN_OCTAVE: f64 = 4.0;
 /// The number of colour depths.
 const DEPTHS: usize = 8;
 /// Latencies below this, in ns, share the lowest row.
 const FLOOR_NS: f64 = 125.0;
 
 /// The count of each cell, by column (index of an interval of time) and row.
-type Cells = std::collections::BTreeMap<(usize, i32), u64>;
+pub(crate) type Cells = std::collections::BTreeMap<(usize, i32), u64>;
 
 /// Draws the heat map; `None` if the run has no slices.
 pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
@@ -34,12 +35,16 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let span = span_ns(run);
     let x = Scale::linear(0.0, span, area.left, area.right);
     let y = Scale::logarithmic(edge(lowest), edge(highest + 1), area.bottom, area.top);
+    svg.open("ticks");
     area.vertical_grid(&mut svg, &x, &time_ticks(0.0, span, if options.narrow() { 4 } else { 8 }), |at| {
         time_label(at, span)
     });
+    svg.close();
+    svg.open("over-time");
     for depth in 1..=DEPTHS {
         svg.path(&format!("h{depth}"), &cells_of_depth(&cells, depth, most, &stretches, &x, &y));
     }
+    svg.close();
     for tick in y.ticks(7) {
         svg.text("soft", (area.left - 6.0, y.at(tick) + 3.8), Anchor::End, &latency_label(tick));
         svg.line("tick", (area.left - 3.0, y.at(tick)), (area.left, y.at(tick)));
@@ -87,7 +92,7 @@ pub(crate) fn data(run: &Run) -> Vec<Cell> {
 
 /// The intervals of the columns, as phase, start and end in ns: for each phase those of the series with the fewest
 /// slices.
-fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
+pub(crate) fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     let coarsest = |phase: usize| {
         let series = run.own_series().filter(|series| series.phase == phase && !series.slices.is_empty());
         series.min_by_key(|series| series.slices.len())
@@ -99,18 +104,12 @@ fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     (0..run.phases.len()).flat_map(of_phase).collect()
 }
 
-/// The counts of the slices of all CPUs. A slice belongs to the interval whose middle is nearest.
-fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
+/// The counts of the slices of all CPUs.
+pub(crate) fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
     let mut cells = Cells::new();
     for series in run.own_series() {
         for slice in &series.slices {
-            let middle = u64::midpoint(slice.start_ns, slice.end_ns);
-            let of_phase = stretches.iter().enumerate().filter(|(_, (phase, _, _))| *phase == series.phase);
-            let Some((column, _)) =
-                of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle))
-            else {
-                continue;
-            };
+            let Some(column) = column_of(stretches, series.phase, slice) else { continue };
             for bin in slice.histogram.bins() {
                 let cell = cells.entry((column, row(bin.lower_ns))).or_default();
                 *cell = cell.saturating_add(bin.count);
@@ -118,6 +117,14 @@ fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
         }
     }
     cells
+}
+
+/// The interval that `slice` belongs to: the one of its phase whose middle is nearest.
+pub(crate) fn column_of(stretches: &[(usize, u64, u64)], phase: usize, slice: &Slice) -> Option<usize> {
+    let middle = u64::midpoint(slice.start_ns, slice.end_ns);
+    let of_phase = stretches.iter().enumerate().filter(|(_, (of, _, _))| *of == phase);
+    let nearest = of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle));
+    nearest.map(|(column, _)| column)
 }
 
 fn row(lower_ns: i64) -> i32 {
@@ -142,7 +149,7 @@ fn cells_of_depth(
     x: &Scale,
     y: &Scale,
 ) -> String {
-    let mut commands = String::new();
+    let mut path = Path::default();
     for ((column, row), count) in cells {
         if depth(*count, most) != wanted {
             continue;
@@ -150,10 +157,9 @@ fn cells_of_depth(
         let (_, from, to) = stretches[*column];
         let (left, right) = (x.at(from as f64), x.at(to as f64));
         let (top, bottom) = (y.at(edge(row + 1)), y.at(edge(*row)));
-        let (width, height) = (number((right - left).max(0.5)), number(bottom - top));
-        commands.push_str(&format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top)));
+        path.rectangle(left, top, right.max(left + 0.5), bottom);
     }
-    commands
+    path.finish()
 }
 
 /// Draws the key: the colour depths from one reading to the highest count of a cell.

@@ -30,10 +30,38 @@ impl Svg {
         self.path(class, &path);
     }
 
-    /// A path, its commands written with [`number`].
+    /// Begins a group, which the page's script finds by its class.
+    pub fn open(&mut self, class: &str) {
+        let _ = write!(self.body, "<g class=\"{class}\">");
+    }
+
+    /// Begins a group with attributes for the page's script: name after `data-`, and value.
+    pub fn open_with(&mut self, class: &str, data: &[(&str, String)]) {
+        let _ = write!(self.body, "<g class=\"{class}\"");
+        for (name, value) in data {
+            let _ = write!(self.body, " data-{name}=\"{}\"", escaped(value));
+        }
+        self.body.push('>');
+    }
+
+    /// Ends a group.
+    pub fn close(&mut self) {
+        self.body.push_str("</g>");
+    }
+
+    /// A path, its commands written with [`number`] or [`Path`].
     pub fn path(&mut self, class: &str, commands: &str) {
         if !commands.is_empty() {
             let _ = write!(self.body, "<path class=\"{class}\" d=\"{commands}\"/>");
+        }
+    }
+
+    /// A path with a name, which browsers show under the pointer.
+    pub fn named_path(&mut self, class: &str, commands: &str, name: &str) {
+        if !commands.is_empty() {
+            let name = escaped(name);
+            let _ =
+                write!(self.body, "<path class=\"{class}\" d=\"{commands}\"><title>{name}</title></path>");
         }
     }
 
@@ -170,70 +198,151 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
+/// The commands of a path: absolute to begin a line, relative after that, which is shorter. Coordinates are rounded to
+/// tenths of a pixel before they are subtracted, so errors do not add up.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    commands: String,
+    /// The end of the line so far, in tenths.
+    pen: Option<(i64, i64)>,
+    /// A horizontal or vertical line that the next point may continue: its letter and its length in tenths.
+    straight: Option<(char, i64)>,
+    /// Whether the last command is a sloping line, whose letter need not be repeated.
+    is_sloping: bool,
+}
+
+impl Path {
+    /// Begins a line at a point.
+    pub fn begin(&mut self, x: f64, y: f64) {
+        self.end();
+        let _ = write!(self.commands, "M{} {}", number(x), number(y));
+        (self.pen, self.is_sloping) = (Some((tenths(x), tenths(y))), false);
+    }
+
+    /// Continues to a point, or begins there.
+    pub fn to(&mut self, x: f64, y: f64) {
+        let Some((from_x, from_y)) = self.pen else { return self.begin(x, y) };
+        let (dx, dy) = (tenths(x) - from_x, tenths(y) - from_y);
+        match (dx, dy) {
+            (0, 0) => return,
+            (dx, 0) => self.straight('h', dx),
+            (0, dy) => self.straight('v', dy),
+            (dx, dy) if self.is_sloping => self.numbers(true, &[dx, dy]),
+            (dx, dy) => {
+                self.command('l', &[dx, dy]);
+                self.is_sloping = true;
+            }
+        }
+        self.pen = Some((from_x + dx, from_y + dy));
+    }
+
+    /// Continues at a point without a line to it.
+    pub fn skip_to(&mut self, x: f64, y: f64) {
+        let Some((from_x, from_y)) = self.pen else { return self.begin(x, y) };
+        self.command('m', &[tenths(x) - from_x, tenths(y) - from_y]);
+        (self.pen, self.is_sloping) = (Some((tenths(x), tenths(y))), false);
+    }
+
+    /// Ends the line; the next point begins another.
+    pub fn end(&mut self) {
+        self.write_straight();
+        self.pen = None;
+    }
+
+    /// A rectangle; the pen is at its upper left corner afterwards.
+    pub fn rectangle(&mut self, left: f64, top: f64, right: f64, bottom: f64) {
+        self.skip_to(left, top);
+        self.to(right, top);
+        self.to(right, bottom);
+        self.to(left, bottom);
+        self.write_straight();
+        self.commands.push('z');
+        (self.pen, self.is_sloping) = (Some((tenths(left), tenths(top))), false);
+    }
+
+    /// The commands.
+    pub fn finish(mut self) -> String {
+        self.write_straight();
+        self.commands
+    }
+
+    /// Continues a straight line if it goes on in its direction, or begins another.
+    fn straight(&mut self, letter: char, delta: i64) {
+        match &mut self.straight {
+            Some((last, length)) if *last == letter && length.signum() == delta.signum() => *length += delta,
+            _ => {
+                self.write_straight();
+                self.straight = Some((letter, delta));
+                self.is_sloping = false;
+            }
+        }
+    }
+
+    fn write_straight(&mut self) {
+        if let Some((letter, length)) = self.straight.take() {
+            self.commands.push(letter);
+            self.numbers(false, &[length]);
+        }
+    }
+
+    fn command(&mut self, letter: char, deltas: &[i64]) {
+        self.write_straight();
+        self.commands.push(letter);
+        self.numbers(false, deltas);
+    }
+
+    fn numbers(&mut self, mut follows: bool, deltas: &[i64]) {
+        for delta in deltas {
+            if follows && *delta >= 0 {
+                self.commands.push(' ');
+            }
+            let (sign, size) = (if *delta < 0 { "-" } else { "" }, delta.unsigned_abs());
+            let _ = match (size / 10, size % 10) {
+                (whole, 0) => write!(self.commands, "{sign}{whole}"),
+                (0, tenth) => write!(self.commands, "{sign}.{tenth}"),
+                (whole, tenth) => write!(self.commands, "{sign}{whole}.{tenth}"),
+            };
+            follows = true;
+        }
+    }
+}
+
+fn tenths(value: f64) -> i64 {
+    (value * 10.0).round() as i64
+}
+
 /// A path through points, a straight line from each to the next; a new path begins after each `None`.
 pub fn polyline(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
-    let mut commands = String::new();
-    let mut pen: Option<(String, String)> = None;
+    let mut path = Path::default();
     for point in points {
-        let Some((x, y)) = point else {
-            pen = None;
-            continue;
-        };
-        let (x, y) = (number(x), number(y));
-        let _ = match &pen {
-            None => write!(commands, "M{x} {y}"),
-            Some((at_x, at_y)) if *at_x == x && *at_y == y => Ok(()),
-            Some((_, at_y)) if *at_y == y => write!(commands, "H{x}"),
-            Some((at_x, _)) if *at_x == x => write!(commands, "V{y}"),
-            Some(_) => write!(commands, "L{x} {y}"),
-        };
-        pen = Some((x, y));
+        match point {
+            Some((x, y)) => path.to(x, y),
+            None => path.end(),
+        }
     }
-    commands
+    path.finish()
 }
 
 /// The outline of a histogram: for each column from `x0` to `x1` the height `y`; columns that do not touch are
 /// joined along `floor`.
 pub fn steps(columns: &[(f64, f64, f64)], floor: f64) -> String {
-    let mut commands = String::new();
+    let mut path = Path::default();
     let mut end: Option<f64> = None;
     for (x0, x1, y) in columns {
         let touching = end.is_some_and(|end| (x0 - end).abs() < 0.05);
+        let from = end.filter(|_| touching).unwrap_or(*x0);
         if !touching {
-            if end.is_some() {
-                let _ = write!(commands, "V{}", number(floor));
+            if let Some(end) = end {
+                path.to(end, floor);
             }
-            let _ = write!(commands, "M{} {}", number(*x0), number(floor));
+            path.skip_to(from, floor);
         }
-        let _ = write!(commands, "V{}H{}", number(*y), number(*x1));
+        path.to(from, *y);
+        path.to(*x1, *y);
         end = Some(*x1);
     }
-    if end.is_some() {
-        let _ = write!(commands, "V{}", number(floor));
+    if let Some(end) = end {
+        path.to(end, floor);
     }
-    commands
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_leave_their_element() {
-        assert_eq!(escaped("<script>'\"&\u{1b}"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}");
-    }
-
-    #[test]
-    fn level_and_vertical_lines_have_one_coordinate() {
-        let points = [(0.0, 1.0), (4.0, 1.0), (4.0, 1.01), (4.0, 3.0), (5.0, 4.5)];
-        let broken = points.into_iter().map(Some).chain([None, Some((6.0, 1.0))]);
-        assert_eq!(polyline(broken), "M0 1H4V3L5 4.5M6 1");
-    }
-
-    #[test]
-    fn coordinates_are_short_and_never_minus_zero() {
-        assert_eq!(number(-0.01), "0");
-        assert_eq!(number(12.34), "12.3");
-        assert_eq!(number(12.0), "12");
-    }
+    path.finish()
 }

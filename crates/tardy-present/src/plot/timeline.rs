@@ -45,17 +45,25 @@ pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
     let x = Scale::linear(0.0, span, area.left, area.right);
     let y = maxima_scale(run, options, &area);
     let ticks = time_ticks(0.0, span, if options.narrow() { 4 } else { 8 });
+    svg.open("over-time");
     phases(&mut svg, run, &x, &area, height);
-    area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
+    svg.close();
+    svg.open("ticks");
     area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
+    svg.close();
     area.name_y(&mut svg, &format!("{peak} of each block, µs"));
     area.mark(&mut svg, options.mark);
+    svg.open("over-time");
+    guide(&mut svg, run, &area, &x, height);
+    checkpoints(&mut svg, run, &x, &area);
+    svg.close();
+    svg.open("drawn");
+    area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }
-    guide(&mut svg, run, &area, &x, height);
     maxima(&mut svg, run, &area, &x, &y);
-    checkpoints(&mut svg, run, &x, &area);
+    svg.close();
     for (index, panel) in panels.iter().enumerate() {
         let top = area.bottom + 26.0 + index as f64 * PANEL_HEIGHT;
         let strip = Area { top: top + 20.0, bottom: top + PANEL_HEIGHT - 6.0, ..area };
@@ -118,12 +126,12 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
 }
 
 /// Maxima over time: of a CPU in all phases, or of all CPUs together.
-struct Maxima {
-    label: String,
+pub(crate) struct Maxima {
+    pub(crate) label: String,
     /// CSS class of its colour.
-    class: &'static str,
+    pub(crate) class: &'static str,
     /// The middle of each block in ns, and its maximum, for each phase.
-    phases: Vec<Vec<(f64, Option<i64>)>>,
+    pub(crate) phases: Vec<Vec<(f64, Option<i64>)>>,
 }
 
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
@@ -144,7 +152,7 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
 }
 
 /// The lines that are drawn: each CPU, or of many all together and the worst.
-fn lines(run: &Run) -> Vec<Maxima> {
+pub(crate) fn lines(run: &Run) -> Vec<Maxima> {
     // A CPU has the same colour in all phases.
     let mut groups: Vec<(String, Vec<&Series>)> = Vec::new();
     for series in run.own_series() {
@@ -247,17 +255,22 @@ fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
 
 fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f64], width: f64) {
     let y = Scale::linear(panel.low, panel.high, strip.bottom, strip.top);
+    svg.open("ticks");
     for tick in ticks {
         svg.line("hair", (x.at(*tick), strip.top), (x.at(*tick), strip.bottom));
     }
+    svg.close();
     svg.line("grid", (strip.left, strip.bottom), (strip.right, strip.bottom));
     svg.text("", (strip.left, strip.top - 6.0), Anchor::Start, &panel.name);
     svg.text("soft", (strip.left - 6.0, strip.top + 7.0), Anchor::End, &environment::value_label(panel.high));
     svg.text("soft", (strip.left - 6.0, strip.bottom), Anchor::End, &environment::value_label(panel.low));
+    svg.open_with("over-time panel", &[("y", y.data()), ("name", panel.name.clone())]);
     for line in panel.lines.iter().rev() {
         let points = line.points.iter().map(|(at, value)| (x.at(*at as f64), y.at(*value)));
-        svg.path(&format!("curve thin {}", line.class), &polyline(columns(points)));
+        let label = if line.label.is_empty() { &panel.name } else { &line.label };
+        svg.named_path(&format!("curve thin {}", line.class), &polyline(columns(points)), label);
     }
+    svg.close();
     let room = ((width - strip.right - 10.0) / 6.6) as usize;
     let named: Vec<_> =
         panel.lines.iter().filter(|line| !line.label.is_empty() && line.class != "rest").take(3).collect();
@@ -303,9 +316,11 @@ fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f6
         area.name_x(svg, "time from the start");
         return;
     }
+    svg.open("ticks");
     for tick in ticks {
         svg.text("soft", (x.at(*tick), height - 8.0), Anchor::Middle, &time_label(*tick, span));
     }
+    svg.close();
     if ticks.last().is_none_or(|last| x.at(*last) < area.right - 60.0)
         || area.left < 60.0 && area.right > 500.0
     {

@@ -8,6 +8,7 @@ use tardy_analyse::published::{Match, Ours, Sameness};
 use tardy_record::Run;
 
 use super::run_page::marks;
+use super::script_data;
 use crate::compare::{
     describe_ratio, differing_value, headline, of_pairs, of_single_cpus, pooled, shape_text,
     without_difference,
@@ -39,6 +40,10 @@ pub(super) struct ComparisonView {
     obstacles: Vec<String>,
     whose: Vec<String>,
     sections: Vec<Vec<Element>>,
+    /// The beginning of the ids of its plots.
+    id: String,
+    /// The values of its plots for the page's script, as JSON.
+    data: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +85,8 @@ pub(super) fn of(
         obstacles: of_pairs(comparison, |pair| &pair.not_comparable_because),
         whose: whose(runs),
         sections: shown,
+        id: format!("{prefix}compare"),
+        data: script_data::of_comparison(&curves, marks),
     }
 }
 

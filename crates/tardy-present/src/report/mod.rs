@@ -7,6 +7,7 @@ mod comparison_view;
 mod contents_view;
 mod page_view;
 mod run_page;
+mod script_data;
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
@@ -19,7 +20,8 @@ use crate::sections;
 
 /// The page's style sheet: that of the plots, and that of the report.
 pub const STYLE: &str = concat!(include_str!("../plot/plot.css"), include_str!("../../templates/report.css"));
-/// The page's script: shows the values under the pointer, and expands collapsed parts for printing.
+/// The page's script: shows the values under the pointer, lets the reader choose what is drawn, and expands collapsed parts
+/// for printing.
 pub const SCRIPT: &str = include_str!("../../templates/report.js");
 /// SHA-256 of [`STYLE`] in base64, for the content security policy; `tests/content_security.rs` checks it.
 pub const STYLE_HASH: &str = include_str!("../../templates/report.css.sha256");

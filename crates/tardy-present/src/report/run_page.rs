@@ -4,6 +4,7 @@ use tardy_analyse::Findings;
 use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
+use super::script_data;
 use crate::figures::Marks;
 use crate::page::{Page, Place, RunPage, paragraphs};
 use crate::plot;
@@ -19,7 +20,7 @@ pub(super) fn of(sections: &[&dyn Section], run: &Run, findings: &Findings, id: 
         section.page(&context, &mut page);
         page.add(Place::Notes, paragraphs("note", &section.notes(&context)));
     }
-    page.finish(marks.words.distribution)
+    RunPage { data: script_data::of_run(run, marks), ..page.finish(marks.words.distribution) }
 }
 
 /// The marks and terms that all plots of `runs` share.

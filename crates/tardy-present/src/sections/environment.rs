@@ -38,7 +38,9 @@ impl Section for Environment {
         elements.extend(folded_table("Soft interrupts", sources(&environment.softirqs)));
         elements.extend(cost(run));
         elements.extend(folded_table("The cost of the watchers", watchers(run)));
-        page.add(Place::After, elements);
+        if elements.len() > 1 {
+            page.add(Place::After, elements);
+        }
     }
 }
 

@@ -135,6 +135,9 @@ pub(crate) struct ExportArgs {
     /// Highest accepted latency, for junit [default: the run's limit]
     #[arg(id = "export_limit", long = "limit", value_name = "TIME")]
     pub(crate) limit: Option<Duration>,
+    /// Which traced late wake-up, for ftrace and trace.dat; 1 is the worst [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) outlier: Option<usize>,
     /// List the formats that can be written.
     #[arg(id = "list_formats", long = "list")]
     pub(crate) list: bool,

@@ -1,9 +1,10 @@
 //! `tardy export`: converts a run to another tool's format.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use tardy_formats::{EXPORTS, ExportFormat, ExportOptions, Unit, export, what_is_lost};
+use tardy_formats::{EXPORTS, ExportContent, ExportFormat, ExportOptions, Unit, export, what_is_lost};
 use tardy_recipe::wrong;
 
 use super::output;
@@ -21,10 +22,17 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     if format.several_files && arguments.output.is_none() {
         return Err(wrong("to", format!("{name} consists of several files; name them with -o NAME")).into());
     }
+    if format.content == ExportContent::TraceBytes
+        && arguments.output.is_none()
+        && std::io::stdout().is_terminal()
+    {
+        return Err(wrong("to", format!("{name} is not text; name its file with -o FILE")).into());
+    }
     let run = output::open_run(path, arguments.redaction)?;
     let options = ExportOptions {
         unit: arguments.unit.map_or(Unit::Us, Into::into),
         limit_ns: arguments.limit.map(|limit| limit.ns()),
+        outlier: arguments.outlier.unwrap_or(1),
     };
     if !run.validity.valid {
         output::report(&format!("{}: this run is invalid, which {name} may not show", path.display()));
@@ -34,15 +42,18 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
         output::report(&format!("{}: {name}: {lost}", path.display()));
     }
     match &arguments.output {
-        None => parts.iter().try_for_each(|(_, text)| output::print_content(text))?,
+        None => parts.iter().try_for_each(|(_, content)| match std::str::from_utf8(content) {
+            Ok(text) if format.content != ExportContent::TraceBytes => output::print_content(text),
+            _ => output::print_bytes(content),
+        })?,
         Some(output) => {
             let place = |suffix: &str| PathBuf::from(format!("{}{suffix}", output.display()));
             let files = parts.iter().map(|(suffix, _)| {
                 super::output::claim(&place(suffix), std::slice::from_ref(path), arguments.force)
             });
             let files = files.collect::<Result<Vec<_>>>()?;
-            for (file, (_, text)) in files.iter().zip(&parts) {
-                file.write(text.as_bytes())?;
+            for (file, (_, content)) in files.iter().zip(&parts) {
+                file.write(content)?;
                 super::output::report(&format!("{name} {}", file.path().display()));
             }
         }
@@ -62,6 +73,9 @@ fn list() -> Result<Exit> {
 fn refuse_unused(arguments: &ExportArgs, format: &ExportFormat) -> Result<()> {
     if arguments.unit.is_some() && !format.name.starts_with("cyclictest") {
         return Err(wrong("unit", format!("{} has a fixed unit; remove --unit", format.name)).into());
+    }
+    if arguments.outlier.is_some() && format.content == ExportContent::Counts {
+        return Err(wrong("outlier", format!("{} holds no trace; remove --outlier", format.name)).into());
     }
     if arguments.limit.is_some() && format.name != "junit" {
         return Err(wrong("limit", format!("{} has no verdict; remove --limit", format.name)).into());

@@ -73,8 +73,13 @@ pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
 
 /// Writes to standard output. A closed pipe (`| head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same for content that is not text.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("standard output"),
         _ => Ok(()),
     }

@@ -40,3 +40,24 @@ fn a_traced_run_is_not_compared_with_an_untraced_one_without_force() {
     let compared = bench.run(&["compare", "a.run.json", "b.run.json", "--force"]).exits(0);
     assert!(compared.out.contains("NOT COMPARABLE"), "{}", compared.out);
 }
+
+#[test]
+fn a_traced_wake_up_is_exported_for_trace_viewers() {
+    let bench = Bench::new();
+    bench.run(&traced("a.run.json", "--causes")).exits(0);
+    let export = |more: &[&str]| bench.run(&[&["export", "a.run.json"], more].concat());
+    let text = export(&["--to", "ftrace"]).exits(0).out;
+    assert!(text.starts_with("# tracer: nop\n") && text.contains(": sched_switch: prev_comm="), "{text}");
+    let second = export(&["--to", "ftrace", "--outlier", "2"]).exits(0).out;
+    assert_ne!(text, second);
+    export(&["--to", "trace.dat", "-o", "a.dat"]).exits(0);
+    let file = std::fs::read(bench.path("a.dat")).unwrap();
+    assert!(file.starts_with(b"\x17\x08\x44tracing6\0") && file.len() % 4096 == 0, "{} bytes", file.len());
+    let beyond = export(&["--to", "ftrace", "--outlier", "99"]).exits(1).err;
+    assert!(beyond.contains("24 late wake-ups were traced; use --outlier 1 to 24"), "{beyond}");
+    let unused = export(&["--to", "csv", "--outlier", "1"]).exits(2).err;
+    assert!(unused.contains("csv holds no trace"), "{unused}");
+    bench.run(&traced("b.run.json", "--causes=off")).exits(0);
+    let untraced = bench.run(&["export", "b.run.json", "--to", "trace.dat", "-o", "b.dat"]).exits(1).err;
+    assert!(untraced.contains("measure with --causes"), "{untraced}");
+}
