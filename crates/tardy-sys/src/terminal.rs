@@ -64,7 +64,8 @@ impl Terminal {
         block(&signal_set(&[STOPS, IN_BACKGROUND].concat()))?;
         let set = signal_set(&STOPS);
         // SAFETY: `set` is a valid signal set.
-        let fd = check(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
+        let fd =
+            check(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
         // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         Ok(Self { tty, stops: unsafe { OwnedFd::from_raw_fd(fd) } })
     }

@@ -2,6 +2,7 @@
 
 use tardy_host::watch::LatestReading;
 use tardy_load::LoadRate;
+use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Outlier, Series};
 use tardy_record::{Histogram, Knowable};
 
@@ -12,6 +13,8 @@ use super::listener::RunProgress;
 pub struct LiveState<'a> {
     /// How far the run is.
     pub progress: RunProgress<'a>,
+    /// The plan of the phase.
+    pub plan: &'a PhasePlan,
     /// The highest latency that the run allows, in ns.
     pub limit_ns: Option<u64>,
     /// Time since the start of the run, in ns.
@@ -26,6 +29,10 @@ pub struct LiveState<'a> {
     pub marks: u64,
     /// Whether the phase is valid so far.
     pub is_valid: bool,
+    /// Whether the phase was asked to end.
+    pub is_ending: bool,
+    /// CPU time that a frame has cost on average, in ns; `None` before the first one.
+    pub frame_cost_ns: Option<u64>,
 }
 
 /// The numbers of one series so far.

@@ -261,7 +261,7 @@ impl<'r> Phase<'r> {
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
         self.each_observer(supervisor, |observer, supervisor| observer.read(supervisor, &reading));
-        supervisor.report(self.index, self.source.as_ref());
+        supervisor.report(self.index, self.source.as_ref(), self.interruption.is_requested());
         let is_useless = !supervisor.is_valid(self.index);
         if !self.interruption.is_requested() && (is_useless || supervisor.listener.wants_end()) {
             self.end_early(supervisor);

@@ -26,7 +26,7 @@ impl Supervisor<'_> {
     }
 
     /// Reports to the listener how far phase `index` is.
-    pub(super) fn report(&mut self, index: usize, source: &dyn Source) {
+    pub(super) fn report(&mut self, index: usize, source: &dyn Source, is_ending: bool) {
         let plan = &self.request.plan.phases[index];
         let SourceProgress { counted_ns, worst, missed, .. } = source.progress();
         let progress = RunProgress {
@@ -40,15 +40,16 @@ impl Supervisor<'_> {
         };
         self.listener.progress(&progress);
         if self.listener.wants_live() {
-            self.show_live(index, source, progress);
+            self.show_live(index, source, progress, is_ending);
         }
     }
 
     /// Gives the listener the state of phase `index`, and records what that costs.
-    fn show_live(&mut self, index: usize, source: &dyn Source, progress: RunProgress<'_>) {
+    fn show_live(&mut self, index: usize, source: &dyn Source, progress: RunProgress<'_>, is_ending: bool) {
         let before = thread_usage::of_this_thread();
         let state = LiveState {
             progress,
+            plan: &self.request.plan.phases[index],
             limit_ns: self.request.plan.limit_ns,
             now_ns: self.clock.now_ns(),
             series: source.live(),
@@ -56,6 +57,8 @@ impl Supervisor<'_> {
             environment: self.watchers.latest(),
             marks: self.marks,
             is_valid: self.is_valid(index),
+            is_ending,
+            frame_cost_ns: self.live_cost.per_frame_ns(),
         };
         self.listener.live(&state);
         if let (Ok(before), Ok(after)) = (before, thread_usage::of_this_thread()) {

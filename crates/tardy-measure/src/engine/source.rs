@@ -12,8 +12,8 @@ use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::Series;
 
 use super::clock::Clock;
-use super::observer::Observer;
 use super::live::LiveSeries;
+use super::observer::Observer;
 use super::phase_map::{MapLayout, PhaseMap};
 use super::reading::{Counted, Reading, SourceProgress};
 use super::request::Request;

@@ -312,6 +312,11 @@ pub(super) struct LiveCost {
 }
 
 impl LiveCost {
+    /// CPU time per frame so far, in ns; `None` before the first frame.
+    pub(super) fn per_frame_ns(&self) -> Option<u64> {
+        self.used.cpu_ns.checked_div(self.frames)
+    }
+
     /// Adds a frame.
     pub(super) fn add(&mut self, used: ThreadUsage) {
         self.frames += 1;
