@@ -16,6 +16,8 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x18\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// The size of a terminal that does not report one.
 const USUAL_SIZE: Size = Size { columns: 80, rows: 24 };
+/// For how many frames, one per second, a message is shown.
+const MESSAGE_FRAMES: u32 = 10;
 /// The keys: Ctrl-C and Ctrl-Z remain signals.
 const END: u8 = b'q';
 const MARK: u8 = b'm';
@@ -35,6 +37,8 @@ pub(crate) struct LiveView {
     before: Messages,
     /// Messages since then, which are printed when the view has ended.
     messages: Vec<String>,
+    /// For how many more frames the last message is shown.
+    message_frames: u32,
 }
 
 impl LiveView {
@@ -55,6 +59,7 @@ impl LiveView {
             rows: USUAL_SIZE.rows,
             before: Messages::new(),
             messages: Vec::new(),
+            message_frames: 0,
         })
     }
 
@@ -88,7 +93,9 @@ impl LiveView {
         self.is_drawn = true;
         let size = self.terminal.as_ref().and_then(Terminal::size).unwrap_or(USUAL_SIZE);
         self.rows = size.rows;
-        let lines = view::lines(state, size, self.messages.last().map(String::as_str));
+        let message = self.messages.last().filter(|_| self.message_frames > 0);
+        self.message_frames = self.message_frames.saturating_sub(1);
+        let lines = view::lines(state, size, message.map(String::as_str));
         let paint = |line: &view::Line| {
             line.iter()
                 .map(|(text, style)| style.paint(&self.charset.encode(text), self.colour))
@@ -129,6 +136,7 @@ impl Listener for LiveView {
             return;
         }
         self.messages.push(text.to_owned());
+        self.message_frames = MESSAGE_FRAMES;
         let is_shown = self.terminal.as_ref().is_some_and(Terminal::is_in_foreground);
         if is_shown && self.unsent.is_empty() {
             let size = self.terminal.as_ref().and_then(Terminal::size).unwrap_or(USUAL_SIZE);

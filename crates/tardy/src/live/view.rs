@@ -25,6 +25,9 @@ const OUTLIER_ROWS_MAX: usize = 4;
 /// The widest histogram, in columns.
 const HISTOGRAM_COLUMNS_MAX: usize = 100;
 
+/// The column in which the text of a detail begins.
+const INDENT: usize = 9;
+
 /// A line: pieces of text and their styles.
 pub(super) type Line = Vec<(String, Style)>;
 
@@ -42,12 +45,12 @@ pub(super) fn lines(state: &LiveState<'_>, size: Size, message: Option<&str>) ->
     let first_lines = details.iter().filter(|lines| !lines.is_empty()).count().min(room - least);
     let table = table.lines((room - first_lines).min(table.rows()));
     let mut left = room - table.len();
-    let mut shown: Vec<&[Line]> = Vec::new();
+    let mut shown: Vec<Vec<Line>> = Vec::new();
     for (index, lines) in details.iter().enumerate() {
         let later = details[index + 1..].iter().filter(|lines| !lines.is_empty()).count();
         let most = lines.len().min(left.saturating_sub(later).max(usize::from(left > 0)));
         left -= most;
-        shown.push(&lines[..most]);
+        shown.push(first_lines_of(lines, most, size.columns));
     }
     let has_details = shown.iter().any(|lines| !lines.is_empty());
     let gaps = 2 + usize::from(has_details);
@@ -68,13 +71,28 @@ pub(super) fn lines(state: &LiveState<'_>, size: Size, message: Option<&str>) ->
     }
     if has_details {
         gap(&mut top);
-        top.extend(shown.into_iter().flatten().cloned());
+        top.extend(shown.into_iter().flatten());
     }
     // The keys are on the last row.
     let rows = size.rows.saturating_sub(bottom.len());
     top.resize(rows, Line::new());
     top.extend(bottom);
     top.into_iter().take(size.rows).map(|line| cut(line, size.columns)).collect()
+}
+
+/// The first `most` of the lines. An ellipsis marks that there are more.
+fn first_lines_of(lines: &[Line], most: usize, columns: usize) -> Vec<Line> {
+    let mut first = lines[..most].to_vec();
+    if let Some((text, _)) = first.last_mut().and_then(|line| line.last_mut()).filter(|_| most < lines.len()) {
+        *text = continued(text, columns.saturating_sub(INDENT));
+    }
+    first
+}
+
+/// The text with an ellipsis behind it, in at most `width` columns.
+fn continued(text: &str, width: usize) -> String {
+    let room = width.saturating_sub(2);
+    if text.chars().count() <= room { format!("{text} …") } else { short(&format!("{text} …"), width) }
 }
 
 fn plain(text: String) -> Line {
@@ -156,9 +174,9 @@ impl Table {
         1 + self.rows.len().min(self.shown_max) + folded + usize::from(self.total.is_some())
     }
 
-    /// The lines of the shortest useful table: the head, the worst CPU, and all CPUs together.
+    /// The lines of the shortest useful table: the head, two CPUs, the folded ones, and all CPUs together.
     fn rows_least(&self) -> usize {
-        self.rows().min(3 + usize::from(self.rows.len() > 2))
+        self.rows().min(4 + usize::from(self.rows.len() > 2))
     }
 
     /// The table in at most `room` lines. CPUs for which there is no room are folded; the worst ones are shown.
@@ -315,14 +333,11 @@ fn environment(state: &LiveState<'_>) -> Vec<Line> {
         true => format!("{slowest:.0} to {fastest:.0} MHz"),
         false => format!("{fastest:.0} MHz"),
     });
-    let unknown = || "unknown".to_owned();
     let text = match (temperature, frequency) {
         (None, None) => "temperature and frequency unknown".to_owned(),
-        (temperature, frequency) => format!(
-            "temperature {}, frequency {}",
-            temperature.unwrap_or_else(unknown),
-            frequency.unwrap_or_else(unknown)
-        ),
+        (None, Some(frequency)) => format!("temperature unknown, {frequency}"),
+        (Some(temperature), None) => format!("{temperature}, frequency unknown"),
+        (Some(temperature), Some(frequency)) => format!("{temperature}, {frequency}"),
     };
     vec![vec![("machine  ".to_owned(), Style::Faint), (text, Style::Plain)]]
 }
@@ -340,6 +355,7 @@ fn footer(state: &LiveState<'_>, message: Option<&str>, columns: usize) -> Vec<L
         lines.push(vec![(self::message(message, columns), Style::Middling)]);
     }
     let marks = match state.marks {
+        _ if columns < WIDE => String::new(),
         0 => String::new(),
         1 => " (1 so far)".to_owned(),
         marks => format!(" ({marks} so far)"),
@@ -350,7 +366,7 @@ fn footer(state: &LiveState<'_>, message: Option<&str>, columns: usize) -> Vec<L
         ("m".to_owned(), Style::Bold),
         (format!(" mark this moment{marks}"), Style::Plain),
     ];
-    if let Some(cost_ns) = state.frame_cost_ns {
+    if let Some(cost_ns) = state.frame_cost_ns.filter(|_| columns >= WIDE) {
         keys.push((format!("   drawing {:.1} ms/s", cost_ns as f64 / 1e6), Style::Faint));
     }
     lines.push(keys);
@@ -359,7 +375,6 @@ fn footer(state: &LiveState<'_>, message: Option<&str>, columns: usize) -> Vec<L
 
 /// A text behind a label, folded to `columns`, in at most `rows` lines.
 fn labelled(label: &str, text: &str, columns: usize, rows: usize) -> Vec<Line> {
-    const INDENT: usize = 9;
     let mut folded: Vec<String> = vec![String::new()];
     let width = columns.saturating_sub(INDENT).max(1);
     for word in text.split_whitespace() {
@@ -374,7 +389,7 @@ fn labelled(label: &str, text: &str, columns: usize, rows: usize) -> Vec<Line> {
     if folded.len() > rows {
         folded.truncate(rows);
         let last = folded.last_mut().expect("there is always a line");
-        *last = short(&format!("{last} …"), width);
+        *last = continued(last, width);
     }
     let line = |(number, text): (usize, String)| {
         let label = if number == 0 { label } else { "" };
