@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::plan::{TimerPlan, Wake};
-use tardy_record::self_cost::ThreadCost;
+use tardy_record::self_cost::{LIVE_VIEW, ThreadCost};
 
 /// The cost of tardy itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -20,6 +20,9 @@ pub struct Cost {
     /// CPU time of the housekeeping process as a share of one CPU over the whole run, including warm-ups and the start
     /// and end of loads.
     pub housekeeping_share: Option<f64>,
+    /// The part of [`Self::housekeeping_share`] that drew the live view; `None` if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live_view_share: Option<f64>,
     /// Duration of the whole run by its phases and events, in ns.
     pub whole_run_ns: u64,
 }
@@ -44,6 +47,8 @@ pub fn of(run: &Run) -> Option<Cost> {
         measuring.iter().fold(0u64, |sum, cost| sum.saturating_add(part(cost)))
     };
     let housekeeping_ns: f64 = housekeeping.iter().map(|cost| cost.cpu_ns as f64).sum();
+    let live_view =
+        housekeeping.iter().find(|cost| cost.thread.starts_with(LIVE_VIEW)).map(|cost| cost.cpu_ns);
     let whole_run_ns = whole_run_ns(run);
     Some(Cost {
         per_wake: per_wake(run, &measuring),
@@ -52,6 +57,9 @@ pub fn of(run: &Run) -> Option<Cost> {
         involuntary_switches: sum(|cost| cost.involuntary_switches),
         housekeeping_share: (whole_run_ns > 0 && !housekeeping.is_empty())
             .then(|| housekeeping_ns / whole_run_ns as f64),
+        live_view_share: live_view
+            .filter(|_| whole_run_ns > 0)
+            .map(|cpu_ns| cpu_ns as f64 / whole_run_ns as f64),
         whole_run_ns,
     })
 }

@@ -52,7 +52,7 @@ mod worker;
 pub use alone::run_alone;
 pub use error::LoadError;
 pub use invocation::{commands, quoted};
-pub use loads::{LoadContext, Loads};
+pub use loads::{LoadContext, LoadRate, Loads};
 pub use network::PORT;
 pub use start::worker_main;
 pub use task::check_programs;

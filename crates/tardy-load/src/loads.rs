@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tardy_record::load::{LoadResult, PartRecorder};
+use tardy_record::load::{LoadPart, LoadResult, PartRecorder};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
@@ -22,6 +22,9 @@ use super::{LoadError, PORT};
 const START_PATIENCE: Duration = Duration::from_secs(60);
 /// Time for the processes to end. A process that waits for a disk or a network file system cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The number of readings, one per second, over which [`Loads::rates`] takes the mean.
+const RECENT_READINGS: usize = 2;
 
 /// The settings that loads share.
 #[derive(Clone, Debug)]
@@ -58,6 +61,27 @@ pub struct Loads {
     /// Parts whose first pass was over before the first reading.
     through_once: Vec<usize>,
     last_read_ns: u64,
+}
+
+/// The present rate of one part of a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadRate {
+    /// The part, such as `scheduler`.
+    pub part: &'static str,
+    /// The unit of its work; empty if work cannot be counted.
+    pub unit: &'static str,
+    /// Work per second; `None` if it is not known.
+    pub per_second: Option<f64>,
+    /// Whether the part is alive.
+    pub alive: bool,
+}
+
+/// Work per second over the last [`RECENT_READINGS`] readings; `None` if there is no time between them.
+fn recent_rate(part: &LoadPart) -> Option<f64> {
+    let last = part.at_ns.len().checked_sub(1)?;
+    let first = last.saturating_sub(RECENT_READINGS);
+    let seconds = part.at_ns[last].saturating_sub(part.at_ns[first]) as f64 / 1e9;
+    (seconds > 0.0).then(|| part.done[last].saturating_sub(part.done[first]) as f64 / seconds)
 }
 
 /// The parent of all load processes.
@@ -212,6 +236,17 @@ impl Loads {
     /// Whether any part is alive.
     pub fn any_alive(&self) -> bool {
         self.parts.iter().any(|part| part.alive)
+    }
+
+    /// The rate of each part over its last readings.
+    pub fn rates(&self) -> Vec<LoadRate> {
+        let rate = |part: &Part| LoadRate {
+            part: part.task.name(),
+            unit: part.task.unit(),
+            per_second: recent_rate(part.recorder.part()).filter(|_| !part.task.unit().is_empty()),
+            alive: part.alive,
+        };
+        self.parts.iter().map(rate).collect()
     }
 
     /// The results so far, for a checkpoint.

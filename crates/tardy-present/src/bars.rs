@@ -8,8 +8,8 @@ use tardy_record::Histogram;
 
 use crate::latency;
 
-/// Steps of one decade, finest first: E24, E12, E6, E3.
-const STEPS: [&[f64]; 4] = [
+/// Steps of one decade, finest first: E24, E12, E6, E3, and whole decades.
+const STEPS: [&[f64]; 5] = [
     &[
         1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.4, 2.7, 3.0, 3.3, 3.6, 3.9, 4.3, 4.7, 5.1, 5.6, 6.2,
         6.8, 7.5, 8.2, 9.1,
@@ -17,6 +17,7 @@ const STEPS: [&[f64]; 4] = [
     &[1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2],
     &[1.0, 1.5, 2.2, 3.3, 4.7, 6.8],
     &[1.0, 2.2, 4.7],
+    &[1.0],
 ];
 /// The largest number of bins that fits on a screen.
 const BIN_MAX: usize = 22;
@@ -36,7 +37,19 @@ pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> 
     if histogram.has_no_distribution() {
         return Vec::new();
     }
-    let bins = rebinned(histogram);
+    drawn(&rebinned(histogram), counted, width)
+}
+
+/// The same as [`lines`] in the finest steps that need at most `height` lines; none if no steps do.
+pub fn lines_within(histogram: &Histogram, counted: &str, width: usize, height: usize) -> Vec<String> {
+    if histogram.has_no_distribution() {
+        return Vec::new();
+    }
+    let in_steps = |steps: &&[f64]| drawn(&in_steps(histogram, steps), counted, width);
+    STEPS.iter().map(in_steps).find(|lines| lines.len() <= height).unwrap_or_default()
+}
+
+fn drawn(bins: &[Line], counted: &str, width: usize) -> Vec<String> {
     let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else {
         return Vec::new();
     };
@@ -45,7 +58,8 @@ pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> 
     let count_width = latency::count(most).len();
     let room = width.saturating_sub(label_width + count_width + 5).max(10);
     let decades = (most as f64).log10().ceil().max(1.0);
-    let mut lines = vec![axis(label_width, room, decades, counted)];
+    let marks_width = width.saturating_sub(label_width + counted.chars().count() + 3);
+    let mut lines = vec![axis(label_width, room, marks_width, decades, counted)];
     let mut gap = 0;
     for (bin, label) in bins.iter().zip(&labels) {
         gap = if bin.count == 0 { gap + 1 } else { 0 };
@@ -67,9 +81,9 @@ fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f
     format!("{label:>label_width$} │{bar} {}", latency::count(bin.count))
 }
 
-/// The count axis: a mark at each decade.
-fn axis(label_width: usize, room: usize, decades: f64, counted: &str) -> String {
-    let mut text: Vec<char> = " ".repeat(room + 8).chars().collect();
+/// The count axis: a mark at each decade, as far as they fit into `marks_width` columns.
+fn axis(label_width: usize, room: usize, marks_width: usize, decades: f64, counted: &str) -> String {
+    let mut text: Vec<char> = " ".repeat(marks_width.min(room + 8)).chars().collect();
     let mut free = 0;
     for decade in 0..=decades as u32 {
         let at = (f64::from(decade) * room as f64 / decades).round() as usize;
@@ -95,7 +109,8 @@ fn label(bin: &Line) -> String {
 
 /// The histogram in the finest steps that fit on a screen.
 fn rebinned(histogram: &Histogram) -> Vec<Line> {
-    STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
+    let finer = &STEPS[..4];
+    finer.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
         || {
             // The coarsest steps: eleven decades of three steps each.
             in_steps(histogram, STEPS[3])
@@ -188,6 +203,28 @@ mod tests {
         let one = Histogram::from_bins(vec![(0, 1_000, 5).into()]).unwrap();
         let drawn = lines(&one, "wake-ups", 80);
         assert!(drawn.last().is_some_and(|line| line.trim().starts_with("0.00–1.00 │")), "{drawn:#?}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_drawing() {
+        let bins = (0..40).map(|step| (1_000 * step, 1_000 * (step + 1), 10u64.pow(step as u32 / 5)).into());
+        let histogram = Histogram::from_bins(bins.collect()).unwrap();
+        for width in 40..120 {
+            let drawn = lines(&histogram, "wake-ups", width);
+            let widest = drawn.iter().map(|line| line.chars().count()).max();
+            assert!(widest.is_some_and(|widest| widest <= width), "{width} columns: {drawn:#?}");
+        }
+    }
+
+    #[test]
+    fn coarser_steps_fit_into_fewer_lines() {
+        let bins = (0..60).map(|step| (1_000 * step, 1_000 * (step + 1), 7).into()).collect();
+        let histogram = Histogram::from_bins(bins).unwrap();
+        for height in 4..30 {
+            let drawn = lines_within(&histogram, "wake-ups", 80, height);
+            assert!((3..=height).contains(&drawn.len()), "{height} lines: {drawn:#?}");
+        }
+        assert_eq!(lines_within(&histogram, "wake-ups", 80, 2), Vec::<String>::new());
     }
 
     proptest! {

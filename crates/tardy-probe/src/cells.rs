@@ -51,10 +51,12 @@ pub enum Total {
     SquaresLow,
     /// Sum of squares, high half.
     SquaresHigh,
-    /// A [`Stage`].
-    Stage,
+    /// The last recorded lateness, two's complement.
+    Last,
     /// Deadlines missed.
     Missed,
+    /// A [`Stage`].
+    Stage,
     /// Cycles whose wake-ups could not be used.
     Dropped,
     /// Lowest lateness, two's complement.

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most events that a run keeps; when it is full, neighbouring checkpoints merge.
 pub const EVENT_COUNT: usize = 1024;
+/// The most marks that a run keeps. They do not merge.
+pub const MARK_COUNT: u64 = 256;
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +37,8 @@ pub enum EventKind {
     Interrupted,
     /// A condition that affects the interpretation of the results.
     Warning,
+    /// A person marked this moment during the run.
+    Mark,
 }
 
 /// Adds an event in constant memory.
@@ -57,7 +61,8 @@ pub fn push(events: &mut Vec<Event>, event: Event) {
 
 /// Neighbours of the same kind merge if they represent the same number of events, so that the resolution stays uniform.
 fn mergeable(earlier: &Event, later: &Event) -> bool {
-    earlier.kind == later.kind && earlier.kind != EventKind::Phase && earlier.count == later.count
+    let is_single = matches!(earlier.kind, EventKind::Phase | EventKind::Mark);
+    earlier.kind == later.kind && !is_single && earlier.count == later.count
 }
 
 #[cfg(test)]

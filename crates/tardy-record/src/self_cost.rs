@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The beginning of the name of the live view's cost, which is not part of the housekeeping process's.
+pub const LIVE_VIEW: &str = "live view";
+
 /// The resources that one of tardy's threads used in the counted part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadCost {
-    /// The thread: `timer, cpu 1` or `housekeeping`.
+    /// The thread: `timer, cpu 1` or `housekeeping`; or `live view`, which the housekeeping process draws.
     pub thread: String,
     /// Index of the phase; absent for the housekeeping process, which runs in all phases.
     pub phase: Option<usize>,
-    /// The number of its cycles.
+    /// The number of its cycles; of the live view, of frames.
     pub cycles: Option<u64>,
     /// CPU time (/proc/PID/task/TID/schedstat, exact).
     pub cpu_ns: u64,

@@ -46,6 +46,7 @@ pub mod signal_exchange;
 pub mod signals;
 pub mod smi_counter;
 pub mod taprio;
+pub mod terminal;
 pub mod thread_usage;
 pub mod trace_files;
 pub mod uname;

@@ -34,7 +34,7 @@ use block::{BLOCK_HEAD_BYTES, BlockMemory};
 pub use block::{Block, Writing};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 const HEADER_BYTES: usize = 4096;
 const CACHE_LINE: usize = 64;
 /// A ring's head and tail, with a cache line each.

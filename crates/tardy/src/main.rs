@@ -2,11 +2,13 @@
 
 mod args;
 mod build_identity;
+mod charset;
 mod commands;
 mod cyclictest;
 mod exit;
 mod gained_privileges;
 mod lab_recipe;
+mod live;
 
 use std::process::ExitCode;
 

@@ -28,7 +28,7 @@ mod system;
 mod temperature;
 mod throttling;
 
-use tardy_record::environment::{Environment, WatcherCost};
+use tardy_record::environment::{EnvSeries, Environment, WatcherCost};
 use tardy_record::reason::Reason;
 use tardy_record::series::Change;
 use tardy_sys::clock::Clock;
@@ -83,6 +83,21 @@ impl Round<'_> {
     fn over(&self, seconds: Option<f64>) -> Self {
         Self { seconds, ..*self }
     }
+}
+
+/// The newest reading of a series of the environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatestReading {
+    /// The quantity: `temperature` or `frequency`.
+    pub name: String,
+    /// The sensor or the CPUs; empty if the CPU identifies the series.
+    pub of: String,
+    /// The CPU, if the quantity belongs to one.
+    pub cpu: Option<u32>,
+    /// Unit of the value.
+    pub unit: String,
+    /// The value.
+    pub value: f64,
 }
 
 /// Reads one group of counters once per second.
@@ -256,6 +271,22 @@ impl Watchers {
     /// The notable changes between the last two readings, the most unusual first, at most eight.
     pub fn recent_changes(&self) -> Vec<Change> {
         self.readings.recent_changes()
+    }
+
+    /// The newest temperatures and frequencies.
+    pub fn latest(&self) -> Vec<LatestReading> {
+        let shown = self.readings.series().iter();
+        let shown = shown.filter(|series| matches!(series.name.as_str(), "temperature" | "frequency"));
+        let latest = |series: &EnvSeries| {
+            Some(LatestReading {
+                name: series.name.clone(),
+                of: series.of.clone(),
+                cpu: series.cpu,
+                unit: series.unit.clone(),
+                value: *series.values.last()?,
+            })
+        };
+        shown.filter_map(latest).collect()
     }
 
     /// The record so far, for a checkpoint.

@@ -1,10 +1,13 @@
 //! The receiver of a run's progress and messages.
 
 use std::fmt;
+use std::os::fd::RawFd;
 
 use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
 use tardy_record::units::format_duration_ns;
+
+use super::live::LiveState;
 
 /// Receives the progress and the messages of a run. The supervisor's thread calls it, about once per second.
 pub trait Listener {
@@ -25,6 +28,29 @@ pub trait Listener {
     fn wants_end(&mut self) -> bool {
         false
     }
+    /// The descriptors on which the user's requests arrive. The supervisor waits for them as well.
+    fn descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+    /// Takes the user's requests. Called when one of the descriptors is readable. It must not wait.
+    fn requests(&mut self) -> Vec<UserRequest> {
+        Vec::new()
+    }
+    /// Whether [`Self::live`] is to be called after [`Self::progress`].
+    fn wants_live(&self) -> bool {
+        false
+    }
+    /// The state of the phase. It must not wait. Its CPU time is recorded as the cost of the live view.
+    fn live(&mut self, _state: &LiveState<'_>) {}
+}
+
+/// A request of the user during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserRequest {
+    /// The run is to end as at the first Ctrl-C.
+    End,
+    /// This moment is to be marked in the run.
+    Mark,
 }
 
 /// The progress of a run.

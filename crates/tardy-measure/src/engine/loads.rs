@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tardy_load::{LoadContext, Loads};
+use tardy_load::{LoadContext, LoadRate, Loads};
 use tardy_record::load::LoadResult;
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::PhasePlan;
@@ -17,6 +17,10 @@ pub(crate) trait RunningLoads {
     fn end_phase(&mut self, now_ns: u64);
     /// Reads the loads' counters.
     fn read(&mut self, now_ns: u64);
+    /// The present rate of each part.
+    fn rates(&self) -> Vec<LoadRate> {
+        Vec::new()
+    }
     /// The results so far.
     fn snapshot(&self) -> Vec<LoadResult>;
     /// Ends the loads, and returns their results.
@@ -77,6 +81,10 @@ impl RunningLoads for Loads {
         Self::read(self, now_ns);
     }
 
+    fn rates(&self) -> Vec<LoadRate> {
+        Self::rates(self)
+    }
+
     fn snapshot(&self) -> Vec<LoadResult> {
         Self::snapshot(self)
     }
@@ -132,6 +140,11 @@ impl LoadSet {
         if let Some((_, loads)) = &mut self.running {
             loads.read(now_ns);
         }
+    }
+
+    /// The present rate of each part of the running loads.
+    pub(super) fn rates(&self) -> Vec<LoadRate> {
+        self.running.as_ref().map_or_else(Vec::new, |(_, loads)| loads.rates())
     }
 
     /// Ends all loads.

@@ -10,6 +10,7 @@ mod clock;
 mod counters_file;
 mod interruption;
 mod listener;
+mod live;
 mod loads;
 mod observer;
 mod phase;
@@ -25,12 +26,14 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-pub use listener::{Listener, RunProgress};
+pub use listener::{Listener, RunProgress, UserRequest};
+pub use live::{LiveSeries, LiveState};
 pub use request::{Outcome, Request, RunError};
 pub use sample_file::SampleFileError;
 
 pub(crate) use clock::Clock;
 pub(crate) use counters_file::counters_of_phase;
+pub(crate) use live::newest;
 pub(crate) use observer::Observer;
 pub(crate) use phase_map::{MapLayout, map_of_phase};
 pub(crate) use reading::{BrokenWait, Counted, Reading, SourceProgress};

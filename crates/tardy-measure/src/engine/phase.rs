@@ -11,6 +11,7 @@ use tardy_sys::clock::Clock;
 use tardy_sys::memory;
 
 use super::interruption::{Demand, Interruption};
+use super::listener::UserRequest;
 use super::observer::Observer;
 use super::phase_map::PhaseMap;
 use super::reading::{BrokenWait, Counted, OwnReads, Reading};
@@ -47,6 +48,15 @@ pub(super) fn run<'r>(
     let end = phase.end(supervisor);
     phase.finish(supervisor)?;
     Ok(end)
+}
+
+/// Why a wait ended.
+struct Woken {
+    is_interrupted: bool,
+    /// Whether the listener has requests of the user.
+    has_requests: bool,
+    /// Whether each descriptor of the source is readable.
+    of_source: Vec<bool>,
 }
 
 /// A phase in progress. Dropping it cleans up, in the order of the fields: the source releases its pins before the
@@ -135,12 +145,15 @@ impl<'r> Phase<'r> {
     fn wait_for_end(&mut self, supervisor: &mut Supervisor<'_>) {
         let mut next_tick_ns = supervisor.clock.now_ns() + TICK_NS;
         while !self.is_over() {
-            let Some((is_interrupted, readable)) = self.wait(supervisor, next_tick_ns) else { break };
+            let Some(woken) = self.wait(supervisor, next_tick_ns) else { break };
             self.begin_to_count(supervisor);
-            if is_interrupted {
+            if woken.is_interrupted {
                 self.interrupt(supervisor);
             }
-            let reasons = self.source.on_wake(&readable);
+            if woken.has_requests {
+                self.answer_requests(supervisor);
+            }
+            let reasons = self.source.on_wake(&woken.of_source);
             self.invalidate(supervisor, reasons);
             self.each_observer(supervisor, |observer, supervisor| observer.on_wake(supervisor));
             if supervisor.clock.now_ns() >= next_tick_ns {
@@ -156,10 +169,12 @@ impl<'r> Phase<'r> {
         self.is_killed || self.source.has_ended()
     }
 
-    /// Waits for a signal, a descriptor of the source, or the next time at which something is due. `None` if waiting
+    /// Waits for a signal, a request of the user, a descriptor of the source, or the next time at which something is due. `None` if waiting
     /// failed, which invalidates the phase.
-    fn wait(&mut self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<(bool, Vec<bool>)> {
+    fn wait(&mut self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<Woken> {
         let mut descriptors = vec![supervisor.signals.descriptor()];
+        descriptors.extend(supervisor.listener.descriptors());
+        let of_source = descriptors.len();
         descriptors.extend(self.source.descriptors());
         let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
         let until_next_ns = next_ns.saturating_sub(supervisor.clock.now_ns());
@@ -172,8 +187,9 @@ impl<'r> Phase<'r> {
         BrokenWait { from_ns, due_ns, to_ns }.note(sleeps, &mut self.broken_waits);
         match waited {
             Ok(mut readable) => {
-                let sources = readable.split_off(1);
-                Some((readable[0] && supervisor.signals.take(), sources))
+                let of_source = readable.split_off(of_source);
+                let is_interrupted = readable[0] && supervisor.signals.take();
+                Some(Woken { is_interrupted, has_requests: readable[1..].contains(&true), of_source })
             }
             Err(error) => {
                 let reason = Reason::SupervisorCannotWait { error: error.to_string() };
@@ -197,6 +213,17 @@ impl<'r> Phase<'r> {
             supervisor.listener.interrupted();
         }
         self.end_early(supervisor);
+    }
+
+    /// Answers the user's keys. A second request to end has no effect; only a second signal kills the source.
+    fn answer_requests(&mut self, supervisor: &mut Supervisor<'_>) {
+        for request in supervisor.listener.requests() {
+            match request {
+                UserRequest::End if !self.interruption.is_requested() => self.interrupt(supervisor),
+                UserRequest::End => {}
+                UserRequest::Mark => supervisor.mark(),
+            }
+        }
     }
 
     fn end_early(&mut self, supervisor: &mut Supervisor<'_>) {
@@ -234,7 +261,7 @@ impl<'r> Phase<'r> {
         let reasons = self.source.read(&reading);
         self.invalidate(supervisor, reasons);
         self.each_observer(supervisor, |observer, supervisor| observer.read(supervisor, &reading));
-        supervisor.report(self.index, &self.source.progress());
+        supervisor.report(self.index, self.source.as_ref(), self.interruption.is_requested());
         let is_useless = !supervisor.is_valid(self.index);
         if !self.interruption.is_requested() && (is_useless || supervisor.listener.wants_end()) {
             self.end_early(supervisor);

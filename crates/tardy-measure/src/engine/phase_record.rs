@@ -1,12 +1,15 @@
 //! The record of a phase: its beginning, its progress, the reasons that invalidate it, its end.
 
-use tardy_record::event::EventKind;
+use tardy_record::event::{EventKind, MARK_COUNT};
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::Reason;
 use tardy_record::run::Phase;
+use tardy_sys::thread_usage;
 
 use super::listener::RunProgress;
+use super::live::LiveState;
 use super::reading::SourceProgress;
+use super::source::Source;
 use super::supervisor::Supervisor;
 
 impl Supervisor<'_> {
@@ -23,17 +26,55 @@ impl Supervisor<'_> {
     }
 
     /// Reports to the listener how far phase `index` is.
-    pub(super) fn report(&mut self, index: usize, progress: &SourceProgress) {
+    pub(super) fn report(&mut self, index: usize, source: &dyn Source, is_ending: bool) {
         let plan = &self.request.plan.phases[index];
-        self.listener.progress(&RunProgress {
+        let SourceProgress { counted_ns, worst, missed, .. } = source.progress();
+        let progress = RunProgress {
             phase: &plan.label,
             number: index + 1,
             of: self.request.plan.phases.len(),
-            counted_ns: progress.counted_ns,
+            counted_ns,
             planned_ns: plan.planned_ns(),
-            worst: progress.worst,
-            missed: progress.missed,
-        });
+            worst,
+            missed,
+        };
+        self.listener.progress(&progress);
+        if self.listener.wants_live() {
+            self.show_live(index, source, progress, is_ending);
+        }
+    }
+
+    /// Gives the listener the state of phase `index`, and records what that costs.
+    fn show_live(&mut self, index: usize, source: &dyn Source, progress: RunProgress<'_>, is_ending: bool) {
+        let before = thread_usage::of_this_thread();
+        let state = LiveState {
+            progress,
+            plan: &self.request.plan.phases[index],
+            limit_ns: self.request.plan.limit_ns,
+            now_ns: self.clock.now_ns(),
+            series: source.live(),
+            loads: self.loads.rates(),
+            environment: self.watchers.latest(),
+            marks: self.marks,
+            is_valid: self.is_valid(index),
+            is_ending,
+            frame_cost_ns: self.live_cost.per_frame_ns(),
+        };
+        self.listener.live(&state);
+        if let (Ok(before), Ok(after)) = (before, thread_usage::of_this_thread()) {
+            self.live_cost.add(after.since(&before));
+        }
+    }
+
+    /// Records that the user marked this moment.
+    pub(super) fn mark(&mut self) {
+        if self.marks >= MARK_COUNT {
+            return;
+        }
+        self.marks += 1;
+        let text = format!("mark {}", self.marks);
+        self.note(EventKind::Mark, &text, 0);
+        self.message(&text);
     }
 
     /// Records that `reason` invalidates phase `index`, and reports it once.

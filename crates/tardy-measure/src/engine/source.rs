@@ -12,6 +12,7 @@ use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::Series;
 
 use super::clock::Clock;
+use super::live::LiveSeries;
 use super::observer::Observer;
 use super::phase_map::{MapLayout, PhaseMap};
 use super::reading::{Counted, Reading, SourceProgress};
@@ -126,6 +127,11 @@ pub(crate) trait Source {
 
     /// The series of the phase so far.
     fn series(&self) -> Vec<Series>;
+
+    /// The numbers of each series so far, for a listener that shows them.
+    fn live(&self) -> Vec<LiveSeries> {
+        self.series().into_iter().map(LiveSeries::of).collect()
+    }
 
     /// Adds data that belong to the run as a whole.
     fn add_to_run(&self, _run: &mut Run) {}

@@ -11,7 +11,7 @@ use tardy_record::event::{self, Event, EventKind};
 use tardy_record::plan::PhasePlan;
 use tardy_record::run::State;
 use tardy_record::samples::SamplesFile;
-use tardy_record::self_cost::ThreadCost;
+use tardy_record::self_cost::{LIVE_VIEW, ThreadCost};
 use tardy_record::validity;
 use tardy_sys::files::{Directory, Existing};
 use tardy_sys::kernel_files::KernelFiles;
@@ -84,6 +84,10 @@ pub(crate) struct Supervisor<'r> {
     pub(super) loads: LoadSet,
     pub(super) watchers: Watchers,
     used_before: ThreadUsage,
+    /// The number of moments that the user has marked.
+    pub(super) marks: u64,
+    /// The cost of the live view.
+    pub(super) live_cost: LiveCost,
     /// Cost of the last checkpoint, in ns.
     checkpoint_took_ns: u64,
 }
@@ -114,6 +118,8 @@ impl<'r> Supervisor<'r> {
             loads: LoadSet::new(loads),
             watchers: watchers(request),
             used_before,
+            marks: 0,
+            live_cost: LiveCost::default(),
             checkpoint_took_ns: 0,
         };
         if let Some(samples) = &request.samples {
@@ -235,9 +241,7 @@ impl<'r> Supervisor<'r> {
         self.run.loads = self.loads.results();
         self.close_samples();
         self.run.progress.state = state;
-        if let Some(cost) = self.own_cost() {
-            self.run.self_cost.push(cost);
-        }
+        self.run.self_cost.extend(self.own_costs());
         self.run.validity = validity::judge(&self.run);
         debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
         let written = self.file.write(&self.run);
@@ -249,22 +253,32 @@ impl<'r> Supervisor<'r> {
         Outcome { run: self.run, trouble, is_saved: written.is_ok() }
     }
 
-    fn own_cost(&self) -> Option<ThreadCost> {
-        let used = thread_usage::of_this_process().ok()?.since(&self.used_before);
-        Some(ThreadCost {
-            thread: match self.request.measures_in_process {
-                true => "this process".to_owned(),
-                false => format!("housekeeping, cpu {}", self.request.plan.housekeeping_cpu),
-            },
-            phase: None,
-            cycles: None,
-            cpu_ns: used.cpu_ns,
-            minor_faults: used.minor_faults,
-            major_faults: used.major_faults,
-            voluntary_switches: used.voluntary_switches,
-            involuntary_switches: used.involuntary_switches,
-            migrations: used.migrations,
-        })
+    /// The cost of this process, and in it that of the live view as a separate entry.
+    fn own_costs(&self) -> Vec<ThreadCost> {
+        let Ok(used) = thread_usage::of_this_process() else { return Vec::new() };
+        let cpu = self.request.plan.housekeeping_cpu;
+        let process = match self.request.measures_in_process {
+            true => "this process".to_owned(),
+            false => format!("housekeeping, cpu {cpu}"),
+        };
+        let whole = cost(process, None, used.since(&self.used_before));
+        let LiveCost { frames, used } = self.live_cost;
+        if frames == 0 {
+            return vec![whole];
+        }
+        let live = ThreadCost {
+            migrations: whole.migrations.map(|_| 0),
+            ..cost(format!("{LIVE_VIEW}, cpu {cpu}"), Some(frames), used)
+        };
+        let rest = ThreadCost {
+            cpu_ns: whole.cpu_ns.saturating_sub(live.cpu_ns),
+            minor_faults: whole.minor_faults.saturating_sub(live.minor_faults),
+            major_faults: whole.major_faults.saturating_sub(live.major_faults),
+            voluntary_switches: whole.voluntary_switches.saturating_sub(live.voluntary_switches),
+            involuntary_switches: whole.involuntary_switches.saturating_sub(live.involuntary_switches),
+            ..whole
+        };
+        vec![rest, live]
     }
 
     /// Writes the sealed run to /dev/shm after its file could not be written. Returns a message for the user.
@@ -287,6 +301,44 @@ impl<'r> Supervisor<'r> {
                 )
             }
         }
+    }
+}
+
+/// What the live view has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LiveCost {
+    frames: u64,
+    used: ThreadUsage,
+}
+
+impl LiveCost {
+    /// CPU time per frame so far, in ns; `None` before the first frame.
+    pub(super) fn per_frame_ns(&self) -> Option<u64> {
+        self.used.cpu_ns.checked_div(self.frames)
+    }
+
+    /// Adds a frame.
+    pub(super) fn add(&mut self, used: ThreadUsage) {
+        self.frames += 1;
+        self.used.cpu_ns += used.cpu_ns;
+        self.used.minor_faults += used.minor_faults;
+        self.used.major_faults += used.major_faults;
+        self.used.voluntary_switches += used.voluntary_switches;
+        self.used.involuntary_switches += used.involuntary_switches;
+    }
+}
+
+fn cost(thread: String, cycles: Option<u64>, used: ThreadUsage) -> ThreadCost {
+    ThreadCost {
+        thread,
+        phase: None,
+        cycles,
+        cpu_ns: used.cpu_ns,
+        minor_faults: used.minor_faults,
+        major_faults: used.major_faults,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
+        migrations: used.migrations,
     }
 }
 

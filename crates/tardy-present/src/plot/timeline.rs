@@ -28,6 +28,8 @@ const PANEL_HEIGHT: f64 = 66.0;
 const COLUMN: f64 = 1.5;
 /// Lower maxima are drawn at this value, in ns, since a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
+/// Width of the name of a mark, in px.
+const MARK_WIDTH: f64 = 52.0;
 
 /// Maxima over time with the environment below.
 pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
@@ -250,6 +252,20 @@ fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
     for event in run.events.iter().filter(|event| event.kind == EventKind::Checkpoint) {
         let at = x.at(event.at_ns as f64);
         svg.line("tick", (at, area.bottom - 5.0), (at, area.bottom));
+    }
+    marks(svg, run, x, area);
+}
+
+/// Draws the moments that the user marked during the run, named where there is room.
+fn marks(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
+    let mut free = f64::MIN;
+    for event in run.events.iter().filter(|event| event.kind == EventKind::Mark) {
+        let at = x.at(event.at_ns as f64);
+        svg.line("guide", (at, area.top), (at, area.bottom));
+        if at >= free {
+            svg.text("soft", (at + 3.0, area.top + 10.0), Anchor::Start, &event.text);
+            free = at + MARK_WIDTH;
+        }
     }
 }
 

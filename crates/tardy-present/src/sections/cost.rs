@@ -31,10 +31,12 @@ impl Section for Cost {
         );
         parts.push(counted(cost.involuntary_switches, "involuntary switch", "involuntary switches"));
         if let Some(share) = cost.housekeeping_share {
+            let live = cost.live_view_share.map(|share| format!(" ({} for the live view)", per_cent(share)));
             parts.push(format!(
-                "housekeeping took {} of cpu {} over the {} of the whole run",
+                "housekeeping took {} of cpu {}{} over the {} of the whole run",
                 per_cent(share),
                 context.run.plan.housekeeping_cpu,
+                live.unwrap_or_default(),
                 rounded(cost.whole_run_ns)
             ));
         }

@@ -117,8 +117,13 @@ fn cells(outlier: &Outlier) -> [Cell; 4] {
         Cell::Text(microseconds(outlier.latency_ns as f64)),
         Cell::Text(format!("{:.3}", outlier.at_ns as f64 / 1e9)),
         Cell::Text(count(outlier.cycle)),
-        Cell::Lines(own_read(outlier).into_iter().chain(outlier.around.iter().map(change)).collect()),
+        Cell::Lines(around(outlier)),
     ]
+}
+
+/// What the watchers detected around an outlier, the most unusual first.
+pub fn around(outlier: &Outlier) -> Vec<String> {
+    own_read(outlier).into_iter().chain(outlier.around.iter().map(change)).collect()
 }
 
 /// tardy's own activity while the thread was due.

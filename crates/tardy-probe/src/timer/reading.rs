@@ -82,12 +82,12 @@ impl Of<'_> {
     }
 
     /// Whether the thread detects each missed attempt. A thread that only reads a level does not.
-    fn knows_what_it_missed(self) -> bool {
+    pub fn knows_what_it_missed(self) -> bool {
         !matches!(self, Self::Reaction { reaction, .. } if reaction.driven().is_none() && !reaction.answer_by.sees_edges())
     }
 
     /// The label of the series.
-    fn label(self) -> String {
+    pub fn label(self) -> String {
         match self {
             Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
             Self::Toggles { .. } => "toggles".to_owned(),
@@ -206,6 +206,16 @@ impl Cells<'_> {
         (self.recorded() > 0).then(|| self.total(Total::Max) as i64)
     }
 
+    /// The last recorded lateness.
+    pub fn last_ns(self) -> Option<i64> {
+        (self.recorded() > 0).then(|| self.total(Total::Last) as i64)
+    }
+
+    /// The sum of the recorded latenesses.
+    pub fn sum_ns(self) -> i64 {
+        self.total(Total::Sum) as i64
+    }
+
     /// The measured latencies so far.
     pub fn measured(self) -> Histogram {
         Histogram::from_dense(
@@ -248,7 +258,7 @@ impl Cells<'_> {
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
             max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
             max_at_ns: when_recorded(Total::MaxAt).map(since_start),
-            sum_ns: Knowable::Known(self.total(Total::Sum) as i64),
+            sum_ns: Knowable::Known(self.sum_ns()),
             sum_of_squares_ns2: Knowable::Known(
                 u128::from(self.total(Total::SquaresHigh)) << 64 | u128::from(self.total(Total::SquaresLow)),
             ),

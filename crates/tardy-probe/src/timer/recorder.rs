@@ -70,6 +70,7 @@ impl<'a> Tallies<'a> {
         self.total(Total::Attempted).set(cycle + 1);
         self.total(Total::CountedTo).set(at_ns);
         self.total(Total::Sum).add(late_ns);
+        self.total(Total::Last).set(late_ns);
         self.add_square(late_ns * late_ns, 0);
     }
 
@@ -82,6 +83,7 @@ impl<'a> Tallies<'a> {
         self.total(Total::Attempted).set(cycle + missed + 1);
         self.total(Total::CountedTo).set(at_ns);
         self.total(Total::Sum).add(late_ns as u64);
+        self.total(Total::Last).set(late_ns as u64);
         let square = u128::from(magnitude) * u128::from(magnitude);
         self.add_square(square as u64, (square >> 64) as u64);
     }

@@ -64,6 +64,9 @@ pub(crate) struct RunArgs {
     /// Do not print progress.
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
+    /// Print one line of progress instead of the live view (docs/live.md)
+    #[arg(long, help_heading = "Results")]
+    pub(crate) one_line: bool,
 
     /// Simulate the measurement from a seed, without waiting and without privileges.
     #[arg(long, hide = true, value_name = "SEED")]

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 pub(crate) fn completions(shell: Shell) -> Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tardy", &mut text);
-    output::print(&String::from_utf8_lossy(&text))?;
+    output::print_data(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
 

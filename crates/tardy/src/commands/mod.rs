@@ -12,6 +12,7 @@ pub(crate) mod inner;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod messages;
 pub(crate) mod name;
 pub(crate) mod origin;
 pub(crate) mod output;

@@ -12,6 +12,7 @@ use tardy_record::redact::redact;
 
 use super::published;
 use crate::args::RedactionFlag;
+use crate::charset::Charset;
 
 /// Opens runs in the given order, each as [`open_run`] does.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {
@@ -71,8 +72,13 @@ pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
     Ok(redacted.run)
 }
 
-/// Writes to standard output. A closed pipe (`| head`) is not a failure.
+/// Writes text for a person to standard output, in the terminal's characters. A closed pipe (`| head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_data(&charset(io::stdout().is_terminal()).encode(text))
+}
+
+/// Writes text for a program to standard output, exactly. A closed pipe is not a failure.
+pub(crate) fn print_data(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
@@ -89,8 +95,8 @@ pub(super) fn print_bytes(bytes: &[u8]) -> Result<()> {
 /// control.
 pub(super) fn print_content(text: &str) -> Result<()> {
     match io::stdout().is_terminal() {
-        true => print(&harmless_lines(text)),
-        false => print(text),
+        true => print_data(&harmless_lines(text)),
+        false => print_data(text),
     }
 }
 
@@ -109,8 +115,17 @@ pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Resu
 
 /// Writes a message to standard error, without characters that would control the terminal.
 pub(crate) fn report(text: &str) {
+    print_line(&message_line(text));
+}
+
+/// A message as standard error shows it, without the end of the line.
+pub(crate) fn message_line(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(harmless).collect();
-    print_line(&format!("tardy: {}", lines.join("\n")));
+    charset(io::stderr().is_terminal()).encode(&format!("tardy: {}", lines.join("\n"))).into_owned()
+}
+
+fn charset(is_terminal: bool) -> Charset {
+    if is_terminal { Charset::of_terminal() } else { Charset::of_file() }
 }
 
 /// Writes a line to standard error. A closed standard error is not a failure.
@@ -120,7 +135,7 @@ pub(crate) fn print_line(line: &str) {
 
 /// Whether standard output is a terminal that shows colours.
 pub(super) fn colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() && !Charset::of_terminal().is_dumb()
 }
 
 /// Columns of standard output; 80 if it is not a terminal, so that a summary in a file is readable everywhere.

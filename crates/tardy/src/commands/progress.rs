@@ -1,32 +1,45 @@
 //! Progress on standard error: one line that is updated, or one line per minute if it is not a terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use tardy_measure::engine::{Listener, RunProgress};
 
+use super::messages::Messages;
 use super::output;
 
 /// Number of progress reports per line, if standard error is not a terminal.
 const REPORTS_A_LINE: u64 = 60;
 
-/// Prints the progress of a run.
+/// Prints the progress of a run. It never waits for the reader of standard error.
 pub(crate) struct Progress {
     quiet: bool,
     terminal: bool,
     line_is_open: bool,
     reports: u64,
+    messages: Messages,
 }
 
 impl Progress {
     /// Progress on standard error, or none if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, terminal: std::io::stderr().is_terminal(), line_is_open: false, reports: 0 }
+        Self {
+            quiet,
+            terminal: std::io::stderr().is_terminal(),
+            line_is_open: false,
+            reports: 0,
+            messages: Messages::new(),
+        }
     }
 
-    /// Ends an unfinished line, so that other output starts on a new line.
-    pub(crate) fn close_line(&mut self) {
+    /// Ends an unfinished line and prints what standard error has not accepted so far, so that other output can follow.
+    pub(crate) fn close(mut self) {
+        self.close_line();
+        self.messages.finish();
+    }
+
+    fn close_line(&mut self) {
         if std::mem::take(&mut self.line_is_open) {
-            output::print_line("");
+            self.messages.write("\n");
         }
     }
 }
@@ -34,21 +47,21 @@ impl Progress {
 impl Listener for Progress {
     fn progress(&mut self, now: &RunProgress<'_>) {
         self.reports += 1;
-        if self.quiet || (!self.terminal && !self.reports.is_multiple_of(REPORTS_A_LINE)) {
+        self.messages.send();
+        let is_due = self.terminal || self.reports.is_multiple_of(REPORTS_A_LINE);
+        if self.quiet || !is_due || self.messages.is_waiting() {
             return;
         }
-        let line = now.to_string();
         if self.terminal {
-            let mut error = std::io::stderr().lock();
-            let _ = write!(error, "\r\x1b[K{line}").and_then(|()| error.flush());
+            self.messages.write(&format!("\r\x1b[K{now}"));
             self.line_is_open = true;
         } else {
-            output::print_line(&line);
+            self.messages.write(&format!("{now}\n"));
         }
     }
 
     fn message(&mut self, text: &str) {
         self.close_line();
-        output::report(text);
+        self.messages.write(&(output::message_line(text) + "\n"));
     }
 }

@@ -1,6 +1,7 @@
 //! `tardy run`: plans a run, measures and shows it.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,7 +11,7 @@ use tardy_host::facts;
 use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
-use tardy_measure::engine::{Outcome, Request};
+use tardy_measure::engine::{Outcome, Request, RunError};
 use tardy_present::sections::phase_lock as shown;
 use tardy_recipe::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
 use tardy_recipe::{Recipe, UsageError, wrong};
@@ -26,6 +27,7 @@ use super::{origin, output, programs, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::lab_recipe::LabRecipe;
+use crate::live::LiveView;
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -64,12 +66,27 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         check_report_path(report, &request)?;
     }
     let report = report.map(|report| ResultFile::claim(&report, arguments.force)).transpose()?;
-    let mut progress = Progress::new(arguments.quiet);
-    let outcome = tardy_measure::run(&request, &mut progress);
-    progress.close_line();
-    let outcome = outcome?;
+    let outcome = measured(&request, arguments)?;
     let outcome = Outcome { run: output::redacted(outcome.run, arguments.redaction)?, ..outcome };
     present(&outcome, arguments, &request.output, report.as_ref())
+}
+
+/// Measures, with the live view if the output is a terminal, or else with one line of progress.
+fn measured(request: &Request, arguments: &RunArgs) -> Result<Outcome, RunError> {
+    let is_wanted = !arguments.quiet && !arguments.one_line && std::io::stdout().is_terminal();
+    match is_wanted.then(LiveView::open).flatten() {
+        Some(mut view) => {
+            let outcome = tardy_measure::run(request, &mut view);
+            view.close();
+            outcome
+        }
+        None => {
+            let mut progress = Progress::new(arguments.quiet);
+            let outcome = tardy_measure::run(request, &mut progress);
+            progress.close();
+            outcome
+        }
+    }
 }
 
 fn present(

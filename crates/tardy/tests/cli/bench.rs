@@ -24,6 +24,7 @@ impl Bench {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tardy"));
         command.args(arguments).current_dir(self.directory.path()).env("NO_COLOR", "1");
+        command.env("LC_ALL", "C.UTF-8");
         command
     }
 

@@ -147,7 +147,7 @@ fn run(bench: &Bench, command: &str) -> Printed {
     let output = Command::new("sh")
         .args(["-c", command])
         .current_dir(bench.path("here"))
-        .envs([("PATH", path.as_str()), ("NO_COLOR", "1"), ("COLUMNS", "80")])
+        .envs([("PATH", path.as_str()), ("NO_COLOR", "1"), ("COLUMNS", "80"), ("LC_ALL", "C.UTF-8")])
         .env("HOME", bench.path("home"))
         .output()
         .expect("sh starts");

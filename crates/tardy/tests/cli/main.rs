@@ -19,6 +19,7 @@ mod full_disk;
 mod hostile_users;
 mod killed;
 mod levels;
+mod live;
 mod loads;
 mod names;
 mod noise;

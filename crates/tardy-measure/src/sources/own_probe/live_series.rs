@@ -15,7 +15,7 @@ use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::SampleReader;
 use tardy_probe::timer::reading::{Cells, Place, mend};
 
-use crate::engine::Reading;
+use crate::engine::{self, Reading, newest};
 
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
@@ -189,18 +189,38 @@ impl<'r> LiveSeries<'r> {
     pub(crate) fn series(&self) -> Option<Series> {
         let mut series = self.cells()?.series(self.place);
         series.slices.clone_from(&self.slices);
-        for outlier in &mut series.worst {
-            if let Some(around) = self.around.get(&outlier.at_ns) {
-                outlier.around.clone_from(&around.changes);
-                outlier.overlaps = around.overlaps.map(str::to_owned);
-            }
-        }
+        series.worst.iter_mut().for_each(|outlier| self.annotate(outlier));
         if let (SeriesKind::Gaps(kind), Some(keeper)) = (&mut series.kind, &self.gaps) {
             let KeptGaps { first, windows, longest, longest_from_ns } = keeper.kept();
             (kind.first, kind.windows) = (first, windows);
             (kind.longest, kind.longest_from_ns) = (longest, longest_from_ns);
         }
         Some(series)
+    }
+
+    fn annotate(&self, outlier: &mut Outlier) {
+        if let Some(around) = self.around.get(&outlier.at_ns) {
+            outlier.around.clone_from(&around.changes);
+            outlier.overlaps = around.overlaps.map(str::to_owned);
+        }
+    }
+
+    /// The numbers so far, for a listener that shows them; `None` before the thread counts.
+    pub(super) fn live(&self) -> Option<engine::LiveSeries> {
+        let cells = self.cells()?;
+        let recorded = cells.recorded();
+        let mut newest_outlier = newest(self.worst());
+        newest_outlier.iter_mut().for_each(|outlier| self.annotate(outlier));
+        Some(engine::LiveSeries {
+            label: self.place.of.label(),
+            recorded,
+            missed: self.place.of.knows_what_it_missed().then(|| cells.missed()),
+            last_ns: cells.last_ns(),
+            mean_ns: (recorded > 0).then(|| cells.sum_ns() as f64 / recorded as f64),
+            worst_ns: cells.max_ns(),
+            histogram: cells.measured(),
+            newest_outlier,
+        })
     }
 
     /// The cost of the thread; `None` before it has ended.

@@ -23,7 +23,7 @@ use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::Outlier;
 
 use crate::engine::{
-    Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
+    self, Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
 };
 
 pub(crate) use live_series::LiveSeries;
@@ -269,6 +269,10 @@ impl Source for OwnProbe<'_> {
 
     fn series(&self) -> Vec<Series> {
         self.state.series().iter().filter_map(LiveSeries::series).collect()
+    }
+
+    fn live(&self) -> Vec<engine::LiveSeries> {
+        self.state.series().iter().filter_map(LiveSeries::live).collect()
     }
 
     fn costs(&self) -> Vec<ThreadCost> {

@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         let change = trial.change.map(|change| change.name().to_owned());
         observations.push(Observation { round: trial.round, change, reading });
     });
-    progress.close_line();
+    progress.close();
     match ending {
         Ok(ending) => present(&resolved, ending, &observations, arguments),
         Err(reason) if observations.is_empty() => Err(anyhow!(reason)),

@@ -28,7 +28,7 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
         TsnCommand::Plan(arguments) => plan::run(arguments),
         TsnCommand::Simulate(arguments) => simulate::run(arguments),
         TsnCommand::Generate(arguments) => {
-            output::print(&tardy_tsn::generate::file(arguments.seed))?;
+            output::print_data(&tardy_tsn::generate::file(arguments.seed))?;
             Ok(Exit::Done)
         }
         TsnCommand::Apply(arguments) => apply::run(arguments),

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
         PlanForm::Commands => {
             let script = commands::script(&settings, arguments.classifier.into(), &warnings)
                 .map_err(anyhow::Error::msg)?;
-            output::print(&script)?;
+            output::print_data(&script)?;
         }
         PlanForm::Netlink => output::print(&message::text(&settings))?,
         PlanForm::Yang => output::print_json(&yang::document(&settings).map_err(anyhow::Error::msg)?)?,
