@@ -154,7 +154,7 @@ fn the_data_of_a_histogram_are_its_columns() {
             let [from, to, count] = [row[1], row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
             let (height, left, right) = (tenths(y(count)), tenths(x(from)), tenths(x(to)));
             let holds = |line: &(i64, i64, i64)| line.0 == height && line.1 <= left && line.2 >= right;
-            assert!(level.iter().any(|line| holds(line)), "{row:?} of {cpu}");
+            assert!(level.iter().any(holds), "{row:?} of {cpu}");
             width += right - left;
         }
         assert_eq!(

@@ -394,7 +394,11 @@ fn names_from_outside_are_escaped() {
     for page in [html(&[&run("cut-short")]), html(&[&run("cut-short"), &run("rt")])] {
         assert_eq!(page.matches("<script>").count(), 1, "the page's own script and no other");
         let others = page.matches("<script").count() - 1;
-        assert_eq!(others, page.matches("<script type=\"application/json\" id=").count(), "values are not run");
+        assert_eq!(
+            others,
+            page.matches("<script type=\"application/json\" id=").count(),
+            "values are not run"
+        );
         assert!(!page.contains("alert(1)</script>"), "a name ended an element");
         assert!(page.contains("{{ 7*7 }}"), "a name is not a template");
         assert!(!page.contains('\u{1b}'));
