@@ -105,9 +105,9 @@ fn curves(svg: &str) -> Vec<String> {
     commands.collect()
 }
 
-/// The corners of a line of `M`, `h`, `v` and `l` commands, in tenths of a pixel.
-fn corners(commands: &str) -> Vec<(i64, i64)> {
-    let mut corners: Vec<(i64, i64)> = Vec::new();
+/// The corners of each line of `M`, `m`, `h` and `v` commands, in tenths of a pixel.
+fn corners(commands: &str) -> Vec<Vec<(i64, i64)>> {
+    let mut lines: Vec<Vec<(i64, i64)>> = Vec::new();
     let letters: Vec<usize> = commands.match_indices(char::is_alphabetic).map(|(at, _)| at).collect();
     for (place, at) in letters.iter().enumerate() {
         let end = letters.get(place + 1).copied().unwrap_or(commands.len());
@@ -115,15 +115,20 @@ fn corners(commands: &str) -> Vec<(i64, i64)> {
         let numbers =
             spaced.split_whitespace().map(|number| (number.parse::<f64>().unwrap() * 10.0).round() as i64);
         let numbers: Vec<i64> = numbers.collect();
-        let (x, y) = corners.last().copied().unwrap_or_default();
-        match &commands[*at..=*at] {
-            "M" => corners.push((numbers[0], numbers[1])),
-            "h" => corners.push((x + numbers[0], y)),
-            "v" => corners.push((x, y + numbers[0])),
+        let (x, y) = lines.last().and_then(|line| line.last()).copied().unwrap_or_default();
+        let corner = match &commands[*at..=*at] {
+            "M" => (numbers[0], numbers[1]),
+            "m" => (x + numbers[0], y + numbers[1]),
+            "h" => (x + numbers[0], y),
+            "v" => (x, y + numbers[0]),
             other => panic!("{other} in a line of steps"),
+        };
+        match lines.last_mut().filter(|_| !commands[*at..].starts_with(['M', 'm'])) {
+            Some(line) => line.push(corner),
+            None => lines.push(vec![corner]),
         }
     }
-    corners
+    lines
 }
 
 fn tenths(px: f64) -> i64 {
@@ -139,8 +144,8 @@ fn the_data_of_a_histogram_are_its_columns() {
     let (x, y) = (scale(&svg, "x"), scale(&svg, "y"));
     for (cpu, drawn) in ["cpu 0", "cpu 1"].iter().zip(curves(&svg)) {
         let rows: Vec<Vec<&str>> = cells(&csv).into_iter().filter(|row| row[0] == *cpu).collect();
-        let corners = corners(&drawn);
-        let level: Vec<(i64, i64, i64)> = (corners.windows(2))
+        let lines = corners(&drawn);
+        let level: Vec<(i64, i64, i64)> = (lines.iter().flat_map(|line| line.windows(2)))
             .filter(|pair| pair[0].1 == pair[1].1)
             .map(|pair| (pair[0].1, pair[0].0, pair[1].0))
             .collect();
@@ -149,7 +154,7 @@ fn the_data_of_a_histogram_are_its_columns() {
             let [from, to, count] = [row[1], row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
             let (height, left, right) = (tenths(y(count)), tenths(x(from)), tenths(x(to)));
             let holds = |line: &(i64, i64, i64)| line.0 == height && line.1 <= left && line.2 >= right;
-            assert!(level.iter().any(|line| holds(line)), "{row:?} of {cpu}");
+            assert!(level.iter().any(holds), "{row:?} of {cpu}");
             width += right - left;
         }
         assert_eq!(
@@ -173,7 +178,7 @@ fn the_data_of_an_exceedance_plot_are_its_corners() {
         let data: Vec<[f64; 2]> = data.collect();
         assert_eq!(data[0][1], 1.0, "all readings are at or above the lowest");
         let at = |[ns, share]: &[f64; 2]| (tenths(x(*ns)), tenths(y(*share)));
-        let drawn = corners(&drawn);
+        let drawn = corners(&drawn).concat();
         assert_eq!(drawn.last(), Some(&at(data.last().unwrap())));
         let (columns, rows): (Vec<i64>, Vec<i64>) = data.iter().map(at).unzip();
         // The first point is at the left end of the axis.

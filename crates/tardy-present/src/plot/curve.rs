@@ -168,7 +168,7 @@ pub fn names(runs: &[&Run]) -> Vec<String> {
     name::of_runs(runs).iter().map(|name| harmless(name)).collect()
 }
 
-fn coloured<'a>(mut curves: Vec<(Curve, Vec<&'a Series>)>) -> Vec<(Curve, Vec<&'a Series>)> {
+fn coloured(mut curves: Vec<(Curve, Vec<&Series>)>) -> Vec<(Curve, Vec<&Series>)> {
     let weights: Vec<i64> = curves.iter().map(|(curve, _)| curve.max_ns.unwrap_or(i64::MIN)).collect();
     for ((curve, _), class) in curves.iter_mut().zip(classes(&weights)) {
         curve.class = class;

@@ -52,7 +52,11 @@ fn a_traced_wake_up_is_exported_for_trace_viewers() {
     assert_ne!(text, second);
     export(&["--to", "trace.dat", "-o", "a.dat"]).exits(0);
     let file = std::fs::read(bench.path("a.dat")).unwrap();
-    assert!(file.starts_with(b"\x17\x08\x44tracing6\0") && file.len() % 4096 == 0, "{} bytes", file.len());
+    assert!(
+        file.starts_with(b"\x17\x08\x44tracing6\0") && file.len().is_multiple_of(4096),
+        "{} bytes",
+        file.len()
+    );
     let beyond = export(&["--to", "ftrace", "--outlier", "99"]).exits(1).err;
     assert!(beyond.contains("24 late wake-ups were traced; use --outlier 1 to 24"), "{beyond}");
     let unused = export(&["--to", "csv", "--outlier", "1"]).exits(2).err;
