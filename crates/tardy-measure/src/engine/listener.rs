@@ -15,6 +15,10 @@ pub trait Listener {
     fn progress(&mut self, progress: &RunProgress<'_>);
     /// A message that the user should read at once.
     fn message(&mut self, text: &str);
+    /// A remark for the record of a phase that begins, which a summary shows as well.
+    fn remark(&mut self, text: &str) {
+        self.message(text);
+    }
     /// The threads of a phase are ready: their kernel thread ids and how each is scheduled, in the plan's order.
     fn threads(&mut self, _tids: &[u32], _granted: &[Granted]) {}
     /// A recorded wake-up of the thread with this number in the plan, if [`super::Request::reports_samples`] is set.

@@ -17,7 +17,7 @@ impl Supervisor<'_> {
     pub(super) fn begin_phase(&mut self, plan: &PhasePlan, remarks: Vec<String>) {
         for remark in &remarks {
             if !self.run.phases.iter().any(|phase| phase.remarks.contains(remark)) {
-                self.message(remark);
+                self.listener.remark(remark);
             }
         }
         let (label, start_ns) = (plan.label.clone(), self.clock.now_ns());
