@@ -19,7 +19,7 @@ const SHORT: &[(&str, &str)] = &[
     ("load", "Add a load: doload, cpu, 'cmd:COMMAND', …"),
     ("limit", "Compare the worst case with this limit"),
     ("thresholds", "Count the latencies above each of these"),
-    ("phase", "Add a phase, such as 'doload 1m'"),
+    ("phases", "Add a phase, such as 'doload 1m'"),
     ("scale", "Multiply all durations by this [default: 1]"),
     ("dry_run", "Print the plan and do nothing else"),
     ("wake", "Choose how threads wait, such as nanosleep or busy"),
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_short_help_of_each_command_fits_60_lines() {
         for width in [80, 100] {
-            for mut one in subcommands(&command().term_width(width)) {
+            for one in subcommands(&command().term_width(width)) {
                 let help = one.clone().term_width(width).render_help().to_string();
                 assert!(
                     help.lines().count() <= 60,
@@ -155,8 +155,6 @@ mod tests {
                     one.get_name(),
                     help.lines().count()
                 );
-                let whole = one.render_long_help().to_string();
-                assert!(whole.lines().count() >= help.lines().count(), "{}", one.get_name());
             }
         }
     }

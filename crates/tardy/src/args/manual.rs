@@ -85,7 +85,10 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
     ("name", &[("tardy name a.run.json 'before the update'", "Name a run for tables and legends.")]),
     ("gpio list", &[("tardy gpio list", "List the lines of all GPIO chips.")]),
-    ("gpio stimulate", &[("tardy gpio stimulate gpiochip0:17 --period 1ms", "Generate edges on a line.")]),
+    (
+        "gpio stimulate",
+        &[("tardy gpio stimulate --out gpiochip0:17 --period 1ms", "Generate edges on a line.")],
+    ),
     (
         "lab run",
         &[(
@@ -197,7 +200,7 @@ mod tests {
         }
         let mut lacking = Vec::new();
         visit(&crate::args::command(), "", &mut lacking);
-        assert_eq!(lacking, ["schema", "tsn show", "tsn watch", "tsn remove"]);
+        assert_eq!(lacking, ["tsn remove", "tsn show", "tsn watch", "schema"]);
     }
 
     #[test]
