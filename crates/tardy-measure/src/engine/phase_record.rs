@@ -6,8 +6,8 @@ use tardy_record::reason::Reason;
 use tardy_record::run::Phase;
 use tardy_sys::thread_usage;
 
-use super::listener::RunProgress;
 use super::live::LiveState;
+use super::progress::RunProgress;
 use super::reading::SourceProgress;
 use super::source::Source;
 use super::supervisor::Supervisor;

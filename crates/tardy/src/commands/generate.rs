@@ -1,7 +1,7 @@
 //! Man pages and completions, generated from the definition of the arguments.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -60,8 +60,9 @@ pub(crate) fn all(directory: &Path) -> Result<Exit> {
     // The libraries that write them would follow links in the user's directory.
     let made = PrivateDirectory::create("tardy-generate-").context("cannot create a temporary directory")?;
     for (name, page) in man_pages() {
-        let path = made.path().join(&name);
-        std::fs::write(path, page).with_context(|| format!("cannot write the man page {name}"))?;
+        directory
+            .replace(name.as_ref(), 0o666, Existing::Replaced, |file| file.write_all(&page))
+            .with_context(|| format!("cannot write {name}"))?;
     }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut args::command(), "tardy", made.path())
