@@ -12,7 +12,7 @@ mod live;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::{Cli, Command};
 use exit::Exit;
@@ -32,8 +32,11 @@ fn main() -> ExitCode {
     if let Some(status) = tardy_measure::processes::run_command(&words) {
         return status;
     }
-    let cli = Cli::parse();
-    exit_code(run(cli))
+    let matches = args::command().try_get_matches();
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => exit_code(run(cli)),
+        Err(error) => args::without_far_suggestion(error).exit(),
+    }
 }
 
 /// The exit status of a command. Prints its error, if it failed.

@@ -6,7 +6,7 @@ use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Outlier, Series};
 use tardy_record::{Histogram, Knowable};
 
-use super::listener::RunProgress;
+use super::progress::RunProgress;
 
 /// The state of a phase, about once per second.
 #[derive(Clone, Debug)]

@@ -16,6 +16,7 @@ mod observer;
 mod phase;
 mod phase_map;
 mod phase_record;
+mod progress;
 mod reading;
 mod request;
 pub mod result_file;
@@ -26,8 +27,9 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-pub use listener::{Listener, RunProgress, UserRequest};
+pub use listener::{Listener, UserRequest};
 pub use live::{LiveSeries, LiveState};
+pub use progress::RunProgress;
 pub use request::{Outcome, Request, RunError};
 pub use sample_file::SampleFileError;
 

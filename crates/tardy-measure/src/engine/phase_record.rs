@@ -6,8 +6,8 @@ use tardy_record::reason::Reason;
 use tardy_record::run::Phase;
 use tardy_sys::thread_usage;
 
-use super::listener::RunProgress;
 use super::live::LiveState;
+use super::progress::RunProgress;
 use super::reading::SourceProgress;
 use super::source::Source;
 use super::supervisor::Supervisor;
@@ -17,7 +17,7 @@ impl Supervisor<'_> {
     pub(super) fn begin_phase(&mut self, plan: &PhasePlan, remarks: Vec<String>) {
         for remark in &remarks {
             if !self.run.phases.iter().any(|phase| phase.remarks.contains(remark)) {
-                self.message(remark);
+                self.listener.remark(remark);
             }
         }
         let (label, start_ns) = (plan.label.clone(), self.clock.now_ns());

@@ -45,11 +45,16 @@ impl Section for Headline {
         if let Some(whose) = lab::whose(run) {
             block.paragraph(Style::Plain, &whose);
         }
-        for (index, limit) in limits(run).iter().enumerate() {
+        let (refusals, limits): (Vec<String>, Vec<String>) =
+            limits(run).into_iter().partition(|limit| is_refusal(limit));
+        for (index, limit) in limits.iter().enumerate() {
             let is_incomplete = index == 0 && run.progress.state != State::Complete;
             block.paragraph(if is_incomplete { Style::Bold } else { Style::Plain }, limit);
         }
         text.add(Part::Head, block);
+        let mut advice = text.block();
+        advice.paragraphs(Style::Plain, &refusals);
+        text.add(Part::Background, advice);
     }
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
@@ -73,6 +78,17 @@ impl Section for Headline {
             page.add(Place::Limits, [Element::List { class: "limits", items: limits }]);
         }
     }
+}
+
+/// Whether a remark reports that the kernel refused a request, with advice on permissions.
+fn is_refusal(remark: &str) -> bool {
+    [" was refused (", " could not be held ("].iter().any(|refusal| remark.contains(refusal))
+}
+
+/// A remark without the advice, which the summary shows after the numbers.
+pub fn without_advice(remark: &str) -> &str {
+    let fact = remark.split_once("; ").map(|(fact, _)| fact);
+    fact.filter(|_| is_refusal(remark)).unwrap_or(remark)
 }
 
 /// The number of CPUs and the worst CPU: `64 CPUs, worst cpu 62: 163 us`; `None` if they are few.

@@ -47,6 +47,9 @@ pub(crate) struct ImportArgs {
     /// List the formats that can be imported.
     #[arg(long)]
     pub(crate) list: bool,
+    /// With --list: print JSON.
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
     /// Run file; for several files, the directory of the run files.
     #[arg(short, long, value_name = "OUT", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
@@ -141,6 +144,9 @@ pub(crate) struct ExportArgs {
     /// List the formats that can be written.
     #[arg(id = "list_formats", long = "list")]
     pub(crate) list: bool,
+    /// With --list: print JSON.
+    #[arg(id = "formats_as_json", long = "json", requires = "list_formats")]
+    pub(crate) json: bool,
     /// Output file [default: standard output]
     #[arg(id = "export_output", short = 'o', long = "output", value_name = "FILE", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,

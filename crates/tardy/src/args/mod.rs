@@ -3,8 +3,10 @@
 mod check;
 mod formats;
 mod gpio;
+mod help;
 mod lab;
 mod lab_options;
+mod manual;
 mod plot;
 mod redaction;
 mod results;
@@ -24,8 +26,10 @@ use crate::build_identity;
 pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
+pub(crate) use help::{command, without_far_suggestion};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
+pub(crate) use manual::sections as manual_sections;
 pub(crate) use plot::{FormatArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
 pub(crate) use results::{CompareArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
@@ -159,6 +163,9 @@ pub(crate) struct LoadArgs {
     /// Seed of the load.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Print the work and the deaths as JSON at the end, as in a run file.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// for.
     #[arg(long, help_heading = "What to run")]
     pub(crate) allow_degraded: bool,
-    /// Print the plan as JSON and do nothing else.
+    /// Print the plan and do nothing else; with --json as JSON.
     #[arg(long, help_heading = "What to run")]
     pub(crate) dry_run: bool,
 
@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     /// Also write an HTML report [default: next to the run file]
     #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Results", value_parser = output_path())]
     pub(crate) report: Option<Option<PathBuf>>,
-    /// Print the numbers as JSON instead of the summary.
+    /// Print the numbers as JSON instead of the summary, or with --dry-run the plan.
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
     /// Do not print progress.

@@ -14,7 +14,10 @@ use crate::exit::Exit;
 /// Writes a run in another format.
 pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     if arguments.list {
-        return list();
+        return output::list_formats(
+            EXPORTS.iter().map(|format| (format.name, format.about)),
+            arguments.json,
+        );
     }
     let (Some(path), Some(format)) = (&arguments.run, arguments.to) else { bail!("no run, or no --to") };
     let name = format.name;
@@ -59,14 +62,6 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::of_run(&run))
-}
-
-fn list() -> Result<Exit> {
-    let width = EXPORTS.iter().map(|format| format.name.len()).max().unwrap_or(0);
-    let lines: String =
-        EXPORTS.iter().map(|format| format!("{:width$}  {}\n", format.name, format.about)).collect();
-    output::print(&lines)?;
-    Ok(Exit::Done)
 }
 
 /// Refuses options that the format does not use.

@@ -27,7 +27,10 @@ const STANDARD_INPUT: &str = "-";
 /// Imports files.
 pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
     if arguments.list {
-        return list();
+        return output::list_formats(
+            FORMATS.iter().map(|format| (format.name, format.about)),
+            arguments.json,
+        );
     }
     let options = ImportOptions {
         unit: None,
@@ -68,14 +71,6 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
     }
     import.write()?;
     import.finish()
-}
-
-fn list() -> Result<Exit> {
-    let width = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or(0);
-    let lines: String =
-        FORMATS.iter().map(|format| format!("{:width$}  {}\n", format.name, format.about)).collect();
-    output::print(&lines)?;
-    Ok(Exit::Done)
 }
 
 /// The destination of the run files.

@@ -7,6 +7,7 @@ use tardy_load::LoadContext;
 use tardy_recipe::wrong;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
+use super::output;
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 
@@ -24,6 +25,9 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
     let exe = std::env::current_exe().context("cannot find the path of this program, which runs the load")?;
     let context = LoadContext { seed: arguments.seed, peer: arguments.peer.clone(), ..LoadContext::new(exe) };
     let results = tardy_load::run_alone(&[load], &context, duration, &mut std::io::stderr())?;
+    if arguments.json {
+        output::print_json(&results)?;
+    }
     let deaths: Vec<String> = results
         .iter()
         .flat_map(|result| &result.parts)

@@ -13,6 +13,7 @@ use tardy_record::redact::redact;
 use super::published;
 use crate::args::RedactionFlag;
 use crate::charset::Charset;
+use crate::exit::Exit;
 
 /// Opens runs in the given order, each as [`open_run`] does.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {
@@ -103,6 +104,30 @@ pub(super) fn print_content(text: &str) -> Result<()> {
 /// Writes `value` to standard output as indented JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print_content(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Prints the formats of another tool's files: their names for an option, and what they are.
+pub(super) fn list_formats(
+    formats: impl Iterator<Item = (&'static str, &'static str)>,
+    json: bool,
+) -> Result<Exit> {
+    let formats: Vec<FormatName> = formats.map(|(name, about)| FormatName { name, about }).collect();
+    if json {
+        print_json(&formats)?;
+        return Ok(Exit::Done);
+    }
+    let width = formats.iter().map(|format| format.name.len()).max().unwrap_or(0);
+    let lines: String =
+        formats.iter().map(|format| format!("{:width$}  {}\n", format.name, format.about)).collect();
+    print(&lines)?;
+    Ok(Exit::Done)
+}
+
+/// A format in a list.
+#[derive(serde::Serialize)]
+struct FormatName {
+    name: &'static str,
+    about: &'static str,
 }
 
 /// Claims the path of a result. It must not be one of `inputs`, the files that the result is computed from.

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use tardy_measure::engine::{Listener, RunProgress};
+use tardy_present::sections::headline::without_advice;
 
 use super::messages::Messages;
 use super::output;
@@ -15,6 +16,7 @@ pub(crate) struct Progress {
     quiet: bool,
     terminal: bool,
     line_is_open: bool,
+    has_summary: bool,
     reports: u64,
     messages: Messages,
 }
@@ -26,9 +28,15 @@ impl Progress {
             quiet,
             terminal: std::io::stderr().is_terminal(),
             line_is_open: false,
+            has_summary: false,
             reports: 0,
             messages: Messages::new(),
         }
+    }
+
+    /// Progress before a summary, which has the advice of remarks.
+    pub(crate) fn before_summary(self) -> Self {
+        Self { has_summary: true, ..self }
     }
 
     /// Ends an unfinished line and prints what standard error has not accepted so far, so that other output can follow.
@@ -58,6 +66,10 @@ impl Listener for Progress {
         } else {
             self.messages.write(&format!("{now}\n"));
         }
+    }
+
+    fn remark(&mut self, text: &str) {
+        self.message(if self.has_summary { without_advice(text) } else { text });
     }
 
     fn message(&mut self, text: &str) {

@@ -23,7 +23,7 @@ use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::progress::Progress;
-use super::{origin, output, programs, report, show};
+use super::{origin, output, plan_text, programs, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::lab_recipe::LabRecipe;
@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     if arguments.dry_run {
         pin_notices(&plan, &facts(arguments)).iter().for_each(|line| output::report(line));
-        output::print_json(&plan)?;
+        match arguments.json {
+            true => output::print_json(&plan)?,
+            false => output::print(&plan_text::text(&plan, output::width()))?,
+        }
         return Ok(Exit::Done);
     }
     if arguments.fake.is_none() {
@@ -81,7 +84,8 @@ fn measured(request: &Request, arguments: &RunArgs) -> Result<Outcome, RunError>
             outcome
         }
         None => {
-            let mut progress = Progress::new(arguments.quiet);
+            let progress = Progress::new(arguments.quiet);
+            let mut progress = if arguments.json { progress } else { progress.before_summary() };
             let outcome = tardy_measure::run(request, &mut progress);
             progress.close();
             outcome

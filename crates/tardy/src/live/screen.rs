@@ -3,6 +3,7 @@
 use std::os::fd::RawFd;
 
 use tardy_measure::engine::{Listener, LiveState, RunProgress, UserRequest};
+use tardy_present::sections::headline::without_advice;
 use tardy_sys::terminal::{Keys, Size, Terminal};
 
 use super::view;
@@ -128,6 +129,10 @@ impl LiveView {
 
 impl Listener for LiveView {
     fn progress(&mut self, _now: &RunProgress<'_>) {}
+
+    fn remark(&mut self, text: &str) {
+        self.message(without_advice(text));
+    }
 
     /// Shows the message above the keys at once, or on standard error before the first frame.
     fn message(&mut self, text: &str) {

@@ -83,7 +83,8 @@ pub(super) fn lines(state: &LiveState<'_>, size: Size, message: Option<&str>) ->
 /// The first `most` of the lines. An ellipsis marks that there are more.
 fn first_lines_of(lines: &[Line], most: usize, columns: usize) -> Vec<Line> {
     let mut first = lines[..most].to_vec();
-    if let Some((text, _)) = first.last_mut().and_then(|line| line.last_mut()).filter(|_| most < lines.len()) {
+    if let Some((text, _)) = first.last_mut().and_then(|line| line.last_mut()).filter(|_| most < lines.len())
+    {
         *text = continued(text, columns.saturating_sub(INDENT));
     }
     first

@@ -23,6 +23,7 @@ mod live;
 mod loads;
 mod names;
 mod noise;
+mod output_forms;
 mod pins;
 mod pipeline;
 mod plots;

@@ -57,6 +57,15 @@ fn a_dry_run_prints_the_plan_and_measures_nothing() {
         fake("a.run.json", &["--dry-run", "--scale", "0.001", "--priority", "80", "--load", "doload"]);
     let mut with_recipe = arguments.clone();
     with_recipe.insert(1, "rpi3-4.9");
+    let text = bench.run(&with_recipe).exits(0).out;
+    let expected = "\
+recipe rpi3-4.9: 100 million cycles at 200 us on every CPU, without load: the Raspberry Pi 3 article on kernel 4.9.
+1 phase, about 21s in total, scaled by 0.001; seed 1
+CPU 0-1 measured; the supervisor runs on CPU 0
+";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains(" fifo ") && text.contains("100,000 cycles") && text.contains("doload"), "{text}");
+    with_recipe.push("--json");
     let plan: Value = serde_json::from_str(&bench.run(&with_recipe).exits(0).out).unwrap();
     assert_eq!(plan["recipe"], "rpi3-4.9");
     assert_eq!(plan["phases"][0]["span"]["loops"], 100_000);
@@ -134,4 +143,13 @@ fn help_begins_with_examples_and_man_pages_are_generated_from_it() {
     let page = std::fs::read_to_string(bench.path("generated/tardy-run.1")).unwrap();
     assert!(page.contains("housekeeping\\-cpu"), "the page escapes dashes");
     assert!(!page.contains("kernel\\-root"), "hidden flags stay hidden");
+    for name in ["tardy", "tardy-run", "tardy-lab-run", "tardy-tsn-check", "tardy-gpio-list"] {
+        let page = std::fs::read_to_string(bench.path(&format!("generated/{name}.1"))).unwrap();
+        for section in [".SH EXAMPLES", ".SH \"EXIT STATUS\"", ".SH \"SEE ALSO\"", ".SH NAME", ".SH SYNOPSIS"]
+        {
+            assert_eq!(page.matches(section).count(), 1, "{name}: {section}\n{page}");
+        }
+        assert!(!page.contains(".SH EXTRA"), "{name}");
+    }
+    assert!(page.contains("tardy(1)") && page.contains("sched(7)"), "{page}");
 }

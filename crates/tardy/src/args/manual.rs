@@ -1,0 +1,213 @@
+//! The parts of the man pages that the definition of the arguments does not have: EXAMPLES, EXIT STATUS, SEE ALSO.
+
+/// Examples of a command: the command line, and what it does.
+type Examples = &'static [(&'static str, &'static str)];
+
+/// The examples of each command, by its path without `tardy`.
+const EXAMPLES: &[(&str, Examples)] = &[
+    (
+        "",
+        &[
+            ("tardy check", "Is this a real-time kernel, and what is missing?"),
+            (
+                "tardy run --load doload --limit 1ms",
+                "Measure every CPU under load for a minute, with a limit of 1 ms.",
+            ),
+            (
+                "tardy report before.run.json after.run.json -o both.html",
+                "Compare two runs in one HTML report.",
+            ),
+        ],
+    ),
+    (
+        "check",
+        &[
+            ("tardy check", "List what keeps this machine from being real-time."),
+            ("sudo tardy check --measure", "Try changes one at a time and measure the effect of each."),
+        ],
+    ),
+    (
+        "run",
+        &[
+            ("sudo tardy run --load doload --duration 10m", "Measure every CPU for ten minutes under load."),
+            (
+                "tardy run --limit 100us --json -o ci.run.json",
+                "Judge a limit in a script: exit status 3 if it was exceeded.",
+            ),
+            ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
+            ("tardy run my.toml --dry-run", "Print what a recipe would do."),
+        ],
+    ),
+    (
+        "load",
+        &[
+            ("tardy load doload --duration 1m", "Run the load for a minute and print its rates."),
+            ("tardy load sink 192.168.1.20", "Receive the network load of the host that measures."),
+        ],
+    ),
+    (
+        "show",
+        &[
+            ("tardy show a.run.json", "Print the summary and the histogram of a run."),
+            ("tardy show runs/", "Print an overview of the runs in a directory."),
+        ],
+    ),
+    (
+        "report",
+        &[
+            ("tardy report a.run.json -o a.html", "Write a report of one run."),
+            ("tardy report a.run.json b.run.json -o both.html", "Compare two runs."),
+        ],
+    ),
+    ("plot", &[("tardy plot a.run.json -o a.svg", "Draw the histogram of a run.")]),
+    ("compare", &[("tardy compare before.run.json after.run.json", "Show what differs between two runs.")]),
+    (
+        "import",
+        &[
+            (
+                "cyclictest -m -Sp90 -i200 -h400 -q -D1m > out.txt; tardy import out.txt",
+                "Convert the output of cyclictest.",
+            ),
+            ("tardy import --list", "List the formats."),
+        ],
+    ),
+    ("export", &[("tardy export a.run.json --to csv -o a.csv", "Write the histograms of a run as CSV.")]),
+    (
+        "cyclictest",
+        &[("tardy cyclictest -m -Sp90 -i200 -h400 -q -D1m", "Measure with cyclictest's options and output.")],
+    ),
+    (
+        "list",
+        &[
+            ("tardy list runs/", "Rank the runs of a directory."),
+            ("tardy list --published", "List published results to compare with."),
+        ],
+    ),
+    ("name", &[("tardy name a.run.json 'before the update'", "Name a run for tables and legends.")]),
+    ("gpio list", &[("tardy gpio list", "List the lines of all GPIO chips.")]),
+    (
+        "gpio stimulate",
+        &[("tardy gpio stimulate --out gpiochip0:17 --period 1ms", "Generate edges on a line.")],
+    ),
+    (
+        "lab run",
+        &[(
+            "tardy lab run --kernel debian:6.12 --kernel debian:6.12-rt",
+            "Compare two kernels without a board.",
+        )],
+    ),
+    (
+        "lab verify",
+        &[("tardy lab verify lab-quick", "Check that an experiment yields the same bytes every time.")],
+    ),
+    ("lab kernels", &[("tardy lab kernels", "List the kernels that can be booted.")]),
+    ("tsn check", &[("tardy tsn check switch.toml", "Report the mistakes in the file of a switch.")]),
+    ("tsn plan", &[("tardy tsn plan switch.toml", "Print the kernel settings of a switch.")]),
+    ("tsn apply", &[("sudo tardy tsn apply switch.toml", "Apply a switch to this machine.")]),
+    ("tsn test", &[("sudo tardy tsn test switch.toml --netns", "Test a switch in network namespaces.")]),
+    (
+        "tsn simulate",
+        &[("tardy tsn simulate switch.toml -o simulated.run.json", "Simulate a switch without a machine.")],
+    ),
+    ("recover", &[("tardy recover a.run.json", "Seal a run that was killed.")]),
+    ("restore", &[("sudo tardy restore", "Undo the settings that a killed run left changed.")]),
+    (
+        "completions",
+        &[("tardy completions bash > /etc/bash_completion.d/tardy", "Install completions for bash.")],
+    ),
+];
+
+/// Exit statuses, the same for every command.
+const EXIT_STATUS: [(&str, &str); 6] = [
+    ("0", "Done, or passed."),
+    ("1", "The command failed, or the run was interrupted."),
+    ("2", "Wrong options, or a wrong recipe or switch file."),
+    ("3", "A check failed, a limit was exceeded, or a flow left its slots."),
+    ("4", "Whether the limit was exceeded is unknown."),
+    ("5", "The run is invalid."),
+];
+
+/// Pages that belong to a command, in addition to its neighbours.
+const SEE_ALSO: &[(&str, &[&str])] = &[
+    ("", &["cyclictest(8)", "rtla(1)", "sched(7)"]),
+    ("run", &["cyclictest(8)", "sched(7)", "setcap(8)"]),
+    ("cyclictest", &["cyclictest(8)"]),
+    ("check", &["sched(7)", "setcap(8)"]),
+    ("tsn apply", &["tc(8)", "tc-taprio(8)"]),
+];
+
+/// The sections EXAMPLES, EXIT STATUS and SEE ALSO of the page of `path`, such as `lab run`, in roff. `neighbours` are the other
+/// pages, such as `tardy-lab(1)`.
+pub(crate) fn sections(path: &str, neighbours: &[String]) -> String {
+    let mut page = String::new();
+    if let Some(examples) = of(EXAMPLES, path) {
+        page += ".SH EXAMPLES\n";
+        for (line, effect) in *examples {
+            page += &format!("{}\n.PP\n.RS 4\n.nf\n{}\n.fi\n.RE\n.PP\n", escaped(effect), escaped(line));
+        }
+    }
+    page += ".SH \"EXIT STATUS\"\n";
+    for (status, meaning) in EXIT_STATUS {
+        page += &format!(".TP\n\\fB{status}\\fR\n{}\n", escaped(meaning));
+    }
+    let further = of(SEE_ALSO, path).map_or(&[][..], |pages| *pages);
+    let pages: Vec<String> =
+        neighbours.iter().map(String::as_str).chain(further.iter().copied()).map(escaped).collect();
+    page + ".SH \"SEE ALSO\"\n" + &pages.join(", ") + "\n"
+}
+
+fn of<'a, T>(table: &'a [(&str, T)], path: &str) -> Option<&'a T> {
+    table.iter().find(|(name, _)| *name == path).map(|(_, value)| value)
+}
+
+/// Text that roff shows as it is.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    /// Every example is a command line that tardy accepts.
+    #[test]
+    fn the_examples_are_accepted() {
+        for (path, examples) in EXAMPLES {
+            for (line, _) in *examples {
+                let line = line.rsplit("; ").next().unwrap().split(" >").next().unwrap();
+                let words =
+                    line.strip_prefix("sudo ").unwrap_or(line).replace("'before the update'", "before");
+                let parsed = crate::args::command().try_get_matches_from(words.split(' '));
+                assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());
+                assert!(words.starts_with(&format!("tardy {path}")), "{path}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_that_runs_has_an_example() {
+        fn visit(command: &Command, path: &str, lacking: &mut Vec<String>) {
+            for one in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+                let path = format!("{path} {}", one.get_name()).trim().to_owned();
+                if !one.has_subcommands() && of(EXAMPLES, &path).is_none() {
+                    lacking.push(path.clone());
+                }
+                visit(one, &path, lacking);
+            }
+        }
+        let mut lacking = Vec::new();
+        visit(&crate::args::command(), "", &mut lacking);
+        assert_eq!(lacking, ["tsn remove", "tsn show", "tsn watch", "schema"]);
+    }
+
+    #[test]
+    fn the_exit_statuses_are_those_of_the_program() {
+        use crate::exit::Exit;
+        let all = [Exit::Done, Exit::CouldNot, Exit::Usage, Exit::Failed, Exit::Inconclusive, Exit::Invalid];
+        let statuses: Vec<String> = all.iter().map(|exit| (*exit as u8).to_string()).collect();
+        assert_eq!(EXIT_STATUS.map(|(status, _)| status.to_owned()).to_vec(), statuses);
+    }
+}
