@@ -74,7 +74,7 @@ fn level_and_vertical_lines_have_one_coordinate() {
 
 #[test]
 fn sloping_lines_share_a_letter_and_rounding_errors_do_not_add_up() {
-    let points = (0..5).map(|at| Some((f64::from(at) * 0.14, f64::from(at) * -1.0)));
+    let points = (0..5).map(|at| Some((f64::from(at) * 0.14, -f64::from(at))));
     assert_eq!(polyline(points), "M0 0l.1-1 .2-1 .1-1 .2-1");
 }
 
