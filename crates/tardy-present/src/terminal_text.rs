@@ -141,17 +141,28 @@ pub(crate) fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Text of the terminal as a page shows it: `µs` for the unit `us`, after a no-break space.
+/// Text of the terminal as a page shows it: `µs` for the unit `us`, and a no-break space before it and before `%`.
 pub(crate) fn typographic(text: &str) -> String {
     let mut typeset = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(" us") {
-        let (before, after) = (&rest[..at], &rest[at + 3..]);
+    while let Some(at) = rest.find(' ') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
         typeset.push_str(before);
-        let is_unit = before.ends_with(|c: char| c.is_ascii_digit())
-            && !after.starts_with(|c: char| c.is_alphanumeric());
-        typeset.push_str(if is_unit { "\u{a0}µs" } else { " us" });
-        rest = after;
+        let unit = [("us", "µs"), ("%", "%")].into_iter().find_map(|(unit, sign)| {
+            let behind = after.strip_prefix(unit)?;
+            (!behind.starts_with(|c: char| c.is_alphanumeric())).then_some((sign, behind))
+        });
+        rest = match unit.filter(|_| before.ends_with(|c: char| c.is_ascii_digit())) {
+            Some((sign, behind)) => {
+                typeset.push('\u{a0}');
+                typeset.push_str(sign);
+                behind
+            }
+            None => {
+                typeset.push(' ');
+                after
+            }
+        };
     }
     typeset + rest
 }
@@ -170,8 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn only_units_become_micro_signs() {
+    fn units_stay_with_their_numbers() {
         assert_eq!(typographic("12 us, usually 3 used by us"), "12\u{a0}µs, usually 3 used by us");
         assert_eq!(typographic("at most 1,000 us"), "at most 1,000\u{a0}µs");
+        assert_eq!(typographic("8.9 % lower"), "8.9\u{a0}% lower");
     }
 }

@@ -51,17 +51,26 @@ impl Scale {
     }
 
     /// Values for labelled ticks, about `wanted` on a linear axis, one per decade on a logarithmic one (fewer if
-    /// they do not fit).
+    /// they do not fit; 1, 2 and 5 of each decade if there would be one label or none).
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         if !self.logarithmic {
             return multiples(self.low, self.high, nice((self.high - self.low) / wanted.max(1) as f64));
         }
         let (first, last) = (decade_above(self.low), (self.high * 1.000_001).log10().floor() as i32);
+        if last <= first {
+            return self.steps_of_decades().filter(|value| (self.low..=self.high).contains(value)).collect();
+        }
         let every = ((last - first + 1).max(1) as usize).div_ceil(wanted.max(1)) as i32;
         (first..=last)
             .filter(|decade| decade.rem_euclid(every) == 0)
             .map(|decade| 10f64.powi(decade))
             .collect()
+    }
+
+    /// 1, 2 and 5 of each decade of a logarithmic axis, and of the decades next to it.
+    fn steps_of_decades(&self) -> impl Iterator<Item = f64> + use<> {
+        let (first, last) = (decade_above(self.low) - 1, self.high.log10().ceil() as i32);
+        (first..=last).flat_map(|decade| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(decade)))
     }
 
     /// Values for hairlines between the ticks of a logarithmic axis: 2, 3, … 9 of each decade.
@@ -126,6 +135,8 @@ mod tests {
     fn ticks_are_round_numbers() {
         assert_eq!(Scale::linear(0.0, 104.0, 0.0, 1.0).ticks(6), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(Scale::logarithmic(1.0, 1000.0, 0.0, 1.0).ticks(9), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(Scale::logarithmic(4.0, 80.0, 0.0, 1.0).ticks(9), [5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(Scale::logarithmic(11.0, 60.0, 0.0, 1.0).ticks(9), [20.0, 50.0]);
         assert_eq!(time_ticks(0.0, 60e9, 6), [0.0, 10e9, 20e9, 30e9, 40e9, 50e9, 60e9]);
         assert_eq!(time_label(90e9, 300e9), "1.5\u{a0}min");
     }

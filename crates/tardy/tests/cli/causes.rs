@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 
 fn traced<'a>(output: &'a str, causes: &'a str) -> Vec<&'a str> {
-    vec!["run", "--fake", "3", "--loops", "2000", "--quiet", "-o", output, causes]
+    vec!["run", "--fake", "3", "--cpus", "0", "--loops", "2000", "--quiet", "-o", output, causes]
 }
 
 #[test]
