@@ -141,14 +141,14 @@ pub(crate) fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Text of the terminal as a page shows it: `µs` for the unit `us`, and a no-break space before it and before `%`.
+/// Text of the terminal as a page shows it: `µs` for the unit `us`, and a no-break space before units.
 pub(crate) fn typographic(text: &str) -> String {
     let mut typeset = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(' ') {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
         typeset.push_str(before);
-        let unit = [("us", "µs"), ("%", "%")].into_iter().find_map(|(unit, sign)| {
+        let unit = [("us", "µs"), ("ms", "ms"), ("%", "%")].into_iter().find_map(|(unit, sign)| {
             let behind = after.strip_prefix(unit)?;
             (!behind.starts_with(|c: char| c.is_alphanumeric())).then_some((sign, behind))
         });
@@ -184,6 +184,6 @@ mod tests {
     fn units_stay_with_their_numbers() {
         assert_eq!(typographic("12 us, usually 3 used by us"), "12\u{a0}µs, usually 3 used by us");
         assert_eq!(typographic("at most 1,000 us"), "at most 1,000\u{a0}µs");
-        assert_eq!(typographic("8.9 % lower"), "8.9\u{a0}% lower");
+        assert_eq!(typographic("8.9 % of 7 ms"), "8.9\u{a0}% of 7\u{a0}ms");
     }
 }
