@@ -187,7 +187,7 @@ fn shows_the_histogram_of_a_span(run: &Run, answers: &Value) {
         }
         let worst = series.worst.iter().filter(|one| (ends.0..ends.1).contains(&one.at_ns));
         let worst = worst.map(|one| one.latency_ns).max().expect("the run has a late wake-up in this span");
-        let of = |level: usize| quantile::of(&histogram, LEVELS[level], Some(worst)).value;
+        let of = |level: usize| quantile::of(&histogram, LEVELS[level], Some(worst), |_| 1.0).value;
         let us = |level: usize| {
             of(level).map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
         };
