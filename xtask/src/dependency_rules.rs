@@ -37,7 +37,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-init", &["tardy-record", "tardy-sys"]),
     ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
-    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
+    ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
+    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-plot", "tardy-tsn"]),
     (
         "tardy",
         &[
@@ -55,6 +56,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-recipe",
             "tardy-init",
             "tardy-lab",
+            "tardy-plot",
             "tardy-present",
         ],
     ),

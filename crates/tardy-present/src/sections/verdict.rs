@@ -4,10 +4,10 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::verdict::{ShareBound, Verdict as Found};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
 use crate::page::{Element, Judgement, Page, Place, Tone};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
+use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
 
 /// The end of every verdict.
 const NO_GUARANTEE: &str = "This is not a guarantee: loads, temperatures and rare events that did not occur in this run \
