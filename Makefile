@@ -135,6 +135,7 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 .PHONY: coverage
 coverage: rust ## simulate how often intervals and bounds contain the true value: the table of docs/statistics.md, in minutes
 	@$(CARGO) test --package tardy-analyse --release -- --ignored --nocapture
+	@$(CARGO) test --package tardy-gate --release -- --nocapture longer_runs_decide
 
 .PHONY: check-guest-program
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?
