@@ -34,8 +34,8 @@ struct Group<'a> {
     rows: Vec<&'a OverviewRow>,
     /// The columns in which they differ.
     columns: Vec<&'static Column>,
-    /// What all of them have, as a sentence; empty for a single run.
-    shared: String,
+    /// What all of them have, as a sentence; `None` for a single run.
+    shared: Option<String>,
 }
 
 fn groups(overview: &Overview) -> Vec<Group<'_>> {
@@ -54,11 +54,7 @@ impl<'a> Group<'a> {
             value => format!("{} {value}", column.head),
         };
         let shared: Vec<String> = same.iter().map(stated).collect();
-        let shared = if shared.is_empty() {
-            String::new()
-        } else {
-            format!("The same for all: {}.", shared.join(", "))
-        };
+        let shared = (!shared.is_empty()).then(|| format!("The same for all: {}.", shared.join(", ")));
         Self { readings: rows[0].readings, columns, rows, shared }
     }
 
@@ -85,9 +81,7 @@ pub fn text(overview: &Overview, width: usize) -> String {
             lines.push(String::new());
         }
         lines.extend(folded(&format!("{}.", group.headline(overview.sorted_by)), width));
-        if !group.shared.is_empty() {
-            lines.extend(folded(&group.shared, width));
-        }
+        lines.extend(group.shared.iter().flat_map(|shared| folded(shared, width)));
         lines.push(String::new());
         lines.extend(table(&group).lines(width));
     }
@@ -161,8 +155,7 @@ fn caveats(overview: &Overview) -> Vec<String> {
             different.join(", ")
         ));
     }
-    let several = overview.runs.iter().any(|row| row.outcomes > 1);
-    if several {
+    if overview.runs.iter().any(|row| row.outcomes > 1) {
         caveats.push("A run with several phases is shown by the one with the highest value.".to_owned());
     }
     caveats
@@ -171,27 +164,22 @@ fn caveats(overview: &Overview) -> Vec<String> {
 /// Messages about the files that are not shown: each kind once.
 pub fn remarks(left_out: &LeftOut) -> Vec<String> {
     let mut remarks = Vec::new();
-    if !left_out.unreadable.is_empty() {
-        let all: Vec<String> = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
-        let files = counted(all.len() as u64, "file", "files");
-        remarks.push(format!("{files} cannot be read: {}", first_few(&all, "; ")));
-    }
-    if !left_out.other_files.is_empty() {
-        let all: Vec<String> = left_out.other_files.iter().map(|file| harmless(file)).collect();
-        let files =
-            counted(all.len() as u64, "other file is not a run file", "other files are not run files");
-        remarks
-            .push(format!("{files}: {}; 'tardy import' converts other tools' files", first_few(&all, ", ")));
-    }
-    if !left_out.links_outside.is_empty() {
-        let all: Vec<String> = left_out.links_outside.iter().map(|file| harmless(file)).collect();
-        let links = counted(
-            all.len() as u64,
-            "symbolic link leads out of the directory and was not followed",
-            "symbolic links lead out of the directory and were not followed",
-        );
-        remarks.push(format!("{links}: {}", first_few(&all, ", ")));
-    }
+    let mut remark = |all: Vec<String>, (one, several), separator, hint| {
+        if !all.is_empty() {
+            let files = counted(all.len() as u64, one, several);
+            remarks.push(format!("{files}: {}{hint}", first_few(&all, separator)));
+        }
+    };
+    let named = |files: &[String]| files.iter().map(|file| harmless(file)).collect();
+    let unreadable = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
+    remark(unreadable, ("file cannot be read", "files cannot be read"), "; ", "");
+    let other = ("other file is not a run file", "other files are not run files");
+    remark(named(&left_out.other_files), other, ", ", "; 'tardy import' converts other tools' files");
+    let links = (
+        "symbolic link leads out of the directory and was not followed",
+        "symbolic links lead out of the directory and were not followed",
+    );
+    remark(named(&left_out.links_outside), links, ", ", "");
     remarks
 }
 
@@ -230,9 +218,7 @@ fn section(group: &Group<'_>, overview: &Overview) -> Vec<Element> {
         PageRow { class, cells: cells.into_iter().map(Cell::Text).collect() }
     };
     let mut elements = vec![heading(2, group.headline(overview.sorted_by))];
-    if !group.shared.is_empty() {
-        elements.push(paragraph("note", &group.shared));
-    }
+    elements.extend(group.shared.iter().map(|shared| paragraph("note", shared)));
     elements.push(Element::Table(PageTable {
         class: "stacked overview",
         named: true,

@@ -56,6 +56,9 @@ fn a_file_of_a_link_or_of_several_names_is_not_changed() {
     std::os::unix::fs::symlink("a.run.json", bench.path("link.run.json")).unwrap();
     let refused = bench.run(&["name", "link.run.json", "x"]).exits(1).err;
     assert!(refused.contains("symbolic link") && refused.contains("cannot be changed"), "{refused}");
+    assert!(refused.contains("name the file to which it points") && !refused.contains("owner"), "{refused}");
+    let refused = bench.run(&["name", ".", "x"]).exits(1).err;
+    assert!(refused.contains("it is a directory; name a run file in it"), "{refused}");
     fs::hard_link(bench.path("a.run.json"), bench.path("b.run.json")).unwrap();
     bench.run(&["name", "a.run.json", "x"]).exits(1);
     let long = "x".repeat(61);

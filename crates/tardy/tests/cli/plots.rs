@@ -99,3 +99,35 @@ fn an_imported_run_of_128_threads_shows_the_worst() {
         page.len()
     );
 }
+
+#[test]
+fn curves_of_long_names_are_distinct_in_data_and_legend() {
+    let bench = Bench::new();
+    let names =
+        ["board 7, before the new kernel was installed", "board 7, before the new kernel was removed"];
+    for (file, name) in ["a.run.json", "b.run.json"].into_iter().zip(names) {
+        let measure = ["run", "-q", "--fake", "1", "--loops", "2000", "--interval", "1ms", "-o", file];
+        bench.run(&[&measure[..], &["--name", name]].concat()).exits(0);
+    }
+    let plot = ["plot", "a.run.json", "b.run.json", "-o", "both.svg", "--data", "both.csv"];
+    bench.run(&plot).exits(0);
+    let data = fs::read_to_string(bench.path("both.csv")).unwrap();
+    let svg = fs::read_to_string(bench.path("both.svg")).unwrap();
+    for name in names {
+        assert!(data.contains(&format!("\n\"{name}\",")), "{data}");
+        let tail: String = name.chars().skip(name.chars().count() - 10).collect();
+        assert!(svg.contains(&format!("{tail} ")), "{tail}: {svg}");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_a_remedy() {
+    let bench = measured();
+    let refused = |arguments: &[&str], status| bench.run(&[&["plot"], arguments].concat()).exits(status).err;
+    let short = refused(&["a.run.json", "--x-max", "1ns"], 2);
+    assert!(short.contains("give at least 100ns"), "{short}");
+    let directory = refused(&["."], 1);
+    assert!(directory.contains(". is a directory") && directory.contains("'tardy list .'"), "{directory}");
+    let names = refused(&["a.run.json", "--name", "x", "--name", "y"], 2);
+    assert!(names.contains("names: 2, runs: 1; give --name once for each run"), "{names}");
+}
