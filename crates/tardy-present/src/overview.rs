@@ -4,7 +4,7 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, counted, figure, first_few, harmless, prefixed, short};
+use crate::latency::{count, counted, figure, first_few, harmless, prefixed, short, short_inside};
 use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph};
 use crate::report;
 use crate::table::Table;
@@ -12,6 +12,8 @@ use crate::terminal_text::{capitalised, folded};
 
 /// Longer names of runs are shortened in the terminal.
 const NAME_MAX: usize = 40;
+/// Columns of the terminal that ranks and figures need next to the names.
+const FIGURES_WIDTH: usize = 28;
 /// Longer kernels and loads are shortened in the terminal.
 const WORDS_MAX: usize = 26;
 
@@ -83,7 +85,7 @@ pub fn text(overview: &Overview, width: usize) -> String {
         lines.extend(folded(&format!("{}.", group.headline(overview.sorted_by)), width));
         lines.extend(group.shared.iter().flat_map(|shared| folded(shared, width)));
         lines.push(String::new());
-        lines.extend(table(&group).lines(width));
+        lines.extend(table(&group, width).lines(width));
     }
     let caveats = caveats(overview);
     if !caveats.is_empty() {
@@ -93,14 +95,15 @@ pub fn text(overview: &Overview, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn table(group: &Group<'_>) -> Table {
+fn table(group: &Group<'_>, width: usize) -> Table {
+    let name_max = NAME_MAX.min(width - FIGURES_WIDTH);
     let figures = ["us", "worst", "p99.9", "count"];
     let heads: Vec<&str> =
         figures.into_iter().chain(group.columns.iter().map(|column| column.head)).collect();
     let mut table = Table::with_words_from(&heads, figures.len());
     for row in &group.rows {
         let [rank, worst, p999] = [rank(row), worst(row), p999(row)];
-        let name = short(&harmless(&row.name), NAME_MAX);
+        let name = short_inside(&harmless(&row.name), name_max);
         let mut cells = vec![format!("{rank:>3} {name}"), worst, p999, prefixed(row.count as f64)];
         cells.extend(group.columns.iter().map(|column| short(&(column.value)(row), WORDS_MAX)));
         table.push(cells);
@@ -235,22 +238,4 @@ fn section(group: &Group<'_>, overview: &Overview) -> Vec<Element> {
         elements.push(Element::List { class: "", items: reasons });
     }
     elements
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_that_are_not_shown_are_counted_and_the_first_ones_named() {
-        let other_files = (1..=7).map(|number| format!("notes-{number}.txt")).collect();
-        let left_out = LeftOut { other_files, ..LeftOut::default() };
-        let remarks = remarks(&left_out);
-        assert_eq!(remarks.len(), 1, "{remarks:?}");
-        assert!(
-            remarks[0].starts_with("7 other files are not run files: notes-1.txt, notes-2.txt"),
-            "{remarks:?}"
-        );
-        assert!(remarks[0].contains("notes-5.txt, and 2 more;"), "{remarks:?}");
-    }
 }
