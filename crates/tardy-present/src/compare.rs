@@ -141,9 +141,12 @@ fn worst_sentence(table: &Columns<'_>, phase: &str, names: &[String]) -> Option<
             };
             let (low, low_us) = named(known.iter().min_by(order)?);
             let (high, high_us) = named(known.iter().max_by(order)?);
-            Some(format!(
-                "The worst {one}{phase} was lowest in {low} ({low_us}) and highest in {high} ({high_us})."
-            ))
+            Some(match low_us == high_us {
+                true => format!("The worst {one}{phase} was the same in all runs: {low_us}."),
+                false => format!(
+                    "The worst {one}{phase} was lowest in {low} ({low_us}) and highest in {high} ({high_us})."
+                ),
+            })
         }
         _ => None,
     }
