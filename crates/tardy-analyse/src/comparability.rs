@@ -216,12 +216,14 @@ fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     if (a == 0 && base.is_imported()) || (b == 0 && candidate.is_imported()) {
         return Some("duration: unknown for one of them (a maximum grows with time)".to_owned());
     }
+    // To 10 ms, far below the tolerance; a run of less than a second is not rounded.
+    let rounded = |ns: u64| if ns < 1_000_000_000 { ns } else { (ns + 5_000_000) / 10_000_000 * 10_000_000 };
     let longer = a.max(b) as f64;
     ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
         format!(
             "duration: {} and {} (a maximum grows with time)",
-            format_duration_ns(a),
-            format_duration_ns(b)
+            format_duration_ns(rounded(a)),
+            format_duration_ns(rounded(b))
         )
     })
 }
