@@ -132,6 +132,10 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		cargo test --workspace -- --ignored --nocapture long_
 
+.PHONY: coverage
+coverage: rust ## simulate how often intervals and bounds contain the true value: the table of docs/statistics.md, in minutes
+	@$(CARGO) test --package tardy-analyse --release -- --ignored --nocapture
+
 .PHONY: check-guest-program
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?
 	@scripts/as-owner scripts/with-rust scripts/check-guest-program $(abspath $(TARGET_DIR))/guest-program

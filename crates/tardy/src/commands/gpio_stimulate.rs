@@ -5,7 +5,7 @@ use serde::Serialize;
 use tardy_analyse::row::{self, Row};
 use tardy_host::gpio::chips;
 use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
-use tardy_present::latency::{self, count, microseconds};
+use tardy_plot::numbers::{self, count, microseconds};
 use tardy_recipe::plan::{dither_ns, period_ns};
 use tardy_recipe::wrong;
 use tardy_record::Series;
@@ -76,7 +76,7 @@ fn describe(answers: &Series) -> String {
     let us = |ns: Option<i64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |level: &str| {
         let found = row.quantiles.iter().find(|quantile| quantile.level == level);
-        latency::quantile(found.and_then(|quantile| quantile.value))
+        numbers::quantile(found.and_then(|quantile| quantile.value))
     };
     let missed = answers.tally.missed.get().unwrap_or(0);
     format!(

@@ -3,13 +3,13 @@
 use tardy_record::Run;
 use tardy_record::csv::{Csv, cell};
 
-use crate::plot::curve::Curve;
-use crate::plot::{
+use crate::curve::Curve;
+use crate::{
     Options, cpus, environment, exceedance as exceedance_plot, heat, latency, timeline as timeline_plot,
 };
 
 /// The histogram: a line for each column that is not empty.
-pub(crate) fn histogram(curves: &[Curve], options: &Options) -> String {
+pub fn histogram(curves: &[Curve], options: &Options) -> String {
     let mut csv = Csv::new(&["curve", "from_ns", "to_ns", "count"]);
     for (curve, columns) in curves.iter().zip(latency::data(curves, options)) {
         for (from, to, count) in columns {
@@ -20,7 +20,7 @@ pub(crate) fn histogram(curves: &[Curve], options: &Options) -> String {
 }
 
 /// The exceedance: the share of readings at or above each latency.
-pub(crate) fn exceedance(curves: &[Curve]) -> String {
+pub fn exceedance(curves: &[Curve]) -> String {
     let mut csv = Csv::new(&["curve", "latency_ns", "count_at_or_above", "share_at_or_above"]);
     for curve in curves {
         let total = curve.histogram.total() as f64;
@@ -32,7 +32,7 @@ pub(crate) fn exceedance(curves: &[Curve]) -> String {
 }
 
 /// Histogram and exceedance of several runs; the column `plot` distinguishes them.
-pub(crate) fn compare(curves: &[Curve], options: &Options) -> String {
+pub fn compare(curves: &[Curve], options: &Options) -> String {
     let mut csv = Csv::new(&["plot", "curve", "from_ns", "to_ns", "count", "share_at_or_above"]);
     for (curve, columns) in curves.iter().zip(latency::data(curves, options)) {
         for (from, to, count) in columns {
@@ -49,7 +49,7 @@ pub(crate) fn compare(curves: &[Curve], options: &Options) -> String {
 }
 
 /// The timeline: maxima, then the readings of the panels below.
-pub(crate) fn timeline(run: &Run) -> String {
+pub fn timeline(run: &Run) -> String {
     let mut csv = Csv::new(&["panel", "curve", "at_ns", "value"]);
     for (label, blocks) in timeline_plot::data(run) {
         for (at, max_ns) in blocks {
@@ -67,7 +67,7 @@ pub(crate) fn timeline(run: &Run) -> String {
 }
 
 /// The heat map: a line for each cell with a reading.
-pub(crate) fn heatmap(run: &Run, options: &Options) -> String {
+pub fn heatmap(run: &Run, options: &Options) -> String {
     let mut csv = Csv::new(&["cpu", "from_ns", "to_ns", "max_ns"]);
     let map = cpus::map(run, options);
     for row in map.iter().flat_map(|map| &map.rows) {
@@ -83,7 +83,7 @@ pub(crate) fn heatmap(run: &Run, options: &Options) -> String {
 }
 
 /// The distribution over time: a line for each cell that is not empty.
-pub(crate) fn distribution(run: &Run) -> String {
+pub fn distribution(run: &Run) -> String {
     let mut csv = Csv::new(&["from_ns", "to_ns", "latency_from_ns", "latency_to_ns", "count"]);
     for bin in heat::data(run) {
         csv.line(&[&bin.from_ns, &bin.to_ns, &bin.low_ns, &bin.high_ns, &bin.count]);

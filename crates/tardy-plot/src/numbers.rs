@@ -147,7 +147,7 @@ pub fn first_few(all: &[String], separator: &str) -> String {
 }
 
 /// The text, shortened to `most` characters with an ellipsis in the middle if it is longer: a name and its phase both stay visible.
-pub(crate) fn short_inside(text: &str, most: usize) -> String {
+pub fn short_inside(text: &str, most: usize) -> String {
     let (length, head) = (text.chars().count(), most / 2);
     if length <= most {
         return text.to_owned();
