@@ -122,7 +122,7 @@ deny: rust
 ## Long jobs, by hand
 
 .PHONY: report-test
-report-test: rust test-packages ## ask a report in a browser; with TARDY_AXE=axe.min.js also check its accessibility
+report-test: rust test-packages ## ask a report in a browser, and print it; with TARDY_AXE=axe.min.js also check its accessibility
 	@$(CARGO) test --package tardy-present --test answers -- --ignored --nocapture
 
 .PHONY: long-tests
