@@ -12,10 +12,10 @@ pub mod l_moments;
 mod likelihood;
 pub mod order;
 mod profile;
+pub mod refuse;
 mod sample;
 #[cfg(test)]
 mod test_data;
 
 pub use fit::{Fit, Horizon, Model};
-pub use profile::Ends;
 pub use sample::Reason;

@@ -7,7 +7,11 @@
 pub mod binomial;
 pub mod bins;
 pub mod distributions;
+pub mod duration;
 pub mod extreme;
+pub mod interval;
 mod minimise;
+pub mod permutation;
 mod random;
 mod roots;
+pub mod shape;

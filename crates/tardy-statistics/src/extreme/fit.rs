@@ -1,10 +1,11 @@
 //! Fits of the generalised extreme value and generalised Pareto distributions by maximum likelihood.
 
 use super::likelihood::{Family, inverse, inverse_by_shape};
-use super::profile::{self, Ends};
+use super::profile;
 use super::sample::{Reason, Sample};
 use super::{l_moments, likelihood};
 use crate::bins::Bin;
+use crate::interval::Ends;
 use crate::minimise::{Minimum, Vector, minimise};
 
 /// Which distribution was fitted to which values.

@@ -134,6 +134,26 @@ impl Sample {
         Ok(Self { cells, shift, scale: spread, count, unit_term })
     }
 
+    /// The same values in bins of this width, in the sample's scale; values that are in wider bins already stay there.
+    pub(crate) fn in_bins(&self, width: f64) -> Self {
+        let mut cells: Vec<Cell> = Vec::new();
+        for cell in &self.cells {
+            let joined = if cell.high - cell.low > 0.2 * width {
+                *cell
+            } else {
+                let low = (0.5 * (cell.low + cell.high) / width).floor() * width;
+                Cell { low, high: low + width, weight: cell.weight, is_exact: false }
+            };
+            match cells.last_mut() {
+                Some(last) if last.low == joined.low && last.high == joined.high => {
+                    last.weight += joined.weight
+                }
+                _ => cells.push(joined),
+            }
+        }
+        Self { cells, unit_term: 0.0, ..self.clone() }
+    }
+
     /// A value of the sample's scale in the caller's unit.
     pub(crate) fn in_unit(&self, value: f64) -> f64 {
         self.shift + self.scale * value
