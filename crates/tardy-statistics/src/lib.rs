@@ -6,6 +6,7 @@
 
 pub mod binomial;
 pub mod bins;
+pub mod change_points;
 pub mod distributions;
 pub mod duration;
 pub mod extreme;

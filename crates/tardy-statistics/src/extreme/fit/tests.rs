@@ -174,3 +174,98 @@ fn bins_as_wide_as_the_scale_do_not_bias_the_fit() {
     }
     assert!((scale - 1.0).abs() < 0.03 && (shape - 0.1).abs() < 0.03, "{scale} {shape}");
 }
+
+/// The shares of 95 % intervals that contain the true shape and the true level of `blocks` blocks.
+fn coverage(
+    family: Family,
+    shape: f64,
+    count: usize,
+    width: f64,
+    repetitions: u64,
+    blocks: f64,
+) -> (f64, f64) {
+    use super::super::test_data::{binned, simulate};
+    use crate::random::Random;
+    let mut random = Random::new(count as u64);
+    let (mut of_shape, mut of_level) = (0, 0);
+    for _ in 0..repetitions {
+        let bins = binned(&simulate(family, (30.0, 2.0, shape), count, &mut random), width);
+        let (fit, horizon) = match family {
+            Family::Gev => (gev(&bins), Horizon::of_blocks(blocks).unwrap()),
+            Family::Gpd => (gpd(&bins, 30.0), Horizon::of_observations(blocks, 1.0, 1.0).unwrap()),
+        };
+        let Ok(fit) = fit else { continue };
+        let level = 30.0 + 2.0 * inverse(horizon.y, shape);
+        of_shape += u64::from(fit.shape_interval(0.95).contain(shape));
+        of_level += u64::from(fit.level_interval(horizon, 0.95).unwrap().contain(level));
+    }
+    (of_shape as f64 / repetitions as f64, of_level as f64 / repetitions as f64)
+}
+
+#[test]
+fn intervals_contain_the_truth_as_often_as_they_state() {
+    for family in [Family::Gev, Family::Gpd] {
+        let (shape, level) = coverage(family, 0.1, 120, 1.0, 300, 1000.0);
+        assert!(
+            (0.91..=0.99).contains(&shape) && (0.91..=0.99).contains(&level),
+            "{family:?} {shape} {level}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "minutes; prints a table"]
+fn long_table_of_coverage() {
+    for family in [Family::Gev, Family::Gpd] {
+        for shape in [-0.2, 0.0, 0.2] {
+            for (count, width) in [(120, 0.0), (120, 2.0), (500, 0.0), (500, 2.0), (2000, 2.0)] {
+                let (of_shape, of_level) = coverage(family, shape, count, width, 4000, 1000.0);
+                println!(
+                    "{family:?} shape {shape:4} n={count:4} bins of {:.1} scales: 95 % interval of the shape {:.1} %, of the level \
+                     of 1000 {:.1} %",
+                    width / 2.0,
+                    100.0 * of_shape,
+                    100.0 * of_level
+                );
+                assert!(of_level >= 0.93, "{of_level}");
+            }
+        }
+    }
+}
+
+/// Prints how long a fit of 4,096 maxima with its intervals takes; run it in the release profile.
+#[test]
+#[ignore = "prints times"]
+fn long_time_of_a_fit() {
+    use super::super::refuse::{Circumstances, judge_maxima};
+    use super::super::test_data::{binned, simulate};
+    use crate::random::Random;
+    let values = simulate(Family::Gev, (30_000.0, 2_000.0, 0.1), 4096, &mut Random::new(1));
+    let log_linear: Vec<Bin> = values
+        .iter()
+        .map(|value| {
+            let width = 2f64.powf(value.log2().floor()) / 128.0;
+            let low = (value / width).floor() * width;
+            Bin::one(low, low + width)
+        })
+        .collect();
+    for (name, bins) in
+        [("exact", binned(&values, 0.0)), ("of 1 ns", binned(&values, 1.0)), ("log-linear", log_linear)]
+    {
+        let begin = std::time::Instant::now();
+        let fit = gev(&bins).unwrap();
+        let fitted = begin.elapsed();
+        let horizon = Horizon::of_blocks(40_960.0).unwrap();
+        let ends = (fit.shape_interval(0.95), fit.level_interval(horizon, 0.95).unwrap());
+        let with_intervals = begin.elapsed();
+        let begin = std::time::Instant::now();
+        let judged =
+            judge_maxima(&bins, &Circumstances { extrapolation: 10.0, ..Circumstances::default() }, 1)
+                .unwrap();
+        println!(
+            "4096 maxima, {name}: fit {fitted:.1?}, with both intervals {with_intervals:.1?}, all checks {:.1?}; {ends:?} {}",
+            begin.elapsed(),
+            judged.is_supported()
+        );
+    }
+}
