@@ -11,7 +11,6 @@ pub mod goodness;
 pub mod l_moments;
 mod likelihood;
 pub mod order;
-mod profile;
 pub mod refuse;
 mod sample;
 #[cfg(test)]

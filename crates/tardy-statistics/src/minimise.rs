@@ -94,8 +94,8 @@ fn scaled_identity(free: usize, gradient: &Vector) -> Matrix {
     let length = dot(gradient, gradient).sqrt();
     let diagonal = if length > 0.0 { 0.1 / length } else { 1.0 };
     let mut matrix = Matrix::default();
-    for i in 0..free {
-        matrix[i][i] = diagonal;
+    for (i, row) in matrix.iter_mut().enumerate().take(free) {
+        row[i] = diagonal;
     }
     matrix
 }

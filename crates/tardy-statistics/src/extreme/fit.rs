@@ -1,7 +1,8 @@
 //! Fits of the generalised extreme value and generalised Pareto distributions by maximum likelihood.
 
+mod profile;
+
 use super::likelihood::{Family, inverse, inverse_by_shape};
-use super::profile;
 use super::sample::{Reason, Sample};
 use super::{l_moments, likelihood};
 use crate::bins::Bin;
@@ -184,7 +185,6 @@ fn assemble(sample: Sample, model: Model, best: Minimum) -> Fit {
     }
 }
 
-/// A descent, repeated with slightly moved parameters until it finds nothing lower.
 fn descend(sample: &Sample, family: Family, free: usize, start: Vector) -> Option<Minimum> {
     minimise(free, start, PRECISION, |at| family.negative_log_likelihood(sample, at))
 }
@@ -211,7 +211,7 @@ fn starts(sample: &Sample, model: Model) -> Vec<Vector> {
         // The standard Gumbel's L-scale is ln 2, the exponential's ½.
         parameters.push((0.0, spread * if family == Family::Gev { 1.5 } else { 2.0 }, shape));
     }
-    // If a bounded tail ends below the highest value, a wider one is tried.
+    // A start at which a value is impossible is replaced by one with a larger scale.
     let mut starts: Vec<Vector> = Vec::new();
     for (location, scale, shape) in parameters {
         let shape = if model.has_shape() { shape } else { 0.0 };

@@ -59,8 +59,7 @@ fn lost_values(circumstances: &Circumstances) -> Check {
     let found = circumstances.lost_share;
     Check::computed(
         Kind::LostValues,
-        // Not a number is a refusal too.
-        !(found <= MOST_LOST),
+        found.is_nan() || found > MOST_LOST,
         found,
         MOST_LOST,
         format!("{:.2} % of the values were lost", found * 100.0),
@@ -103,7 +102,7 @@ fn known_cause(circumstances: &Circumstances) -> Check {
 
 fn extrapolation(circumstances: &Circumstances) -> Check {
     let found = circumstances.extrapolation;
-    let outcome = if !(found <= MOST_EXTRAPOLATION) {
+    let outcome = if found.is_nan() || found > MOST_EXTRAPOLATION {
         Outcome::Refuses
     } else if found > FLAGGED_EXTRAPOLATION {
         Outcome::Flags

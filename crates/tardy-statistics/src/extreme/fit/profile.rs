@@ -4,9 +4,9 @@
 //! χ²_{1; confidence}/2 below the maximum. Unlike an estimate with its standard error it is asymmetric, as the
 //! uncertainty of a level far beyond the data is (Coles, 2001, section 2.6.6).
 
-use super::fit::Fit;
-use super::likelihood::{Family, inverse, inverse_by_shape};
+use super::Fit;
 use crate::distributions::likelihood_drop;
+use crate::extreme::likelihood::{Family, inverse, inverse_by_shape};
 use crate::interval::Ends;
 use crate::minimise::{MOST, Minimum, Value, Vector, minimise};
 
