@@ -132,6 +132,10 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		cargo test --workspace -- --ignored --nocapture long_
 
+.PHONY: coverage
+coverage: rust ## simulate how often intervals, tests and refusals are wrong, and print the tables of docs/statistics.md: ten minutes
+	@$(CARGO) test --release --package tardy-statistics -- --ignored --nocapture --test-threads=1 long_table
+
 .PHONY: check-guest-program
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?
 	@scripts/as-owner scripts/with-rust scripts/check-guest-program $(abspath $(TARGET_DIR))/guest-program

@@ -150,7 +150,7 @@ const CELLS_IN_A_SCALE: f64 = 20.0;
 /// How many samples Anderson and Darling's test simulates at most.
 const SIMULATED: usize = 199;
 /// The p-value below which Anderson and Darling's test refuses.
-const LEAST_FIT_P: f64 = 0.03;
+const LEAST_FIT_P: f64 = 0.05;
 
 /// Fits block maxima, given in the order of time, and checks them. If maxima are dependent, blocks are first made longer by
 /// joining neighbours, as long as enough remain. The same `seed` gives the same result.

@@ -11,7 +11,10 @@ use crate::interval::Ends;
 use crate::minimise::{MOST, Minimum, Value, Vector, minimise};
 
 /// The precision of the log-likelihood along a profile.
-const PRECISION: f64 = 1e-9;
+const PRECISION: f64 = 1e-8;
+
+/// How close an end is computed, in standard errors.
+const CLOSE: f64 = 1e-5;
 
 /// The profile interval of ξ.
 pub(super) fn of_shape(fit: &Fit, confidence: f64) -> Ends {
@@ -113,7 +116,7 @@ fn end(
         let at = match outside {
             None => inside + reach,
             Some((outside, at_outside)) => {
-                if (outside - inside).abs() <= 1e-7 * step.abs() {
+                if (outside - inside).abs() <= CLOSE * step.abs() {
                     break;
                 }
                 if at_outside.is_finite() {
@@ -128,7 +131,7 @@ fn end(
         let found = profile(at, &others);
         let excess = found
             .map_or(f64::INFINITY, |found| (2.0 * (found.value - lowest)).max(0.0).sqrt() - root_of_drop);
-        if excess.abs() < 1e-7 {
+        if excess.abs() < CLOSE {
             return Some(at);
         }
         if excess < 0.0 {

@@ -91,6 +91,18 @@ const SOURCES: &[Source] = &[
         values: |n, r| mixed(of_shape(0.0, n, r), 0.1, 10.0 * SCALE, r),
     },
     Source {
+        name: "maxima, 10 % of a nearer one",
+        is_clean: false,
+        family: Family::Gev,
+        values: |n, r| mixed(of_shape(0.0, n, r), 0.1, 5.0 * SCALE, r),
+    },
+    Source {
+        name: "maxima, trend of one scale",
+        is_clean: false,
+        family: Family::Gev,
+        values: |n, r| trend(of_shape(0.0, n, r), SCALE),
+    },
+    Source {
         name: "maxima, one at 150",
         is_clean: false,
         family: Family::Gev,
