@@ -133,8 +133,8 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		cargo test --workspace -- --ignored --nocapture long_
 
 .PHONY: coverage
-coverage: rust ## simulate how often intervals, tests and refusals are wrong, and print the tables of docs/statistics.md: ten minutes
-	@$(CARGO) test --release --package tardy-statistics -- --ignored --nocapture --test-threads=1 long_table
+coverage: rust ## simulate how often intervals, bounds and refusals are wrong: the tables of docs/statistics.md, in minutes
+	@$(CARGO) test --package tardy-analyse --package tardy-statistics --release -- --ignored --nocapture --test-threads=1
 
 .PHONY: check-guest-program
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?

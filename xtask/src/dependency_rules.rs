@@ -38,7 +38,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-init", &["tardy-record", "tardy-sys"]),
     ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
-    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
+    ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
+    ("tardy-gate", &["tardy-record", "tardy-analyse", "tardy-plot"]),
+    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-plot", "tardy-tsn"]),
     (
         "tardy",
         &[
@@ -56,6 +58,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-recipe",
             "tardy-init",
             "tardy-lab",
+            "tardy-gate",
+            "tardy-plot",
             "tardy-present",
         ],
     ),

@@ -95,6 +95,19 @@ pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
     sum
 }
 
+/// P(X ≥ k); precise for tiny probabilities.
+pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
+    if k == 0 {
+        return 1.0;
+    }
+    let (mean, spread) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
+    if k as f64 > mean && k <= n && spread <= EXPANSION_FROM {
+        from(k, n, p)
+    } else {
+        1.0 - at_most(k - 1, n, p)
+    }
+}
+
 /// P(X ≤ k) by Edgeworth's expansion to the first order: Φ(z) + γ (1 − z²) φ(z) / 6, with the skewness γ and z at k +
 /// ½; the error is of the order 1/(npq).
 fn at_most_expanded(k: f64, mean: f64, p: f64, spread: f64) -> f64 {
@@ -170,6 +183,27 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
     high
 }
 
+/// Clopper–Pearson lower bound on the probability of an event that occurred in `k` of `n` independent trials: the p with
+/// P(X ≥ k) = 1 − confidence; 0 if the event did not occur.
+pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
+    if k == 0 {
+        return 0.0;
+    }
+    if k >= n {
+        return ((1.0 - confidence).ln() / n as f64).exp();
+    }
+    let (mut low, mut high) = (f64::MIN_POSITIVE, k as f64 / n as f64);
+    // Bisection of ln p, which spans up to 700 octaves.
+    for _ in 0..100 {
+        let middle = (low.ln() * 0.5 + high.ln() * 0.5).exp();
+        if middle <= low || middle >= high {
+            break;
+        }
+        if at_least(k, n, middle) < 1.0 - confidence { low = middle } else { high = middle }
+    }
+    low
+}
+
 /// The number of independent trials without an event that show, with this `confidence`, that its probability is below
 /// `p`: the smallest n with (1−p)^n ≤ 1 − confidence.
 pub fn trials_for_none(p: f64, confidence: f64) -> u64 {
@@ -179,7 +213,6 @@ pub fn trials_for_none(p: f64, confidence: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn close(found: f64, expected: f64, relative: f64) {
         assert!((found / expected - 1.0).abs() < relative, "{found:e} is not {expected:e}");
@@ -219,17 +252,13 @@ mod tests {
         }
     }
 
+    /// scipy 1.17: `binomtest(11, 13).proportion_ci(0.95)`, `stats.beta.ppf`.
     #[test]
-    fn run_lengths_agree_with_the_reference_values() {
-        for (p, confidence, n) in [
-            (1e-3, 0.95, 2995),
-            (1e-5, 0.95, 299_572),
-            (1e-6, 0.95, 2_995_731),
-            (1e-6, 0.99, 4_605_168),
-            (0.05, 0.95, 59),
-        ] {
-            assert_eq!(trials_for_none(p, confidence), n);
-        }
+    fn lower_bounds_agree_with_the_reference_values() {
+        close(lower_bound(11, 13, 0.975), 0.545_528_944_3, 1e-7);
+        close(lower_bound(2, 1_000_000_000, 0.975) * 1e9, 0.242_209, 1e-5);
+        close(lower_bound(10, 10, 0.95), 0.05f64.powf(0.1), 1e-12);
+        assert_eq!(lower_bound(0, 10, 0.95), 0.0);
     }
 
     #[test]
@@ -259,26 +288,35 @@ mod tests {
         assert!(upper_bound(1, n, 0.95) < 1e-18);
     }
 
-    proptest! {
-        #[test]
-        fn all_probabilities_add_up_to_one(n in 1u64..300, p in 0.001f64..0.999) {
+    #[test]
+    fn all_probabilities_add_up_to_one() {
+        for (n, p) in [(1, 0.3), (17, 0.001), (299, 0.5), (250, 0.999)] {
             let sum: f64 = (0..=n).map(|k| probability(k, n, p)).sum();
-            prop_assert!((sum - 1.0).abs() < 1e-11, "{sum}");
+            assert!((sum - 1.0).abs() < 1e-11, "{sum}");
+            assert!((at_most(n / 2, n, p) + at_least(n / 2 + 1, n, p) - 1.0).abs() < 1e-11);
         }
+    }
 
-        #[test]
-        fn a_quantile_is_the_smallest_that_reaches_its_level(n in 1u64..100_000, p in 0.001f64..0.9999, level in 0.001f64..0.999) {
-            let k = quantile(level, n, p);
-            prop_assert!(at_most(k, n, p) >= level - 1e-9);
-            prop_assert!(k == 0 || at_most(k - 1, n, p) < level + 1e-9);
+    #[test]
+    fn a_quantile_is_the_smallest_that_reaches_its_level() {
+        for (n, p) in [(1u64, 0.2), (100, 0.001), (99_999, 0.5), (54_321, 0.9999)] {
+            for level in [0.001, 0.025, 0.5, 0.975, 0.999] {
+                let k = quantile(level, n, p);
+                assert!(at_most(k, n, p) >= level - 1e-9);
+                assert!(k == 0 || at_most(k - 1, n, p) < level + 1e-9);
+            }
         }
+    }
 
-        #[test]
-        fn a_bound_is_above_the_observed_share_and_decreases_with_n(k in 0u64..50, n in 100u64..10_000_000) {
-            let bound = upper_bound(k, n, 0.95);
-            prop_assert!(bound > k as f64 / n as f64);
-            prop_assert!(upper_bound(k, n + 1, 0.95) <= bound * (1.0 + 1e-12));
-            prop_assert!(upper_bound(k + 1, n, 0.95) >= bound);
+    #[test]
+    fn a_bound_is_outside_the_observed_share_and_becomes_narrower_with_n() {
+        for (k, n) in [(0u64, 100u64), (1, 100), (49, 1_000), (7, 9_999_999)] {
+            let (share, upper, lower) =
+                (k as f64 / n as f64, upper_bound(k, n, 0.95), lower_bound(k, n, 0.95));
+            assert!(upper > share && lower <= share);
+            assert!(upper_bound(k, 2 * n, 0.95) < upper && upper_bound(k + 1, n, 0.95) > upper);
+            assert!((at_most(k, n, upper) - 0.05).abs() < 1e-9);
+            assert!(k == 0 || (at_least(k, n, lower) - 0.05).abs() < 1e-9);
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn reading(run: &Run) -> Result<Reading, String> {
     }
     let series: Vec<_> = run.own_series().collect();
     let pool = pool::of(&series).map_err(|error| error.to_string())?;
-    let quantile = quantile::of(&pool.histogram, LEVELS[LEVEL], pool.max_ns);
+    let quantile = quantile::of(&pool.histogram, LEVELS[LEVEL], pool.max_ns, |_| 1.0);
     let value = quantile.value.filter(|value| !value.at_least);
     Ok(Reading { p99_9_ns: value.map(|value| value.quoted_ns()), worst_ns: pool.max_ns })
 }

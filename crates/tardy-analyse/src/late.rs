@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tardy_record::{Histogram, Knowable, Series};
 
-use crate::dependence;
+use crate::dependence::{self, Dependence};
 use crate::name::Readings;
 
 /// The count of wake-ups later than a limit.
@@ -15,8 +15,9 @@ pub struct Late {
     pub at_most: u64,
     /// The number of all wake-ups, including missed periods if they are known.
     pub of: u64,
-    /// Dispersion of the counts per block; `None` if it is not known.
-    pub dispersion: Option<f64>,
+    /// How much their counts per block of time vary; `None` if it is not known.
+    #[serde(skip)]
+    pub dependence: Option<Dependence>,
 }
 
 /// Counts the values of `series` above `limit_ns`. An unanswered edge counts as possibly late for every limit.
@@ -36,17 +37,19 @@ pub fn unanswered(series: &Series) -> u64 {
 fn of_recorded(series: &Series, limit_ns: u64) -> Late {
     let histogram = series.quoted();
     let of = histogram.total();
+    let signed_limit_ns = i64::try_from(limit_ns).unwrap_or(i64::MAX);
+    let dependence = dependence::of(series, signed_limit_ns);
     if let Some(count) = series.thresholds.iter().find(|count| count.limit_ns == limit_ns) {
         let late = if series.corrected.is_some() { count.corrected } else { Some(count.measured) };
         if let Some(late) = late {
-            return Late { at_least: late, at_most: late, of, dispersion: dependence::dispersion(count) };
+            return Late { at_least: late, at_most: late, of, dependence };
         }
     }
-    let limit_ns = i64::try_from(limit_ns).unwrap_or(i64::MAX);
-    let (at_least, at_most) = in_histogram(histogram, limit_ns, series.max_ns);
+    let (at_least, at_most) = in_histogram(histogram, signed_limit_ns, series.max_ns);
     // The readings that are missing from the file may all be late, whatever their number.
     let at_most = if series.max_at_least { of.max(1) } else { at_most };
-    Late { at_least, at_most, of, dispersion: None }
+    let dependence = dependence.filter(|_| at_most > 0);
+    Late { at_least, at_most, of, dependence }
 }
 
 /// The least and the largest possible number of values of `histogram` above `limit_ns`. The exact maximum decides about

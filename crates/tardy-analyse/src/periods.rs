@@ -23,11 +23,13 @@ pub const EVENT_MIN: usize = 30;
 /// The largest number of sources that are searched for.
 const SOURCE_MAX: usize = 8;
 /// The share of teeth that must have an event for the comb of a source.
-const TEETH_HIT_MIN: f64 = 0.6;
+const TEETH_HIT_MIN: f64 = 0.4;
 /// The number of events at the teeth must exceed chance by this many standard deviations.
 const SIGNIFICANCE_SIGMA: f64 = 8.0;
 /// The highest harmonic of a source that is considered.
 const HARMONIC_MAX: u32 = 64;
+/// The largest number of parts into which a found period is divided to see whether it is a multiple.
+const PARTS_MAX: u32 = 7;
 
 /// An event does not belong to a source if it is more than this many times longer than the 90 % quantile of the lengths
 /// at its comb: a stop of 50 ms that covers a tick of 3 us is not a tick.
@@ -123,10 +125,18 @@ fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
         let sound = combs.filter(|comb| comb.hit_share() >= TEETH_HIT_MIN);
         // Of combs with the same events, the one with the longest period has the fewest empty teeth.
         let best = sound.max_by(|a, b| a.merit().total_cmp(&b.merit()))?;
-        Some(best.extended(&times))
+        Some(fundamental(best.extended(&times), &times))
     });
-    let on = |comb: &Comb| times.iter().filter(|at| comb.takes(**at)).count();
-    combs.find(|comb| is_significant(on(comb), comb.covered() * times.len() as f64))
+    let on = |comb: &Comb| times.iter().filter(|at| comb.takes_closely(**at)).count();
+    combs.find(|comb| is_significant(on(comb), comb.covered_closely() * times.len() as f64))
+}
+
+/// The comb itself, or the one of a whole part of its period if that has more events at its teeth: chance may make the
+/// line of a multiple strong.
+fn fundamental(comb: Comb, times: &[u64]) -> Comb {
+    let parts = (2..=PARTS_MAX).map(|parts| comb.divided(parts, times));
+    let sound = parts.filter(|part| part.hit_share() >= TEETH_HIT_MIN && part.merit() > comb.merit());
+    sound.max_by(|a, b| a.merit().total_cmp(&b.merit())).unwrap_or(comb)
 }
 
 fn period(comb: &Comb, own: &[Event]) -> Period {

@@ -108,9 +108,43 @@ fn deviation(series: &[&Series], recorded: u64) -> Option<f64> {
     {
         return foreign.stated_deviation_ns;
     }
-    let squares: f64 =
-        series.iter().map(|one| one.sum_of_squares_ns2.get().map(|sum| sum as f64)).sum::<Option<f64>>()?;
-    let sum: f64 = series.iter().map(|one| one.sum_ns.get().map(|sum| sum as f64)).sum::<Option<f64>>()?;
-    let n = recorded as f64;
-    (recorded > 0).then(|| (squares / n - (sum / n) * (sum / n)).max(0.0).sqrt())
+    let squares: u128 = sum_of(series, |one| one.sum_of_squares_ns2.get())?;
+    let sum: i128 = sum_of(series, |one| one.sum_ns.get().map(i128::from))?;
+    exact_deviation(u128::from(recorded), sum, squares)
+}
+
+fn sum_of<T: std::iter::Sum>(series: &[&Series], part: impl Fn(&Series) -> Option<T>) -> Option<T> {
+    series.iter().map(|one| part(one)).sum()
+}
+
+/// √(nΣx² − (Σx)²)/n in whole numbers: the difference of two nearly equal means of squares would lose the digits that
+/// matter (a deviation of 10 ns at a mean of 1 s). If a product does not fit, in floating point.
+fn exact_deviation(n: u128, sum: i128, squares: u128) -> Option<f64> {
+    if n == 0 {
+        return None;
+    }
+    let exact = || n.checked_mul(squares)?.checked_sub(sum.unsigned_abs().checked_mul(sum.unsigned_abs())?);
+    let rounded = || squares as f64 * n as f64 - (sum as f64).powi(2);
+    let variance = exact().map_or_else(rounded, |exact| exact as f64);
+    Some(variance.max(0.0).sqrt() / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_deviation_at_a_large_mean_is_exact() {
+        // Half of a million values 10 ns below 1 s, half 10 ns above.
+        for (half, deviation) in [(10, 10.0), (3, 3.0)] {
+            let n = 1_000_000u128;
+            let (low, high) = (1_000_000_000 - half, 1_000_000_000 + half);
+            let sum = (low + high) as i128 * n as i128 / 2;
+            let squares = (low * low + high * high) * n / 2;
+            assert_eq!(exact_deviation(n, sum, squares), Some(deviation));
+        }
+        assert_eq!(exact_deviation(0, 0, 0), None);
+        // 10^10 values of up to 10^9 ns still fit; what does not is computed in floating point.
+        assert!(exact_deviation(u128::from(u64::MAX), i128::from(i64::MAX), u128::MAX).is_some());
+    }
 }

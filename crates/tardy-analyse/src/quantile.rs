@@ -75,7 +75,7 @@ pub struct Value {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
-    /// BinomInv(0.025; n, q). Assumes independent values.
+    /// BinomInv(0.025; n, q), with ranks and number divided by the inflation of dependent values.
     pub confidence_lower_ns: Option<i64>,
     /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; `None` (not determined) if that rank is beyond the
     /// last value, or is in a bin without an end and the maximum is unknown.
@@ -93,16 +93,22 @@ impl Value {
 
 /// The quantile of `histogram` at `level`.
 ///
-/// `highest_ns` is the exact maximum if it is known: no quantile is quoted above it.
-pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quantile {
+/// `highest_ns` is the exact maximum if it is known: no quantile is quoted above it. `inflation` is the factor by which
+/// dependence inflates the variance of the count of values above a given one ([`crate::dependence`]); 1 for independent
+/// values.
+pub fn of(
+    histogram: &Histogram,
+    level: Level,
+    highest_ns: Option<i64>,
+    inflation: impl Fn(i64) -> f64,
+) -> Quantile {
     let n = histogram.total();
     let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
     if n < level.least_count() || histogram.has_no_distribution() {
         return absent;
     }
     let Some((lower_ns, upper_ns)) = edges_of_rank(histogram, level.rank(n)) else { return absent };
-    let lower_rank = binomial::quantile((1.0 - CONFIDENCE) / 2.0, n, level.share());
-    let upper_rank = binomial::quantile((1.0 + CONFIDENCE) / 2.0, n, level.share()) + 1;
+    let (lower_rank, upper_rank) = ranks(n, level, inflation(upper_ns - 1));
     let cap = |upper: i64| highest_ns.map_or(upper, |highest| upper.min(highest.saturating_add(1)));
     let value = Value {
         lower_ns,
@@ -114,6 +120,19 @@ pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quant
             .filter(|upper| *upper != i64::MAX),
     };
     Quantile { value: Some(value), ..absent }
+}
+
+/// The ranks of the confidence interval of a quantile of `n` values; the lower is 0, or the upper above `n`, if that end is not determined.
+fn ranks(n: u64, level: Level, inflation: f64) -> (u64, u64) {
+    let independent = (n as f64 / inflation.max(1.0)).floor() as u64;
+    let lower = binomial::quantile((1.0 - CONFIDENCE) / 2.0, independent, level.share());
+    let upper = binomial::quantile((1.0 + CONFIDENCE) / 2.0, independent, level.share()) + 1;
+    if independent == n {
+        return (lower, upper);
+    }
+    let scale = n as f64 / independent.max(1) as f64;
+    let beyond = upper > independent;
+    ((lower as f64 * scale).floor() as u64, if beyond { n + 1 } else { (upper as f64 * scale).ceil() as u64 })
 }
 
 /// The edges of the bin that holds the value of `rank`, from 1.
@@ -147,10 +166,10 @@ mod tests {
     #[test]
     fn a_quantile_of_too_few_values_is_not_determined() {
         let values: Vec<i64> = (0..9_999).collect();
-        assert_eq!(of(&ones(&values), LEVELS[3], None).value, None);
-        assert_eq!(of(&ones(&values), LEVELS[3], None).least_count, 10_000);
+        assert_eq!(of(&ones(&values), LEVELS[3], None, |_| 1.0).value, None);
+        assert_eq!(of(&ones(&values), LEVELS[3], None, |_| 1.0).least_count, 10_000);
         let values: Vec<i64> = (1..=10_000).collect();
-        let value = of(&ones(&values), LEVELS[3], Some(10_000)).value.unwrap();
+        let value = of(&ones(&values), LEVELS[3], Some(10_000), |_| 1.0).value.unwrap();
         assert_eq!((value.lower_ns, value.quoted_ns()), (9_999, 9_999));
         assert_eq!(value.confidence_upper_ns, None, "rank 10003 of 10000: not determined");
     }
@@ -158,7 +177,7 @@ mod tests {
     #[test]
     fn the_confidence_interval_has_the_reference_ranks() {
         let values: Vec<i64> = (1..=1000).collect();
-        let value = of(&ones(&values), LEVELS[1], None).value.unwrap();
+        let value = of(&ones(&values), LEVELS[1], None, |_| 1.0).value.unwrap();
         assert_eq!((value.confidence_lower_ns, value.confidence_upper_ns), (Some(983), Some(998)));
     }
 
@@ -167,11 +186,11 @@ mod tests {
         let histogram =
             Histogram::from_bins(vec![(0, 1_000, 900).into(), (400_000, i64::MAX, 100).into()]).unwrap();
         for (highest_ns, upper_ns) in [(Some(12_000_000), 12_000_001), (None, i64::MAX)] {
-            let value = of(&histogram, LEVELS[1], highest_ns).value.unwrap();
+            let value = of(&histogram, LEVELS[1], highest_ns, |_| 1.0).value.unwrap();
             assert_eq!((value.quoted_ns(), value.at_least, value.upper_ns), (400_000, true, upper_ns));
             assert_eq!(value.confidence_upper_ns, highest_ns.map(|_| upper_ns));
         }
-        let median = of(&histogram, LEVELS[0], None).value.unwrap();
+        let median = of(&histogram, LEVELS[0], None, |_| 1.0).value.unwrap();
         assert_eq!((median.quoted_ns(), median.at_least), (999, false));
     }
 
@@ -181,7 +200,7 @@ mod tests {
             let histogram = ones(&values);
             values.sort_unstable();
             for level in &LEVELS[..2] {
-                let value = of(&histogram, *level, None).value.unwrap();
+                let value = of(&histogram, *level, None, |_| 1.0).value.unwrap();
                 prop_assert_eq!(value.lower_ns, values[level.rank(values.len() as u64) as usize - 1]);
             }
         }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use tardy_record::histogram::HistogramError;
 use tardy_record::{Knowable, Series};
 
+use crate::dependence;
 use crate::name;
 use crate::pool::{self, Quoted};
 use crate::quantile::{self, LEVELS, Quantile};
@@ -67,6 +68,7 @@ pub fn of_series(series: &Series) -> Row {
 /// If their bins do not fit each other.
 pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError> {
     let pool = pool::of(series)?;
+    let inflation = |value_ns| dependence::inflation(dependence::of_several(series, value_ns));
     Ok(Row {
         label: label.to_owned(),
         cpu: None,
@@ -81,7 +83,7 @@ pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError
         deviation_ns: pool.deviation_ns,
         quantiles: LEVELS
             .iter()
-            .map(|level| quantile::of(&pool.histogram, *level, pool.max_ns))
+            .map(|level| quantile::of(&pool.histogram, *level, pool.max_ns, inflation))
             .map(|quantile| if pool.lacks_its_highest { quantile.as_lower_bound() } else { quantile })
             .collect(),
         max_ns: pool.max_ns,

@@ -58,9 +58,13 @@ pub struct ShareBound {
     pub late: u64,
     /// Wake-ups.
     pub wakeups: u64,
-    /// Dispersion of the late ones over blocks of time; `None` if it is unknown.
+    /// Dispersion of the late ones over blocks of time, the highest of several lengths; `None` if it is unknown.
     pub dispersion: Option<f64>,
-    /// Clopper–Pearson upper bound on their share, with counts divided by the dispersion if that is above 1.
+    /// Whether independent wake-ups vary as much with a probability below 5 %.
+    pub clustered: bool,
+    /// The counted time of the series, in ns.
+    pub counted_ns: u64,
+    /// Clopper–Pearson upper bound on their share, with counts and trials divided by [`crate::dependence::inflation`].
     pub upper: f64,
 }
 
@@ -106,16 +110,18 @@ fn sum(late: &[(usize, late::Late)], part: impl Fn(&late::Late) -> u64) -> u64 {
 }
 
 fn bound(index: usize, series: &Series, late: &late::Late) -> ShareBound {
-    let inflation = dependence::variance_inflation(late.dispersion);
+    let inflation = dependence::inflation(late.dependence);
     let k = (late.at_most as f64 / inflation).ceil() as u64;
     let n = (late.of as f64 / inflation).floor() as u64;
     ShareBound {
         series: index,
         label: name::of(series),
+        counted_ns: series.counted_ns,
         unpinned: series.timer().is_some_and(|timer| !timer.pinned),
         late: late.at_most,
         wakeups: late.of,
-        dispersion: late.dispersion,
+        dispersion: late.dependence.map(|dependence| dependence.dispersion),
+        clustered: late.dependence.is_some_and(|dependence| dependence.clustered),
         upper: binomial::upper_bound(k, n.max(1), CONFIDENCE),
     }
 }

@@ -6,7 +6,7 @@
 
 use tardy_record::Histogram;
 
-use crate::latency;
+use tardy_plot::numbers;
 
 /// Steps of one decade, finest first: E24, E12, E6, E3, and whole decades.
 const STEPS: [&[f64]; 5] = [
@@ -55,7 +55,7 @@ fn drawn(bins: &[Line], counted: &str, width: usize) -> Vec<String> {
     };
     let labels: Vec<String> = bins.iter().map(label).collect();
     let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-    let count_width = latency::count(most).len();
+    let count_width = numbers::count(most).len();
     let room = width.saturating_sub(label_width + count_width + 5).max(10);
     let decades = (most as f64).log10().ceil().max(1.0);
     let marks_width = width.saturating_sub(label_width + counted.chars().count() + 3);
@@ -78,7 +78,7 @@ fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f
     let share = ((bin.count as f64).log10() * room as f64 / decades).max(0.0) + 0.5;
     let eighths = (share.min(room as f64 + 0.5) * 8.0).round() as usize;
     let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
-    format!("{label:>label_width$} │{bar} {}", latency::count(bin.count))
+    format!("{label:>label_width$} │{bar} {}", numbers::count(bin.count))
 }
 
 /// The count axis: a mark at each decade, as far as they fit into `marks_width` columns.
@@ -87,7 +87,7 @@ fn axis(label_width: usize, room: usize, marks_width: usize, decades: f64, count
     let mut free = 0;
     for decade in 0..=decades as u32 {
         let at = (f64::from(decade) * room as f64 / decades).round() as usize;
-        let mark = latency::prefixed(10f64.powi(decade as i32));
+        let mark = numbers::prefixed(10f64.powi(decade as i32));
         if at >= free && at + mark.len() <= text.len() {
             text.splice(at..at + mark.len(), mark.chars());
             free = at + mark.len() + 1;
@@ -102,9 +102,9 @@ fn label(bin: &Line) -> String {
         return "early".to_owned();
     }
     if bin.upper_ns == f64::INFINITY {
-        return format!("≥ {}", latency::microseconds(bin.lower_ns));
+        return format!("≥ {}", numbers::microseconds(bin.lower_ns));
     }
-    format!("{}–{}", latency::microseconds(bin.lower_ns), latency::microseconds(bin.upper_ns))
+    format!("{}–{}", numbers::microseconds(bin.lower_ns), numbers::microseconds(bin.upper_ns))
 }
 
 /// The histogram in the finest steps that fit on a screen.

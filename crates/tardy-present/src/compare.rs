@@ -5,11 +5,12 @@ use tardy_analyse::compare::{Comparison, Pair, Side};
 use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
-use crate::latency::{harmless, per_cent, short, three_digits, with_unit};
 use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
-use crate::{lab, sections, worst_cpus};
+use crate::{lab, sections};
+use tardy_plot::numbers::{harmless, per_cent, short, three_digits, with_unit};
+use tardy_plot::worst_cpus;
 
 /// The limitation of every comparison of one run each.
 pub const DESCRIPTIVE: &str =
@@ -166,7 +167,7 @@ pub(crate) fn describe_ratio(ratio: f64) -> String {
 /// A number with two significant digits, or all digits before the point: `80`, `2.5`, `0.41`.
 fn significant(value: f64) -> String {
     match value {
-        value if value >= 9.95 => crate::latency::count(value.round() as u64),
+        value if value >= 9.95 => tardy_plot::numbers::count(value.round() as u64),
         value if value >= 0.995 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
         value => three_digits((value * 100.0).ceil() / 100.0),
     }
@@ -282,7 +283,7 @@ fn head_of(first: &str, runs: &[usize], names: &[String]) -> Table {
 }
 
 fn cell(figure: &Figure) -> String {
-    crate::latency::figure(figure.ns, figure.at_least)
+    tardy_plot::numbers::figure(figure.ns, figure.at_least)
 }
 
 fn words(figure: &Figure) -> String {

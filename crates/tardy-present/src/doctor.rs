@@ -2,9 +2,9 @@
 
 use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
 
-use crate::latency::microseconds;
 use crate::table::Table;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
+use tardy_plot::numbers::microseconds;
 
 /// The column in which the description of a change begins.
 const COLUMN: usize = 20;

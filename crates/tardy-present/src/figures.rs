@@ -7,11 +7,11 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
-use crate::plot::curve::Curve;
-use crate::plot::{
+use tardy_plot::curve::Curve;
+use tardy_plot::terms::Terms;
+use tardy_plot::{
     Options, cpus, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline,
 };
-use crate::terms::Terms;
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;

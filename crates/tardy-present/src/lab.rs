@@ -5,8 +5,8 @@ use tardy_record::Run;
 use tardy_record::lab::{Lab, LabClock, Settled};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{harmless, rounded};
 use crate::terminal_text::capitalised;
+use tardy_plot::numbers::{harmless, rounded};
 
 /// The largest number of windows that are shown; earlier ones are left out.
 const WINDOW_MAX: usize = 6;

@@ -2,22 +2,18 @@
 //!
 //! All functions depend only on runs and findings: the same run gives the same bytes. Each feature has a section in
 //! [`sections`]; [`summary`] and [`report`] show all sections. Names from run files are untrusted:
-//! [`latency::harmless`] escapes them for the terminal, and the SVG writer and the templates escape them for pages.
+//! [`tardy_plot::numbers::harmless`] escapes them for the terminal, and the SVG writer and the templates escape them for pages.
 
 pub mod bars;
 pub mod check;
 pub mod compare;
-pub mod cpu_map;
 pub mod doctor;
 pub mod figures;
 pub mod lab;
-pub mod latency;
 pub mod overview;
 pub mod page;
 #[cfg(feature = "pictures")]
 pub mod picture;
-pub mod plot;
-mod plot_data;
 pub mod plot_file;
 pub mod published;
 pub mod report;
@@ -27,6 +23,4 @@ pub mod seeds;
 pub mod summary;
 pub mod table;
 pub mod terminal_text;
-pub mod terms;
 pub mod tsn_check;
-pub mod worst_cpus;

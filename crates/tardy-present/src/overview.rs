@@ -4,11 +4,11 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, counted, figure, first_few, harmless, prefixed, short};
 use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph};
 use crate::report;
 use crate::table::Table;
 use crate::terminal_text::{capitalised, folded};
+use tardy_plot::numbers::{count, counted, figure, first_few, harmless, prefixed, short};
 
 /// Longer names of runs are shortened in the terminal.
 const NAME_MAX: usize = 40;

@@ -6,7 +6,7 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use svg2pdf::usvg::{self, Tree};
 use svg2pdf::{ConversionOptions, PageOptions};
 
-use crate::plot::STYLE;
+use tardy_plot::STYLE;
 
 /// The family of the font that tardy contains.
 const FAMILY: &str = "Hack";

@@ -3,10 +3,11 @@
 use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
-use crate::latency::harmless;
-use crate::plot::svg::document;
-use crate::plot::{self, Options, cpus, curve, exceedance, heat, timeline};
-use crate::{plot_data, sections};
+use crate::sections;
+use tardy_plot::numbers::harmless;
+use tardy_plot::plot_data;
+use tardy_plot::svg::document;
+use tardy_plot::{self as plot, Options, cpus, curve, exceedance, heat, timeline};
 
 /// A kind of plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

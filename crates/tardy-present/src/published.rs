@@ -6,8 +6,8 @@ use tardy_analyse::published::{
     Circumstance, Figures, Match, Ours, Placed, PublishedMatches, Sameness, Value,
 };
 
-use crate::latency::{at_least, count, harmless, microseconds, rounded, short, three_digits};
 use crate::table::Table;
+use tardy_plot::numbers::{at_least, count, harmless, microseconds, rounded, short, three_digits};
 
 pub use catalogue::{compared, list, whole};
 
@@ -35,7 +35,7 @@ pub fn placed(placed: &Placed) -> String {
     };
     format!(
         "Worst case {} us; the articles' {} had {theirs} us ({}).{different}",
-        crate::latency::highest(Some(placed.max_ns), placed.max_at_least, ""),
+        tardy_plot::numbers::highest(Some(placed.max_ns), placed.max_at_least, ""),
         harmless(&placed.nearest_what),
         harmless(&placed.nearest.id),
     )
@@ -69,7 +69,7 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
         let label = if one.ours.len() > 1 { format!("{}, {}", one.id, ours.label) } else { one.id.clone() };
         row(
             label,
-            crate::latency::highest(ours.max_ns, ours.max_at_least, "-"),
+            tardy_plot::numbers::highest(ours.max_ns, ours.max_at_least, "-"),
             at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least),
         )
     };

@@ -12,7 +12,7 @@ use tardy_record::plan::{PhasePlan, ProbeKind};
 use crate::page::Page;
 use crate::table::Table;
 use crate::terminal_text::{Style, folded};
-use crate::terms::{LATENCY, Terms};
+use tardy_plot::terms::{LATENCY, Terms};
 
 /// A run, its findings, and the sections that show it.
 #[derive(Clone, Copy)]

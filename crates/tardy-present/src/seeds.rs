@@ -2,9 +2,9 @@
 
 use tardy_analyse::seeds::SeedsRow;
 
-use crate::latency::{harmless, microseconds};
 use crate::table::Table;
 use crate::terminal_text::{Style, TerminalText, wrapped};
+use tardy_plot::numbers::{harmless, microseconds};
 
 /// The table and what it means, `width` columns wide.
 pub fn text(rows: &[SeedsRow], width: usize, colour: bool) -> String {

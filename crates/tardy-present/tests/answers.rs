@@ -14,8 +14,8 @@ use recorded::run;
 use serde_json::Value;
 use tardy_analyse::findings;
 use tardy_analyse::quantile::{self, LEVELS};
-use tardy_present::latency::{count, microseconds};
-use tardy_present::plot::{Options, curve};
+use tardy_plot::numbers::{count, microseconds};
+use tardy_plot::{Options, curve};
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_present::report;
 use tardy_record::{Histogram, Run};
@@ -187,7 +187,7 @@ fn shows_the_histogram_of_a_span(run: &Run, answers: &Value) {
         }
         let worst = series.worst.iter().filter(|one| (ends.0..ends.1).contains(&one.at_ns));
         let worst = worst.map(|one| one.latency_ns).max().expect("the run has a late wake-up in this span");
-        let of = |level: usize| quantile::of(&histogram, LEVELS[level], Some(worst)).value;
+        let of = |level: usize| quantile::of(&histogram, LEVELS[level], Some(worst), |_| 1.0).value;
         let us = |level: usize| {
             of(level).map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
         };

@@ -5,7 +5,7 @@ mod recorded;
 use proptest::prelude::*;
 use recorded::run;
 use tardy_analyse::{compare, findings};
-use tardy_present::plot::{self, Options, curve};
+use tardy_plot::{self as plot, Options, curve};
 use tardy_present::{report, summary};
 use tardy_record::{Histogram, Knowable, Run};
 

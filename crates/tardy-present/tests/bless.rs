@@ -28,7 +28,7 @@ fn hashes() {
 #[test]
 #[ignore = "writes target/gallery, for inspection"]
 fn gallery() {
-    use tardy_present::plot::{self, Options, curve};
+    use tardy_plot::{self as plot, Options, curve};
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();
     let write = |name: String, text: String| std::fs::write(target.join(name), text).unwrap();
@@ -106,8 +106,8 @@ fn reports() {
 #[test]
 #[ignore = "writes target/gallery, for inspection"]
 fn pictures() {
+    use tardy_plot::Options;
     use tardy_present::picture;
-    use tardy_present::plot::Options;
     use tardy_present::plot_file::{Kind, Plot};
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();

@@ -58,7 +58,7 @@ fn plots_have_all_cpus_together_and_the_ten_worst() {
         assert!(svg.contains(">all 128"), "{plot}");
         assert!(svg.contains(">cpu 62"), "{plot}");
     }
-    let curves = tardy_present::plot::curve::curves(&[&DAY]);
+    let curves = tardy_plot::curve::curves(&[&DAY]);
     assert_eq!(curves.len(), 11);
     assert_eq!(curves[0].histogram.total(), 128 * 86_400_000);
     assert_eq!(curves[1].label, "cpu 62");

@@ -4,7 +4,8 @@ mod recorded;
 
 use recorded::run;
 use tardy_analyse::{compare, findings};
-use tardy_present::{plot, report, summary};
+use tardy_plot as plot;
+use tardy_present::{report, summary};
 use tardy_record::facts::Fact;
 use tardy_record::plan::{Policy, ProbePlan, Wake};
 use tardy_record::series::SeriesKind;

@@ -1,10 +1,10 @@
 //! Numbers, names and coordinates as text.
 
 use proptest::prelude::*;
-use tardy_present::latency::{
+use tardy_plot::numbers::{
     count, harmless, harmless_lines, microseconds, one_in, per_second, prefixed, ratio, with_unit,
 };
-use tardy_present::plot::svg::{escaped, number, polyline};
+use tardy_plot::svg::{escaped, number, polyline};
 
 #[test]
 fn latencies_have_three_significant_digits_and_a_unit() {

@@ -5,8 +5,8 @@ mod recorded;
 
 use recorded::run;
 use resvg::usvg::roxmltree::Document;
+use tardy_plot::Options;
 use tardy_present::picture;
-use tardy_present::plot::Options;
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_record::Run;
 

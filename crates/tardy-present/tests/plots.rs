@@ -3,7 +3,7 @@
 mod recorded;
 
 use recorded::run;
-use tardy_present::plot::{self, Options, curve};
+use tardy_plot::{self as plot, Options, curve};
 use tardy_present::plot_file;
 
 /// The texts of a plot.

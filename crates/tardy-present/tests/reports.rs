@@ -50,7 +50,7 @@ fn a_report_begins_with_the_kernel_and_the_verdict() {
     assert_eq!(
         verdict,
         "The limit of 1ms was exceeded: 4 of 120,000 wake-ups were later; the worst took 3,412 µs (341 % of the limit) in \
-         1m. With 95 % confidence, at most 1 in 3,800 wake-ups on any CPU is late under this load (2.6e-4). Late wake-ups \
+         1m. With 95 % confidence, at most 1 in 1,300 wake-ups on any CPU is late under this load (7.6e-4). Late wake-ups \
          come in clusters (dispersion 2.47); the bound accounts for this. This is not a guarantee: loads, temperatures and \
          rare events that did not occur in this run are not in its numbers."
     );

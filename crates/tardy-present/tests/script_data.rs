@@ -9,7 +9,7 @@ use recorded::run;
 use serde_json::Value;
 use synthetic::many_cpus::many_cpus;
 use tardy_analyse::findings::Options;
-use tardy_present::plot::curve;
+use tardy_plot::curve;
 use tardy_present::report;
 use tardy_record::Run;
 

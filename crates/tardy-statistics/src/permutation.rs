@@ -21,7 +21,7 @@ pub const DRAWN: u64 = 100_000;
 /// What a permutation test compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
-    /// The sum of ranks (Wilcoxon, Mann and Whitney). It agrees with the interval of [`shift`], and one extreme boot does not
+    /// The sum of ranks (Wilcoxon, Mann and Whitney). It agrees with the interval of [`shift()`], and one extreme boot does not
     /// decide it.
     RankSum,
     /// The difference of means. More powerful if values are nearly normal.

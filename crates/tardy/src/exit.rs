@@ -45,9 +45,14 @@ impl Exit {
 
     /// The exit status of a command that measured `runs`: the one that matters most, of 1, 5, 3, 4 and 0 in this order.
     pub(crate) fn of_measured_all<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
+        Self::that_matters_most(runs.into_iter().map(Self::of_measured))
+    }
+
+    /// The one of `statuses` that matters most, of 1, 5, 3, 4 and 0 in this order.
+    pub(crate) fn that_matters_most(statuses: impl IntoIterator<Item = Self>) -> Self {
         let order = [Self::CouldNot, Self::Invalid, Self::Failed, Self::Inconclusive, Self::Done];
         let rank = |status: &Self| order.iter().position(|one| one == status);
-        runs.into_iter().map(Self::of_measured).min_by_key(rank).unwrap_or(Self::Done)
+        statuses.into_iter().min_by_key(rank).unwrap_or(Self::Done)
     }
 
     /// The exit status of a command that measured `run`: [`Self::CouldNot`] if it was interrupted, else as

@@ -2,7 +2,7 @@
 
 /// An event is at a tooth if its distance from it is at most this share of the period …
 const REACH: f64 = 0.08;
-/// … and at most this, in ns.
+/// … and at most this, in ns, once its phase is known.
 const REACH_MAX_NS: f64 = 60_000.0;
 /// Of the events within reach, only those within this many times the median distance count, so that events of other
 /// sources do not shift the teeth …
@@ -23,6 +23,12 @@ const TRIED_EVENTS: usize = 512;
 const TRIED_HIT_MIN: f64 = 0.3;
 /// Rounds of assigning events to teeth and fitting the teeth to them.
 const ROUNDS: usize = 4;
+/// Rounds of estimating which events are random and fitting the teeth to the others.
+const MIXTURE_ROUNDS: usize = 12;
+/// An event is at a tooth of the finished comb if it is within this many standard deviations …
+const REACH_SIGMA: f64 = 3.5;
+/// … and within this share of the period: beyond it, more than half of random events would be at teeth.
+const WIDEST_REACH: f64 = 0.25;
 
 /// Teeth at `origin + period · k + curvature · k²`, in ns.
 #[derive(Clone, Debug)]
@@ -40,6 +46,8 @@ pub(super) struct Comb {
     /// The number of these teeth with an event.
     hit: u64,
     events: usize,
+    /// The estimated number of events that are the source's own, without random ones that are at teeth by chance.
+    own: f64,
 }
 
 impl Comb {
@@ -54,27 +62,34 @@ impl Comb {
             curvature_error_ns: f64::INFINITY,
             period_error_ns: f64::INFINITY,
             jitter_ns: 0.0,
-            reach_ns: full_reach_ns(period_ns),
+            reach_ns: period_ns * REACH,
             teeth: 0,
             hit: 0,
             events: 0,
+            own: 0.0,
         };
         // Over the window, the error of a spectral line's frequency adds up to a fraction of a period. The beginning is
         // fitted first, so that the error at the end is within the reach of a tooth. Most candidates have too few hits
         // even there.
-        let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
+        // A sector of a long period is longer than the reach, so the teeth are first found without its maximum.
+        let begun = start.fitted(&times[..times.len().min(TRIED_EVENTS)], f64::INFINITY);
         if begun.hit_share() < TRIED_HIT_MIN {
             return None;
         }
         begun.extended(times).sound()
     }
 
-    /// The comb fitted to a stretch that is doubled until it covers all of `times`.
-    pub(super) fn extended(mut self, times: &[u64]) -> Self {
+    /// The comb fitted to a stretch that is doubled until it covers all of `times`, with its jitter estimated from
+    /// all events.
+    pub(super) fn extended(self, times: &[u64]) -> Self {
+        self.fitted(times, REACH_MAX_NS).settled(times)
+    }
+
+    fn fitted(mut self, times: &[u64], reach_max_ns: f64) -> Self {
         let mut count = times.len().min(BENT_MIN);
         loop {
             for _ in 0..ROUNDS {
-                let Some(better) = self.refitted(&times[..count]) else { return self };
+                let Some(better) = self.refitted(&times[..count], reach_max_ns) else { return self };
                 self = better;
             }
             if count == times.len() {
@@ -82,6 +97,68 @@ impl Comb {
             }
             count = (count * 2).min(times.len());
         }
+    }
+
+    /// The comb with `parts` times as many teeth, fitted to all of `times`.
+    pub(super) fn divided(&self, parts: u32, times: &[u64]) -> Self {
+        let parts = f64::from(parts);
+        Self {
+            period_ns: self.period_ns / parts,
+            curvature_ns: self.curvature_ns / (parts * parts),
+            ..self.clone()
+        }
+        .settled(times)
+    }
+
+    /// The comb fitted by expectation maximisation to a mixture: events of the source are normally distributed about
+    /// the teeth, all others are anywhere. Leaving out the events beyond a reach instead would make the jitter and the
+    /// error of the period too small where the jitter is wide. (Dempster, Laird and Rubin, J. R. Stat. Soc. B 39
+    /// (1977) 1.)
+    fn settled(mut self, times: &[u64]) -> Self {
+        let mut own_share = (self.events as f64 / times.len() as f64).clamp(0.05, 0.95);
+        for _ in 0..MIXTURE_ROUNDS {
+            let Some((better, share)) = self.weighted(times, own_share) else { return self };
+            (self, own_share) = (better, share);
+        }
+        self
+    }
+
+    fn weighted(&self, times: &[u64], own_share: f64) -> Option<(Self, f64)> {
+        let jitter_ns = self.jitter_ns.max(1.0);
+        let background = (1.0 - own_share) / self.period_ns;
+        let height = own_share / (jitter_ns * (2.0 * std::f64::consts::PI).sqrt());
+        let (mut points, mut own) = (Vec::with_capacity(times.len()), 0.0);
+        for at in times {
+            let (tooth, away_ns) = self.nearest(*at as f64);
+            let density = height * (-0.5 * (away_ns / jitter_ns).powi(2)).exp();
+            let weight = density / (density + background);
+            own += weight;
+            points.push(Point { x: tooth, y: *at as f64 - self.origin_ns, weight });
+        }
+        let likely: Vec<f64> =
+            points.iter().filter(|point| point.weight >= 0.5).map(|point| point.x).collect();
+        if likely.len() < 4 {
+            return None;
+        }
+        let line = fit(&points, likely.len() >= BENT_MIN)?;
+        let widest_ns = self.period_ns * WIDEST_REACH;
+        let narrowest_ns = TRIM_MIN * (self.period_ns * REACH).min(REACH_MAX_NS);
+        let mut hit: Vec<i64> = likely.iter().map(|tooth| *tooth as i64).collect();
+        hit.dedup();
+        let comb = Self {
+            origin_ns: self.origin_ns + line.offset,
+            period_ns: line.slope,
+            curvature_ns: line.curvature,
+            curvature_error_ns: line.curvature_error,
+            period_error_ns: line.slope_error,
+            jitter_ns: line.deviation,
+            reach_ns: (REACH_SIGMA * line.deviation).clamp(narrowest_ns.min(widest_ns), widest_ns),
+            teeth: teeth(&hit),
+            hit: hit.len() as u64,
+            events: likely.len(),
+            own,
+        };
+        Some((comb, (own / times.len() as f64).clamp(0.01, 0.999)))
     }
 
     fn sound(self) -> Option<Self> {
@@ -106,8 +183,9 @@ impl Comb {
         self.jitter_ns
     }
 
+    /// The number of teeth without an event of the source, to the nearest whole number.
     pub(super) fn missing(&self) -> u64 {
-        self.teeth.saturating_sub(self.hit)
+        self.teeth.saturating_sub(self.own.round() as u64)
     }
 
     /// The share of teeth that have an event.
@@ -115,9 +193,21 @@ impl Comb {
         if self.teeth == 0 { 0.0 } else { self.hit as f64 / self.teeth as f64 }
     }
 
-    /// The share of random events that would be at teeth by chance.
-    pub(super) fn covered(&self) -> f64 {
-        2.0 * self.reach_ns / self.period_ns
+    /// Whether an event at `at_ns` is as near to a tooth as most of the source's events.
+    pub(super) fn takes_closely(&self, at_ns: u64) -> bool {
+        let (_, away_ns) = self.nearest(at_ns as f64);
+        away_ns.abs() <= self.close_ns()
+    }
+
+    /// The share of random events that would be as near by chance.
+    pub(super) fn covered_closely(&self) -> f64 {
+        2.0 * self.close_ns() / self.period_ns
+    }
+
+    /// Two standard deviations, within which 95 % of the source's events are: of the reaches that could be tested
+    /// against chance, wider ones include more random events and hardly more of the source's.
+    fn close_ns(&self) -> f64 {
+        (2.0 * self.jitter_ns).max(self.reach_ns / 2.0)
     }
 
     /// The quality of a comb: high if many events are at teeth and few teeth are empty.
@@ -143,22 +233,22 @@ impl Comb {
     }
 
     /// The comb refitted to those of `times` that are at its teeth; `None` if there are too few.
-    fn refitted(&self, times: &[u64]) -> Option<Self> {
-        let full_ns = full_reach_ns(self.period_ns);
+    fn refitted(&self, times: &[u64], reach_max_ns: f64) -> Option<Self> {
+        let full_ns = (self.period_ns * REACH).min(reach_max_ns);
         let near = times.iter().map(|at| (*at as f64, self.nearest(*at as f64)));
         let near: Vec<(f64, (f64, f64))> = near.filter(|(_, (_, away))| away.abs() <= full_ns).collect();
         let mut away: Vec<f64> = near.iter().map(|(_, (_, away))| away.abs()).collect();
         away.sort_by(f64::total_cmp);
         let reach_ns = (TRIM * away.get(away.len() / 2)?).clamp(TRIM_MIN * full_ns, full_ns);
         let points = near.iter().filter(|(_, (_, away))| away.abs() <= reach_ns);
-        let points: Vec<(f64, f64)> = points.map(|(at, (tooth, _))| (*tooth, at - self.origin_ns)).collect();
+        let points: Vec<Point> =
+            points.map(|(at, (tooth, _))| Point { x: *tooth, y: at - self.origin_ns, weight: 1.0 }).collect();
         if points.len() < 4 {
             return None;
         }
         let line = fit(&points, points.len() >= BENT_MIN)?;
-        let mut hit: Vec<i64> = points.iter().map(|(tooth, _)| *tooth as i64).collect();
+        let mut hit: Vec<i64> = points.iter().map(|point| point.x as i64).collect();
         hit.dedup();
-        let teeth = (hit[hit.len() - 1].saturating_sub(hit[0]).saturating_add(1)).max(1) as u64;
         Some(Self {
             origin_ns: self.origin_ns + line.offset,
             period_ns: line.slope,
@@ -167,16 +257,17 @@ impl Comb {
             period_error_ns: line.slope_error,
             jitter_ns: line.deviation,
             reach_ns,
-            teeth,
+            teeth: teeth(&hit),
             hit: hit.len() as u64,
             events: points.len(),
+            own: points.len() as f64,
         })
     }
 }
 
-/// The greatest distance of an event from its tooth.
-fn full_reach_ns(period_ns: f64) -> f64 {
-    (period_ns * REACH).min(REACH_MAX_NS)
+/// The number of teeth from the first to the last of `hit`, which is in ascending order and not empty.
+fn teeth(hit: &[i64]) -> u64 {
+    (hit[hit.len() - 1].saturating_sub(hit[0]).saturating_add(1)).max(1) as u64
 }
 
 /// The phase, in ns, around which most of `times` are, modulo `period_ns`.
@@ -203,13 +294,20 @@ struct Line {
     deviation: f64,
 }
 
-/// A least-squares fit, in coordinates around the mean for precision.
-fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
-    let n = points.len() as f64;
-    let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
-    let mean = points.iter().map(|(_, y)| y).sum::<f64>() / n;
-    let sum =
-        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(x - middle, y - mean)).sum::<f64>();
+struct Point {
+    x: f64,
+    y: f64,
+    weight: f64,
+}
+
+/// A weighted least-squares fit, in coordinates around the mean for precision.
+fn fit(points: &[Point], bent: bool) -> Option<Line> {
+    let n = points.iter().map(|point| point.weight).sum::<f64>();
+    let middle = points.iter().map(|point| point.weight * point.x).sum::<f64>() / n;
+    let mean = points.iter().map(|point| point.weight * point.y).sum::<f64>() / n;
+    let sum = |of: &dyn Fn(f64, f64) -> f64| {
+        points.iter().map(|point| point.weight * of(point.x - middle, point.y - mean)).sum::<f64>()
+    };
     let (xx, xy) = (sum(&|x, _| x * x), sum(&|x, y| x * y));
     if xx <= 0.0 {
         return None;

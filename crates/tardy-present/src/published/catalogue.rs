@@ -3,9 +3,9 @@
 use tardy_analyse::published::{Match, PublishedResult, what};
 
 use super::{LABEL_MAX, highest, sides, table};
-use crate::latency::{count, harmless, short, three_digits};
 use crate::table::Table;
 use crate::terminal_text::{capitalised, folded};
+use tardy_plot::numbers::{count, harmless, short, three_digits};
 
 /// All published results, a line each.
 pub fn list(results: &[PublishedResult], width: usize) -> String {

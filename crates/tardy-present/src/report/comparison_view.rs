@@ -14,12 +14,12 @@ use crate::compare::{
     without_difference,
 };
 use crate::figures::{self, Marks};
-use crate::latency::{at_least, harmless, microseconds, short};
 use crate::page::{Cell, Element, PageRow, PageTable, figure, heading, paragraph, paragraphs};
-use crate::plot::curve::{self, Curve};
 use crate::section::Section;
 use crate::terminal_text::typographic;
 use crate::{lab, published};
+use tardy_plot::curve::{self, Curve};
+use tardy_plot::numbers::{at_least, harmless, microseconds, short};
 
 /// Longer names of runs are shortened in the headings of tables.
 const NAME_MAX: usize = 40;
@@ -193,7 +193,7 @@ fn table_title(table: &Columns<'_>, of: &str) -> String {
 
 /// The statistics, a column for each run. Below the value of a candidate is its difference from the base.
 fn statistics(table: &Columns<'_>, names: &[String]) -> PageTable {
-    let value = |figure: &Figure| crate::latency::figure(figure.ns, figure.at_least).replace('-', "−");
+    let value = |figure: &Figure| tardy_plot::numbers::figure(figure.ns, figure.at_least).replace('-', "−");
     let cell = |figure: &Figure| match figure.ratio {
         None => Cell::Text(value(figure)),
         Some(ratio) => Cell::Lines(vec![value(figure), describe_ratio(ratio)]),
@@ -239,7 +239,7 @@ fn published_rows(name: &str, one: &Match) -> Vec<Vec<String>> {
         vec![
             harmless(&one.id),
             max.clone(),
-            crate::latency::highest(ours.max_ns, ours.max_at_least, "–"),
+            tardy_plot::numbers::highest(ours.max_ns, ours.max_at_least, "–"),
             at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least),
             format!("{name}{of}"),
             differs.clone(),

@@ -6,8 +6,8 @@ use tardy_analyse::outcome::{self, Key, Outcome};
 use tardy_analyse::published::{Match, Ours};
 use tardy_record::Run;
 
-use crate::latency::{harmless, quantile, short};
 use crate::published;
+use tardy_plot::numbers::{harmless, quantile, short};
 
 /// The top.
 #[derive(Debug, Serialize)]
@@ -101,7 +101,8 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
         anchor: measured.anchor.clone(),
         p50: quantile(outcome.quantile("p50")).replace('-', "−"),
         p99: quantile(outcome.quantile("p99")).replace('-', "−"),
-        max: crate::latency::highest(outcome.row.max_ns, outcome.row.max_at_least, "–").replace('-', "−"),
+        max: tardy_plot::numbers::highest(outcome.row.max_ns, outcome.row.max_at_least, "–")
+            .replace('-', "−"),
         published: published.join(" / "),
         alarm: alarm(measured.findings),
     }

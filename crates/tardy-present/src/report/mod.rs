@@ -19,7 +19,8 @@ use crate::section::Section;
 use crate::sections;
 
 /// The page's style sheet: that of the plots, and that of the report.
-pub const STYLE: &str = concat!(include_str!("../plot/plot.css"), include_str!("../../templates/report.css"));
+pub const STYLE: &str =
+    concat!(include_str!("../../../tardy-plot/src/plot.css"), include_str!("../../templates/report.css"));
 /// The page's script: shows the values under the pointer, lets the reader choose what is drawn, and expands collapsed parts
 /// for printing.
 pub const SCRIPT: &str = include_str!("../../templates/report.js");

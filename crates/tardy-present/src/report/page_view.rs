@@ -9,11 +9,11 @@ use super::comparison_view::{self, ComparisonView};
 use super::contents_view::{self, ContentsView, EntryView, Measured};
 use super::run_page;
 use super::{Chapter, SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
-use crate::latency::harmless;
 use crate::page::RunPage;
-use crate::plot::curve;
 use crate::section::Section;
 use crate::sections::flows;
+use tardy_plot::curve;
+use tardy_plot::numbers::harmless;
 
 /// The page.
 #[derive(Debug, Serialize)]

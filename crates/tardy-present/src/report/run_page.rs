@@ -7,9 +7,9 @@ use tardy_record::Run;
 use super::script_data;
 use crate::figures::Marks;
 use crate::page::{Page, Place, RunPage, paragraphs};
-use crate::plot;
 use crate::section::{Context, Section};
 use crate::sections;
+use tardy_plot as plot;
 
 /// The page of `run`. `id` is the run's anchor, and the beginning of all ids in its part of the page.
 pub(super) fn of(sections: &[&dyn Section], run: &Run, findings: &Findings, id: String) -> RunPage {

@@ -8,11 +8,11 @@ use serde::Serialize;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Histogram, Run, Series};
 
-use crate::cpu_map::CpuMap;
 use crate::figures::{self, Marks};
-use crate::plot::curve::{self, Curve};
-use crate::plot::{cpus, heat, timeline};
-use crate::worst_cpus;
+use tardy_plot::cpu_map::CpuMap;
+use tardy_plot::curve::{self, Curve};
+use tardy_plot::worst_cpus;
+use tardy_plot::{cpus, heat, timeline};
 
 /// The most maxima of all lines of a timeline together. Of more, neighbours are merged.
 const MAXIMA_MAX: usize = 20_000;

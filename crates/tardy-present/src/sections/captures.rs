@@ -8,9 +8,9 @@ use tardy_record::Run;
 use tardy_record::capture::ResolvedBy;
 use tardy_record::plan::{PhasePlan, ProbeKind};
 
-use crate::latency::{count, counted, harmless, period_text, three_digits, with_unit};
 use crate::section::{Context, Measurement, Planned, Section};
-use crate::terms::Terms;
+use tardy_plot::numbers::{count, counted, harmless, period_text, three_digits, with_unit};
+use tardy_plot::terms::Terms;
 
 /// The largest number of periods that are shown for one channel.
 const PERIODS_SHOWN: usize = 3;

@@ -10,10 +10,10 @@ use tardy_record::series::Change;
 use tardy_record::{Run, Series};
 
 use crate::figures;
-use crate::latency::{count, harmless, rounded, short, with_unit};
 use crate::page::{Page, Place, figure, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
+use tardy_plot::numbers::{count, harmless, rounded, short, with_unit};
 
 /// The largest number of late wake-ups that are shown; all of them are in the run file.
 const SHOWN_MAX: usize = 4;

@@ -3,9 +3,9 @@
 use tardy_analyse::cost::WakeCost;
 use tardy_record::plan::Wake;
 
-use crate::latency::{counted, per_cent, rounded, with_unit};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
+use tardy_plot::numbers::{counted, per_cent, rounded, with_unit};
 
 /// The cost of tardy itself.
 pub struct Cost;

@@ -1,11 +1,11 @@
 //! The highest latency of each of many CPUs over time.
 
-use crate::cpu_map;
 use crate::figures;
 use crate::page::{Page, Place, figure, heading};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
-use crate::worst_cpus::has_many;
+use tardy_plot::cpu_map;
+use tardy_plot::worst_cpus::has_many;
 
 /// Many CPUs over time.
 pub struct Cpus;

@@ -8,13 +8,15 @@ use tardy_record::{Run, Series};
 
 use crate::bars;
 use crate::figures::latency as latency_figure;
-use crate::latency::{self, at_least, count, harmless, microseconds, rounded, short, three_digits, typeset};
 use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph};
-use crate::plot::curve;
 use crate::section::{Block, Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, typographic};
-use crate::worst_cpus::{self, Rows};
+use tardy_plot::curve;
+use tardy_plot::numbers::{
+    self, at_least, count, harmless, microseconds, rounded, short, three_digits, typeset,
+};
+use tardy_plot::worst_cpus::{self, Rows};
 
 /// The terminal shows histograms only for runs with at most this many phases.
 const HISTOGRAM_PHASE_MAX: usize = 3;
@@ -166,8 +168,8 @@ fn cells(row: &Row, label_max: usize) -> Vec<String> {
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];
-    cells.extend(row.quantiles.iter().map(|quantile| latency::quantile(quantile.value)));
-    cells.push(latency::highest(row.max_ns, row.max_at_least, "-"));
+    cells.extend(row.quantiles.iter().map(|quantile| numbers::quantile(quantile.value)));
+    cells.push(numbers::highest(row.max_ns, row.max_at_least, "-"));
     cells
 }
 

@@ -5,10 +5,10 @@ use tardy_record::Run;
 use tardy_record::environment::{SourceTotal, ThreadTime, WatcherCost};
 use tardy_record::self_cost::ThreadCost;
 
-use crate::latency::{count, harmless, microseconds, per_cent, short, three_digits};
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
-use crate::worst_cpus;
+use tardy_plot::numbers::{count, harmless, microseconds, per_cent, short, three_digits};
+use tardy_plot::worst_cpus;
 
 /// The largest number of interrupts and of soft interrupts that are shown.
 const ROW_MAX: usize = 24;

@@ -5,9 +5,9 @@ use tardy_record::event::Event;
 use tardy_record::plan::{PhasePlan, Span};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, harmless, microseconds, short};
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
+use tardy_plot::numbers::{count, harmless, microseconds, short};
 
 const PHASE_HEADS: [&str; 9] =
     ["phase", "wake", "clock", "policy", "priorities", "intervals", "warm-up", "span", "loads"];

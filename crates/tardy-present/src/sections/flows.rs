@@ -12,12 +12,12 @@ use tardy_record::{Knowable, Run};
 
 use super::phase_terms::distinct;
 use crate::figures;
-use crate::latency::{count, harmless, microseconds, prefixed, short, three_digits, with_unit};
 use crate::page::{Element, Judgement, Page, PageTable, Place, Tone, figure, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, typographic};
-use crate::terms::{LATENCY, Terms};
+use tardy_plot::numbers::{count, harmless, microseconds, prefixed, short, three_digits, with_unit};
+use tardy_plot::terms::{LATENCY, Terms};
 
 /// Longer names are shortened.
 const NAME_MAX: usize = 24;

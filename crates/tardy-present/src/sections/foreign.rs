@@ -7,8 +7,8 @@ use tardy_record::plan::{PhasePlan, ProbeKind};
 use tardy_record::units::format_duration_ns;
 
 use super::phase_terms::{PhaseWords, scheduling};
-use crate::latency::{harmless, short};
 use crate::section::{Measurement, Planned, Section};
+use tardy_plot::numbers::{harmless, short};
 
 /// Measurements of another tool.
 pub struct Foreign;

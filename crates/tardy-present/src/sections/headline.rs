@@ -9,11 +9,11 @@ use tardy_record::{Run, validity};
 
 use super::flows;
 use crate::lab;
-use crate::latency::{harmless, highest_with_unit, short};
 use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, capitalised};
-use crate::worst_cpus;
+use tardy_plot::numbers::{harmless, highest_with_unit, short};
+use tardy_plot::worst_cpus;
 
 /// The top.
 pub struct Headline;

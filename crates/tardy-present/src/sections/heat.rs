@@ -3,7 +3,7 @@
 use crate::figures;
 use crate::page::{Page, Place, figure, heading};
 use crate::section::{Context, Section};
-use crate::worst_cpus;
+use tardy_plot::worst_cpus;
 
 /// The distribution over time.
 pub struct Heat;

@@ -5,11 +5,11 @@ use tardy_analyse::row::Row;
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::series::TraceSource;
 
-use crate::latency::{self, count, harmless, short, with_unit};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
+use tardy_plot::numbers::{self, count, harmless, short, with_unit};
 
 /// The quantiles that the table shows.
 const QUANTILES: [&str; 3] = ["p50", "p99", "p99.99"];
@@ -67,9 +67,9 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
     cells.extend(QUANTILES.iter().map(|name| {
         let value =
             quantiles.iter().find(|quantile| quantile.level == *name).and_then(|quantile| quantile.value);
-        latency::quantile(value)
+        numbers::quantile(value)
     }));
-    cells.push(latency::highest(*max_ns, level.row.max_at_least, "-"));
+    cells.push(numbers::highest(*max_ns, level.row.max_at_least, "-"));
     cells
 }
 

@@ -3,10 +3,10 @@
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_record::load::LoadResult;
 
-use crate::latency::{harmless, per_second, rounded};
 use crate::page::{Element, Page, Place, heading, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
+use tardy_plot::numbers::{harmless, per_second, rounded};
 
 /// Loads.
 pub struct Loads;

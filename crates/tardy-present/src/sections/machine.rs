@@ -3,10 +3,10 @@
 use tardy_record::{Run, facts};
 
 use crate::lab;
-use crate::latency::harmless;
 use crate::page::{Element, Page, PageRow, PageTable, Place, heading};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
+use tardy_plot::numbers::harmless;
 
 /// The machine.
 pub struct Machine;

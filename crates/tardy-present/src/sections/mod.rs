@@ -36,7 +36,7 @@ use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 use crate::section::{Section, describing};
-use crate::terms::{LATENCY, Terms};
+use tardy_plot::terms::{LATENCY, Terms};
 
 /// All sections, in order.
 pub static ALL: &[&dyn Section] = &[

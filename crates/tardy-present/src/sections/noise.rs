@@ -10,15 +10,15 @@ use tardy_record::units::format_duration_ns;
 
 use super::phase_terms::{distinct, scheduling};
 use crate::figures;
-use crate::latency::{
-    count, harmless, microseconds, per_cent, period_text, rounded, short, three_digits, typeset, with_unit,
-};
 use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, capitalised};
-use crate::terms::Terms;
-use crate::worst_cpus;
+use tardy_plot::numbers::{
+    count, harmless, microseconds, per_cent, period_text, rounded, short, three_digits, typeset, with_unit,
+};
+use tardy_plot::terms::Terms;
+use tardy_plot::worst_cpus;
 
 /// Heads of the table of CPUs.
 const CPU_HEADS: [&str; 7] = ["", "noise", "gaps", "gaps/s", "longest, us", "after", "not periodic"];

@@ -4,10 +4,10 @@ use tardy_analyse::name::{self, Readings};
 use tardy_record::Run;
 use tardy_record::series::{Change, Outlier, Series};
 
-use crate::latency::{count, harmless, microseconds, short, three_digits, typeset};
 use crate::page::{Cell, Element, Page, PageRow, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Section};
-use crate::worst_cpus;
+use tardy_plot::numbers::{count, harmless, microseconds, short, three_digits, typeset};
+use tardy_plot::worst_cpus;
 
 /// The worst readings.
 pub struct Outliers;

@@ -3,8 +3,8 @@
 use tardy_analyse::phase_lock::{InStep, Instead};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{harmless, period_text};
 use crate::section::{Context, Section};
+use tardy_plot::numbers::{harmless, period_text};
 
 /// Timers in step with noise.
 pub struct PhaseLock;

@@ -5,8 +5,8 @@ use tardy_analyse::row::Row;
 use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::plan::{PhasePlan, Policy, TimerPlan};
 
-use crate::latency::{count, harmless, rounded, with_unit};
 use crate::section::Planned;
+use tardy_plot::numbers::{count, harmless, rounded, with_unit};
 
 /// Parts of a sentence about a phase.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl<'a> PhaseWords<'a> {
         let worst = phase.rows.iter().find(|row| row.max_ns == Some(max));
         Some(Self {
             all,
-            max: crate::latency::highest_with_unit(max, all.max_at_least),
+            max: tardy_plot::numbers::highest_with_unit(max, all.max_at_least),
             count: count(all.quoted_count),
             over: phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns))),
             under: match phase.loads.as_slice() {

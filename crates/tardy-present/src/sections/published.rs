@@ -2,11 +2,11 @@
 
 use tardy_analyse::published::{Circumstance, Match, Ours, Placed, PlacedRow, Sameness};
 
-use crate::latency::{at_least, harmless, microseconds, three_digits, typeset};
 use crate::page::{Element, Page, PageRow, PageTable, Place, heading, paragraph, paragraphs};
 use crate::published;
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, capitalised};
+use tardy_plot::numbers::{at_least, harmless, microseconds, three_digits, typeset};
 
 /// The run compared with published results.
 pub struct Published;

@@ -12,13 +12,13 @@ use tardy_record::series::Level;
 
 use super::phase_terms::{PhaseWords, scheduling};
 use crate::figures::{self, Figure};
-use crate::latency::{self, count, counted, harmless, microseconds, short, with_unit};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
-use crate::plot::scope;
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use crate::terms::{LATENCY, Terms};
+use tardy_plot::numbers::{self, count, counted, harmless, microseconds, short, with_unit};
+use tardy_plot::scope;
+use tardy_plot::terms::{LATENCY, Terms};
 
 /// The largest number of phases whose reactions are drawn.
 const SCOPES_MAX: usize = 6;
@@ -199,11 +199,11 @@ fn values(row: &Row) -> Vec<String> {
     let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |name: &str| {
         let found = row.quantiles.iter().find(|quantile| quantile.level == name);
-        latency::quantile(found.and_then(|quantile| quantile.value))
+        numbers::quantile(found.and_then(|quantile| quantile.value))
     };
     let mut cells = vec![us(row.min_ns)];
     cells.extend(["p50", "p99", "p99.9"].map(quantile));
-    cells.push(crate::latency::highest(row.max_ns, row.max_at_least, "-"));
+    cells.push(tardy_plot::numbers::highest(row.max_ns, row.max_at_least, "-"));
     cells
 }
 

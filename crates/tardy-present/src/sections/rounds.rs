@@ -2,10 +2,10 @@
 
 use tardy_analyse::rounds::Rounds as Found;
 
-use crate::latency::{harmless, microseconds, short};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
+use tardy_plot::numbers::{harmless, microseconds, short};
 
 /// Longer labels are shortened.
 const LABEL_MAX: usize = 40;

@@ -4,8 +4,8 @@ use tardy_analyse::stops::{self, StoppedBy, Stops as Found};
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::with_unit;
 use crate::section::{Context, Section};
+use tardy_plot::numbers::with_unit;
 
 /// Stops of real-time threads by the kernel.
 pub struct Stops;

@@ -4,9 +4,9 @@ use tardy_analyse::name::Readings;
 
 use crate::figures;
 use crate::page::{Page, Place, figure, heading};
-use crate::plot::curve;
 use crate::section::{Context, Section};
 use crate::sections::distribution::drawn_of_many;
+use tardy_plot::curve;
 
 /// The tail.
 pub struct Tail;

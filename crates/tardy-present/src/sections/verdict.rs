@@ -1,13 +1,13 @@
 //! The verdict on the limit: the outcome, the bound that it supports, and what it does not guarantee.
 
 use tardy_analyse::findings::Findings;
-use tardy_analyse::verdict::Verdict as Found;
+use tardy_analyse::verdict::{ShareBound, Verdict as Found};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
 use crate::page::{Element, Judgement, Page, Place, Tone};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
+use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
 
 /// The end of every verdict.
 const NO_GUARANTEE: &str = "This is not a guarantee: loads, temperatures and rare events that did not occur in this run \
@@ -125,14 +125,16 @@ fn bound(verdict: &Found) -> String {
     }
     let confidence = per_cent(verdict.confidence);
     let assumption = match bound.dispersion {
-        Some(dispersion) if dispersion > 1.0 => format!(
+        Some(dispersion) if bound.clustered => format!(
             "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
             three_digits(dispersion)
         ),
         Some(_) => format!(
             "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
         ),
-        None => format!("The bound assumes that {many} are late independently of each other."),
+        None => {
+            format!("The bound assumes that {many} are late independently of each other.{}", missed(bound))
+        }
     };
     let share = match bound.upper < 0.1 {
         true => format!("{} {many}", one_in(bound.upper)),
@@ -144,6 +146,15 @@ fn bound(verdict: &Found) -> String {
         "With {confidence} confidence, at most {share} on any {place} {be} late under this load ({:.1e}). {assumption}",
         ceil_two_digits(bound.upper),
     )
+}
+
+/// The rate of an event at random times that a run without late readings may have missed: −ln(1 − 0.95) is 3.
+fn missed(bound: &ShareBound) -> String {
+    if bound.late > 0 || bound.counted_ns == 0 {
+        return String::new();
+    }
+    let once_per = format_duration_ns(bound.counted_ns / 3);
+    format!(" An event at random times that is rarer than once per {once_per} may have been missed.")
 }
 
 /// The reason why the share of late readings cannot be bounded.

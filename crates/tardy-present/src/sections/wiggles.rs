@@ -10,12 +10,12 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, Seen};
 
 use super::phase_terms::{PhaseWords, distinct, planned_timer, scheduling};
-use crate::latency::{at_least, count, harmless, microseconds, period_text, short, three_digits};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use crate::terms::Terms;
+use tardy_plot::numbers::{at_least, count, harmless, microseconds, period_text, short, three_digits};
+use tardy_plot::terms::Terms;
 
 /// Heads of the table.
 const HEADS: [&str; 8] = ["ns from edge to edge", "min", "p50", "p99.9", "max", "holes", "every", "hole, us"];

@@ -8,6 +8,7 @@ use tardy_recipe::values::{PositiveDuration, scale};
 
 use super::LabOptions;
 use super::RedactionFlag;
+use super::RequirementArgs;
 use super::values::output_path;
 
 /// `tardy lab …`.
@@ -46,6 +47,8 @@ pub(crate) struct LabRunArgs {
     /// Overwrite existing files.
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) requirements: RequirementArgs,
     /// Print the comparison as JSON.
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 mod check;
 mod formats;
+mod gate;
 mod gpio;
 mod help;
 mod lab;
@@ -25,6 +26,7 @@ use crate::build_identity;
 
 pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use formats::{ExportArgs, ImportArgs};
+pub(crate) use gate::{GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::{command, without_far_suggestion};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compare two or more runs, and check that they are comparable.
     Compare(CompareArgs),
+    /// Judge runs by requirements such as p99.9<500us, for CI systems too (docs/gate.md)
+    Gate(GateArgs),
     /// Convert other tools' files to run files: cyclictest, rtla, Xenomai, oslat and more.
     Import(ImportArgs),
     /// Convert a run to another tool's format: cyclictest, CSV, HdrHistogram, OpenMetrics and more.

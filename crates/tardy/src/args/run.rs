@@ -6,8 +6,8 @@ use clap::Args;
 use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{celsius, scale};
 
-use super::RedactionFlag;
 use super::values::{RunName, output_path, run_name};
+use super::{RedactionFlag, RequirementArgs};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
@@ -67,6 +67,9 @@ pub(crate) struct RunArgs {
     /// Print one line of progress instead of the live view (docs/live.md)
     #[arg(long, help_heading = "Results")]
     pub(crate) one_line: bool,
+
+    #[command(flatten)]
+    pub(crate) requirements: RequirementArgs,
 
     /// Simulate the measurement from a seed, without waiting and without privileges.
     #[arg(long, hide = true, value_name = "SEED")]

@@ -7,7 +7,7 @@ use tardy_analyse::comparability;
 use tardy_analyse::compare::{self, Comparison};
 use tardy_analyse::findings;
 use tardy_analyse::published::{Match, match_of};
-use tardy_present::latency::harmless;
+use tardy_plot::numbers::harmless;
 use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;

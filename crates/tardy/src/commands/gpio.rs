@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use tardy_host::facts;
 use tardy_host::gpio::chips::{self, ChipState};
 use tardy_host::gpio::header;
-use tardy_present::latency::harmless;
+use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_sys::kernel_files::KernelFiles;
 

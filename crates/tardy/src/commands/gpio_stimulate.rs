@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use tardy_analyse::row;
 use tardy_host::gpio::chips;
 use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
-use tardy_present::latency::{self, count, microseconds};
+use tardy_plot::numbers::{self, count, microseconds};
 use tardy_recipe::plan::{dither_ns, period_ns};
 use tardy_recipe::wrong;
 use tardy_record::Series;
@@ -62,7 +62,7 @@ fn describe(answers: &Series) -> String {
     let us = |ns: Option<i64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |level: &str| {
         let found = row.quantiles.iter().find(|quantile| quantile.level == level);
-        latency::quantile(found.and_then(|quantile| quantile.value))
+        numbers::quantile(found.and_then(|quantile| quantile.value))
     };
     let missed = answers.tally.missed.get().unwrap_or(0);
     format!(

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
 use tardy_measure::engine::result_file::{ResultBatch, ResultFile, is_same_place};
-use tardy_present::latency::harmless;
+use tardy_plot::numbers::harmless;
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, file, validity};

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod export;
 mod file_tree;
+pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod gpio;
 pub(crate) mod gpio_stimulate;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::recovery;
-use tardy_present::latency::{harmless, harmless_lines};
+use tardy_plot::numbers::{harmless, harmless_lines};
 use tardy_record::Run;
 use tardy_record::redact::redact;
 

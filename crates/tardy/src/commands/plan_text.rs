@@ -1,6 +1,6 @@
 //! The text of `--dry-run`: what would be measured, and how.
 
-use tardy_present::latency::{count, harmless, prefixed, short};
+use tardy_plot::numbers::{count, harmless, prefixed, short};
 use tardy_present::section;
 use tardy_present::sections;
 use tardy_present::table::Table;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use tardy_present::plot::{Options, curve};
+use tardy_plot::{Options, curve};
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_recipe::wrong;
 use tardy_record::Run;

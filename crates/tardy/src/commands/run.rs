@@ -23,7 +23,7 @@ use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::progress::Progress;
-use super::{origin, output, plan_text, programs, report, show};
+use super::{gate, origin, output, plan_text, programs, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::lab_recipe::LabRecipe;
@@ -110,7 +110,10 @@ fn present(
     }
     let reported = report.map_or(Ok(()), |report| report::write(std::slice::from_ref(run), report));
     match (trouble, reported) {
-        (None, Ok(())) => Ok(Exit::of_measured(run)),
+        (None, Ok(())) => {
+            let required = &arguments.requirements.require;
+            gate::after_measuring([run], required, arguments.json, Exit::of_measured(run))
+        }
         (Some(trouble), Ok(())) => bail!("{trouble}"),
         (None, Err(error)) => Err(error),
         // A full disk fails both; the place of the run is more important.
@@ -154,7 +157,7 @@ fn recipe(arguments: &RunArgs) -> Result<Recipe> {
         Some(name) => LabRecipe::find(name)?.measurement,
         None => Recipe::default(),
     };
-    Ok(recipe.overridden_by(&arguments.flags))
+    Ok(arguments.requirements.declared_in(recipe.overridden_by(&arguments.flags)))
 }
 
 fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {

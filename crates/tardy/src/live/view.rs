@@ -1,13 +1,13 @@
 //! The lines of the live view, from the state of a run and the size of the terminal.
 
 use tardy_measure::engine::{LiveSeries, LiveState};
-use tardy_present::bars;
-use tardy_present::latency::{
+use tardy_plot::numbers::{
     count, first_few, harmless, microseconds, per_cent, per_second, prefixed, short, three_digits, with_unit,
 };
+use tardy_plot::worst_cpus;
+use tardy_present::bars;
 use tardy_present::sections::outliers::around;
 use tardy_present::terminal_text::Style;
-use tardy_present::worst_cpus;
 use tardy_record::Histogram;
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Outlier;

@@ -1,12 +1,14 @@
 //! Values of options that are not keys of a recipe for a run.
 
 mod format;
+mod gate;
 mod kernel;
 mod output_path;
 mod run_name;
 mod unit_rule;
 
 pub(crate) use format::{export_format, import_format};
+pub(crate) use gate::{WrittenForm, form, requirement, written_form};
 pub(crate) use kernel::{GuestMemory, KernelChoice};
 pub(crate) use output_path::output_path;
 pub(crate) use run_name::{RunName, run_name};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use tardy_formats::ImportedRun;
 use tardy_load::quoted;
-use tardy_present::latency::{counted, first_few, with_unit};
+use tardy_plot::numbers::{counted, first_few, with_unit};
 use tardy_record::units::format_duration_ns;
 
 /// A mean above this many intervals makes the unit doubtful: the tool would have been late all the time.

@@ -12,7 +12,7 @@ use tardy_record::load_spec::LoadTask;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace, tasks};
 use super::switch;
-use crate::args::ExperimentArgs;
+use crate::args::{ExperimentArgs, RequirementArgs};
 use crate::commands::tsn::switch_file;
 use crate::lab_recipe::LabRecipe;
 
@@ -46,13 +46,15 @@ impl Seed {
 
 /// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
 pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
-    prepare_seeds(arguments, 1, notice).map(|(prepared, _)| prepared)
+    prepare_seeds(arguments, 1, &RequirementArgs::default(), notice).map(|(prepared, _)| prepared)
 }
 
-/// The same, and `count` consecutive seeds, of which the recipe's is the first; none if `count` is 1.
+/// The same with the limits of `required` declared, and `count` consecutive seeds, of which the recipe's is the first; none if
+/// `count` is 1.
 pub(super) fn prepare_seeds(
     arguments: &ExperimentArgs,
     count: u32,
+    required: &RequirementArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<(Prepared, Vec<Seed>)> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
@@ -63,6 +65,7 @@ pub(super) fn prepare_seeds(
         return Ok((switch::prepare(name, arguments, notice)?, Vec::new()));
     }
     let recipe = LabRecipe::find(name)?.overridden_by(arguments);
+    let recipe = LabRecipe { measurement: required.declared_in(recipe.measurement), ..recipe };
     let seeds = (0..count).filter(|_| count > 1).map(|offset| Seed::of(&recipe.measurement, offset));
     let seeds = seeds.collect::<Result<_>>()?;
     Ok((prepare_recipe(&recipe, arguments, notice)?, seeds))

@@ -16,6 +16,7 @@ use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::Chapter;
 use tardy_present::seeds as shown_seeds;
+use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::files;
@@ -25,7 +26,7 @@ use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::{Seed, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
 use crate::args::{LabRunArgs, RedactionFlag};
-use crate::commands::{compare as compare_command, output, report, show};
+use crate::commands::{compare as compare_command, gate, output, report, show};
 use crate::exit::Exit;
 
 /// A guest of a recipe, with its result files.
@@ -53,10 +54,19 @@ fn each(seeds: &[Seed]) -> impl Iterator<Item = Option<&Seed>> {
 
 /// Runs a recipe on each kernel, or the experiments of all articles.
 pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
+    let required = &arguments.requirements;
     if arguments.all {
+        if !required.require.is_empty() {
+            return Err(wrong(
+                "require",
+                "it judges the runs of one recipe; remove --all, or judge the run files with 'tardy gate'",
+            )
+            .into());
+        }
         return run_chapters(arguments);
     }
-    let (prepared, seeds) = prepare_seeds(&arguments.experiment, arguments.seeds, &mut print_notices())?;
+    let (prepared, seeds) =
+        prepare_seeds(&arguments.experiment, arguments.seeds, required, &mut print_notices())?;
     if arguments.dry_run {
         return dry_run(&prepared, &seeds);
     }
@@ -67,10 +77,11 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
     let of_first_seed = &runs[..prepared.guests.len()];
     report::write(of_first_seed, &report)?;
-    match seeds.is_empty() {
-        true => present(&runs, arguments.json),
-        false => present_seeds(&runs, of_first_seed.len(), arguments.json),
-    }
+    let measured = match seeds.is_empty() {
+        true => present(&runs, arguments.json)?,
+        false => present_seeds(&runs, of_first_seed.len(), arguments.json)?,
+    };
+    gate::after_measuring(&runs, &required.require, arguments.json, measured)
 }
 
 /// Shows the runs of several seeds; `kernels` runs belong to each seed, in the order of the kernels.

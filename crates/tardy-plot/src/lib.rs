@@ -4,6 +4,7 @@
 //! sheet of the page. Every plot is drawn at its final width: for phones there is a separate plot instead of a scaled
 //! one. docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
+pub mod cpu_map;
 pub mod cpus;
 pub mod curve;
 pub mod cycle;
@@ -15,11 +16,15 @@ pub mod gaps;
 pub mod heat;
 pub mod latency;
 pub mod moment;
+pub mod numbers;
+pub mod plot_data;
 pub mod scale;
 pub mod scope;
 pub mod strip;
 pub mod svg;
+pub mod terms;
 pub mod timeline;
+pub mod worst_cpus;
 
 use tardy_analyse::lab;
 use tardy_analyse::name::Readings;

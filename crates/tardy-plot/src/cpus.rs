@@ -8,7 +8,7 @@ use super::frame::{Area, spread, text_width};
 use super::scale::{Scale, nice, time_label, time_ticks};
 use super::svg::{Anchor, Head, Path, Svg};
 use crate::cpu_map::CpuMap;
-use crate::latency::typeset;
+use crate::numbers::typeset;
 
 /// The number of colour depths.
 const DEPTHS: usize = 8;

@@ -12,7 +12,7 @@ use super::curve;
 use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_ticks};
 use super::svg::{Anchor, Head, Svg, number};
-use crate::latency::{harmless, short};
+use crate::numbers::{harmless, short};
 
 /// Height of a CPU's strip.
 const STRIP_HEIGHT: f64 = 74.0;
@@ -59,7 +59,7 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
         svg.text("halo", (area.left + 4.0, strip.top + 8.0), Anchor::Start, &short(&harmless(label), 24));
         svg.line("axis", (area.left, strip.bottom), (area.right, strip.bottom));
     }
-    area.vertical_grid(&mut svg, &x, &ticks, |at| crate::latency::three_digits(at / 1e6));
+    area.vertical_grid(&mut svg, &x, &ticks, |at| crate::numbers::three_digits(at / 1e6));
     area.name_y(&mut svg, "length of the gap, µs");
     area.name_x(&mut svg, "time from the first gap, ms");
     area.mark(&mut svg, options.mark);

@@ -6,7 +6,7 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 
-use crate::latency::{highest_with_unit, with_unit};
+use crate::numbers::{highest_with_unit, with_unit};
 
 /// The largest number of CPUs that are all shown. Of more, this many are shown: those with the highest maxima.
 pub const SHOWN_MAX: usize = 10;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::latency::harmless;
+use crate::numbers::harmless;
 
 use super::STYLE;
 
@@ -138,7 +138,7 @@ pub fn document(title: Option<&str>, drawings: &[String]) -> String {
     let width = drawings.iter().map(|drawing| side(drawing, "width")).fold(0.0, f64::max);
     let mut height = if title.is_some() { 26.0 } else { 0.0 };
     let mut body = title.map_or_else(String::new, |title| {
-        let shown = crate::latency::short(title, (width / 8.6) as usize);
+        let shown = crate::numbers::short(title, (width / 8.6) as usize);
         format!(
             "<title>{}</title><text class=\"title\" x=\"4\" y=\"17\">{}</text>",
             escaped(title),

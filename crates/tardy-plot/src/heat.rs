@@ -10,10 +10,10 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Path, Svg};
 use super::timeline::span_ns;
-use crate::latency::prefixed;
+use crate::numbers::prefixed;
 
 /// Rows per octave.
-pub(crate) const ROWS_AN_OCTAVE: f64 = 4.0;
+pub const ROWS_AN_OCTAVE: f64 = 4.0;
 /// The number of colour depths.
 const DEPTHS: usize = 8;
 /// Latencies below this, in ns, share the lowest row.
@@ -72,12 +72,17 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
 }
 
 /// A cell of the heat map, in ns.
-pub(crate) struct Cell {
-    pub(crate) from_ns: u64,
-    pub(crate) to_ns: u64,
-    pub(crate) low_ns: f64,
-    pub(crate) high_ns: f64,
-    pub(crate) count: u64,
+pub struct Cell {
+    /// Where its interval of time begins.
+    pub from_ns: u64,
+    /// Where its interval of time ends.
+    pub to_ns: u64,
+    /// The lowest latency that it contains.
+    pub low_ns: f64,
+    /// Its latencies are below this.
+    pub high_ns: f64,
+    /// The number of values in it.
+    pub count: u64,
 }
 
 /// The cells that are drawn, in the order of time.
@@ -92,7 +97,7 @@ pub(crate) fn data(run: &Run) -> Vec<Cell> {
 
 /// The intervals of the columns, as phase, start and end in ns: for each phase those of the series with the fewest
 /// slices.
-pub(crate) fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
+pub fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     let coarsest = |phase: usize| {
         let series = run.own_series().filter(|series| series.phase == phase && !series.slices.is_empty());
         series.min_by_key(|series| series.slices.len())
@@ -105,7 +110,7 @@ pub(crate) fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
 }
 
 /// The counts of the slices of all CPUs.
-pub(crate) fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
+pub fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
     let mut cells = Cells::new();
     for series in run.own_series() {
         for slice in &series.slices {
@@ -120,7 +125,7 @@ pub(crate) fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
 }
 
 /// The interval that `slice` belongs to: the one of its phase whose middle is nearest.
-pub(crate) fn column_of(stretches: &[(usize, u64, u64)], phase: usize, slice: &Slice) -> Option<usize> {
+pub fn column_of(stretches: &[(usize, u64, u64)], phase: usize, slice: &Slice) -> Option<usize> {
     let middle = u64::midpoint(slice.start_ns, slice.end_ns);
     let of_phase = stretches.iter().enumerate().filter(|(_, (of, _, _))| *of == phase);
     let nearest = of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle));

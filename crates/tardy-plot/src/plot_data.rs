@@ -4,13 +4,13 @@ use std::fmt::{Display, Write as _};
 
 use tardy_record::Run;
 
-use crate::plot::curve::Curve;
-use crate::plot::{
+use crate::curve::Curve;
+use crate::{
     Options, cpus, environment, exceedance as exceedance_plot, heat, latency, timeline as timeline_plot,
 };
 
 /// The histogram: a line for each column that is not empty.
-pub(crate) fn histogram(curves: &[Curve], options: &Options) -> String {
+pub fn histogram(curves: &[Curve], options: &Options) -> String {
     let mut csv = Csv::new(&["curve", "from_ns", "to_ns", "count"]);
     for (curve, columns) in curves.iter().zip(latency::data(curves, options)) {
         for (from, to, count) in columns {
@@ -21,7 +21,7 @@ pub(crate) fn histogram(curves: &[Curve], options: &Options) -> String {
 }
 
 /// The exceedance: the share of readings at or above each latency.
-pub(crate) fn exceedance(curves: &[Curve]) -> String {
+pub fn exceedance(curves: &[Curve]) -> String {
     let mut csv = Csv::new(&["curve", "latency_ns", "count_at_or_above", "share_at_or_above"]);
     for curve in curves {
         let total = curve.histogram.total() as f64;
@@ -33,7 +33,7 @@ pub(crate) fn exceedance(curves: &[Curve]) -> String {
 }
 
 /// Histogram and exceedance of several runs; the column `plot` distinguishes them.
-pub(crate) fn compare(curves: &[Curve], options: &Options) -> String {
+pub fn compare(curves: &[Curve], options: &Options) -> String {
     let mut csv = Csv::new(&["plot", "curve", "from_ns", "to_ns", "count", "share_at_or_above"]);
     for (curve, columns) in curves.iter().zip(latency::data(curves, options)) {
         for (from, to, count) in columns {
@@ -50,7 +50,7 @@ pub(crate) fn compare(curves: &[Curve], options: &Options) -> String {
 }
 
 /// The timeline: maxima, then the readings of the panels below.
-pub(crate) fn timeline(run: &Run) -> String {
+pub fn timeline(run: &Run) -> String {
     let mut csv = Csv::new(&["panel", "curve", "at_ns", "value"]);
     for (label, blocks) in timeline_plot::data(run) {
         for (at, max_ns) in blocks {
@@ -68,7 +68,7 @@ pub(crate) fn timeline(run: &Run) -> String {
 }
 
 /// The heat map: a line for each cell with a reading.
-pub(crate) fn heatmap(run: &Run, options: &Options) -> String {
+pub fn heatmap(run: &Run, options: &Options) -> String {
     let mut csv = Csv::new(&["cpu", "from_ns", "to_ns", "max_ns"]);
     let map = cpus::map(run, options);
     for row in map.iter().flat_map(|map| &map.rows) {
@@ -84,7 +84,7 @@ pub(crate) fn heatmap(run: &Run, options: &Options) -> String {
 }
 
 /// The distribution over time: a line for each cell that is not empty.
-pub(crate) fn distribution(run: &Run) -> String {
+pub fn distribution(run: &Run) -> String {
     let mut csv = Csv::new(&["from_ns", "to_ns", "latency_from_ns", "latency_to_ns", "count"]);
     for cell in heat::data(run) {
         csv.line(&cell.from_ns.to_string(), &[&cell.to_ns, &cell.low_ns, &cell.high_ns, &cell.count]);

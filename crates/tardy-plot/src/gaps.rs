@@ -10,7 +10,7 @@ use super::curve;
 use super::frame::{Area, count_label, latency_label};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, steps};
-use crate::latency::{harmless, short};
+use crate::numbers::{harmless, short};
 
 /// Columns per octave.
 const COLUMNS: f64 = 4.0;

@@ -5,7 +5,7 @@ use tardy_record::environment::{EnvSeries, Merge};
 use tardy_record::load::LoadPart;
 
 use super::curve;
-use crate::latency::{harmless, per_second, short, three_digits};
+use crate::numbers::{harmless, per_second, short, three_digits};
 use crate::worst_cpus::SHOWN_MAX;
 
 /// The largest number of panels; further ones are left out.

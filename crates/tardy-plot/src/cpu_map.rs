@@ -3,9 +3,9 @@
 use tardy_analyse::name::{self, Readings};
 use tardy_record::{Run, Series};
 
-use crate::latency::{harmless, short, with_unit};
-use crate::plot::scale::time_label;
-use crate::plot::timeline::span_ns;
+use crate::numbers::{harmless, short, with_unit};
+use crate::scale::time_label;
+use crate::timeline::span_ns;
 
 /// Lower latencies are treated as this value, in ns, since the depth of colour is logarithmic.
 const FLOOR_NS: f64 = 100.0;

@@ -10,7 +10,7 @@ use super::curve::{self, Curve};
 use super::frame::{Area, latency_label};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, polyline};
-use crate::latency::{count, typeset};
+use crate::numbers::{count, typeset};
 
 /// Lower latencies are drawn at this value, in ns, since a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
@@ -136,7 +136,7 @@ fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
 fn describe(one: &Curve) -> String {
     let max = one.max_ns.map_or_else(
         || "nothing".to_owned(),
-        |max| crate::latency::at_least(typeset(max as f64), one.max_at_least),
+        |max| crate::numbers::at_least(typeset(max as f64), one.max_at_least),
     );
     let at_most = if one.max_at_least { "" } else { "at most " };
     format!("{}: {at_most}{max}, once in {}", one.label, count(one.histogram.total()))
@@ -153,7 +153,7 @@ fn share_label(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::svg::number;
+    use crate::svg::number;
     use proptest::prelude::*;
     use tardy_record::Histogram;
 

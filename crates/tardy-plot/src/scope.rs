@@ -9,7 +9,7 @@ use super::Options;
 use super::frame::{Area, count_label, latency_label, text_width};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
-use crate::latency::{count, harmless, microseconds, short};
+use crate::numbers::{count, harmless, microseconds, short};
 
 /// The time before the edge on the screen, as a share of the time after it.
 const BEFORE: f64 = 0.06;

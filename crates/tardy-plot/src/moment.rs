@@ -9,7 +9,7 @@ use super::Options;
 use super::frame::{Area, text_width};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg};
-use crate::latency::{harmless, microseconds, short, typeset, with_unit};
+use crate::numbers::{harmless, microseconds, short, typeset, with_unit};
 
 const LANE_HEIGHT: f64 = 24.0;
 /// Height for the names of the marks above the lanes, in two rows.

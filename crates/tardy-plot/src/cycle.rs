@@ -12,7 +12,7 @@ use super::curve;
 use super::frame::{Area, latency_label, spread};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
-use crate::latency::{harmless, prefixed, short, three_digits};
+use crate::numbers::{harmless, prefixed, short, three_digits};
 
 /// Heights of a panel's drawing area and of the margins above and below it.
 const PANEL: f64 = 150.0;
@@ -273,8 +273,8 @@ mod tests {
     /// A flow that fills a link of 100 Mbit/s in bursts, from the simulator.
     #[test]
     fn the_rate_on_the_wire_is_not_above_the_links() {
-        let run = file::from_text(include_bytes!("../../../tardy/tests/run_files/switch-simulated.run.json"))
-            .unwrap();
+        let run =
+            file::from_text(include_bytes!("../../tardy/tests/run_files/switch-simulated.run.json")).unwrap();
         let phases = flows::of(&run);
         let panels = panels(&run, &phases);
         let lanes: Vec<&Lane<'_>> = panels.iter().flat_map(|panel| &panel.flows).collect();

@@ -15,7 +15,7 @@ use super::environment::{self, Panel};
 use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
-use crate::latency::{harmless, short, typeset};
+use crate::numbers::{harmless, short, typeset};
 use crate::worst_cpus;
 
 /// Height of the panel of maxima, in pixels.
@@ -128,12 +128,13 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
 }
 
 /// Maxima over time: of a CPU in all phases, or of all CPUs together.
-pub(crate) struct Maxima {
-    pub(crate) label: String,
+pub struct Maxima {
+    /// The name of the CPU, safe for a terminal.
+    pub label: String,
     /// CSS class of its colour.
-    pub(crate) class: &'static str,
+    pub class: &'static str,
     /// The middle of each block in ns, and its maximum, for each phase.
-    pub(crate) phases: Vec<Vec<(f64, Option<i64>)>>,
+    pub phases: Vec<Vec<(f64, Option<i64>)>>,
 }
 
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
@@ -154,7 +155,7 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
 }
 
 /// The lines that are drawn: each CPU, or of many all together and the worst.
-pub(crate) fn lines(run: &Run) -> Vec<Maxima> {
+pub fn lines(run: &Run) -> Vec<Maxima> {
     // A CPU has the same colour in all phases.
     let mut groups: Vec<(String, Vec<&Series>)> = Vec::new();
     for series in run.own_series() {

@@ -127,10 +127,10 @@ pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
 
 /// A count on an axis: `1`, `10`, `1,000`, `1M`.
 pub fn count_label(count: f64) -> String {
-    if count >= 1e6 { crate::latency::prefixed(count) } else { crate::latency::count(count as u64) }
+    if count >= 1e6 { crate::numbers::prefixed(count) } else { crate::numbers::count(count as u64) }
 }
 
 /// A latency on an axis in us: `0.1`, `10`, `1,000`.
 pub fn latency_label(ns: f64) -> String {
-    crate::latency::three_digits(ns / 1000.0).replace('-', "−")
+    crate::numbers::three_digits(ns / 1000.0).replace('-', "−")
 }

@@ -6,7 +6,7 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::{lab, name, pool};
 use tardy_record::{Histogram, Run, Series};
 
-use crate::latency::{harmless, short};
+use crate::numbers::{harmless, short};
 use crate::worst_cpus::{self, WorstCpus};
 
 /// The number of colours. If there are more curves, only the worst have separate colours; the others share a faint one.
@@ -44,7 +44,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
 }
 
 /// The same as [`curves`], each with the series that it consists of.
-pub(crate) fn with_series<'a>(runs: &[&'a Run]) -> Vec<(Curve, Vec<&'a Series>)> {
+pub fn with_series<'a>(runs: &[&'a Run]) -> Vec<(Curve, Vec<&'a Series>)> {
     let lines = lines(runs);
     if let ([run], Some(worst)) = (runs, worst_of(runs, &lines)) {
         let all = drawn(&(format!("all {}", lines.len()), drawn_of(run).collect()));

@@ -14,7 +14,7 @@ use super::curve::{self, Curve};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
-use crate::latency::{count, typeset};
+use crate::numbers::{count, typeset};
 
 /// The largest number of columns.
 const COLUMN_MAX: f64 = 260.0;
@@ -37,7 +37,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
         Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - below - 40.0 };
     if options.standalone {
         let room = (options.width / 8.6) as usize;
-        svg.text("title", (4.0, 17.0), Anchor::Start, &crate::latency::short(title, room));
+        svg.text("title", (4.0, 17.0), Anchor::Start, &crate::numbers::short(title, room));
     }
     let (low, high) = range(curves, options);
     let column = column_width(curves, low, high);
@@ -201,7 +201,7 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, be
 fn entry(one: &Curve, high: f64) -> String {
     let max = one.max_ns.map_or_else(
         || "nothing".to_owned(),
-        |max| crate::latency::at_least(typeset(max as f64), one.max_at_least),
+        |max| crate::numbers::at_least(typeset(max as f64), one.max_at_least),
     );
     let beyond: u64 =
         one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();

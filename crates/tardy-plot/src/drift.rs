@@ -13,7 +13,7 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, number};
 use super::timeline::span_ns;
-use crate::latency::{harmless, short};
+use crate::numbers::{harmless, short};
 
 /// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;

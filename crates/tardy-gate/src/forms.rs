@@ -1,0 +1,81 @@
+//! The outcome as text for people and for CI systems.
+
+mod github;
+mod json;
+mod junit;
+mod kcidb;
+mod lava;
+mod markdown;
+mod tap;
+mod text;
+
+use crate::judge::Judgement;
+use crate::outcome::Outcome;
+
+/// A judgement of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The run, as a person names it: its file.
+    pub run: String,
+    /// Its identity in the run file.
+    pub id: String,
+    /// The release of the kernel that it measured; empty if it is unknown.
+    pub kernel: String,
+    /// When the run started, in RFC 3339; empty if it is unknown.
+    pub started_at: String,
+    /// The judgement.
+    pub judgement: Judgement,
+}
+
+/// A form of the outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its purpose, in a few words.
+    pub about: &'static str,
+    /// Writes it.
+    pub write: fn(&[Judged]) -> String,
+}
+
+/// All forms.
+pub const FORMS: [Form; 8] = [
+    Form { name: "text", about: "for the terminal", write: text::text },
+    Form { name: "json", about: "all numbers", write: json::text },
+    Form { name: "junit", about: "JUnit XML, for Jenkins and GitLab", write: junit::text },
+    Form { name: "tap", about: "TAP 14, as from kselftest", write: tap::text },
+    Form { name: "lava", about: "signals of LAVA's test shell", write: lava::text },
+    Form { name: "kcidb", about: "KCIDB's JSON, for KernelCI", write: kcidb::text },
+    Form { name: "github", about: "annotations of GitHub Actions", write: github::text },
+    Form { name: "markdown", about: "a comment of a pull request", write: markdown::text },
+];
+
+/// The form with this name.
+pub fn by_name(name: &str) -> Option<&'static Form> {
+    static ALL: [Form; 8] = FORMS;
+    ALL.iter().find(|form| form.name == name)
+}
+
+/// The outcome of all judgements together.
+pub fn outcome(judged: &[Judged]) -> Outcome {
+    Outcome::of_all(judged.iter().map(|one| one.judgement.outcome))
+}
+
+/// One line about a judgement: the requirement, and why.
+fn line(one: &Judged) -> String {
+    format!("{}: {}", one.judgement.requirement, crate::sentence::of(&one.judgement))
+}
+
+/// A name that is the same for the same requirement, of letters, digits, dots and dashes only.
+fn identifier(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let with_dashes: String =
+        text.replace('<', "-below-").replace('>', "above-").chars().map(plain).collect();
+    let parts: Vec<&str> = with_dashes.split('-').filter(|part| !part.is_empty()).collect();
+    parts.join("-")
+}
+
+/// The highest value that decided, in us; `None` if nothing was judged.
+fn worst_us(one: &Judged) -> Option<f64> {
+    one.judgement.evidence.as_ref().map(|evidence| evidence.worst_ns as f64 / 1e3)
+}

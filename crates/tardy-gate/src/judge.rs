@@ -1,0 +1,217 @@
+//! Decides a requirement for a run.
+//!
+//! A share of late readings is decided by both of its confidence limits (Clopper and Pearson, Biometrika 26 (1934) 404), with
+//! counts and trials divided by [`dependence::inflation`] where lateness comes in clusters: it passes if the upper limit is at most
+//! the allowed share, fails if the lower limit is above it, and is not decided between. So a wrong pass and a wrong fail each have
+//! at most the probability that the confidence leaves. A quantile below a limit is the same statement: a share of at most 1 − q is
+//! later than the limit.
+
+use serde::Serialize;
+use tardy_analyse::late::{self, Late};
+use tardy_analyse::{binomial, dependence, lab, name};
+use tardy_record::{Run, Series, reason};
+
+use crate::outcome::Outcome;
+use crate::requirement::{Demand, Requirement};
+
+/// The outcome of a requirement for a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The requirement.
+    pub requirement: Requirement,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The series that decided it; `None` if the run is invalid or has no such readings.
+    pub evidence: Option<Evidence>,
+    /// Why the run cannot be judged; `None` if it was.
+    pub invalid_because: Option<String>,
+}
+
+/// The numbers that decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The label of the phase.
+    pub phase: String,
+    /// The name of the series.
+    pub series: String,
+    /// Readings later than the limit, at least: of the bin across the limit, none is counted.
+    pub late_at_least: u64,
+    /// Readings later than the limit, at most.
+    pub late_at_most: u64,
+    /// All readings.
+    pub readings: u64,
+    /// The factor by which counts and readings were divided since lateness comes in clusters; 1 if it does not.
+    pub inflation: f64,
+    /// Lower confidence limit of the share of late readings. All series together have the confidence.
+    pub share_lower: f64,
+    /// Upper confidence limit of the share of late readings.
+    pub share_upper: f64,
+    /// Highest value, in ns.
+    pub worst_ns: i64,
+    /// Whether that is a lower bound.
+    pub worst_at_least: bool,
+    /// The counted time, in ns.
+    pub counted_ns: u64,
+    /// How much longer the run would have to be to pass, in ns, if readings continue to be late as often; `None` if it was
+    /// decided, or if it would not pass however long it is.
+    pub needs_more_ns: Option<u64>,
+}
+
+/// Decides `requirement` for `run`. Of several series the worst decides.
+pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
+    let because = |reason: String| Judgement {
+        requirement: requirement.clone(),
+        outcome: Outcome::Invalid,
+        evidence: None,
+        invalid_because: Some(reason),
+    };
+    let series = match judged_series(run, requirement) {
+        Ok(series) => series,
+        Err(reason) => return because(reason),
+    };
+    // A wrong failure of any of them must be as rare as of one.
+    let failing_confidence = 1.0 - (1.0 - requirement.confidence) / series.len() as f64;
+    let all = series.into_iter().map(|one| decided(run, one, requirement, failing_confidence));
+    let worst = all.max_by(|(a, of_a), (b, of_b)| {
+        a.cmp(b).then(of_a.share_upper.total_cmp(&of_b.share_upper)).then(of_a.worst_ns.cmp(&of_b.worst_ns))
+    });
+    let Some((outcome, evidence)) = worst else { return because("nothing was recorded".to_owned()) };
+    Judgement { requirement: requirement.clone(), outcome, evidence: Some(evidence), invalid_because: None }
+}
+
+/// The series that `requirement` is about.
+///
+/// # Errors
+/// Why there are none, or why their numbers are not to be judged.
+fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r Series>, String> {
+    if !run.validity.valid {
+        return Err(format!("the run is invalid: {}", reason::joined(&run.validity.spoilt_by)));
+    }
+    if let Some(reason) = lab::meaningless_because(run) {
+        return Err(format!("latencies mean nothing: {reason}"));
+    }
+    let phases = judged_phases(run, requirement.phase.as_deref())?;
+    let of_phases: Vec<&Series> =
+        run.own_series().filter(|series| series.is_of_wakeups() && phases.contains(&series.phase)).collect();
+    let wanted = requirement.series.as_deref().map(spaceless);
+    let is_wanted =
+        |series: &&Series| wanted.as_ref().is_none_or(|wanted| spaceless(&name::of(series)) == *wanted);
+    let matching: Vec<&Series> = of_phases.iter().copied().filter(is_wanted).collect();
+    if let Some(wanted) = requirement.series.as_ref().filter(|_| matching.is_empty() && !of_phases.is_empty())
+    {
+        let mut names: Vec<String> = of_phases.iter().map(|series| spaceless(&name::of(series))).collect();
+        names.dedup();
+        return Err(format!("there is no '{wanted}' in the run; it has {}", names.join(", ")));
+    }
+    let recorded: Vec<&Series> = matching.into_iter().filter(|series| series.max_ns.is_some()).collect();
+    if recorded.is_empty() { Err("nothing was recorded".to_owned()) } else { Ok(recorded) }
+}
+
+/// The indices of the phases that a requirement is about.
+fn judged_phases(run: &Run, wanted: Option<&str>) -> Result<Vec<usize>, String> {
+    let all = 0..run.phases.len();
+    let Some(wanted) = wanted else {
+        let is_loaded =
+            |phase: &usize| run.plan.phases.get(*phase).is_some_and(|plan| !plan.loads.is_empty());
+        let loaded: Vec<usize> = all.clone().filter(is_loaded).collect();
+        return Ok(if loaded.is_empty() { all.collect() } else { loaded });
+    };
+    let named: Vec<usize> = all.clone().filter(|phase| run.phases[*phase].label == wanted).collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    if let Some(number) =
+        wanted.parse::<usize>().ok().filter(|number| (1..=run.phases.len()).contains(number))
+    {
+        return Ok(vec![number - 1]);
+    }
+    let mut labels: Vec<&str> = run.phases.iter().map(|phase| phase.label.as_str()).collect();
+    labels.dedup();
+    Err(format!("there is no phase '{wanted}' in the run; it has {}", labels.join(", ")))
+}
+
+fn spaceless(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase()
+}
+
+fn decided(
+    run: &Run,
+    series: &Series,
+    requirement: &Requirement,
+    failing_confidence: f64,
+) -> (Outcome, Evidence) {
+    let demand = requirement.demand;
+    let late = late::beyond(series, demand.limit_ns());
+    let inflation = dependence::inflation(late.dependence);
+    let (lower, upper) = limits(&late, inflation, requirement.confidence, failing_confidence);
+    let worst_ns = series.max_ns.unwrap_or(i64::MIN);
+    let outcome = match demand {
+        Demand::Max { limit_ns } if worst_ns >= i64::try_from(limit_ns).unwrap_or(i64::MAX) => {
+            Outcome::Failed
+        }
+        Demand::Max { .. } if series.max_at_least => Outcome::Inconclusive,
+        Demand::Max { .. } => Outcome::Passed,
+        Demand::Share { allowed, .. } if lower > allowed => Outcome::Failed,
+        Demand::Share { allowed, .. } if upper <= allowed => Outcome::Passed,
+        Demand::Share { .. } => Outcome::Inconclusive,
+    };
+    let needs_more_ns = match demand {
+        Demand::Share { allowed, .. } if outcome == Outcome::Inconclusive => {
+            needed(&late, inflation, allowed, requirement.confidence)
+                .map(|factor| (series.counted_ns as f64 * (factor - 1.0)).max(0.0) as u64)
+        }
+        _ => None,
+    };
+    let evidence = Evidence {
+        phase: run.phases.get(series.phase).map_or_else(String::new, |phase| phase.label.clone()),
+        series: name::of(series),
+        late_at_least: late.at_least,
+        late_at_most: late.at_most,
+        readings: late.of,
+        inflation,
+        share_lower: lower,
+        share_upper: upper,
+        worst_ns,
+        worst_at_least: series.max_at_least,
+        counted_ns: series.counted_ns,
+        needs_more_ns,
+    };
+    (outcome, evidence)
+}
+
+/// The lower and the upper confidence limit of the share of late readings.
+fn limits(late: &Late, inflation: f64, passing: f64, failing: f64) -> (f64, f64) {
+    let divided = |count: u64| count as f64 / inflation;
+    let (least, most) = (divided(late.at_least).floor() as u64, divided(late.at_most).ceil() as u64);
+    let of = divided(late.of);
+    let lower = binomial::lower_bound(least, (of.ceil() as u64).max(least).max(1), failing);
+    let upper = binomial::upper_bound(most, (of.floor() as u64).max(most).max(1), passing);
+    (lower, upper)
+}
+
+/// The multiple of the run's length at which its upper limit is at most `allowed`, if readings are late as often as so far;
+/// `None` if there is none.
+fn needed(late: &Late, inflation: f64, allowed: f64, confidence: f64) -> Option<f64> {
+    let (most, of) = (late.at_most as f64 / inflation, late.of as f64 / inflation);
+    if of <= 0.0 || most / of >= allowed {
+        return None;
+    }
+    let passes = |factor: f64| {
+        let (k, n) = ((most * factor).ceil() as u64, (of * factor).floor() as u64);
+        binomial::upper_bound(k, n.max(k).max(1), confidence) <= allowed
+    };
+    let mut high = 1.0;
+    while !passes(high) {
+        high *= 2.0;
+        // A share just below the allowed one would take longer than anybody measures.
+        if of * high > 1e15 {
+            return None;
+        }
+    }
+    let mut low = high / 2.0;
+    for _ in 0..30 {
+        let middle = f64::midpoint(low, high);
+        if passes(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}

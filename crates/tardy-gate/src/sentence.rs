@@ -1,0 +1,82 @@
+//! A judgement in words.
+
+use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, rounded};
+use tardy_record::units::format_duration_ns;
+
+use crate::judge::{Evidence, Judgement};
+use crate::outcome::Outcome;
+use crate::requirement::Demand;
+
+/// Why the judgement is as it is, as one or two sentences in plain text.
+pub fn of(judgement: &Judgement) -> String {
+    let Some(evidence) = &judgement.evidence else {
+        let reason = judgement.invalid_because.as_deref().unwrap_or("nothing was judged");
+        return format!("Not judged: {}.", harmless(reason));
+    };
+    let place = place(evidence);
+    let worst = highest_with_unit(evidence.worst_ns, evidence.worst_at_least);
+    match judgement.requirement.demand {
+        Demand::Max { .. } if judgement.outcome == Outcome::Inconclusive => {
+            format!("{place}: the highest in the file is {worst}; later ones are missing or may be.")
+        }
+        Demand::Max { .. } => {
+            format!(
+                "{place}: the worst of {} took {worst} in {}.",
+                count(evidence.readings),
+                rounded(evidence.counted_ns)
+            )
+        }
+        Demand::Share { limit_ns, allowed, .. } => share(judgement, evidence, limit_ns, allowed, &place),
+    }
+}
+
+fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64, place: &str) -> String {
+    let limit = format_duration_ns(limit_ns);
+    let confidence = tardy_plot::numbers::per_cent(judgement.requirement.confidence);
+    let late = match (evidence.late_at_least, evidence.late_at_most) {
+        (least, most) if least == most => count(most),
+        (least, most) => format!("{} to {}", count(least), count(most)),
+    };
+    let seen = format!("{place}: {late} of {} later than {limit}", count(evidence.readings));
+    let clusters = if evidence.inflation > 1.0 { ", allowing for clusters" } else { "" };
+    let allowed = one_in(allowed);
+    match (judgement.outcome, evidence.needs_more_ns) {
+        (Outcome::Passed, _) => {
+            format!(
+                "{seen}; with {confidence} confidence at most {}{clusters}, allowed are {allowed}.",
+                one_in(evidence.share_upper)
+            )
+        }
+        (Outcome::Failed, _) => {
+            format!(
+                "{seen}; with {confidence} confidence at least {}{clusters}, allowed are {allowed}.",
+                one_in(evidence.share_lower)
+            )
+        }
+        (_, Some(more_ns)) => format!(
+            "{seen}; with {confidence} confidence at most {}{clusters}, allowed are {allowed}. Needs {} more.",
+            one_in(evidence.share_upper),
+            rounded(more_ns.max(1_000_000_000))
+        ),
+        (_, None) => format!(
+            "{seen}; with {confidence} confidence {} to {}{clusters}, allowed are {allowed}. At this rate it will not pass.",
+            at_least(evidence.share_lower),
+            one_in(evidence.share_upper)
+        ),
+    }
+}
+
+/// A lower limit of a share as `1 in 20,000`, rounded down.
+fn at_least(share: f64) -> String {
+    if share <= 0.0 {
+        return "none".to_owned();
+    }
+    // Two digits, as [`one_in`] has, but never a larger share than the limit.
+    let unit = 10f64.powf((1.0 / share).log10().floor() - 1.0).max(1.0);
+    format!("1 in {}", count(((1.0 / share) / unit - 1e-9).ceil() as u64 * unit as u64))
+}
+
+/// The series that decided: `doload/cpu 1`.
+pub fn place(evidence: &Evidence) -> String {
+    format!("{}/{}", harmless(&evidence.phase), harmless(&evidence.series))
+}

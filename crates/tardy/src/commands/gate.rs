@@ -1,0 +1,88 @@
+//! `tardy gate`: whether runs meet requirements.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tardy_gate::forms::{self, Judged};
+use tardy_gate::{Outcome, Requirement, judge};
+use tardy_plot::numbers::harmless;
+use tardy_recipe::wrong;
+use tardy_record::Run;
+
+use super::output;
+use crate::args::GateArgs;
+use crate::exit::Exit;
+
+/// Judges each run by each requirement, and prints and writes the outcome.
+pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
+    let required = &arguments.requirements.require;
+    if required.is_empty() {
+        return Err(wrong("require", "nothing is required; add for example --require 'p99.9<500us'").into());
+    }
+    // The places of results are claimed first: a gate that cannot write its result must not pass.
+    let files = arguments.write.iter().map(|one| output::claim(&one.path, &arguments.runs, arguments.force));
+    let files = files.collect::<Result<Vec<_>>>()?;
+    let mut judged = Vec::new();
+    for path in &arguments.runs {
+        let run = output::open_run(path, arguments.redaction)?;
+        judged.extend(all(&run, &place(path), required));
+    }
+    for (file, one) in files.iter().zip(&arguments.write) {
+        file.write((one.form.write)(&judged).as_bytes())?;
+        output::report(&format!("{} {}", one.form.name, file.path().display()));
+    }
+    let form = if arguments.json { forms::by_name("json").expect("a form") } else { arguments.to };
+    match form.name {
+        "text" => output::print(&(form.write)(&judged))?,
+        _ => output::print_content(&(form.write)(&judged))?,
+    }
+    Ok(exit(&judged))
+}
+
+/// The judgements of `run`, which is shown as `name`.
+pub(super) fn all(run: &Run, name: &str, required: &[Requirement]) -> Vec<Judged> {
+    let one = |requirement: &Requirement| Judged {
+        run: name.to_owned(),
+        id: run.origin.id.clone(),
+        kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
+        started_at: run.origin.started_at.clone(),
+        judgement: judge(run, requirement),
+    };
+    required.iter().map(one).collect()
+}
+
+/// Judges the runs that a command has just measured, if anything is required. The exit status is `measured`, or that of the
+/// outcome if it matters more.
+///
+/// The outcome goes to standard error if standard output has JSON.
+pub(super) fn after_measuring<'r>(
+    runs: impl IntoIterator<Item = &'r Run>,
+    required: &[Requirement],
+    json: bool,
+    measured: Exit,
+) -> Result<Exit> {
+    if required.is_empty() {
+        return Ok(measured);
+    }
+    let judged: Vec<Judged> =
+        runs.into_iter().flat_map(|run| all(run, &tardy_analyse::name::of_run(run), required)).collect();
+    let text = (forms::by_name("text").expect("a form").write)(&judged);
+    match json {
+        true => text.lines().for_each(output::report),
+        false => output::print(&format!("\n{text}"))?,
+    }
+    Ok(Exit::that_matters_most([measured, exit(&judged)]))
+}
+
+fn exit(judged: &[Judged]) -> Exit {
+    match forms::outcome(judged) {
+        Outcome::Passed => Exit::Done,
+        Outcome::Inconclusive => Exit::Inconclusive,
+        Outcome::Failed => Exit::Failed,
+        Outcome::Invalid => Exit::Invalid,
+    }
+}
+
+fn place(path: &Path) -> String {
+    harmless(&path.display().to_string())
+}
