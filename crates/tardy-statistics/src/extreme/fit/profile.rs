@@ -32,7 +32,8 @@ pub(super) fn of_shape(fit: &Fit, confidence: f64) -> Ends {
             Some(value)
         })
     };
-    ends(fit.at[last], step, fit.lowest, confidence, start, profile)
+    let wider = if last == 2 { [0.0, 1.0, 0.0] } else { [1.0, 0.0, 0.0] };
+    ends(fit.at[last], step, fit.lowest, confidence, Start { point: start, wider }, profile)
 }
 
 /// The profile interval of the level with transformed value `y`, in the sample's scale.
@@ -57,7 +58,9 @@ pub(super) fn of_level(fit: &Fit, y: f64, level: f64, confidence: f64) -> Ends {
         }
         minimise(free, *start, PRECISION, at_rest)
     };
-    ends(level, step, fit.lowest, confidence, start, profile)
+    let wider = if fit.model.family() == Family::Gev { [1.0, 0.2, 0.0] } else { [0.3, 0.0, 0.0] };
+    let wider = std::array::from_fn(|i| if i < free { wider[i] } else { 0.0 });
+    ends(level, step, fit.lowest, confidence, Start { point: start, wider }, profile)
 }
 
 /// The gradient by the remaining parameters, from that by all and the derivatives of the replaced one.
@@ -85,13 +88,32 @@ fn level_error(fit: &Fit, y: f64) -> Option<f64> {
     (variance > 0.0).then(|| variance.sqrt())
 }
 
+/// Where the search over the other parameters begins.
+#[derive(Clone, Copy)]
+struct Start {
+    point: Vector,
+    /// The direction in which the distribution becomes wider.
+    wider: Vector,
+}
+
+impl Start {
+    /// The lowest value of `profile` at `quantity`. If a value of the sample is impossible at the start, or the descent from there
+    /// does not end, wider distributions are tried: otherwise the interval would end where the search failed.
+    fn descend(&self, quantity: f64, profile: &impl Fn(f64, &Vector) -> Option<Minimum>) -> Option<Minimum> {
+        [0.0, 0.5, 1.0, 2.0, 4.0].into_iter().find_map(|distance| {
+            let start = std::array::from_fn(|i| self.point[i] + distance * self.wider[i]);
+            profile(quantity, &start)
+        })
+    }
+}
+
 /// Searches both ends. `profile` minimises over the other parameters from a start.
 fn ends(
     estimate: f64,
     step: f64,
     lowest: f64,
     confidence: f64,
-    start: Vector,
+    start: Start,
     profile: impl Fn(f64, &Vector) -> Option<Minimum>,
 ) -> Ends {
     let root_of_drop = likelihood_drop(confidence).sqrt();
@@ -105,7 +127,7 @@ fn end(
     step: f64,
     lowest: f64,
     root_of_drop: f64,
-    start: Vector,
+    start: Start,
     profile: &impl Fn(f64, &Vector) -> Option<Minimum>,
 ) -> Option<f64> {
     let mut others = start;
@@ -128,7 +150,7 @@ fn end(
                 }
             }
         };
-        let found = profile(at, &others);
+        let found = others.descend(at, profile);
         let excess = found
             .map_or(f64::INFINITY, |found| (2.0 * (found.value - lowest)).max(0.0).sqrt() - root_of_drop);
         if excess.abs() < CLOSE {
@@ -136,7 +158,7 @@ fn end(
         }
         if excess < 0.0 {
             (inside, at_inside) = (at, excess);
-            others = found.map_or(others, |found| found.point);
+            others.point = found.map_or(others.point, |found| found.point);
             reach *= 1.6;
         } else {
             outside = Some((at, excess));

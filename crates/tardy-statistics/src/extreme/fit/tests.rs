@@ -269,3 +269,64 @@ fn long_time_of_a_fit() {
         );
     }
 }
+
+/// At every end the likelihood of the best other parameters is as far below the maximum as the confidence states: no end is a
+/// place where the search failed.
+#[test]
+fn ends_are_where_the_likelihood_has_dropped() {
+    use super::super::test_data::simulate;
+    use crate::distributions::likelihood_drop;
+    use crate::random::Random;
+    let mut random = Random::new(21);
+    for (family, shape) in [
+        (Family::Gev, -0.45),
+        (Family::Gev, -0.2),
+        (Family::Gev, 0.3),
+        (Family::Gpd, -0.3),
+        (Family::Gpd, 0.4),
+    ] {
+        for _ in 0..8 {
+            let values = simulate(family, (10.0, 1.0, shape), 60, &mut random);
+            let bins: Vec<Bin> = values.into_iter().map(Bin::exact).collect();
+            let (fit, horizon) = match family {
+                Family::Gev => (gev(&bins).unwrap(), Horizon::of_blocks(1e4).unwrap()),
+                Family::Gpd => (gpd(&bins, 10.0).unwrap(), Horizon::of_observations(1e4, 1.0, 1.0).unwrap()),
+            };
+            let ends = fit.level_interval(horizon, 0.95).unwrap();
+            for end in [ends.low, ends.high].into_iter().flatten() {
+                let level = (end - fit.sample.shift) / fit.sample.scale;
+                let lowest = lowest_by_sections(&fit, horizon.y, level);
+                let drop = 2.0 * (lowest - fit.lowest);
+                let expected = likelihood_drop(0.95);
+                assert!((drop - expected).abs() < 0.01, "{family:?} {shape} {end} {drop} {expected}");
+            }
+        }
+    }
+}
+
+/// The lowest negative log-likelihood with this level, by golden sections of the shape and, within, of the scale.
+fn lowest_by_sections(fit: &Fit, y: f64, level: f64) -> f64 {
+    let value = |rest: Vector| {
+        fit.with_level(y, level, &rest)
+            .and_then(|(at, _)| fit.negative_log_likelihood_at(&at))
+            .map_or(f64::INFINITY, |value| value.value)
+    };
+    golden_section(-0.95, 2.0, |shape| match fit.model.family() {
+        Family::Gev => golden_section(-4.0, 6.0, |log_scale| value([log_scale, shape, 0.0])),
+        Family::Gpd => value([shape, 0.0, 0.0]),
+    })
+}
+
+/// The lowest value between two ends. If both inner points are impossible, the search continues on the upper side, where a scale
+/// is larger.
+fn golden_section(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
+    const SHARE: f64 = 0.618_033_988_75;
+    let mut best = f64::INFINITY;
+    for _ in 0..45 {
+        let (left, right) = (high - SHARE * (high - low), low + SHARE * (high - low));
+        let (at_left, at_right) = (function(left), function(right));
+        best = best.min(at_left).min(at_right);
+        if at_left < at_right { high = right } else { low = left }
+    }
+    best
+}
