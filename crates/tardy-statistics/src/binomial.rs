@@ -204,12 +204,6 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     low
 }
 
-/// The number of independent trials without an event that show, with this `confidence`, that its probability is below
-/// `p`: the smallest n with (1−p)^n ≤ 1 − confidence.
-pub fn trials_for_none(p: f64, confidence: f64) -> u64 {
-    ((1.0 - confidence).ln() / (-p).ln_1p()).ceil() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
