@@ -122,7 +122,7 @@ deny: rust
 ## Long jobs, by hand
 
 .PHONY: report-test
-report-test: rust test-packages ## ask a report in a browser; with TARDY_AXE=axe.min.js also check its accessibility
+report-test: rust test-packages ## ask a report in a browser, and print it; with TARDY_AXE=axe.min.js also check its accessibility
 	@$(CARGO) test --package tardy-present --test answers -- --ignored --nocapture
 
 .PHONY: long-tests
@@ -135,6 +135,7 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 .PHONY: coverage
 coverage: rust ## simulate how often intervals, bounds and refusals are wrong: the tables of docs/statistics.md, in minutes
 	@$(CARGO) test --package tardy-analyse --package tardy-statistics --release -- --ignored --nocapture --test-threads=1
+	@$(CARGO) test --package tardy-gate --release -- --nocapture longer_runs_decide
 
 .PHONY: check-guest-program
 check-guest-program: rust ## is the guest's program the same wherever it is built, and whatever changes outside it?

@@ -27,9 +27,14 @@ fn is_document(path: &str) -> bool {
 fn marks(style: &str) -> Option<Vec<&str>> {
     let (_, rest) = style.split_once(BEGIN)?;
     let (table, _) = rest.split_once(END)?;
-    let marks: Vec<&str> =
-        table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let marks: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).flat_map(names).collect();
     (!marks.is_empty()).then_some(marks)
+}
+
+/// The names in backquotes in the first cell of a row.
+fn names(row: &str) -> impl Iterator<Item = &str> {
+    let cell = row.trim_start_matches("| ").split(" | ").next().unwrap_or_default();
+    cell.split('`').skip(1).step_by(2)
 }
 
 fn is_known(mark: &str, marks: &[&str]) -> bool {

@@ -1,8 +1,10 @@
 //! Whether two runs measured the same thing, so that a difference between them is due to the kernels.
 
-use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
+use std::collections::BTreeSet;
+
+use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
-use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan, Wake};
+use tardy_record::plan::{PhasePlan, Policy, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Origin;
 use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
@@ -37,7 +39,7 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
     }
     reasons.extend(series_obstacles(base, candidate));
     reasons.extend(duration_obstacle(base, candidate));
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     reasons.retain(|reason| seen.insert(reason.clone()));
     reasons
 }
@@ -148,22 +150,12 @@ fn loads(phase: &PhasePlan) -> String {
 
 /// Differences between the actual scheduling and CPUs of the threads, which may differ from the plan.
 fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
-    let scheduling = |run: &Run| {
-        let mut all: Vec<String> = timers(run)
-            .map(|timer| match timer.policy.has_priority() {
-                true => format!("{} {}", timer.policy.name(), timer.priority),
-                false => timer.policy.name().to_owned(),
-            })
-            .collect();
-        all.sort();
-        all.dedup();
-        all.join(", ")
-    };
     let corrected = |run: &Run| run.series.iter().all(|series| series.corrected.is_some());
     let mut reasons = Vec::new();
     let (a, b) = (scheduling(base), scheduling(candidate));
     if a != b {
-        let prioritised = |run: &Run| timers(run).any(|timer| timer.policy.has_priority());
+        let prioritised =
+            |run: &Run| threads(run).any(|thread| thread.policy.is_some_and(Policy::has_priority));
         let what = if prioritised(base) || prioritised(candidate) { "policy and priority" } else { "policy" };
         reasons.push(format!("{what}: {a} and {b}"));
     }
@@ -193,17 +185,54 @@ fn timers(run: &Run) -> impl Iterator<Item = &TimerSeries> {
     run.series.iter().filter_map(|series| series.timer())
 }
 
+/// What is known about a measuring thread, of tardy or of another tool.
+struct Thread {
+    policy: Option<Policy>,
+    priority: Option<u32>,
+    cpu: Option<u32>,
+    pinned: bool,
+}
+
+fn threads(run: &Run) -> impl Iterator<Item = Thread> {
+    run.series.iter().filter_map(|series| match (series.timer(), series.foreign()) {
+        (Some(TimerSeries { policy, priority, cpu, pinned, .. }), _) => Some(Thread {
+            policy: Some(*policy),
+            priority: Some(*priority),
+            cpu: Some(*cpu),
+            pinned: *pinned,
+        }),
+        (None, Some(ForeignSeries { policy, priority, cpu, .. })) => {
+            let (policy, priority, cpu) = (policy.get(), priority.get(), cpu.get());
+            Some(Thread { policy, priority, cpu, pinned: true })
+        }
+        (None, None) => None,
+    })
+}
+
+/// The known policies and priorities of the threads, as text.
+fn scheduling(run: &Run) -> String {
+    let text = |thread: Thread| match (thread.policy?, thread.priority) {
+        (policy, _) if !policy.has_priority() => Some(policy.name().to_owned()),
+        (policy, Some(priority)) => Some(format!("{} {priority}", policy.name())),
+        (policy, None) => Some(format!("{} of unknown priority", policy.name())),
+    };
+    let known: BTreeSet<String> = threads(run).filter_map(text).collect();
+    match known.is_empty() {
+        true if threads(run).next().is_some() => UNKNOWN.to_owned(),
+        true => "none".to_owned(),
+        false => known.into_iter().collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// The CPUs that threads were pinned to, and the number of unpinned threads, as text.
 fn cpus(run: &Run) -> String {
     let distinct = |pinned: bool| {
-        let mut all: Vec<u32> =
-            timers(run).filter(|timer| timer.pinned == pinned).map(|timer| timer.cpu).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        let cpus = threads(run).filter(|thread| thread.pinned == pinned).filter_map(|thread| thread.cpu);
+        cpus.collect::<BTreeSet<u32>>().into_iter().collect::<Vec<u32>>()
     };
     let (pinned, roaming) = (distinct(true), distinct(false));
     match (pinned.is_empty(), roaming.len()) {
+        (true, 0) if threads(run).next().is_some() => UNKNOWN.to_owned(),
         (true, 0) => "none".to_owned(),
         (false, 0) => cpu_list::format(&pinned),
         (true, n) => format!("any ({n} unpinned)"),

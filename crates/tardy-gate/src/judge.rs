@@ -2,8 +2,8 @@
 //!
 //! A share of late readings is decided by both of its confidence limits (Clopper and Pearson, Biometrika 26 (1934) 404), with
 //! counts and trials divided by [`dependence::inflation`] where lateness comes in clusters: it passes if the upper limit is at most
-//! the allowed share, fails if the lower limit is above it, and is not decided between. So a wrong pass and a wrong fail each have
-//! at most the probability that the confidence leaves. A quantile below a limit is the same statement: a share of at most 1 − q is
+//! the allowed share, fails if the lower limit is above it, and is not decided between. A wrong pass has at most the probability
+//! that the confidence leaves, and a wrong failure a fifth of it: in a short run, one late reading would otherwise be enough. A quantile below a limit is the same statement: a share of at most 1 − q is
 //! later than the limit.
 
 use serde::Serialize;
@@ -13,6 +13,9 @@ use tardy_record::{Run, Series, reason};
 
 use crate::outcome::Outcome;
 use crate::requirement::{Demand, Requirement};
+
+/// A wrong failure is this many times less probable than a wrong pass.
+const FAILING_CAUTION: f64 = 5.0;
 
 /// The outcome of a requirement for a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,8 +45,10 @@ pub struct Evidence {
     pub readings: u64,
     /// The factor by which counts and readings were divided since lateness comes in clusters; 1 if it does not.
     pub inflation: f64,
-    /// Lower confidence limit of the share of late readings. All series together have the confidence.
+    /// Lower confidence limit of the share of late readings.
     pub share_lower: f64,
+    /// The confidence of the lower limit, which is the higher the more series are judged.
+    pub lower_confidence: f64,
     /// Upper confidence limit of the share of late readings.
     pub share_upper: f64,
     /// Highest value, in ns.
@@ -70,7 +75,7 @@ pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
         Err(reason) => return because(reason),
     };
     // A wrong failure of any of them must be as rare as of one.
-    let failing_confidence = 1.0 - (1.0 - requirement.confidence) / series.len() as f64;
+    let failing_confidence = 1.0 - (1.0 - requirement.confidence) / FAILING_CAUTION / series.len() as f64;
     let all = series.into_iter().map(|one| decided(run, one, requirement, failing_confidence));
     let worst = all.max_by(|(a, of_a), (b, of_b)| {
         a.cmp(b).then(of_a.share_upper.total_cmp(&of_b.share_upper)).then(of_a.worst_ns.cmp(&of_b.worst_ns))
@@ -151,9 +156,7 @@ fn decided(
         }
         Demand::Max { .. } if series.max_at_least => Outcome::Inconclusive,
         Demand::Max { .. } => Outcome::Passed,
-        Demand::Share { allowed, .. } if lower > allowed => Outcome::Failed,
-        Demand::Share { allowed, .. } if upper <= allowed => Outcome::Passed,
-        Demand::Share { .. } => Outcome::Inconclusive,
+        Demand::Share { allowed, .. } => of_share(lower, upper, allowed),
     };
     let needs_more_ns = match demand {
         Demand::Share { allowed, .. } if outcome == Outcome::Inconclusive => {
@@ -170,6 +173,7 @@ fn decided(
         readings: late.of,
         inflation,
         share_lower: lower,
+        lower_confidence: failing_confidence,
         share_upper: upper,
         worst_ns,
         worst_at_least: series.max_at_least,
@@ -177,6 +181,14 @@ fn decided(
         needs_more_ns,
     };
     (outcome, evidence)
+}
+
+fn of_share(lower: f64, upper: f64, allowed: f64) -> Outcome {
+    match () {
+        () if lower > allowed => Outcome::Failed,
+        () if upper <= allowed => Outcome::Passed,
+        () => Outcome::Inconclusive,
+    }
 }
 
 /// The lower and the upper confidence limit of the share of late readings.
@@ -214,4 +226,78 @@ fn needed(late: &Late, inflation: f64, allowed: f64, confidence: f64) -> Option<
         if passes(middle) { high = middle } else { low = middle }
     }
     Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::CONFIDENCE;
+
+    const ALLOWED: f64 = 1e-3;
+
+    fn outcome(k: u64, n: u64) -> Outcome {
+        let late = Late { at_least: k, at_most: k, of: n, dependence: None };
+        let (lower, upper) = limits(&late, 1.0, CONFIDENCE, 1.0 - (1.0 - CONFIDENCE) / FAILING_CAUTION);
+        of_share(lower, upper, ALLOWED)
+    }
+
+    /// The probabilities that a run of `n` independent readings, each late with `share`, passes and fails.
+    fn probabilities(n: u64, share: f64) -> (f64, f64) {
+        let counts = || 0..=n.min(1_000);
+        let passes = counts().take_while(|k| outcome(*k, n) == Outcome::Passed).last();
+        let fails = counts().find(|k| outcome(*k, n) == Outcome::Failed);
+        (
+            passes.map_or(0.0, |most| binomial::at_most(most, n, share)),
+            fails.map_or(0.0, |least| binomial::at_least(least, n, share)),
+        )
+    }
+
+    /// Exact, from the binomial distribution, instead of by repetition.
+    #[test]
+    fn a_wrong_outcome_is_rare_at_every_rate_and_length() {
+        for n in [10, 20, 100, 300, 1_000, 2_994, 2_995, 5_000, 10_000, 30_000, 100_000] {
+            for rate in [0.01, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 10.0, 100.0] {
+                let (passed, failed) = probabilities(n, rate * ALLOWED);
+                let wrong = if rate > 1.0 { passed } else { failed };
+                let most = if rate <= 0.5 || rate >= 2.0 { 0.01 } else { 0.05 };
+                assert!(wrong <= most, "{n} readings, {rate} of the allowed share: {wrong} wrong");
+            }
+        }
+    }
+
+    /// The table of docs/gate.md, printed by `make coverage`.
+    #[test]
+    fn longer_runs_decide_more_often() {
+        println!(
+            "| readings times allowed share | at a tenth | at half | at 0.9 | at 1.1 | at twice | at ten times |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        let mut before = 1.0;
+        for n in [1_000, 3_000, 10_000, 30_000, 100_000] {
+            let undecided = |rate: f64| {
+                let (passed, failed) = probabilities(n, rate * ALLOWED);
+                1.0 - passed - failed
+            };
+            let cells = [0.1, 0.5, 0.9, 1.1, 2.0, 10.0]
+                .map(|rate| format!("{:.0} %", undecided(rate).max(0.0) * 100.0));
+            println!("| {} | {} |", n as f64 * ALLOWED, cells.join(" | "));
+            assert!(undecided(0.5) <= before && undecided(2.0) < 0.99);
+            before = undecided(0.5);
+        }
+        assert!(before < 0.01);
+    }
+
+    #[test]
+    fn the_time_that_is_needed_is_enough_and_not_too_much() {
+        for (k, n) in [(0, 100), (1, 1_500), (3, 5_000), (40, 50_000)] {
+            let late = Late { at_least: k, at_most: k, of: n, dependence: None };
+            let factor = needed(&late, 1.0, ALLOWED, CONFIDENCE).unwrap();
+            let of =
+                |factor: f64| outcome((k as f64 * factor).ceil() as u64, (n as f64 * factor).floor() as u64);
+            assert_eq!(of(factor), Outcome::Passed, "{k} of {n}");
+            assert_ne!(of(factor * 0.7), Outcome::Passed, "{k} of {n}");
+        }
+        let late = Late { at_least: 2, at_most: 2, of: 1_000, dependence: None };
+        assert_eq!(needed(&late, 1.0, ALLOWED, CONFIDENCE), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! A judgement in words.
 
-use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, rounded};
+use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded};
 use tardy_record::units::format_duration_ns;
 
 use crate::judge::{Evidence, Judgement};
@@ -32,7 +32,7 @@ pub fn of(judgement: &Judgement) -> String {
 
 fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64, place: &str) -> String {
     let limit = format_duration_ns(limit_ns);
-    let confidence = tardy_plot::numbers::per_cent(judgement.requirement.confidence);
+    let confidence = per_cent(judgement.requirement.confidence);
     let late = match (evidence.late_at_least, evidence.late_at_most) {
         (least, most) if least == most => count(most),
         (least, most) => format!("{} to {}", count(least), count(most)),
@@ -43,27 +43,39 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
     match (judgement.outcome, evidence.needs_more_ns) {
         (Outcome::Passed, _) => {
             format!(
-                "{seen}; with {confidence} confidence at most {}{clusters}, allowed are {allowed}.",
+                "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}.",
                 one_in(evidence.share_upper)
             )
         }
         (Outcome::Failed, _) => {
             format!(
-                "{seen}; with {confidence} confidence at least {}{clusters}, allowed are {allowed}.",
-                one_in(evidence.share_lower)
+                "{seen}; with {} confidence at least {}{clusters}, allowed: {allowed}.",
+                per_cent(evidence.lower_confidence),
+                at_least(evidence.share_lower)
             )
         }
         (_, Some(more_ns)) => format!(
-            "{seen}; with {confidence} confidence at most {}{clusters}, allowed are {allowed}. Needs {} more.",
+            "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}. Needs {} more.",
             one_in(evidence.share_upper),
-            rounded(more_ns.max(1_000_000_000))
+            roughly(more_ns)
         ),
         (_, None) => format!(
-            "{seen}; with {confidence} confidence {} to {}{clusters}, allowed are {allowed}. At this rate it will not pass.",
+            "{seen}; with {confidence} confidence {} to {}{clusters}, allowed: {allowed}. At this rate it will not pass.",
             at_least(evidence.share_lower),
             one_in(evidence.share_upper)
         ),
     }
+}
+
+/// A time to wait, rounded up to two of its units.
+fn roughly(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let unit = match ns / SECOND {
+        0..3_600 => SECOND,
+        3_600..86_400 => 60 * SECOND,
+        _ => 3_600 * SECOND,
+    };
+    format_duration_ns(ns.div_ceil(unit).max(1).saturating_mul(unit))
 }
 
 /// A lower limit of a share as `1 in 20,000`, rounded down.

@@ -69,6 +69,14 @@ pub enum SealError {
     /// The run cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The path names a link or a directory.
+    #[error("{path} cannot be sealed: {reason}")]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it names, and what to name instead.
+        reason: &'static str,
+    },
     /// The file or its directory does not belong to the caller.
     #[error(
         "{path} cannot be sealed: {source}. A run is sealed only by the owner of the file and of its directory; as another user, \
@@ -97,6 +105,7 @@ impl From<OwnFileError> for SealError {
     fn from(error: OwnFileError) -> Self {
         match error {
             OwnFileError::Open(error) => Self::Open(error),
+            OwnFileError::NotAFile { path, reason } => Self::NotAFile { path, reason },
             OwnFileError::Foreign { path, source } => Self::Foreign { path, source },
             OwnFileError::Io { path, source } => Self::Io { path, source },
         }
@@ -177,19 +186,17 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
 }
 
 /// Writes the last numbers of a killed run into its file, and removes its map. The file and its directory must belong to the
-/// caller.
+/// caller. Returns the source of the numbers, for the user; `None` if the run was sealed before and nothing was written.
 ///
 /// # Errors
 /// If they do not, if the run is still in progress, or if the file cannot be read or written. The file is unchanged then.
-pub fn seal(path: &Path) -> Result<Opened, SealError> {
+pub fn seal(path: &Path) -> Result<Option<String>, SealError> {
     let io = |source| SealError::Io { path: path.to_owned(), source };
     let mut own = OwnFile::open(path)?;
     let (text, is_held) = (own.read()?, own.is_held());
     let Found { mut run, fate } = find(path, &Content { text, owner: Some(files::caller()), is_held })?;
     let source = match fate {
-        Fate::Sealed => {
-            return Ok(Opened { run, remark: Some("this run is sealed; nothing was written".to_owned()) });
-        }
+        Fate::Sealed => return Ok(None),
         Fate::InProgress { .. } => return Err(SealError::InProgress(path.to_owned())),
         Fate::Killed(source) => source,
     };
@@ -199,8 +206,7 @@ pub fn seal(path: &Path) -> Result<Opened, SealError> {
     }
     own.replace(file::to_text(&run).as_bytes())?;
     remove_leftovers(path, &run);
-    let remark = format!("this run was cut short; {}, and the file is now sealed", source.describe());
-    Ok(Opened { run, remark: Some(remark) })
+    Ok(Some(format!("this run was cut short; {}, and the file is now sealed", source.describe())))
 }
 
 /// Parses a run file and recovers the last numbers of its run.

@@ -6,7 +6,7 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::{lab, name, pool};
 use tardy_record::{Histogram, Run, Series};
 
-use crate::numbers::{harmless, short};
+use crate::numbers::{harmless, short_inside};
 use crate::worst_cpus::{self, WorstCpus};
 
 /// The number of colours. If there are more curves, only the worst have separate colours; the others share a faint one.
@@ -22,7 +22,9 @@ pub const POOLED: &str = "pool";
 /// A curve of a plot.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Its label, such as `cpu 1`.
+    /// Its name, such as `cpu 1`.
+    pub name: String,
+    /// The name, shortened for a legend.
     pub label: String,
     /// CSS class of its colour.
     pub class: &'static str,
@@ -58,8 +60,10 @@ pub fn with_series<'a>(runs: &[&'a Run]) -> Vec<(Curve, Vec<&'a Series>)> {
 /// The curve of these series together, without a colour, and the series; `None` if it is empty or cannot be drawn.
 fn drawn<'a>((label, series): &(String, Vec<&'a Series>)) -> Option<(Curve, Vec<&'a Series>)> {
     let pool = pool::of(series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
+    let name = harmless(label);
     let curve = Curve {
-        label: short(&harmless(label), LABEL_MAX),
+        label: short_inside(&name, LABEL_MAX),
+        name,
         class: "",
         max_ns: pool.max_ns,
         max_at_least: pool.max_at_least,

@@ -191,7 +191,7 @@ mod tests {
             });
             let histogram = Histogram::from_bins(bins.collect()).unwrap();
             let max_ns = histogram.bins().last().map(|bin| bin.lower_ns);
-            let curve = Curve { label: String::new(), class: "", histogram, max_ns, max_at_least: false };
+            let curve = Curve { name: String::new(), label: String::new(), class: "", histogram, max_ns, max_at_least: false };
             let area = Area { left: 84.0, right: 848.0, top: 30.0, bottom: 320.0 };
             let (x, y) = scales(std::slice::from_ref(&curve), &Options::default(), &area);
             let corners = corners(&curve, &x, &y);

@@ -225,6 +225,7 @@ mod tests {
         let bins =
             vec![(7_000, 8_000, 900).into(), (9_000, 10_000, 90).into(), (400_000, i64::MAX, 10).into()];
         let curve = Curve {
+            name: String::new(),
             label: "cyclictest".to_owned(),
             class: "c0",
             histogram: Histogram::from_bins(bins).unwrap(),

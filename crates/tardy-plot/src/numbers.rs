@@ -146,6 +146,16 @@ pub fn first_few(all: &[String], separator: &str) -> String {
     }
 }
 
+/// The text, shortened to `most` characters with an ellipsis in the middle if it is longer: a name and its phase both stay visible.
+pub fn short_inside(text: &str, most: usize) -> String {
+    let (length, head) = (text.chars().count(), most / 2);
+    if length <= most {
+        return text.to_owned();
+    }
+    let tail = text.chars().skip(length + head + 1 - most);
+    text.chars().take(head).chain(['…']).chain(tail).collect()
+}
+
 /// The text, shortened to `most` characters with an ellipsis at the end if it is longer.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {

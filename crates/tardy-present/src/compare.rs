@@ -142,9 +142,12 @@ fn worst_sentence(table: &Columns<'_>, phase: &str, names: &[String]) -> Option<
             };
             let (low, low_us) = named(known.iter().min_by(order)?);
             let (high, high_us) = named(known.iter().max_by(order)?);
-            Some(format!(
-                "The worst {one}{phase} was lowest in {low} ({low_us}) and highest in {high} ({high_us})."
-            ))
+            Some(match low_us == high_us {
+                true => format!("The worst {one}{phase} was the same in all runs: {low_us}."),
+                false => format!(
+                    "The worst {one}{phase} was lowest in {low} ({low_us}) and highest in {high} ({high_us})."
+                ),
+            })
         }
         _ => None,
     }
@@ -175,14 +178,23 @@ fn significant(value: f64) -> String {
 
 /// The kernels and whether the runs are comparable, which precede all numbers.
 fn head(comparison: &Comparison, width: usize) -> Vec<String> {
-    let side = |role: &str, side: &Side| {
-        folded(&format!("{role}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
+    let (base, candidates) = (&comparison.base, &comparison.candidates);
+    let named = |side: &Side| harmless(&side.name);
+    let mut lines = if candidates.iter().all(|pair| pair.candidate.headline == base.headline) {
+        let (role, all) = if candidates.len() > 1 { ("Candidates", "All") } else { ("Candidate", "Both") };
+        let others: Vec<String> = candidates.iter().map(|pair| named(&pair.candidate)).collect();
+        let (base_name, others, headline) = (named(base), others.join(", "), harmless(&base.headline));
+        folded(&format!("Base: {base_name}. {role}: {others}. {all}: {headline}"), width)
+    } else {
+        let side = |role: &str, side: &Side| {
+            folded(&format!("{role}: {}. {}", named(side), harmless(&side.headline)), width)
+        };
+        let others = candidates.iter().flat_map(|pair| side("Candidate", &pair.candidate));
+        side("Base", base).into_iter().chain(others).collect()
     };
-    let mut lines = side("Base", &comparison.base);
-    lines.extend(comparison.candidates.iter().flat_map(|pair| side("Candidate", &pair.candidate)));
     // One sentence for each kind of machine.
-    let mut whose: Vec<String> = std::iter::once(&comparison.base)
-        .chain(comparison.candidates.iter().map(|pair| &pair.candidate))
+    let mut whose: Vec<String> = std::iter::once(base)
+        .chain(candidates.iter().map(|pair| &pair.candidate))
         .filter_map(|side| side.lab.as_ref())
         .map(|lab| lab::whose_of(&lab.machine, lab.clock))
         .collect();

@@ -8,10 +8,12 @@ use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph
 use crate::report;
 use crate::table::Table;
 use crate::terminal_text::{capitalised, folded};
-use tardy_plot::numbers::{count, counted, figure, first_few, harmless, prefixed, short};
+use tardy_plot::numbers::{count, counted, figure, first_few, harmless, prefixed, short, short_inside};
 
 /// Longer names of runs are shortened in the terminal.
 const NAME_MAX: usize = 40;
+/// Columns of the terminal that ranks and figures need next to the names.
+const FIGURES_WIDTH: usize = 28;
 /// Longer kernels and loads are shortened in the terminal.
 const WORDS_MAX: usize = 26;
 
@@ -34,8 +36,8 @@ struct Group<'a> {
     rows: Vec<&'a OverviewRow>,
     /// The columns in which they differ.
     columns: Vec<&'static Column>,
-    /// What all of them have, as a sentence; empty for a single run.
-    shared: String,
+    /// What all of them have, as a sentence; `None` for a single run.
+    shared: Option<String>,
 }
 
 fn groups(overview: &Overview) -> Vec<Group<'_>> {
@@ -54,11 +56,7 @@ impl<'a> Group<'a> {
             value => format!("{} {value}", column.head),
         };
         let shared: Vec<String> = same.iter().map(stated).collect();
-        let shared = if shared.is_empty() {
-            String::new()
-        } else {
-            format!("The same for all: {}.", shared.join(", "))
-        };
+        let shared = (!shared.is_empty()).then(|| format!("The same for all: {}.", shared.join(", ")));
         Self { readings: rows[0].readings, columns, rows, shared }
     }
 
@@ -85,11 +83,9 @@ pub fn text(overview: &Overview, width: usize) -> String {
             lines.push(String::new());
         }
         lines.extend(folded(&format!("{}.", group.headline(overview.sorted_by)), width));
-        if !group.shared.is_empty() {
-            lines.extend(folded(&group.shared, width));
-        }
+        lines.extend(group.shared.iter().flat_map(|shared| folded(shared, width)));
         lines.push(String::new());
-        lines.extend(table(&group).lines(width));
+        lines.extend(table(&group, width).lines(width));
     }
     let caveats = caveats(overview);
     if !caveats.is_empty() {
@@ -99,14 +95,15 @@ pub fn text(overview: &Overview, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn table(group: &Group<'_>) -> Table {
+fn table(group: &Group<'_>, width: usize) -> Table {
+    let name_max = NAME_MAX.min(width - FIGURES_WIDTH);
     let figures = ["us", "worst", "p99.9", "count"];
     let heads: Vec<&str> =
         figures.into_iter().chain(group.columns.iter().map(|column| column.head)).collect();
     let mut table = Table::with_words_from(&heads, figures.len());
     for row in &group.rows {
         let [rank, worst, p999] = [rank(row), worst(row), p999(row)];
-        let name = short(&harmless(&row.name), NAME_MAX);
+        let name = short_inside(&harmless(&row.name), name_max);
         let mut cells = vec![format!("{rank:>3} {name}"), worst, p999, prefixed(row.count as f64)];
         cells.extend(group.columns.iter().map(|column| short(&(column.value)(row), WORDS_MAX)));
         table.push(cells);
@@ -161,8 +158,7 @@ fn caveats(overview: &Overview) -> Vec<String> {
             different.join(", ")
         ));
     }
-    let several = overview.runs.iter().any(|row| row.outcomes > 1);
-    if several {
+    if overview.runs.iter().any(|row| row.outcomes > 1) {
         caveats.push("A run with several phases is shown by the one with the highest value.".to_owned());
     }
     caveats
@@ -171,27 +167,22 @@ fn caveats(overview: &Overview) -> Vec<String> {
 /// Messages about the files that are not shown: each kind once.
 pub fn remarks(left_out: &LeftOut) -> Vec<String> {
     let mut remarks = Vec::new();
-    if !left_out.unreadable.is_empty() {
-        let all: Vec<String> = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
-        let files = counted(all.len() as u64, "file", "files");
-        remarks.push(format!("{files} cannot be read: {}", first_few(&all, "; ")));
-    }
-    if !left_out.other_files.is_empty() {
-        let all: Vec<String> = left_out.other_files.iter().map(|file| harmless(file)).collect();
-        let files =
-            counted(all.len() as u64, "other file is not a run file", "other files are not run files");
-        remarks
-            .push(format!("{files}: {}; 'tardy import' converts other tools' files", first_few(&all, ", ")));
-    }
-    if !left_out.links_outside.is_empty() {
-        let all: Vec<String> = left_out.links_outside.iter().map(|file| harmless(file)).collect();
-        let links = counted(
-            all.len() as u64,
-            "symbolic link leads out of the directory and was not followed",
-            "symbolic links lead out of the directory and were not followed",
-        );
-        remarks.push(format!("{links}: {}", first_few(&all, ", ")));
-    }
+    let mut remark = |all: Vec<String>, (one, several), separator, hint| {
+        if !all.is_empty() {
+            let files = counted(all.len() as u64, one, several);
+            remarks.push(format!("{files}: {}{hint}", first_few(&all, separator)));
+        }
+    };
+    let named = |files: &[String]| files.iter().map(|file| harmless(file)).collect();
+    let unreadable = left_out.unreadable.iter().map(|one| harmless(&one.error)).collect();
+    remark(unreadable, ("file cannot be read", "files cannot be read"), "; ", "");
+    let other = ("other file is not a run file", "other files are not run files");
+    remark(named(&left_out.other_files), other, ", ", "; 'tardy import' converts other tools' files");
+    let links = (
+        "symbolic link leads out of the directory and was not followed",
+        "symbolic links lead out of the directory and were not followed",
+    );
+    remark(named(&left_out.links_outside), links, ", ", "");
     remarks
 }
 
@@ -230,9 +221,7 @@ fn section(group: &Group<'_>, overview: &Overview) -> Vec<Element> {
         PageRow { class, cells: cells.into_iter().map(Cell::Text).collect() }
     };
     let mut elements = vec![heading(2, group.headline(overview.sorted_by))];
-    if !group.shared.is_empty() {
-        elements.push(paragraph("note", &group.shared));
-    }
+    elements.extend(group.shared.iter().map(|shared| paragraph("note", shared)));
     elements.push(Element::Table(PageTable {
         class: "stacked overview",
         named: true,
@@ -249,22 +238,4 @@ fn section(group: &Group<'_>, overview: &Overview) -> Vec<Element> {
         elements.push(Element::List { class: "", items: reasons });
     }
     elements
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_that_are_not_shown_are_counted_and_the_first_ones_named() {
-        let other_files = (1..=7).map(|number| format!("notes-{number}.txt")).collect();
-        let left_out = LeftOut { other_files, ..LeftOut::default() };
-        let remarks = remarks(&left_out);
-        assert_eq!(remarks.len(), 1, "{remarks:?}");
-        assert!(
-            remarks[0].starts_with("7 other files are not run files: notes-1.txt, notes-2.txt"),
-            "{remarks:?}"
-        );
-        assert!(remarks[0].contains("notes-5.txt, and 2 more;"), "{remarks:?}");
-    }
 }

@@ -41,12 +41,14 @@ impl Kind {
 
     /// Why `runs` cannot be drawn as this kind of plot, whatever is in them; `None` if they can.
     fn refused(self, runs: &[&Run]) -> Option<String> {
+        let (name, given) = (self.name(), runs.len());
         match self {
             Self::Histogram | Self::Exceedance => None,
-            Self::Timeline | Self::Heatmap | Self::Distribution => (runs.len() != 1)
-                .then(|| format!("--kind {} draws one run, and {} are given", self.name(), runs.len())),
+            Self::Timeline | Self::Heatmap | Self::Distribution => (given != 1).then(|| {
+                format!("--kind {name} draws one run, and {given} are given; draw each into its own file")
+            }),
             Self::Compare => {
-                (runs.len() < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
+                (given < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
             }
         }
     }

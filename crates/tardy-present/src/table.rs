@@ -1,5 +1,7 @@
 //! Tables of text: the first column and columns of words are left-aligned, numbers are right-aligned.
 
+use crate::terminal_text::folded;
+
 /// A table of text.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -40,14 +42,31 @@ impl Table {
     }
 
     /// The table's lines, at most `width` wide if the columns fit: the gaps between them shrink from three spaces to
-    /// one.
+    /// one. If they do not, and numbers precede the words, the words of a row are below it.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(|column| self.column_width(column)).collect();
         let content: usize = widths.iter().sum();
         let gaps = columns.saturating_sub(1).max(1);
+        if content + gaps > width && (2..columns).contains(&self.words_from) {
+            return self.stacked(width);
+        }
         let gap = (width.saturating_sub(content) / gaps).clamp(1, 3);
         self.rows.iter().map(|row| line(row, &widths, gap, self.words_from)).collect()
+    }
+
+    fn stacked(&self, width: usize) -> Vec<String> {
+        let number_of = |row: &Vec<String>| row.iter().take(self.words_from).cloned().collect();
+        let numbers = Self { rows: self.rows.iter().map(number_of).collect(), words_from: usize::MAX };
+        let mut lines = numbers.lines(width);
+        let (heads, rows) = self.heads_and_rows();
+        for (index, row) in rows.iter().enumerate().rev() {
+            let words = heads.iter().zip(row).skip(self.words_from);
+            let words: Vec<String> = words.map(|(head, word)| format!("{head}: {word}")).collect();
+            let below = folded(&words.join(", "), width.saturating_sub(4));
+            lines.splice(index + 2..index + 2, below.into_iter().map(|line| format!("    {line}")));
+        }
+        lines
     }
 
     fn column_width(&self, column: usize) -> usize {

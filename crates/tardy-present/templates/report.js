@@ -595,7 +595,7 @@
   // On paper, plots are as they were at first. Everything is unfolded, except the CPUs that are not among the worst.
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open]):not(.folded-cpus)")];
+    folded = [...document.querySelectorAll("details:not([open]):not(.folded)")];
     for (const details of folded) details.open = true;
     for (const part of parts.values()) part.figures.forEach((figure) => figure.drawings.forEach((own) => { own.clear(); own.restore(); }));
   });

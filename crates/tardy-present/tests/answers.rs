@@ -53,6 +53,22 @@ fn list(value: &Value) -> Vec<&str> {
 
 #[test]
 #[ignore = "needs a browser; make report-test"]
+fn reports_print_on_few_pages() {
+    let Some(browser) = Browser::find() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let options = findings::Options::default();
+    for (name, run, most) in
+        [("many-cpus", synthetic::many_cpus::many_cpus(128, 24), 8), ("standard", run("standard"), 8)]
+    {
+        let page = directory.path().join(format!("{name}.html"));
+        std::fs::write(&page, report::html(&[&run], &options)).unwrap();
+        let pages = browser.printed_pages(&page);
+        assert!((2..=most).contains(&pages), "{name}: {pages} pages");
+    }
+}
+
+#[test]
+#[ignore = "needs a browser; make report-test"]
 fn the_page_answers_with_the_numbers_of_the_run() {
     let Some(browser) = Browser::find() else { return };
     let run = run("standard");

@@ -68,7 +68,10 @@ fn a_plot_that_cannot_be_drawn_reports_why() {
     let (standard, empty) = (run("standard"), run("nothing-yet"));
     let reason = |kind, runs: &[&Run]| plot(kind, runs).svg().unwrap_err();
     let both = [&standard, &empty];
-    assert_eq!(reason(Kind::Timeline, &both), "--kind timeline draws one run, and 2 are given");
+    assert_eq!(
+        reason(Kind::Timeline, &both),
+        "--kind timeline draws one run, and 2 are given; draw each into its own file"
+    );
     assert_eq!(reason(Kind::Compare, &both[..1]), "--kind compare draws two or more runs, and one is given");
     for kind in [Kind::Timeline, Kind::Heatmap, Kind::Distribution, Kind::Exceedance] {
         let reason = reason(kind, &both[1..]);

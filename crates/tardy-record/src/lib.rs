@@ -11,6 +11,7 @@
 pub mod block_maxima;
 pub mod capture;
 pub mod cpu_list;
+pub mod csv;
 pub mod environment;
 pub mod event;
 pub mod excerpt;

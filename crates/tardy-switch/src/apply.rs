@@ -1,5 +1,6 @@
 //! Sets a switch up, or changes a running one to match its file.
 
+use serde::Serialize;
 use tardy_sys::clock::Clock;
 use tardy_sys::netlink::NetlinkError;
 use tardy_sys::taprio::{self, Shown, TaprioError};
@@ -38,7 +39,7 @@ pub struct Request {
 }
 
 /// The result of setting a switch up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Applied {
     /// The changes in order; empty if everything was already as in the file.
     pub changed: Vec<String>,
@@ -51,7 +52,7 @@ pub struct Applied {
 }
 
 /// When the kernel accepted the shaper of a port that had none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Installed {
     /// The port.
     pub port: String,

@@ -10,6 +10,7 @@
 //! A base time in the future does not help. The kernel then frees the old schedule when its last entry begins, and
 //! applies that entry until the base time: in the lab, gates that should be closed were open after about 300 us.
 
+use serde::Serialize;
 use tardy_sys::clock::Clock;
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::taprio::{self, Schedule};
@@ -33,7 +34,7 @@ const MOMENTS: u32 = 8;
 const REHEARSALS: usize = 16;
 
 /// A time in which gates may have been open that should have been closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leak {
     /// The port.
     pub port: String,

@@ -82,6 +82,12 @@ impl Terminal {
         unsafe { libc::tcgetpgrp(self.tty.as_raw_fd()) == libc::getpgrp() }
     }
 
+    /// Whether the terminal has been closed, or is no longer that of this process's session. Its descriptor is then always ready.
+    pub fn is_closed(&self) -> bool {
+        // SAFETY: tcgetpgrp takes an integer only.
+        unsafe { libc::tcgetpgrp(self.tty.as_raw_fd()) < 0 }
+    }
+
     /// Switches the echo and the wait for Enter off, if that has not happened yet. `leave` is written when the settings are
     /// restored. Returns whether anything had to be changed, and the screen is therefore to be drawn anew.
     ///

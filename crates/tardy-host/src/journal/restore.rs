@@ -4,13 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::Path;
 
+use serde::Serialize;
 use tardy_sys::files::Directory;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::{Kind, Line, Owner, Place, Undo, Undone};
 
 /// The result for one entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// What was changed, as a noun phrase.
     pub what: String,
@@ -19,7 +20,8 @@ pub struct Restored {
 }
 
 /// The result of restoring an entry's setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Fate {
     /// The setting is restored.
     Undone,

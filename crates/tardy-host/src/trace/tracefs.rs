@@ -13,6 +13,10 @@ use super::page::PageLayout;
 /// Mount points of tracefs: since Linux 4.1, and before.
 pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// The levels of kernel lockdown, the current one in brackets. Tracing is refused from `confidentiality` on
+/// (security/lockdown in the kernel's source, LOCKDOWN_TRACEFS).
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
+
 /// A mounted tracefs that this process may read.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
@@ -36,13 +40,17 @@ impl Tracefs {
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        Err(match refused {
-            Some(error) => {
+        Err(match (refused, lockdown(files)) {
+            (_, Some(level)) => format!(
+                "this kernel is locked down ({level}, {LOCKDOWN}), which refuses its trace to root too; boot with lockdown=none, \
+                 or disable Secure Boot if the firmware sets it"
+            ),
+            (Some(error), None) => {
                 format!(
                     "{error}; reading the kernel's trace needs root (try sudo) and a kernel that is not locked down"
                 )
             }
-            None => absence(files),
+            (None, None) => absence(files),
         })
     }
 
@@ -161,6 +169,12 @@ impl Offer {
     }
 }
 
+/// The level of lockdown that refuses the trace; `None` for a lower one, or if it is unknown.
+fn lockdown(files: &KernelFiles) -> Option<&'static str> {
+    let levels = files.text(LOCKDOWN).ok()?;
+    levels.contains("[confidentiality]").then_some("confidentiality")
+}
+
 /// Why tracefs is not available.
 fn absence(files: &KernelFiles) -> String {
     let known = files.text("/proc/filesystems").unwrap_or_default();
@@ -211,6 +225,11 @@ mod tests {
         assert!(unmounted.contains("mount -t tracefs tracefs /sys/kernel/tracing"), "{unmounted}");
         let bare = [("proc/filesystems", "nodev\ttracefs"), ("sys/kernel/tracing/trace", "")];
         assert!(reason(&bare).contains("CONFIG_EVENT_TRACING"));
+        let at = |levels| reason(&[bare[0], bare[1], ("sys/kernel/security/lockdown", levels)]);
+        let locked = at("none integrity [confidentiality]\n");
+        assert!(locked.contains("locked down (confidentiality, /sys/kernel/security/lockdown)"), "{locked}");
+        assert!(locked.contains("boot with lockdown=none"), "{locked}");
+        assert_eq!(at("none [integrity] confidentiality\n"), reason(&bare));
     }
 
     #[test]

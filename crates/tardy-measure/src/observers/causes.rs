@@ -112,8 +112,6 @@ impl<'r> Causes<'r> {
     /// Takes the last moments and stops tracing. Call it after the threads have ended.
     fn stop(&mut self) -> Result<(), String> {
         self.next_look_ns = u64::MAX;
-        let Some(trace) = &mut self.trace else { return Ok(()) };
-        trace.set_on(false)?;
         let outcome = self.read_stopped_trace();
         if let Some(trace) = &self.trace {
             let moments = self.threads.iter_mut().flat_map(|thread| thread.moments.values_mut());
@@ -164,6 +162,9 @@ impl<'r> Causes<'r> {
 
     fn read_stopped_trace(&mut self) -> Result<(), String> {
         let Some(trace) = &mut self.trace else { return Ok(()) };
+        // A thread may have stopped the trace just before the previous stop of another was read and the trace restarted. A running
+        // trace may fill as fast as it is read, so reading it might never end.
+        trace.set_on(false)?;
         let late: Vec<Late> = self.threads.iter().filter_map(Thread::late).collect();
         let stopped = trace.take(&late)?;
         for thread in &mut self.threads {

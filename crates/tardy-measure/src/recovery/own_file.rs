@@ -24,6 +24,8 @@ pub(super) struct OwnFile {
 pub(super) enum OwnFileError {
     /// It cannot be opened.
     Open(OpenError),
+    /// It is a link or a directory.
+    NotAFile { path: PathBuf, reason: &'static str },
     /// It or its directory breaks a rule.
     Foreign { path: PathBuf, source: io::Error },
     /// The file system does not permit it.
@@ -41,6 +43,9 @@ impl OwnFile {
     pub(super) fn open(path: &Path) -> Result<Self, OwnFileError> {
         let foreign = |source| OwnFileError::Foreign { path: path.to_owned(), source };
         let io = |source| OwnFileError::Io { path: path.to_owned(), source };
+        if let Some(reason) = not_a_file(path) {
+            return Err(OwnFileError::NotAFile { path: path.to_owned(), reason });
+        }
         let (directory, name) = files::split(path).map_err(io)?;
         let directory = Directory::named(&directory).map_err(io)?;
         let file = directory.open_own(name).map_err(|error| match error.kind() {
@@ -68,4 +73,13 @@ impl OwnFile {
         let write = |file: &mut File| file.write_all(text);
         self.directory.replace(&self.name, mode, Existing::Replaced, write).map_err(io).map(drop)
     }
+}
+
+/// Why the path names a link or a directory instead of a run file, and what to name. `None` for others, which the opening checks.
+fn not_a_file(path: &Path) -> Option<&'static str> {
+    let kind = path.symlink_metadata().ok()?.file_type();
+    if kind.is_symlink() {
+        return Some("it is a symbolic link; name the file to which it points");
+    }
+    kind.is_dir().then_some("it is a directory; name a run file in it")
 }

@@ -14,6 +14,14 @@ pub enum RenameError {
     /// The run cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The path names a link or a directory.
+    #[error("{path} cannot be changed: {reason}")]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it names, and what to name instead.
+        reason: &'static str,
+    },
     /// The file or its directory does not belong to the caller, or the file cannot be written.
     #[error(
         "{path} cannot be changed: {source}. Only the owner of the file and of its directory can name a run; as another user, copy \
@@ -48,6 +56,7 @@ impl From<OwnFileError> for RenameError {
     fn from(error: OwnFileError) -> Self {
         match error {
             OwnFileError::Open(error) => Self::Open(error),
+            OwnFileError::NotAFile { path, reason } => Self::NotAFile { path, reason },
             OwnFileError::Foreign { path, source } => Self::Foreign { path, source },
             OwnFileError::Io { path, source } => Self::Io { path, source },
         }

@@ -36,6 +36,8 @@ pub(super) struct ComparisonView {
     /// The runs, the base first.
     pub(super) sides: Vec<SideView>,
     headline: String,
+    /// The headline of every run; `None` if they differ.
+    shared: Option<String>,
     /// Why the runs are not comparable.
     obstacles: Vec<String>,
     whose: Vec<String>,
@@ -79,7 +81,9 @@ pub(super) fn of(
     shown.extend(published_section(&names, found));
     shown.extend(tail(runs, &curves, marks, prefix));
     shown.push(differences(&comparison.differences(), &names));
+    let shared = runs[0].headline();
     ComparisonView {
+        shared: runs.iter().all(|run| run.headline() == shared).then(|| harmless(&shared)),
         sides: runs.iter().zip(&names).enumerate().map(side).collect(),
         headline: typographic(&headline(comparison, &comparison.tables())),
         obstacles: of_pairs(comparison, |pair| &pair.not_comparable_because),

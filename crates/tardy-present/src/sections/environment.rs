@@ -127,5 +127,5 @@ fn watchers(run: &Run) -> PageTable {
         ]
     };
     let rows = run.environment.watchers.iter().map(row).collect();
-    PageTable::new("", &["watcher", "readings", "mean, µs", "longest, µs", "left out"], rows)
+    PageTable::new("words-end", &["watcher", "readings", "mean, µs", "longest, µs", "left out"], rows)
 }

@@ -31,7 +31,7 @@ impl Section for Outliers {
         let fold = |(index, one): (usize, &&Series)| Element::Fold {
             summary: title(run, one),
             open: index == 0,
-            elements: vec![Element::Table(table(&one.worst))],
+            elements: readings(&one.worst),
         };
         match is_many {
             true => elements.extend(of_many(run, &series)),
@@ -46,10 +46,6 @@ impl Section for Outliers {
 fn of_many(run: &Run, series: &[&Series]) -> Vec<Element> {
     let [worst, others @ ..] = series else { return Vec::new() };
     let folded = |summary, elements| Element::Rest { summary, elements };
-    let (first, more) = worst.worst.split_at(worst.worst.len().min(worst_cpus::SHOWN_MAX));
-    let more = (!more.is_empty())
-        .then(|| folded(format!("{} more readings", more.len()), vec![Element::Table(table(more))]));
-    let open = std::iter::once(Element::Table(table(first))).chain(more).collect();
     let (shown, remaining) = others.split_at(others.len().min(worst_cpus::SHOWN_MAX - 1));
     let shown = shown.iter().map(|one| folded(title(run, one), vec![Element::Table(table(&one.worst))]));
     let remaining = [
@@ -61,12 +57,21 @@ fn of_many(run: &Run, series: &[&Series]) -> Vec<Element> {
         worst.map_or_else(String::new, |worst| typeset(worst.latency_ns as f64))
     });
     vec![
-        Element::Fold { summary: title(run, worst), open: true, elements: open },
+        Element::Fold { summary: title(run, worst), open: true, elements: readings(&worst.worst) },
         folded(
             format!("{} more: worst {} to {}", others.len(), range[0], range[1]),
             shown.chain(remaining).collect(),
         ),
     ]
+}
+
+/// The first readings, and the others folded.
+fn readings(all: &[Outlier]) -> Vec<Element> {
+    let (first, more) = all.split_at(all.len().min(worst_cpus::SHOWN_MAX));
+    let summary = format!("{} more readings", more.len());
+    let more =
+        (!more.is_empty()).then(|| Element::Rest { summary, elements: vec![Element::Table(table(more))] });
+    std::iter::once(Element::Table(table(first))).chain(more).collect()
 }
 
 /// A row for each of these series with its worst reading.

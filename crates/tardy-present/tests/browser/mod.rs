@@ -47,6 +47,19 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// The number of pages of A4 that the page prints on.
+    pub(crate) fn printed_pages(&self, page: &Path) -> usize {
+        let directory = tempfile::tempdir().unwrap();
+        let pdf = directory.path().join("printed.pdf");
+        // Chromium's paper is that of the locale; its default, letter, is 18 mm shorter than A4.
+        let print = format!("--print-to-pdf={}", pdf.display());
+        self.open_with(page, 1200, &["--no-pdf-header-footer", &print]);
+        let bytes = std::fs::read(&pdf).expect("the page is printed");
+        String::from_utf8_lossy(&bytes).matches("/Type /Page\n").count()
+    }
+}
+
 /// `page` with a further script at its end, and without the policy that would refuse it.
 pub(crate) fn with_script(page: &str, script: &str) -> String {
     let (before, policy) = page.split_once("<meta http-equiv").expect("the page has a policy");

@@ -35,6 +35,9 @@ pub(crate) struct GpioStimulateArgs {
     /// End after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<Duration>,
+    /// Print the numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy gpio list`.

@@ -77,6 +77,9 @@ pub(crate) struct LabVerifyArgs {
     /// Overwrite existing files.
     #[arg(long, requires = "output", help_heading = "Results")]
     pub(crate) force: bool,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
 }
 
 /// Arguments of both `run` and `verify`.

@@ -140,6 +140,9 @@ pub(crate) struct RecoverArgs {
     /// Run files. Each file and its directory must belong to you.
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy restore`.
@@ -148,6 +151,9 @@ pub(crate) struct RestoreArgs {
     /// Use kernel files and the journal below this directory.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy load`.

@@ -45,6 +45,9 @@ pub(crate) struct PlotArgs {
     /// Right end of a histogram's latency axis, such as 400us [default: beyond the worst case]
     #[arg(long, value_name = "TIME")]
     pub(crate) x_max: Option<Duration>,
+    /// Print the names of the files as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
 }

@@ -85,4 +85,7 @@ pub(crate) struct NameArgs {
     /// Name for tables, legends and plots; "" removes the name, so that the run is named after its file.
     #[arg(value_parser = run_name)]
     pub(crate) name: RunName,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

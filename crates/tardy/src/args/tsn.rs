@@ -133,6 +133,9 @@ pub(crate) struct TsnApplyArgs {
     /// Apply even if your SSH connection uses one of the ports.
     #[arg(long)]
     pub(crate) even_my_own_connection: bool,
+    /// Print the changes as JSON, with --for at the end.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy tsn remove`.
@@ -140,6 +143,9 @@ pub(crate) struct TsnApplyArgs {
 pub(crate) struct TsnRemoveArgs {
     /// Name of the switch. Mandatory if several are active.
     pub(crate) name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy tsn show`.
@@ -161,6 +167,9 @@ pub(crate) struct TsnWatchArgs {
     /// End after this time [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<PositiveDuration>,
+    /// Print the totals as JSON at the end.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy tsn test`.

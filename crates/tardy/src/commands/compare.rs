@@ -34,9 +34,13 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     }
     let runs: Vec<&Run> = runs.iter().collect();
     if !arguments.force
-        && let Some(reason) = runs[1..].iter().find_map(|run| comparability::traced_differently(runs[0], run))
+        && let Some((path, reason)) = paths[1..]
+            .iter()
+            .zip(&runs[1..])
+            .find_map(|(path, run)| Some((path, comparability::traced_differently(runs[0], run)?)))
     {
-        bail!("{reason}; use --force to compare them anyway");
+        let base = paths[0].display();
+        bail!("{base} and {}: {reason}; use --force to compare them anyway", path.display());
     }
     let comparison = match &arguments.phases[..] {
         [] => compare::of(&runs),

@@ -1,7 +1,8 @@
 //! `tardy gpio stimulate`: generates edges for another board, and times its answers.
 
 use anyhow::{Context, Result, anyhow};
-use tardy_analyse::row;
+use serde::Serialize;
+use tardy_analyse::row::{self, Row};
 use tardy_host::gpio::chips;
 use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
 use tardy_plot::numbers::{self, count, microseconds};
@@ -14,6 +15,15 @@ use tardy_record::pins::Line;
 use super::output;
 use crate::args::GpioStimulateArgs;
 use crate::exit::Exit;
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Answer {
+    /// Rising edges of the line.
+    rises: u64,
+    /// The answers, in ns from the driven to the echoed edge; `None` without `--echo`.
+    answers: Option<Row>,
+}
 
 /// Drives the line for the duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &GpioStimulateArgs) -> Result<Exit> {
@@ -44,13 +54,17 @@ pub(crate) fn run(arguments: &GpioStimulateArgs) -> Result<Exit> {
         if order.duration_ns.is_none() { "; Ctrl-C ends it" } else { "" }
     ));
     let done = stimulate(&order).map_err(|reason| anyhow!(reason))?;
-    report(&done)?;
+    report(&done, arguments.json)?;
     Ok(Exit::Done)
 }
 
-fn report(done: &Stimulated) -> Result<()> {
+fn report(done: &Stimulated, json: bool) -> Result<()> {
     if let Some(refused) = &done.refused {
         output::report(refused);
+    }
+    if json {
+        let answers = done.answers.as_ref().map(row::of_series);
+        return output::print_json(&Answer { rises: done.rises, answers });
     }
     output::print(&format!("{} rising edges\n", count(done.rises)))?;
     done.answers.as_ref().map_or(Ok(()), |answers| output::print(&describe(answers)))

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         batch: None,
         written: Vec::new(),
         unchanged: 0,
-        skipped: 0,
+        skipped: Vec::new(),
         links_outside: Vec::new(),
         without_unit: Vec::new(),
         invalid: false,
@@ -118,7 +118,7 @@ struct Import {
     written: Vec<Vec<String>>,
     /// Runs that exist unchanged from an earlier import.
     unchanged: usize,
-    skipped: usize,
+    skipped: Vec<String>,
     /// Symbolic links that lead out of a directory that the user named.
     links_outside: Vec<String>,
     /// Files that failed because their unit is unknown.
@@ -334,7 +334,7 @@ impl Import {
             output::report(&format!("{name} {error}; skipped"));
         }
         if is_other && !named {
-            self.skipped += 1;
+            self.skipped.push(name.to_owned());
             return Ok(());
         }
         // A capture in several files is imported once.
@@ -391,9 +391,8 @@ impl Import {
     }
 
     fn finish(self) -> Result<Exit> {
-        if self.skipped > 0 {
-            let files = if self.skipped == 1 { "file" } else { "files" };
-            output::report(&format!("{} {files} skipped: unknown format", self.skipped));
+        if !self.skipped.is_empty() {
+            output::report(&advice::skipped(&self.skipped));
         }
         if !self.links_outside.is_empty() {
             output::report(&advice::links(&self.links_outside));

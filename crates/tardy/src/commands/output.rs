@@ -52,6 +52,10 @@ fn open(path: &Path) -> Result<Run> {
              'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' show it next to a run"
         );
     }
+    if path.is_dir() {
+        let directory = path.display();
+        bail!("{directory} is a directory; name a run file in it ('tardy list {directory}' lists them)");
+    }
     let opened = recovery::open(path)?;
     if let Some(remark) = opened.remark {
         report(&format!("{}: {remark}", path.display()));

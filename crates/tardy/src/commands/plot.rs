@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use serde::Serialize;
 use tardy_plot::{Options, curve};
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_recipe::wrong;
@@ -13,6 +14,21 @@ use super::output;
 use crate::args::{FormatArg, PlotArgs};
 use crate::exit::Exit;
 
+/// The shortest latency axis, in ns: its labels are in us with two decimals.
+const X_MAX_MIN_NS: u64 = 100;
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Drawn {
+    kind: &'static str,
+    format: &'static str,
+    plot: String,
+    /// The file of the data, if it was requested.
+    data: Option<String>,
+    /// The names of the runs without a distribution, which are not drawn.
+    undrawn: Vec<String>,
+}
+
 /// Draws the plot.
 pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     let format = format(arguments)?;
@@ -21,10 +37,13 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     if arguments.data.as_ref() == Some(&path) {
         return Err(wrong("data", "the data and the plot are the same file; choose another --data").into());
     }
+    if let Some(x_max) = arguments.x_max.filter(|latency| latency.ns() < X_MAX_MIN_NS) {
+        return Err(wrong("x-max", format!("{x_max} is too short for an axis; give at least 100ns")).into());
+    }
     if !arguments.names.is_empty() && arguments.names.len() != arguments.runs.len() {
         let (names, runs) = (arguments.names.len(), arguments.runs.len());
         return Err(
-            wrong("name", format!("{names} names for {runs} runs; give --name once for each run")).into()
+            wrong("name", format!("names: {names}, runs: {runs}; give --name once for each run")).into()
         );
     }
     let mut runs = output::open_runs(&arguments.runs, arguments.redaction)?;
@@ -32,7 +51,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         run.origin.name.clone_from(name);
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    report_undrawn(arguments, &runs)?;
+    let undrawn = report_undrawn(arguments, &runs)?;
     let plot = Plot {
         kind: arguments.kind.into(),
         runs: &runs,
@@ -50,11 +69,20 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     if let Some(data) = &arguments.data {
         write(arguments, data, &csv(&plot)?, "data")?;
     }
+    if arguments.json {
+        output::print_json(&Drawn {
+            kind: plot.kind.name(),
+            format: name(format),
+            plot: path.display().to_string(),
+            data: arguments.data.as_ref().map(|data| data.display().to_string()),
+            undrawn,
+        })?;
+    }
     Ok(Exit::Done)
 }
 
-/// Reports the runs without a distribution, if the plot would draw it.
-fn report_undrawn(arguments: &PlotArgs, runs: &[&Run]) -> Result<()> {
+/// Reports and returns the names of the runs without a distribution, if the plot would draw it.
+fn report_undrawn(arguments: &PlotArgs, runs: &[&Run]) -> Result<Vec<String>> {
     let is_drawn = matches!(arguments.kind.into(), Kind::Histogram | Kind::Exceedance | Kind::Compare);
     let undrawn = if is_drawn { curve::undrawn(runs) } else { Vec::new() };
     if !undrawn.is_empty() && curve::curves(runs).is_empty() {
@@ -63,10 +91,10 @@ fn report_undrawn(arguments: &PlotArgs, runs: &[&Run]) -> Result<()> {
             undrawn.join(", ")
         );
     }
-    for name in undrawn {
+    for name in &undrawn {
         output::report(&format!("{name} is not drawn: it has no distribution"));
     }
-    Ok(())
+    Ok(undrawn)
 }
 
 /// The format that was requested, or that of the ending of the plot file.

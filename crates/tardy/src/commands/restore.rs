@@ -1,7 +1,8 @@
 //! `tardy restore`: undoes kernel settings that a crash left changed.
 
 use anyhow::{Result, anyhow};
-use tardy_host::journal::{Fate, Place, restore};
+use serde::Serialize;
+use tardy_host::journal::{Fate, Place, Restored, restore};
 use tardy_measure::doctor;
 use tardy_sys::files;
 use tardy_sys::kernel_files::KernelFiles;
@@ -10,37 +11,49 @@ use super::output;
 use crate::args::RestoreArgs;
 use crate::exit::Exit;
 
+/// The result as JSON.
+#[derive(Serialize)]
+struct Answer {
+    entries: Vec<Restored>,
+    /// Whether trials of a killed 'tardy check --measure' were removed.
+    trials_removed: bool,
+}
+
 /// Undoes every entry of the journal whose process has ended.
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
     let files = KernelFiles::under(&arguments.kernel_root);
     let place = Place::of(&files);
     let entries = restore(&place, &files, &tardy_measure::undo_kinds()).map_err(|reason| anyhow!(reason))?;
-    let had_trials = doctor::discard_leftovers(&place);
-    if had_trials {
+    let answer = Answer { entries, trials_removed: doctor::discard_leftovers(&place) };
+    if arguments.json {
+        output::print_json(&answer)?;
+    } else {
+        report(&answer);
+    }
+    let has_failed = answer.entries.iter().any(|entry| matches!(entry.fate, Fate::Failed { .. }));
+    Ok(if has_failed { Exit::CouldNot } else { Exit::Done })
+}
+
+fn report(answer: &Answer) {
+    if answer.trials_removed {
         output::report("removed: the trials of a 'tardy check --measure' that was killed");
     }
-    if entries.is_empty() && !had_trials {
+    if answer.entries.is_empty() && !answer.trials_removed {
         output::report("nothing to restore: the journal is empty");
     }
-    let mut exit = Exit::Done;
-    for entry in entries {
-        let what = &entry.what;
-        match entry.fate {
-            Fate::Undone => output::report(&format!("restored: {what}")),
+    for Restored { what, fate } in &answer.entries {
+        output::report(&match fate {
+            Fate::Undone => format!("restored: {what}"),
             Fate::LeftAlone { what } => {
-                output::report(&format!("not restored: {what}; another process has changed it since"));
+                format!("not restored: {what}; another process has changed it since")
             }
             Fate::InUse { pid } => {
-                output::report(&format!(
-                    "not restored: {what}; process {pid} is still running and will restore it"
-                ));
+                format!("not restored: {what}; process {pid} is still running and will restore it")
             }
             Fate::Failed { reason } => {
                 let hint = if files::caller() == 0 { "" } else { "; try again as root" };
-                output::report(&format!("not restored: {what}: {reason}{hint}"));
-                exit = Exit::CouldNot;
+                format!("not restored: {what}: {reason}{hint}")
             }
-        }
+        });
     }
-    Ok(exit)
 }

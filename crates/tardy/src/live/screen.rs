@@ -158,6 +158,10 @@ impl Listener for LiveView {
 
     fn requests(&mut self) -> Vec<UserRequest> {
         let Some(terminal) = &self.terminal else { return Vec::new() };
+        if terminal.is_closed() {
+            self.terminal = None;
+            return Vec::new();
+        }
         if terminal.obey_stops() || !terminal.is_in_foreground() {
             self.unsent.clear();
             return Vec::new();

@@ -14,7 +14,7 @@ use tardy_record::series::Outlier;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::terminal::Size;
 
-/// From this width on, the table has full numbers, and the parts are separated by empty lines if there is room.
+/// From this width on, which is that of the table, it has full numbers, and the parts are separated by empty lines if there is room.
 const WIDE: usize = 60;
 /// The fewest lines of a histogram that is drawn.
 const HISTOGRAM_ROWS_MIN: usize = 4;
@@ -159,9 +159,8 @@ impl Table {
             None => (0..maxima.len()).collect(),
         };
         let heads = ["count", "last", "mean", "worst", "missed"].map(str::to_owned);
-        let unit = if columns >= WIDE { "us" } else { "" };
         Self {
-            head: vec![(cells("", &heads, unit, columns), Style::Faint)],
+            head: vec![(cells("us", &heads, columns), Style::Faint)],
             rows: order.iter().map(|index| row(state, &state.series[*index], columns)).collect(),
             maxima_ns: order.iter().map(|index| maxima[*index]).collect(),
             total: total(state).map(|series| row(state, &series, columns)),
@@ -250,7 +249,7 @@ fn row(state: &LiveState<'_>, series: &LiveSeries, columns: usize) -> Line {
         us(series.worst_ns),
         series.missed.map_or_else(String::new, number),
     ];
-    let text = cells(&short(&harmless(&series.label), 10), &values, "", columns);
+    let text = cells(&short(&harmless(&series.label), 10), &values, columns);
     let is_over = |limit_ns: u64| series.worst_ns.is_some_and(|worst| worst > limit_ns.cast_signed());
     let style = match state.limit_ns {
         Some(limit_ns) if is_over(limit_ns) => Style::Bad,
@@ -261,12 +260,10 @@ fn row(state: &LiveState<'_>, series: &LiveSeries, columns: usize) -> Line {
 }
 
 /// A row of the table: a label and five numbers.
-fn cells(label: &str, values: &[String; 5], unit: &str, columns: usize) -> String {
+fn cells(label: &str, values: &[String; 5], columns: usize) -> String {
     let [count, last, mean, worst, missed] = values;
     if columns >= WIDE {
-        format!("{label:<10}{count:>15}{last:>10}{mean:>10}{worst:>10}{missed:>10}  {unit}")
-            .trim_end()
-            .to_owned()
+        format!("{label:<10}{count:>13}{last:>9}{mean:>9}{worst:>10}{missed:>9}")
     } else {
         format!("{label:<7}{count:>7}{last:>6}{mean:>6}{worst:>7}{missed:>7}")
     }

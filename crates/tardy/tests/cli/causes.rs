@@ -37,6 +37,7 @@ fn a_traced_run_is_not_compared_with_an_untraced_one_without_force() {
     bench.run(&traced("b.run.json", "--causes=off")).exits(0);
     let refused = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(1);
     assert!(refused.err.contains("was traced for causes"), "{}", refused.err);
+    assert!(refused.err.contains("a.run.json and b.run.json: "), "{}", refused.err);
     let compared = bench.run(&["compare", "a.run.json", "b.run.json", "--force"]).exits(0);
     assert!(compared.out.contains("NOT COMPARABLE"), "{}", compared.out);
 }

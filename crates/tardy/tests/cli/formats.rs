@@ -145,6 +145,22 @@ fn a_quantile_beyond_the_histogram_is_shown_as_at_least_its_end() {
     assert!(duration.contains("not known") && duration.ends_with("unknown"), "{beside}");
 }
 
+#[test]
+fn what_a_tools_command_states_is_compared_with_a_run() {
+    let file = "cyclictest-2.4-hist.txt";
+    let bench = bench_with(&[file]);
+    let command = ["--command", "cyclictest -m -Sp90 -i200 -h400 -q", "-o", "tool.run.json"];
+    bench.run(&[&["import", file], &command[..]].concat()).exits(0);
+    let measure = ["run", "-q", "--fake", "1", "--loops", "1000", "--interval", "200us", "--cpus", "0,1"];
+    bench.run(&[&measure[..], &["--policy", "other", "-o", "other.run.json"]].concat()).exits(0);
+    let compared = bench.run(&["compare", "other.run.json", "tool.run.json"]).exits(0).out;
+    assert!(compared.contains("policy and priority: other and fifo 90"), "{compared}");
+    assert!(!compared.contains("CPUs: "), "both measured CPU 0 and 1: {compared}");
+    bench.run(&["import", file, "--unit", "us", "-o", "bare.run.json"]).exits(0);
+    let compared = bench.run(&["compare", "tool.run.json", "bare.run.json"]).exits(0).out;
+    assert!(compared.contains("policy and priority: fifo 90 and unknown"), "{compared}");
+}
+
 /// Runs whose series have different names are compared as a whole. Runs of different quantities are not compared.
 #[test]
 fn imported_runs_of_the_same_quantity_are_compared() {
@@ -214,7 +230,7 @@ fn directories_are_imported_whole_and_unknown_files_are_counted() {
     fs::write(bench.path("results/empty"), "").unwrap();
     let told = bench.run(&["import", "results", "-o", "out"]).exits(0).err;
     assert!(told.contains("jitterdebugger-samples, 2 series, 80 readings"), "{told}");
-    assert!(told.contains("2 files skipped"), "{told}");
+    assert!(told.contains("2 files skipped: unknown format: "), "{told}");
     assert_eq!(fs::read_dir(bench.path("out")).unwrap().count(), 2);
     let named = bench.run(&["import", "results/board 1/dmesg"]).exits(1).err;
     assert!(named.contains("tardy import --list"), "{named}");

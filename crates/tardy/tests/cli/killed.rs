@@ -97,8 +97,10 @@ fn without_its_map_a_killed_run_has_the_counters_on_the_disk() {
     let counted = counted_in(&map);
     fs::remove_file(&map).unwrap();
     let checkpoint = bench.json("a.run.json")["progress"]["cycles"].as_u64().unwrap();
-    let sealed = bench.run(&["recover", "a.run.json"]).exits(0);
-    assert!(sealed.err.contains("at most the last 5 s are lost"), "{}", sealed.err);
+    let sealed = bench.run(&["recover", "a.run.json", "--json"]).exits(0);
+    let recovered: serde_json::Value = serde_json::from_str(&sealed.out).unwrap();
+    assert_eq!(recovered[0]["outcome"], "sealed");
+    assert!(sealed.out.contains("at most the last 5 s are lost"), "{}", sealed.out);
     let run = bench.json("a.run.json");
     let kept = run["progress"]["cycles"].as_u64().unwrap();
     let cpus = run["series"].as_array().unwrap().len() as u64;

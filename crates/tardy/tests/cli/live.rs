@@ -29,8 +29,12 @@ struct OnTerminal {
 impl OnTerminal {
     fn start(bench: &Bench, command: &str, term: &str, locale: &str) -> Self {
         let directory = bench.path("");
-        let mut script = Command::new("script");
-        script.args(["-qefc", command, "/dev/null"]).current_dir(&directory).env_remove("NO_COLOR");
+        // These signals are ignored in whatever a script has started with `&`.
+        let mut script = Command::new("env");
+        script
+            .args(["--default-signal=INT,QUIT", "script", "-qefc", command, "/dev/null"])
+            .current_dir(&directory)
+            .env_remove("NO_COLOR");
         script.env("TARDY", env!("CARGO_BIN_EXE_tardy")).env("SHELL", "/bin/bash");
         script.env("TERM", term).env("LC_ALL", locale);
         let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script starts");
@@ -177,6 +181,26 @@ fn signals_that_end_the_run_restore_the_terminal() {
         assert!(shown.contains(ENTER), "{signal}: {shown}");
         assert_eq!(shown.matches(ENTER).count(), shown.matches(LEAVE).count(), "{signal}");
     }
+}
+
+#[test]
+fn a_run_that_outlives_its_terminal_does_not_poll_it() {
+    let bench = Bench::new();
+    let job = "\"$TARDY\" run --duration 10m -o a.run.json";
+    let command = format!("trap \"\" HUP; bash --norc -mc '{job} & echo $! > pid; fg'");
+    let mut terminal = OnTerminal::start(&bench, &command, "xterm", "C.UTF-8");
+    terminal.wait_for_frame(1);
+    let pid: u32 = read(&bench.path("pid")).trim().parse().unwrap();
+    let of_terminal = || {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs");
+        let paths = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+        paths.filter(|path| path.starts_with("/dev/pts")).count()
+    };
+    let with_view = of_terminal();
+    terminal.script.kill().expect("script runs");
+    wait_until("the view's descriptor is closed", || of_terminal() + 1 == with_view);
+    crate::bench::send("-TERM", pid);
+    terminal.wait_for("a.run.json", |run| run["progress"]["state"] == "interrupted");
 }
 
 #[test]

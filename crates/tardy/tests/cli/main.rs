@@ -16,6 +16,7 @@ mod errors;
 mod exit_status;
 mod formats;
 mod full_disk;
+mod gate;
 mod hostile_users;
 mod killed;
 mod levels;

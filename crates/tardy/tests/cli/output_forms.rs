@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, Printed};
 
@@ -30,6 +30,53 @@ fn a_load_prints_its_work_as_json() {
     assert_eq!(loads[0]["spec"], "cpu");
     assert!(loads[0]["parts"][0]["done"].as_array().is_some_and(|done| done.len() >= 2), "{loads}");
     assert!(bench.run(&["load", "cpu", "--duration", "200ms"]).exits(0).out.is_empty());
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn commands_that_change_or_write_files_print_their_result_as_json() {
+    let bench = Bench::new();
+    let measure = ["run", "-q", "--fake", "1", "--loops", "1000", "--interval", "1ms", "-o", "a.run.json"];
+    bench.run(&measure).exits(0);
+    let named = |name: &str| bench.run(&["name", "a.run.json", name, "--json"]).exits(0);
+    assert_eq!(json(&named("one").out), json!({ "file": "a.run.json", "name": "one", "previous": null }));
+    let again = named("");
+    assert_eq!(json(&again.out), json!({ "file": "a.run.json", "name": null, "previous": "one" }));
+    assert!(again.err.is_empty(), "the result is printed once: {}", again.err);
+
+    let recovered = json(&bench.run(&["recover", "--json", "a.run.json", "missing"]).exits(1).out);
+    assert_eq!(recovered[0]["file"], "a.run.json");
+    assert_eq!((&recovered[0]["outcome"], &recovered[1]["outcome"]), (&json!("unchanged"), &json!("failed")));
+    assert!(recovered[1]["message"].as_str().unwrap().contains("missing cannot be read"), "{recovered}");
+
+    let plot = ["plot", "a.run.json", "--json", "--kind", "exceedance", "-o", "a.svg", "--data", "a.csv"];
+    let expected = json!({
+        "kind": "exceedance", "format": "svg", "plot": "a.svg", "data": "a.csv", "undrawn": []
+    });
+    assert_eq!(json(&bench.run(&plot).exits(0).out), expected);
+
+    let root = bench.path("root");
+    std::fs::create_dir(&root).unwrap();
+    let restored = bench.run(&["restore", "--json", "--kernel-root", root.to_str().unwrap()]).exits(0);
+    assert_eq!(json(&restored.out), json!({ "entries": [], "trials_removed": false }));
+}
+
+#[test]
+fn a_switch_that_the_kernel_would_refuse_is_reported_as_json() {
+    let bench = Bench::new();
+    let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
+    std::fs::write(bench.path("refused.toml"), switch.replace("for = \"800us\"", "for = \"1us\"")).unwrap();
+    let applied = bench.run(&["tsn", "apply", "./refused.toml", "--json"]).exits(3);
+    let answer = json(&applied.out);
+    assert_eq!(answer["file"], "./refused.toml");
+    let findings = answer["findings"].as_array().unwrap();
+    assert!(!findings.is_empty(), "{answer}");
+    let checked = json(&bench.run(&["tsn", "check", "./refused.toml", "--json"]).exits(3).out);
+    let all = checked["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|finding| all.contains(finding)), "{answer}\n{checked}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_mistake_is_reported_with_what_to_do() {
     let bench = measured();
     for (arguments, expected) in [
         (&["a.run.json", "-o", "a.jpg"][..], "end the name with .svg, .png, .pdf or .csv, or give --format"),
-        (&["a.run.json", "--name", "x", "--name", "y"], "2 names for 1 runs; give --name once for each run"),
+        (&["a.run.json", "--name", "x", "--name", "y"], "names: 2, runs: 1; give --name once for each run"),
         (&["a.run.json", "-o", "a.svg", "--data", "a.svg"], "choose another --data"),
     ] {
         let refused = bench.run(&[&["plot"], arguments].concat()).exits(2).err;
@@ -93,9 +93,35 @@ fn an_imported_run_of_128_threads_shows_the_worst() {
     assert!(shown.contains("118 more") && shown.contains(": worst 20 us to 28 us; "), "{shown}");
     bench.run(&["report", "h.run.json", "-o", "h.html"]).exits(0);
     let page = fs::read_to_string(bench.path("h.html")).unwrap();
-    assert!(
-        page.len() < 1_000_000 && page.contains("<details class=\"folded-cpus\">"),
-        "{} bytes",
-        page.len()
-    );
+    assert!(page.len() < 1_000_000 && page.contains("<details class=\"folded\">"), "{} bytes", page.len());
+}
+
+#[test]
+fn curves_of_long_names_are_distinct_in_data_and_legend() {
+    let bench = Bench::new();
+    let names =
+        ["board 7, before the new kernel was installed", "board 7, before the new kernel was removed"];
+    for (file, name) in ["a.run.json", "b.run.json"].into_iter().zip(names) {
+        let measure = ["run", "-q", "--fake", "1", "--loops", "2000", "--interval", "1ms", "-o", file];
+        bench.run(&[&measure[..], &["--name", name]].concat()).exits(0);
+    }
+    let plot = ["plot", "a.run.json", "b.run.json", "-o", "both.svg", "--data", "both.csv"];
+    bench.run(&plot).exits(0);
+    let data = fs::read_to_string(bench.path("both.csv")).unwrap();
+    let svg = fs::read_to_string(bench.path("both.svg")).unwrap();
+    for name in names {
+        assert!(data.contains(&format!("\n\"{name}\",")), "{data}");
+        let tail: String = name.chars().skip(name.chars().count() - 10).collect();
+        assert!(svg.contains(&format!("{tail} ")), "{tail}: {svg}");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_a_remedy() {
+    let bench = measured();
+    let refused = |arguments: &[&str], status| bench.run(&[&["plot"], arguments].concat()).exits(status).err;
+    let short = refused(&["a.run.json", "--x-max", "1ns"], 2);
+    assert!(short.contains("give at least 100ns"), "{short}");
+    let directory = refused(&["."], 1);
+    assert!(directory.contains(". is a directory") && directory.contains("'tardy list .'"), "{directory}");
 }

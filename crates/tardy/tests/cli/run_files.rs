@@ -26,6 +26,9 @@ const PROSE: [&str; 12] = [
 /// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped.
 const ADDED: [&str; 4] = ["held", "is_one_stop", "judged", "limits"];
 
+/// The beginnings of reasons of later builds against a comparison: the CPUs and policies that other tools' files state.
+const ADDED_REASONS: [&str; 2] = ["CPUs: ", "policy"];
+
 const PROBES: [&str; 8] = ["foreign", "kernel", "noise", "reaction", "switch", "timer", "tracer", "wiggle"];
 const SERIES: [&str; 9] =
     ["capture", "edges", "flow", "foreign", "gaps", "noise", "reaction", "timer", "trace"];
@@ -92,6 +95,19 @@ fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mu
                     (None, _) if ADDED.contains(&name.as_str()) => {}
                     (None, _) => differences.push(format!("{inner} is new")),
                 }
+            }
+        }
+        (Value::Array(old), Value::Array(new))
+            if key == "not_comparable_because" && old.len() < new.len() =>
+        {
+            let is_added = |reason: &Value| {
+                let text = reason.as_str().unwrap_or_default();
+                ADDED_REASONS.iter().any(|begin| text.starts_with(begin)) && !old.contains(reason)
+            };
+            let kept: Vec<Value> = new.iter().filter(|reason| !is_added(reason)).cloned().collect();
+            match kept.len() == old.len() {
+                true => compare(before, &kept.into(), key, place, differences),
+                false => differences.push(format!("{place}: {before} became {now}")),
             }
         }
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {

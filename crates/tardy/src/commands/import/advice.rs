@@ -41,6 +41,12 @@ pub(super) fn links(links: &[String]) -> String {
     format!("{not}: {}", first_few(links, ", "))
 }
 
+/// Files that are not those of a known tool.
+pub(super) fn skipped(files: &[String]) -> String {
+    let skipped = counted(files.len() as u64, "file skipped", "files skipped");
+    format!("{skipped}: unknown format: {}", first_few(files, ", "))
+}
+
 /// A doubt about the unit, if the mean of a series is many times its interval.
 pub(super) fn unlikely_unit(imported: &ImportedRun) -> Option<String> {
     imported.run.own_series().find_map(|series| {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
@@ -59,11 +60,56 @@ pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
     prepared.warn_if_unconfined();
     let keeper = Keeper::of(arguments, &prepared.guests)?;
     let signals = EndSignals::catch().context("cannot catch signals")?;
-    let mut all_equal = true;
+    let mut all = Vec::new();
     for guest in &prepared.guests {
-        all_equal &= verify(&prepared, guest, arguments.rounds, &signals, &keeper)?;
+        let verified = verify(&prepared, guest, arguments.rounds, &signals, &keeper)?;
+        if !arguments.json {
+            output::print(&verified.text())?;
+        }
+        all.push(verified);
     }
+    if arguments.json {
+        output::print_json(&all)?;
+    }
+    let all_equal = all.iter().all(|verified| verified.differences.is_empty());
     Ok(if all_equal { Exit::Done } else { Exit::Failed })
+}
+
+/// The result of one kernel's boots.
+#[derive(Serialize)]
+struct Verified {
+    guest: String,
+    rounds: u32,
+    boots: u32,
+    /// The boots whose run differs from that of the first.
+    differences: Vec<Difference>,
+}
+
+/// A boot whose run differs from that of the first.
+#[derive(Serialize)]
+struct Difference {
+    /// The round, from 1.
+    round: u32,
+    /// Other work of the host during the round.
+    disturbance: &'static str,
+    /// The first difference, for the user.
+    what: String,
+}
+
+impl Verified {
+    /// Lines for the user.
+    fn text(&self) -> String {
+        let Self { guest, rounds, boots, differences } = self;
+        let line = |Difference { round, disturbance, what }: &Difference| {
+            format!("{guest}: round {round}, {disturbance}: differs {what}\n")
+        };
+        let verdict = match differences.len() {
+            0 => "the same bytes every time".to_owned(),
+            differing => format!("{differing} of them differ from the first"),
+        };
+        let lines: String = differences.iter().map(line).collect();
+        format!("{lines}{guest}: {boots} boots in {rounds} rounds, {verdict}\n")
+    }
 }
 
 /// Keeps the first run of each kernel and those that differ from it, if a directory is given.
@@ -101,9 +147,9 @@ fn verify(
     rounds: u32,
     signals: &EndSignals,
     keeper: &Keeper<'_>,
-) -> Result<bool> {
+) -> Result<Verified> {
     let mut first: Option<String> = None;
-    let mut differing = 0;
+    let mut differences = Vec::new();
     let mut booted = 0;
     for round in 0..rounds {
         let disturbance = Disturbance::ALL[round as usize % Disturbance::ALL.len()];
@@ -116,20 +162,13 @@ fn verify(
                 continue;
             };
             if *first != bytes {
-                differing += 1;
                 keeper.keep(&format!("{}-boot{booted}", guest.slug), &run)?;
-                let (round, how) = (round + 1, disturbance.name());
                 let what = first_difference(first, &bytes);
-                output::print(&format!("{}: round {round}, {how}: differs {what}\n", guest.slug))?;
+                differences.push(Difference { round: round + 1, disturbance: disturbance.name(), what });
             }
         }
     }
-    let verdict = match differing {
-        0 => "the same bytes every time".to_owned(),
-        _ => format!("{differing} of them differ from the first"),
-    };
-    output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;
-    Ok(differing == 0)
+    Ok(Verified { guest: guest.slug.clone(), rounds, boots: booted, differences })
 }
 
 /// The runs of one round, one for each guest.

@@ -1,8 +1,8 @@
 //! `tardy tsn apply`: makes this machine the switch of a file.
 
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
 use tardy_host::journal::Place;
-use tardy_present::tsn_check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
@@ -11,12 +11,23 @@ use tardy_switch::{
 use tardy_tsn::check::{self, Finding, Kind};
 use tardy_tsn::settings;
 
+use super::check::print_findings;
 use super::machine;
 use super::one_switch::{self, End};
 use super::switch_file::SwitchFile;
 use crate::args::TsnApplyArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    switch: &'a str,
+    #[serde(flatten)]
+    applied: &'a Applied,
+    /// What was restored at the end of `--for`; `None` if the switch stays active.
+    restored: Option<Vec<String>>,
+}
 
 /// Checks the file and configures the switch; with `--for` also removes it.
 pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
@@ -45,14 +56,22 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
     let (applied, changes) =
         tardy_switch::apply(Some(Place::own()), &saved_states, &request).map_err(|reason| anyhow!(reason))?;
     report(name, &applied);
-    let Some(end) = end else {
-        changes.keep();
-        output::report(&format!("{name} is active until 'tardy tsn remove {name}'"));
-        return Ok(Exit::Done);
+    let restored = match end {
+        Some(end) => {
+            while !end.wait(&[])? {}
+            changes.keep();
+            Some(remove_switch(&saved_states, name)?)
+        }
+        None => {
+            changes.keep();
+            output::report(&format!("{name} is active until 'tardy tsn remove {name}'"));
+            None
+        }
     };
-    while !end.wait(&[])? {}
-    changes.keep();
-    remove_switch(&saved_states, name)
+    if arguments.json {
+        output::print_json(&Answer { switch: name, applied: &applied, restored })?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Reports what the kernel would refuse, with the line of the file, before anything is changed.
@@ -66,10 +85,9 @@ fn refuse(file: &SwitchFile, arguments: &TsnApplyArgs) -> Option<Result<Exit>> {
     if findings.is_empty() {
         return None;
     }
-    let text = shown::text((&file.name, &file.text), &model, &findings, output::colour());
     let switch = &arguments.one.switch.file;
     output::report(&format!("the kernel would refuse {switch}; nothing was changed"));
-    Some(output::print(&text).map(|()| Exit::Failed))
+    Some(print_findings(file, &model, &findings, arguments.json).map(|()| Exit::Failed))
 }
 
 fn report(name: &str, applied: &Applied) {
@@ -90,14 +108,14 @@ fn report(name: &str, applied: &Applied) {
     }
 }
 
-/// Removes a switch and reports what was restored.
-pub(super) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Exit> {
+/// Removes a switch, and reports and returns what was restored.
+pub(super) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Vec<String>> {
     let undone = tardy_switch::remove(saved_states, name).map_err(|reason| {
         anyhow!("could not restore everything:\n{reason}\nrun 'tardy tsn remove {name}' to try again")
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy is active here") };
-    for what in undone {
+    for what in &undone {
         output::report(&format!("restored: {what}"));
     }
-    Ok(Exit::Done)
+    Ok(undone)
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use tardy_present::tsn_check as shown;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
 
+use super::switch_file::SwitchFile;
 use super::{machine, simulate, switch_file};
 use crate::args::TsnCheckArgs;
 use crate::commands::output;
@@ -25,15 +26,20 @@ pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
     let machine = Machine { ports: simulate::ports(arguments.ports, &file.network), ..machine };
     let model = check::model(&file.network, &machine);
     let findings = check::check(&file.network, &file.text, &machine);
-    if arguments.json {
-        output::print_json(&Answer { file: &file.name, model: &model, findings: &findings })?;
-    } else {
-        output::print(&shown::text((&file.name, &file.text), &model, &findings, output::colour()))?;
-    }
+    print_findings(&file, &model, &findings, arguments.json)?;
     let fails = |finding: &Finding| match finding.kind {
         Kind::Refused { .. } => true,
         Kind::Accepted => arguments.strict,
         Kind::Note => false,
     };
     Ok(if findings.iter().any(fails) { Exit::Failed } else { Exit::Done })
+}
+
+/// Prints what was found in a file, as text or as JSON.
+pub(super) fn print_findings(file: &SwitchFile, model: &str, findings: &[Finding], json: bool) -> Result<()> {
+    if json {
+        output::print_json(&Answer { file: &file.name, model, findings })
+    } else {
+        output::print(&shown::text((&file.name, &file.text), model, findings, output::colour()))
+    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::engine::result_file::is_same_place;
+use tardy_record::csv::cell;
 use tardy_record::plan::SwitchPlan;
 use tardy_switch::experiment::ObservedFrame;
 use tardy_sys::files;
@@ -66,9 +67,8 @@ impl<'a> Frames<'a> {
     ) {
         let phase = SwitchPlan::label(shaped);
         let arrived = arrived_ns.map(|ns| ns.to_string()).unwrap_or_default();
-        // Quoted, because a name may contain a comma.
-        let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
-        let line = writeln!(self.file, "{phase},\"{name}\",{sequence},{sent_ns},{arrived},{bytes},{more}");
+        let name = cell(self.names.get(flow as usize).copied().unwrap_or_default());
+        let line = writeln!(self.file, "{phase},{name},{sequence},{sent_ns},{arrived},{bytes},{more}");
         self.failed = self.failed.take().or(line.err());
     }
 

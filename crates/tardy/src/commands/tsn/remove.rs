@@ -1,16 +1,30 @@
 //! `tardy tsn remove`: removes a switch.
 
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
 use tardy_switch::saved_states::SavedStates;
 
 use super::apply::remove_switch;
 use crate::args::TsnRemoveArgs;
+use crate::commands::output;
 use crate::exit::Exit;
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Removed {
+    switch: String,
+    restored: Vec<String>,
+}
 
 /// Removes the switch of that name, or the only active one.
 pub(super) fn run(arguments: &TsnRemoveArgs) -> Result<Exit> {
     let saved_states = SavedStates::own();
-    remove_switch(&saved_states, &name(&saved_states, arguments.name.as_deref())?)
+    let switch = name(&saved_states, arguments.name.as_deref())?;
+    let restored = remove_switch(&saved_states, &switch)?;
+    if arguments.json {
+        output::print_json(&Removed { switch, restored })?;
+    }
+    Ok(Exit::Done)
 }
 
 fn name(saved_states: &SavedStates, given: Option<&str>) -> Result<String> {

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
 use tardy_record::units::format_duration_ns;
 use tardy_switch::saved_states::{SavedStates, up};
 use tardy_switch::{Repaired, Watch};
@@ -39,15 +40,24 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
             break;
         }
     }
-    output::report(&total.summary());
+    if arguments.json {
+        output::print_json(&total)?;
+    } else {
+        output::report(&total.summary());
+    }
     Ok(if total.failed > 0 { Exit::Failed } else { Exit::Done })
 }
 
-#[derive(Default)]
+/// What happened while the switch was watched.
+#[derive(Default, Serialize)]
 struct Total {
+    /// How often stopped gates run again.
     repaired: u64,
+    /// How often the kernel refused the shaper.
     failed: u64,
+    /// The time in which gates were stopped, of all ports together.
     stood_still_ns: u64,
+    /// Frames that waited at stopped gates and were dropped.
     dropped: u64,
 }
 

@@ -144,6 +144,17 @@ fn every_frame_keeps_to_its_terminal() {
 }
 
 #[test]
+fn no_number_of_the_table_is_cut() {
+    let plan = phase();
+    for columns in 40..=80 {
+        let lines = text(&state(&plan, 2), columns, 24, None);
+        let rows: Vec<&String> =
+            lines.iter().filter(|line| line.starts_with("cpu ") || line.starts_with("us ")).collect();
+        assert!(rows[0].ends_with(" missed") && rows[2].ends_with(" 1"), "{columns}: {rows:#?}");
+    }
+}
+
+#[test]
 fn the_last_message_is_above_the_keys() {
     let plan = phase();
     let lines = text(&state(&plan, 2), 80, 24, Some("mark\n1\u{1b}[2J"));

@@ -15,9 +15,9 @@ part unchanged by that; as_in /tmp/applied
 sed /^max_sdu/d $FILES/switch.toml > /tmp/unlimited.toml
 part unlimited; answer tardy tsn apply /tmp/unlimited.toml
 part unlimited again; answer tardy tsn apply /tmp/unlimited.toml
-part removed; answer tardy tsn remove
+part removed; answer tardy tsn remove --json
 part as before; as_in /tmp/before
-part for a time; answer tardy tsn apply $FILES/switch.toml --for 100ms
+part for a time; answer tardy tsn apply $FILES/switch.toml --for 100ms --json
 part as before that; as_in /tmp/before
 ";
 
@@ -108,6 +108,11 @@ fn a_second_apply_changes_nothing_and_remove_undoes_everything() {
         "{}",
         printed.text()
     );
+    let (removed, applied) = (printed.part("removed").json(), printed.part("for a time").json());
+    assert_eq!((&removed["switch"], &applied["switch"]), (&"tsn0".into(), &"tsn0".into()));
+    for list in [&removed["restored"], &applied["changed"], &applied["restored"]] {
+        assert!(!list.as_array().unwrap().is_empty(), "{removed}\n{applied}");
+    }
     is_unchanged(printed, "unchanged by that");
     is_unchanged(printed, "as before");
     is_unchanged(printed, "as before that");
