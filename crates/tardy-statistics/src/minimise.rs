@@ -9,11 +9,20 @@ pub(crate) const MOST: usize = 3;
 /// A point; variables beyond the number in use are 0.
 pub(crate) type Vector = [f64; MOST];
 
+/// Rows of a matrix; those beyond the number of variables in use are 0.
+pub(crate) type Matrix = [Vector; MOST];
+
 /// A function's value and gradient.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Value {
     pub(crate) value: f64,
     pub(crate) gradient: Vector,
+}
+
+impl Value {
+    fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.gradient.iter().all(|component| component.is_finite())
+    }
 }
 
 /// The lowest point that was found.
@@ -36,12 +45,24 @@ pub(crate) fn minimise(
     free: usize,
     start: Vector,
     precision: f64,
+    function: impl FnMut(&Vector) -> Option<Value>,
+) -> Option<Minimum> {
+    minimise_from(free, start, None, precision, function)
+}
+
+/// The same, if the second derivatives are nearly known: `inverse` is the inverse of their matrix.
+pub(crate) fn minimise_from(
+    free: usize,
+    start: Vector,
+    inverse: Option<Matrix>,
+    precision: f64,
     mut function: impl FnMut(&Vector) -> Option<Value>,
 ) -> Option<Minimum> {
     let mut point = start;
-    let mut here = function(&point).filter(|here| here.value.is_finite())?;
-    let mut inverse = scaled_identity(free, &here.gradient);
-    let mut is_fresh = true;
+    let mut here = function(&point).filter(Value::is_finite)?;
+    let mut is_fresh = inverse.is_none();
+    let mut inverse = inverse.unwrap_or_else(|| scaled_identity(free, &here.gradient));
+    let mut was_close = false;
     for _ in 0..MOST_STEPS {
         let mut direction = product(free, &inverse, &here.gradient).map(|component| -component);
         let mut slope = dot(&direction, &here.gradient);
@@ -51,18 +72,19 @@ pub(crate) fn minimise(
             slope = dot(&direction, &here.gradient);
             is_fresh = true;
         }
-        // Half the slope is the decrease that a quadratic function would still have.
-        if !is_fresh && -0.5 * slope < precision || slope == 0.0 {
+        // Half the slope is the decrease that a quadratic function would still have. The approximated curvature may be wrong, so
+        // this must be so twice.
+        let is_close = !is_fresh && -0.5 * slope < precision;
+        if is_close && was_close || slope == 0.0 {
             return Some(Minimum { point, value: here.value });
         }
+        was_close = is_close;
         let length = dot(&direction, &direction).sqrt();
         let mut share = (LONGEST_STEP / length).min(1.0);
         let next = loop {
             let next = add(&point, share, &direction);
             match function(&next) {
-                Some(there)
-                    if there.value.is_finite() && there.value <= here.value + 1e-4 * share * slope =>
-                {
+                Some(there) if there.is_finite() && there.value <= here.value + 1e-4 * share * slope => {
                     break Some((next, there));
                 }
                 _ if share * length < 1e-12 => break None,
@@ -86,8 +108,6 @@ pub(crate) fn minimise(
     }
     None
 }
-
-type Matrix = [Vector; MOST];
 
 /// A first guess of the inverse of the second derivatives: a step of a tenth along the gradient.
 fn scaled_identity(free: usize, gradient: &Vector) -> Matrix {

@@ -8,7 +8,7 @@ use super::Fit;
 use crate::distributions::likelihood_drop;
 use crate::extreme::likelihood::{Family, inverse, inverse_by_shape};
 use crate::interval::Ends;
-use crate::minimise::{MOST, Minimum, Value, Vector, minimise};
+use crate::minimise::{MOST, Matrix, Minimum, Value, Vector, minimise_from};
 
 /// The precision of the log-likelihood along a profile.
 const PRECISION: f64 = 1e-8;
@@ -23,8 +23,9 @@ pub(super) fn of_shape(fit: &Fit, confidence: f64) -> Ends {
     let mut start = fit.at;
     start[last] = 0.0;
     let step = inverse_information(fit).map_or(0.1, |inverse| inverse[last][last].sqrt()).clamp(1e-4, 1.0);
+    let of_others = information(fit).and_then(|information| inverse_of_symmetric(last, &information));
     let profile = |shape: f64, start: &Vector| {
-        minimise(last, *start, PRECISION, |at| {
+        minimise_from(last, *start, of_others, PRECISION, |at| {
             let mut at = *at;
             at[last] = shape;
             let mut value = fit.negative_log_likelihood_at(&at)?;
@@ -44,19 +45,18 @@ pub(super) fn of_level(fit: &Fit, y: f64, level: f64, confidence: f64) -> Ends {
         Family::Gpd => [fit.at[1], 0.0, 0.0],
     };
     let step = level_error(fit, y).unwrap_or(level.abs() * 0.1).max(1e-6);
+    let of_rest = information_of_rest(fit, y, level, &start)
+        .and_then(|information| inverse_of_symmetric(free, &information));
     let profile = |level: f64, start: &Vector| {
         let at_rest = |rest: &Vector| {
             let (at, chain) = fit.with_level(y, level, rest)?;
             let value = fit.negative_log_likelihood_at(&at)?;
-            Some(Value {
-                value: value.value,
-                gradient: chained(fit.model.family(), free, &value.gradient, &chain),
-            })
+            Some(Value { value: value.value, gradient: chained(free, &value.gradient, &chain) })
         };
         if free == 0 {
             return at_rest(start).map(|value| Minimum { point: *start, value: value.value });
         }
-        minimise(free, *start, PRECISION, at_rest)
+        minimise_from(free, *start, of_rest, PRECISION, at_rest)
     };
     let wider = if fit.model.family() == Family::Gev { [1.0, 0.2, 0.0] } else { [0.3, 0.0, 0.0] };
     let wider = std::array::from_fn(|i| if i < free { wider[i] } else { 0.0 });
@@ -64,9 +64,25 @@ pub(super) fn of_level(fit: &Fit, y: f64, level: f64, confidence: f64) -> Ends {
 }
 
 /// The gradient by the remaining parameters, from that by all and the derivatives of the replaced one.
-fn chained(family: Family, free: usize, gradient: &Vector, chain: &Vector) -> Vector {
+fn chained(free: usize, gradient: &Vector, chain: &Vector) -> Vector {
     std::array::from_fn(|i| if i < free { gradient[i + 1] + gradient[0] * chain[i] } else { 0.0 })
-        .map(|component: f64| if family == Family::Gpd || component.is_finite() { component } else { 0.0 })
+}
+
+/// The second derivatives by the remaining parameters at the estimate, where the gradient is 0.
+fn information_of_rest(fit: &Fit, y: f64, level: f64, rest: &Vector) -> Option<Matrix> {
+    let free = fit.model.parameters() - 1;
+    let (_, chain) = fit.with_level(y, level, rest)?;
+    let all = information(fit)?;
+    let mut matrix = Matrix::default();
+    for i in 0..free {
+        for j in 0..free {
+            matrix[i][j] = all[i + 1][j + 1]
+                + chain[i] * all[0][j + 1]
+                + chain[j] * all[i + 1][0]
+                + chain[i] * chain[j] * all[0][0];
+        }
+    }
+    Some(matrix)
 }
 
 /// The standard error of a level by the delta method, in the sample's scale.
@@ -134,6 +150,8 @@ fn end(
     let (mut inside, mut at_inside) = (estimate, -root_of_drop);
     let mut outside: Option<(f64, f64)> = None;
     let mut reach = step * root_of_drop;
+    // How many steps in a row moved the same end.
+    let (mut same_side, mut was_inside) = (0, None);
     for _ in 0..80 {
         let at = match outside {
             None => inside + reach,
@@ -141,11 +159,12 @@ fn end(
                 if (outside - inside).abs() <= CLOSE * step.abs() {
                     break;
                 }
-                if at_outside.is_finite() {
+                if at_outside.is_finite() && same_side < 2 {
                     // A secant step, kept off the ends so that both of them move.
                     let share = (-at_inside / (at_outside - at_inside)).clamp(0.02, 0.98);
                     inside + share * (outside - inside)
                 } else {
+                    // The search may have failed at the outer end, which makes secants useless.
                     0.5 * (inside + outside)
                 }
             }
@@ -156,6 +175,8 @@ fn end(
         if excess.abs() < CLOSE {
             return Some(at);
         }
+        same_side = if was_inside == Some(excess < 0.0) { same_side + 1 } else { 1 };
+        was_inside = Some(excess < 0.0);
         if excess < 0.0 {
             (inside, at_inside) = (at, excess);
             others.point = found.map_or(others.point, |found| found.point);
@@ -167,9 +188,14 @@ fn end(
     outside.map(|(outside, _)| 0.5 * (inside + outside))
 }
 
-/// The inverse of the second derivatives of the negative log-likelihood at the estimate, in the sample's scale and the order
-/// of the family's parameters; `None` if they are not those of a minimum.
-pub(super) fn inverse_information(fit: &Fit) -> Option<[Vector; MOST]> {
+/// The inverse of [`information`]; `None` if it is not that of a minimum.
+pub(super) fn inverse_information(fit: &Fit) -> Option<Matrix> {
+    inverse_of_symmetric(fit.model.parameters(), &information(fit)?)
+}
+
+/// The second derivatives of the negative log-likelihood at the estimate, in the sample's scale and the order of the family's
+/// parameters; `None` if a value is impossible next to the estimate.
+fn information(fit: &Fit) -> Option<Matrix> {
     let free = fit.model.parameters();
     let mut second = [[0.0; MOST]; MOST];
     for i in 0..free {
@@ -186,11 +212,11 @@ pub(super) fn inverse_information(fit: &Fit) -> Option<[Vector; MOST]> {
             second[i][j] = (8.0 * (near_up[j] - near_down[j]) - (far_up[j] - far_down[j])) / (12.0 * h);
         }
     }
-    inverse_of_symmetric(free, &second)
+    Some(second)
 }
 
 /// The inverse of a positive definite matrix by Gauss and Jordan; `None` if it is not one.
-fn inverse_of_symmetric(free: usize, matrix: &[Vector; MOST]) -> Option<[Vector; MOST]> {
+fn inverse_of_symmetric(free: usize, matrix: &Matrix) -> Option<Matrix> {
     let mut left = *matrix;
     let mut right = [[0.0; MOST]; MOST];
     for (i, row) in right.iter_mut().enumerate() {
