@@ -35,6 +35,13 @@ fn twenty_random_kills_lose_nothing() {
     }
 }
 
+/// Whether any process has mapped the file at `path`.
+fn is_mapped(path: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let maps = processes.filter_map(|process| fs::read_to_string(process.path().join("maps")).ok());
+    maps.into_iter().any(|maps| maps.contains(path))
+}
+
 fn kill_and_check(moment: Duration, victim: Victim) {
     let bench = Bench::new();
     let mut supervisor = start(&bench);
@@ -51,6 +58,8 @@ fn kill_and_check(moment: Duration, victim: Victim) {
     supervisor.wait().unwrap();
     // Other threads of the killed process may still be exiting and hold the map.
     wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
+    // The probe is killed by the kernel once its parent has ended, and may count a last cycle before.
+    wait_until("the probe's end", || !is_mapped(&map));
 
     let counted = counted_in(&map);
     let before = fs::read(&path).unwrap();

@@ -24,7 +24,7 @@ const PROSE: [&str; 12] = [
 ];
 
 /// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped.
-const ADDED: [&str; 4] = ["held", "is_one_stop", "judged", "limits"];
+const ADDED: [&str; 6] = ["clustered", "counted_ns", "held", "is_one_stop", "judged", "limits"];
 
 /// The beginnings of reasons of later builds against a comparison: the CPUs and policies that other tools' files state.
 const ADDED_REASONS: [&str; 2] = ["CPUs: ", "policy"];
@@ -81,6 +81,26 @@ fn numbers(text: &str) -> Vec<&str> {
     numbers
 }
 
+/// Whether an end of a confidence interval or a bound is where it was, or farther from the value: they now account for values
+/// that are not independent.
+fn is_wider(key: &str, old: &Value, new: &Value) -> bool {
+    match (key, old.as_i64(), new.as_i64()) {
+        ("confidence_lower_ns", Some(old), Some(new)) => new <= old,
+        ("confidence_upper_ns", Some(old), Some(new)) => new >= old,
+        ("confidence_upper_ns", Some(_), None) => new.is_null(),
+        ("dispersion" | "upper", _, _) => {
+            old.as_f64().zip(new.as_f64()).is_some_and(|(old, new)| new >= old * (1.0 - 1e-12))
+        }
+        _ => false,
+    }
+}
+
+/// Whether two numbers differ by no more than the rounding of sums of squares in doubles.
+fn is_rounding(old: &serde_json::Number, new: &serde_json::Number) -> bool {
+    let of = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
+    (of(old) / of(new) - 1.0).abs() < 1e-8
+}
+
 /// Adds every difference between `before` and `now` to `differences`. `key` is the name of the field that holds both.
 fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mut Vec<String>) {
     match (before, now) {
@@ -117,6 +137,9 @@ fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mu
         }
         (Value::String(old), Value::String(new)) if RENAMED.contains(&(old, new)) => {}
         (Value::String(old), Value::String(new)) if PROSE.contains(&key) && numbers(old) == numbers(new) => {}
+        _ if is_wider(key, before, now) => {}
+        // Exact integers are summed now, and rounded once.
+        (Value::Number(old), Value::Number(new)) if key == "deviation_ns" && is_rounding(old, new) => {}
         _ if before == now => {}
         _ => differences.push(format!("{place}: {before} became {now}")),
     }
