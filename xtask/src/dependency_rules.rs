@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
-    ("tardy-gate", &["tardy-record", "tardy-analyse", "tardy-plot"]),
+    ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-plot"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-plot", "tardy-tsn"]),
     (
         "tardy",
@@ -58,6 +58,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-recipe",
             "tardy-init",
             "tardy-lab",
+            "tardy-statistics",
             "tardy-gate",
             "tardy-plot",
             "tardy-present",

@@ -142,7 +142,8 @@ fn merged(slices: &[Block]) -> Vec<OfLength> {
     while blocks.len() >= least {
         lengths.extend(of_blocks(&blocks));
         let longest = blocks.iter().map(|block| block.values).max().unwrap_or(0);
-        blocks = joined(&blocks, longest.saturating_add(longest / 2));
+        // More than one of the longest, or blocks of one value each would never be joined.
+        blocks = joined(&blocks, longest.saturating_add((longest / 2).max(1)));
         least = BLOCK_MIN;
     }
     lengths
@@ -178,4 +179,18 @@ fn of_threshold(count: &ThresholdCount, counted_ns: u64) -> Option<OfLength> {
     let mean = total / blocks as f64;
     let variance = (count.sum_of_squared_block_counts as f64 - total * mean).max(0.0) / (blocks as f64 - 1.0);
     Some(OfLength { blocks: usize::try_from(blocks).unwrap_or(usize::MAX), dispersion: variance / mean })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_one_value_are_joined() {
+        let slices: Vec<Block> =
+            (0..40).map(|index| Block { values: 1, above: u64::from(index < 20) }).collect();
+        let blocks: Vec<usize> = merged(&slices).iter().map(|length| length.blocks).collect();
+        assert_eq!(blocks.first(), Some(&40));
+        assert!(blocks.windows(2).all(|pair| pair[1] <= pair[0] / 2), "{blocks:?}");
+    }
 }

@@ -4,7 +4,6 @@
 //! results as text, and `--json` prints them unchanged. `docs/statistics.md` describes the statistics, their sources
 //! and their assumptions.
 
-pub mod binomial;
 pub mod captures;
 pub mod causes;
 pub mod comparability;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tardy_record::Histogram;
 
-use crate::binomial;
+use tardy_statistics::binomial;
 
 /// Confidence of every interval and bound that is quoted.
 pub const CONFIDENCE: f64 = 0.95;

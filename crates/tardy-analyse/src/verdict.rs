@@ -6,10 +6,12 @@
 
 use serde::Serialize;
 use tardy_record::{Run, Series};
+use tardy_statistics::binomial;
+use tardy_statistics::duration::values_needed;
 
 use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
-use crate::{binomial, dependence, late};
+use crate::{dependence, late};
 
 /// The verdict on a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,7 +103,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         confidence: CONFIDENCE,
         bound: highest,
         bounds,
-        wakeups_for_one_in_a_million: binomial::trials_for_none(1e-6, CONFIDENCE),
+        wakeups_for_one_in_a_million: values_needed(1e-6, CONFIDENCE, 0).unwrap_or(u64::MAX),
     })
 }
 

@@ -3,10 +3,11 @@
 //! `make test` runs a few hundred simulated runs of each case and fails if the coverage is below the nominal one by more than
 //! chance allows. `make coverage` runs thousands and prints the table of docs/statistics.md.
 
-use tardy_analyse::{binomial, dependence, late, row};
+use tardy_analyse::{dependence, late, row};
 use tardy_record::Series;
 use tardy_record::series::{Level, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
+use tardy_statistics::binomial;
 
 const CONFIDENCE: f64 = 0.95;
 const LIMIT_NS: u64 = 50_000;

@@ -8,8 +8,9 @@
 
 use serde::Serialize;
 use tardy_analyse::late::{self, Late};
-use tardy_analyse::{binomial, dependence, lab, name};
+use tardy_analyse::{dependence, lab, name};
 use tardy_record::{Run, Series, reason};
+use tardy_statistics::binomial;
 
 use crate::outcome::Outcome;
 use crate::requirement::{Demand, Requirement};

@@ -101,8 +101,8 @@ fn demand_of(what: &str, bound: &str) -> Result<Demand, &'static str> {
     Ok(Demand::Share { limit_ns: limit(bound)?, allowed, quantile: Some(level) })
 }
 
-/// A share from a number or a percentage.
-fn share(text: &str) -> Option<f64> {
+/// A share from a number or a percentage; `None` if it is neither, or below 0.
+pub fn share(text: &str) -> Option<f64> {
     let text = text.trim();
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
     digits.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0).map(|value| value / scale)

@@ -74,6 +74,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Plot(arguments) => commands::plot::run(&arguments),
+        Command::Duration(arguments) => commands::duration::run(&arguments),
         Command::Gate(arguments) => commands::gate::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),

@@ -1,6 +1,7 @@
 //! The definition of the command line. Parsing does not read the machine; `plan` does.
 
 mod check;
+mod duration;
 mod formats;
 mod gate;
 mod gpio;
@@ -25,6 +26,7 @@ use tardy_recipe::values::Duration;
 use crate::build_identity;
 
 pub(crate) use check::{CheckArgs, TrialFlags};
+pub(crate) use duration::DurationArgs;
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gate::{GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compare two or more runs, and check that they are comparable.
     Compare(CompareArgs),
+    /// Print how long to measure to show that a limit is rarely exceeded.
+    Duration(DurationArgs),
     /// Judge runs by requirements such as p99.9<500us, for CI systems too (docs/gate.md)
     Gate(GateArgs),
     /// Convert other tools' files to run files: cyclictest, rtla, Xenomai, oslat and more.

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod duration;
 pub(crate) mod export;
 mod file_tree;
 pub(crate) mod gate;

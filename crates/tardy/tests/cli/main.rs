@@ -12,6 +12,7 @@ mod cyclictest;
 mod directories;
 mod doctor;
 mod documents;
+mod duration;
 mod errors;
 mod exit_status;
 mod formats;

@@ -5,6 +5,7 @@ mod gate;
 mod kernel;
 mod output_path;
 mod run_name;
+mod share;
 mod unit_rule;
 
 pub(crate) use format::{export_format, import_format};
@@ -12,4 +13,5 @@ pub(crate) use gate::{WrittenForm, form, requirement, written_form};
 pub(crate) use kernel::{GuestMemory, KernelChoice};
 pub(crate) use output_path::output_path;
 pub(crate) use run_name::{RunName, run_name};
+pub(crate) use share::{confidence, probability};
 pub(crate) use unit_rule::{UnitRule, unit_rule};
