@@ -204,7 +204,7 @@ fn clean_samples_are_rarely_refused_and_others_mostly() {
     assert!(clean <= 0.14 && others >= 0.8, "{clean} {others}");
 }
 
-/// The table of docs/statistics.md; `cargo test --release -p tardy-statistics long_ -- --ignored --nocapture`.
+/// The table of docs/statistics.md; `make coverage` prints it.
 #[test]
 #[ignore = "minutes; prints a table"]
 fn long_table_of_refusals() {
