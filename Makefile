@@ -63,7 +63,7 @@ test: rust test-packages ## everything that CI runs: the four jobs below, in par
 test-unit: override IN_BACKGROUND :=
 test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
-	@$(CARGO) test --workspace
+	@$(CARGO) test --workspace --no-fail-fast
 
 .PHONY: test-lint
 test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, rustdoc and cargo-deny

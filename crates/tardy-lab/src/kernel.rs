@@ -9,6 +9,7 @@ pub mod config;
 pub mod debian;
 pub mod image;
 pub mod listing;
+mod module_build;
 pub mod module_request;
 pub mod modules;
 pub mod own_modules;

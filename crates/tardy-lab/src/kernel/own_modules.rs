@@ -11,6 +11,7 @@ use tardy_sys::{files, programs};
 use thiserror::Error;
 
 use super::Kernel;
+use super::module_build;
 use super::module_request::{ModuleRequest, ModuleSource};
 use crate::arch::Arch;
 use crate::checksum::sha256;
@@ -132,7 +133,10 @@ fn directory(
     if place.is_dir() {
         return Ok(place);
     }
-    let headers = store.fetch_union(kernel.arch, &headers(kernel, version), notice).map_err(failed)?;
+    let packages = headers(kernel, version);
+    let headers = store.fetch_union(kernel.arch, &packages, notice).map_err(failed)?;
+    let libraries = module_build::lacking_libraries(store, kernel.arch, &headers.root, &packages[0], notice);
+    let libraries = libraries.map_err(failed)?;
     let _lock = store.cache.lock(notice).map_err(failed)?;
     if place.is_dir() {
         return Ok(place);
@@ -140,6 +144,9 @@ fn directory(
     notice(&format!("building tardy's own modules for {}", kernel.release));
     let tree = headers.root.join("usr/src").join(format!("linux-headers-{}", kernel.release));
     relocate(&headers.root).map_err(failed)?;
+    if let Some(libraries) = libraries {
+        libraries.make_programs_run(&headers.root).map_err(failed)?;
+    }
     let scratch = Scratch::new(&store.cache).map_err(failed)?;
     for own in &OWN {
         build(own, &tree, scratch.path())?;
@@ -224,6 +231,7 @@ fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModule
         .arg(format!("M={}", at.display()))
         // Debugging information contains paths, and that for BPF needs another program (pahole).
         .args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"])
+        .args(module_build::compiler(tree))
         .output()
         .map_err(OwnModuleError::NoMake)?;
     if !output.status.success() {

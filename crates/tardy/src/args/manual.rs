@@ -62,6 +62,29 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ("plot", &[("tardy plot a.run.json -o a.svg", "Draw the histogram of a run.")]),
     ("compare", &[("tardy compare before.run.json after.run.json", "Show what differs between two runs.")]),
     (
+        "gate",
+        &[
+            (
+                "tardy gate a.run.json --require 'p99.9<500us'",
+                "Judge a run in a script: exit status 0, 3, 4 or 5.",
+            ),
+            (
+                "tardy gate a.run.json --require 'P(>1ms)<1e-6@95%' --write junit=gate.xml",
+                "Write the verdict for a CI service.",
+            ),
+        ],
+    ),
+    (
+        "duration",
+        &[
+            (
+                "tardy duration --limit 100us --probability 1e-9 --interval 200us",
+                "How long must a run without a late wake-up be?",
+            ),
+            ("tardy duration --boots 5", "What can be seen with five boots of each kernel?"),
+        ],
+    ),
+    (
         "import",
         &[
             (
@@ -178,8 +201,11 @@ mod tests {
         for (path, examples) in EXAMPLES {
             for (line, _) in *examples {
                 let line = line.rsplit("; ").next().unwrap().split(" >").next().unwrap();
-                let words =
-                    line.strip_prefix("sudo ").unwrap_or(line).replace("'before the update'", "before");
+                let words = line
+                    .strip_prefix("sudo ")
+                    .unwrap_or(line)
+                    .replace("'before the update'", "before")
+                    .replace('\'', "");
                 let parsed = crate::args::command().try_get_matches_from(words.split(' '));
                 assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());
                 assert!(words.starts_with(&format!("tardy {path}")), "{path}: {line}");
