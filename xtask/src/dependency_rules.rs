@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-formats", &["tardy-archive", "tardy-ftrace", "tardy-record"]),
     ("tardy-tsn", &["tardy-record"]),
     ("tardy-analyse", &["tardy-record", "tardy-statistics"]),
+    ("tardy-compare", &["tardy-record", "tardy-statistics", "tardy-analyse"]),
     ("tardy-probe", &["tardy-record", "tardy-sys"]),
     ("tardy-load", &["tardy-record", "tardy-sys"]),
     ("tardy-host", &["tardy-record", "tardy-sys"]),
@@ -40,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-plot"]),
-    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-plot", "tardy-tsn"]),
+    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-plot", "tardy-tsn"]),
     (
         "tardy",
         &[
@@ -50,6 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-formats",
             "tardy-tsn",
             "tardy-analyse",
+            "tardy-compare",
             "tardy-probe",
             "tardy-load",
             "tardy-host",

@@ -27,7 +27,7 @@ pub fn meaningless_because(run: &Run) -> Option<&'static str> {
 }
 
 /// The reason why latencies of a lab with this clock mean nothing; `None` if they are meaningful.
-pub(crate) fn meaningless_by(clock: LabClock) -> Option<&'static str> {
+pub fn meaningless_by(clock: LabClock) -> Option<&'static str> {
     match clock {
         LabClock::RealtimeEmulated => {
             Some("the CPU was emulated in software in the host's time, so the emulator was measured")

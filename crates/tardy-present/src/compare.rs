@@ -1,9 +1,9 @@
 //! Two or more runs compared, for the terminal.
 
-use tardy_analyse::compare::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
-use tardy_analyse::compare::{Comparison, Pair, Side};
 use tardy_analyse::name::Readings;
-use tardy_analyse::shape::Shape;
+use tardy_compare::shape::Shape;
+use tardy_compare::side_by_side::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
+use tardy_compare::side_by_side::{Comparison, Pair, Side};
 
 use crate::section::Section;
 use crate::table::Table;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tardy_analyse::overview::SortKey;
+use tardy_compare::overview::SortKey;
 
 use super::RedactionFlag;
 use super::values::{RunName, output_path, run_name};

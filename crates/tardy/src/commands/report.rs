@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use tardy_analyse::overview::SortKey;
+use tardy_compare::overview::SortKey;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::overview as shown;
 use tardy_present::report::{self, Chapter};

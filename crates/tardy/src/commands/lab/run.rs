@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use tardy_analyse::{compare, name, seeds};
+use tardy_analyse::name;
+use tardy_compare::{seeds, side_by_side};
 use tardy_init::messages::Message;
 use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
@@ -237,7 +238,7 @@ fn seconds(ns: u64) -> String {
 
 fn present(runs: &[Run], json: bool) -> Result<Exit> {
     let all: Vec<&Run> = runs.iter().collect();
-    match compare::of(&all) {
+    match side_by_side::of(&all) {
         Some(comparison) => compare_command::print(&all, &comparison, json)?,
         None => show::print(&runs[0], json)?,
     }

@@ -11,7 +11,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Knowable, Run, cpu_list};
 
-use crate::lab;
+use tardy_analyse::lab;
 
 /// Durations that differ by more than this share make maxima incomparable, since a maximum grows with time.
 pub(crate) const DURATION_TOLERANCE: f64 = 0.05;

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use tardy_record::Run;
 
-use crate::phases;
+use tardy_analyse::phases;
 
 /// A phase of one kernel over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]

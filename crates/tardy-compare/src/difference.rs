@@ -7,7 +7,7 @@ use tardy_record::Run;
 use tardy_record::facts::{Facts, Row};
 use tardy_record::lab::Lab;
 
-use crate::lab;
+use tardy_analyse::lab;
 
 /// Facts that are compared part by part instead of as one text.
 const BY_PARTS: [&str; 2] = ["command line", "configuration"];

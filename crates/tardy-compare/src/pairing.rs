@@ -8,7 +8,7 @@ use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Level, Quantity};
 use tardy_record::{Run, Series};
 
-use crate::name::Readings;
+use tardy_analyse::name::Readings;
 
 /// The matching phases of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

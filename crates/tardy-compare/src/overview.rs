@@ -8,10 +8,10 @@ use tardy_record::load_spec::LoadSpec;
 use tardy_record::run::State;
 use tardy_record::{Run, Series};
 
-use crate::name::{self, Readings};
-use crate::outcome::{self, Outcome};
-use crate::row::{self, Row};
-use crate::{lab, quantile};
+use tardy_analyse::name::{self, Readings};
+use tardy_analyse::outcome::{self, Outcome};
+use tardy_analyse::row::{self, Row};
+use tardy_analyse::{lab, quantile};
 
 /// The runs of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -353,7 +353,7 @@ impl Overview {
         let longer = |one: &OverviewRow, other: &OverviewRow| {
             let (long, short) =
                 (one.measured_ns.max(other.measured_ns), one.measured_ns.min(other.measured_ns));
-            (long - short) as f64 <= crate::comparability::DURATION_TOLERANCE * long as f64
+            (long - short) as f64 <= outcome::DURATION_TOLERANCE * long as f64
         };
         let mut parts = Vec::new();
         if differ(&|one, other| one.loads == other.loads) {

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::{Comparison, Pair, RowPair};
 use crate::difference::Difference;
-use crate::name::Readings;
-use crate::row::Row;
 use crate::shape::Shape;
+use tardy_analyse::name::Readings;
+use tardy_analyse::row::Row;
 
 /// The statistics of one series, or of all series of a phase, in several runs.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,8 +10,10 @@ use serde::{Serialize, Serializer};
 use tardy_record::Run;
 use tardy_record::run::State;
 
-use crate::quantile::{self, CONFIDENCE, LEVELS};
-use crate::{pool, signed_rank};
+use tardy_analyse::pool;
+use tardy_analyse::quantile::{self, CONFIDENCE, LEVELS};
+
+use crate::signed_rank;
 
 /// The quantile that is compared: p99.9.
 const LEVEL: usize = 2;

@@ -10,12 +10,12 @@ use tardy_record::{Run, Series};
 
 use crate::comparability;
 use crate::difference::{self, Differences};
-use crate::lab;
-use crate::name::{self, Readings};
 use crate::pairing::{self, Paired, series_of};
-use crate::pool;
-use crate::row::{self, Row};
 use crate::shape::{self, Shape};
+use tardy_analyse::lab;
+use tardy_analyse::name::{self, Readings};
+use tardy_analyse::pool;
+use tardy_analyse::row::{self, Row};
 
 /// A base run and its candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -112,7 +112,7 @@ pub struct RowPair {
     pub candidate: Row,
     /// Their statistics, candidate over base.
     pub ratios: Vec<Ratio>,
-    /// The distances between the distributions; only for `all`, and if the bins fit.
+    /// The distances between the distributions; only for `all`.
     pub shape: Option<Shape>,
 }
 
@@ -438,7 +438,7 @@ fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
     };
     let exact = |ns: Option<f64>| Figure { ns, at_least: false };
     let whole = |value: Option<i64>| exact(value.map(|ns| ns as f64));
-    let quoted = |quantile: &crate::quantile::Quantile| Figure {
+    let quoted = |quantile: &tardy_analyse::quantile::Quantile| Figure {
         ns: quantile.value.map(|value| value.quoted_ns() as f64),
         at_least: quantile.value.is_some_and(|value| value.at_least),
     };
