@@ -12,9 +12,7 @@ use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Knowable, Run, cpu_list};
 
 use tardy_analyse::lab;
-
-/// Durations that differ by more than this share make maxima incomparable, since a maximum grows with time.
-pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
+use tardy_analyse::outcome::DURATION_TOLERANCE;
 
 /// Reasons why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
 pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
@@ -28,7 +26,17 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
         let meaningless = lab::meaningless_because(run);
         reasons.extend(meaningless.map(|why| format!("the latencies of {name} mean nothing: {why}")));
     }
-    reasons.extend(place_obstacle(base.lab.as_ref(), candidate.lab.as_ref()));
+    reasons.extend(measured_differently(base, candidate, matched));
+    reasons.extend(duration_obstacle(base, candidate));
+    let mut seen = BTreeSet::new();
+    reasons.retain(|reason| seen.insert(reason.clone()));
+    reasons
+}
+
+/// Reasons why two runs did not measure the same thing in the same way, whatever their durations.
+pub(crate) fn measured_differently(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
+    let mut reasons: Vec<String> =
+        place_obstacle(base.lab.as_ref(), candidate.lab.as_ref()).into_iter().collect();
     if base.phases.len() != candidate.phases.len() {
         reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
     }
@@ -38,14 +46,11 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
         }
     }
     reasons.extend(series_obstacles(base, candidate));
-    reasons.extend(duration_obstacle(base, candidate));
-    let mut seen = BTreeSet::new();
-    reasons.retain(|reason| seen.insert(reason.clone()));
     reasons
 }
 
 /// The reason if one run is from the lab and the other is not, or if the clocks of their labs differ.
-fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
+pub(crate) fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
     let place = |lab: Option<&Lab>| {
         lab.map_or_else(
             || "outside the lab".to_owned(),

@@ -67,7 +67,8 @@ fn between_facts(base: &Facts, candidate: &Facts) -> Differences {
     }
 }
 
-fn named(facts: &Facts) -> BTreeMap<String, String> {
+/// The facts by section and name, without those that are compared part by part.
+pub(crate) fn named(facts: &Facts) -> BTreeMap<String, String> {
     let whole = |row: &Row| !BY_PARTS.contains(&row.name);
     facts
         .rows()
@@ -86,21 +87,23 @@ fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>
     names.into_iter().filter_map(difference).collect()
 }
 
-/// Command lines compared by parameter. A repeated parameter, such as `console`, keeps all its values.
+/// Command lines compared by parameter.
 fn parameters(base: &str, candidate: &str) -> Vec<Difference> {
-    let parse = |line: &str| {
-        let mut parameters: BTreeMap<String, String> = BTreeMap::new();
-        for word in line.split_whitespace() {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            let values = parameters.entry(name.to_owned()).or_default();
-            if !values.is_empty() {
-                values.push(' ');
-            }
-            values.push_str(if value.is_empty() { "set" } else { value });
+    by_name(&parameters_of(base), &parameters_of(candidate))
+}
+
+/// The parameters of a command line. A repeated parameter, such as `console`, keeps all its values.
+pub(crate) fn parameters_of(line: &str) -> BTreeMap<String, String> {
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for word in line.split_whitespace() {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let values = parameters.entry(name.to_owned()).or_default();
+        if !values.is_empty() {
+            values.push(' ');
         }
-        parameters
-    };
-    by_name(&parse(base), &parse(candidate))
+        values.push_str(if value.is_empty() { "set" } else { value });
+    }
+    parameters
 }
 
 #[cfg(test)]

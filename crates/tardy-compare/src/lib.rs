@@ -12,5 +12,6 @@ pub mod seeds;
 pub mod shape;
 pub mod side_by_side;
 pub mod signed_rank;
+pub mod versus;
 
 pub use side_by_side::Comparison;

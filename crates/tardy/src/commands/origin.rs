@@ -22,6 +22,7 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
         started_at: rfc3339(started),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         build: build_identity::identity().to_owned(),
+        trial: None,
     }
 }
 
