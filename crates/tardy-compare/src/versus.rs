@@ -148,7 +148,9 @@ pub struct WorstInEqualTime {
 /// have, or if nothing was measured in all runs.
 pub fn of(base: &[&Run], candidate: &[&Run], options: &Options) -> Result<Versus, String> {
     let found = observations([base, candidate])?;
-    options.factor.check(found.groups[0][0].runs[0])?;
+    if let Some(reason) = options.factor.refused_by(found.groups[0][0].runs[0]) {
+        return Err(reason);
+    }
     let differences = factor::differences(&found.groups, &options.factor);
     let [a, b] = found.groups.each_ref().map(Vec::len);
     let strength = strength(&differences, a, b);

@@ -216,7 +216,7 @@ fn head(comparison: &Comparison, width: usize) -> Vec<String> {
 }
 
 /// A title with its items: on one line for a single item.
-fn listed(title: &str, items: &[String], width: usize) -> Vec<String> {
+pub(crate) fn listed(title: &str, items: &[String], width: usize) -> Vec<String> {
     match items {
         [] => Vec::new(),
         [item] => folded(&format!("{title} {item}"), width),

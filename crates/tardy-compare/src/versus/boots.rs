@@ -17,6 +17,14 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// The noun.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Boot => "boot",
+            Self::Run => "run",
+        }
+    }
+
     /// The noun in the plural.
     pub fn plural(self) -> &'static str {
         match self {
@@ -27,11 +35,7 @@ impl Unit {
 
     /// The noun with its number: `1 boot`, `5 boots`.
     pub fn counted(self, count: usize) -> String {
-        match (self, count) {
-            (Self::Boot, 1) => "1 boot".to_owned(),
-            (Self::Run, 1) => "1 run".to_owned(),
-            _ => format!("{count} {}", self.plural()),
-        }
+        format!("{count} {}", if count == 1 { self.noun() } else { self.plural() })
     }
 }
 

@@ -168,22 +168,19 @@ impl Factor {
         }
     }
 
-    /// Whether the runs have the fact, if the factor is one.
-    ///
-    /// # Errors
-    /// A message for the user with the facts that there are.
-    pub(crate) fn check(&self, run: &Run) -> Result<(), String> {
-        let Self::Fact(fact) = self else { return Ok(()) };
+    /// Why the factor cannot be that of `run`, with the facts that there are; `None` if it can.
+    pub fn refused_by(&self, run: &Run) -> Option<String> {
+        let Self::Fact(fact) = self else { return None };
         let properties = properties(run);
         if properties.keys().any(|name| is_named(name, fact)) {
-            return Ok(());
+            return None;
         }
         let facts: Vec<&str> = properties
             .keys()
             .map(String::as_str)
             .filter(|name| !name.starts_with(OPTION) && !name.starts_with(PARAMETER))
             .collect();
-        Err(format!(
+        Some(format!(
             "'{fact}' is not a fact of these runs; expected kernel, cmdline, recipe or one of: {}",
             facts.join("; ")
         ))

@@ -12,12 +12,15 @@ use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, published};
+use super::{output, published, versus};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
+    if let Some(groups) = versus::Compared::of(&arguments.groups, arguments.redaction)? {
+        return groups.print(arguments.json);
+    }
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().partition(|path| published::named(path).is_some());
     let runs = output::open_runs(&paths, arguments.redaction)?;
