@@ -70,7 +70,7 @@ pub fn arguments_of_its_own(lab: &Lab, other: &Lab) -> Option<String> {
 }
 
 /// The emulator's arguments, each with its value: `-m 512`. The kernel's command line is left out.
-fn options(lab: &Lab) -> Vec<String> {
+pub fn options(lab: &Lab) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for word in &lab.arguments {
         match options.last_mut() {

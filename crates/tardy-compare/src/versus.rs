@@ -288,10 +288,8 @@ fn experiments(
         .zip(labels)
         .filter_map(|((ours, theirs), label)| {
             let readings = [(&measured[0], ours), (&measured[1], theirs)].map(|(observations, subject)| {
-                let of_it = |one: &Vec<(Subject, Readings<'_>)>| {
-                    one.iter().find(|(known, _)| known == subject).map(|(_, readings)| readings.clone())
-                };
-                observations.iter().filter_map(of_it).collect::<Vec<_>>()
+                let of_it = observations.iter().flatten().filter(|(known, _)| known == subject);
+                of_it.map(|(_, readings)| readings.clone()).collect::<Vec<_>>()
             });
             let experiment = Experiment::of(&label, ours, [&readings[0], &readings[1]], limit_ns);
             if experiment.is_none() {

@@ -217,7 +217,10 @@ fn properties(run: &Run) -> BTreeMap<String, String> {
         None => drop(properties.insert("kernel: command line".to_owned(), "unknown".to_owned())),
     }
     match &run.lab {
-        Some(lab) => properties.extend(lab::parts(lab)),
+        Some(lab) => {
+            properties.extend(lab::parts(lab));
+            properties.insert("lab: emulator's arguments".to_owned(), lab::options(lab).join(" "));
+        }
         // A guest is the same on every host; a board of the same type is another board.
         None => drop(properties.insert("machine: host name".to_owned(), run.origin.host.clone())),
     }

@@ -130,9 +130,9 @@ fn plan(label: &str, loads: &[&str]) -> PhasePlan {
     }
 }
 
-/// `count` exponential latencies of this mean, as bins of 1/64 of the mean.
+/// `count` exponential latencies of this mean, in bins of 128 ns.
 pub(super) fn exponential(random: &mut Random, count: usize, mean_ns: f64) -> Vec<(i64, i64, u64)> {
-    let width = (mean_ns / 64.0).ceil() as i64;
+    let width = 128;
     let mut bins = std::collections::BTreeMap::new();
     for _ in 0..count {
         *bins.entry((random.exponential() * mean_ns) as i64 / width).or_insert(0) += 1;

@@ -77,7 +77,7 @@ pub(super) fn of(groups: [&[Readings<'_>]; 2], pools: [&[Pool]; 2]) -> ShiftFunc
         true if !levels.is_empty() => Band::Observations,
         _ => Band::None,
     };
-    if let ([base], [candidate]) = groups {
+    if let [[base], [candidate]] = groups {
         let slices = [slices(base), slices(candidate)];
         if slices.iter().all(|slices| slices.len() >= SLICES_MIN) && add_band(&mut levels, &slices).is_some()
         {

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use tardy_compare::versus::{self, Options, Strength, Versus};
+use tardy_compare::versus::{self, Factor, Options, Strength, Versus};
 use tardy_present::versus as shown;
 use tardy_recipe::wrong;
 use tardy_record::Run;
@@ -50,6 +50,29 @@ impl Compared {
         let of_groups = [&base, &candidate].map(|runs| runs.iter().collect::<Vec<_>>());
         let versus = versus::of(&of_groups[0], &of_groups[1], options).map_err(|reason| anyhow!(reason))?;
         Ok(Self { runs: base.into_iter().chain(candidate).collect(), versus })
+    }
+
+    /// Compares the boots of two kernels in the lab: their command lines, if they are of the same image.
+    pub(super) fn of_boots(groups: [Vec<Run>; 2]) -> Result<Self> {
+        let image = |runs: &[Run]| runs.first()?.lab.as_ref().map(|lab| lab.kernel.sha256.clone());
+        let is_same = image(&groups[0]) == image(&groups[1]);
+        let factor = if is_same { Factor::CommandLine } else { Factor::Kernel };
+        Self::of_runs(groups, &Options { factor, limit_ns: None })
+    }
+
+    /// Prints several comparisons, as JSON in one list.
+    pub(super) fn print_all(all: &[Self], json: bool) -> Result<()> {
+        if json && all.len() > 1 {
+            let shown: Vec<_> = all.iter().map(|one| shown::WithHeadline::of(&one.versus)).collect();
+            return output::print_json(&shown);
+        }
+        for (number, one) in all.iter().enumerate() {
+            if number > 0 {
+                output::print("\n")?;
+            }
+            one.print(json)?;
+        }
+        Ok(())
     }
 
     /// Prints the comparison.
