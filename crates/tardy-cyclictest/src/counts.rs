@@ -3,33 +3,38 @@
 use tardy_formats::cyclictest::MIN_OF_NONE;
 use tardy_probe::sample_ring::Sample;
 
-use super::options::Options;
+use crate::options::Options;
 
 /// The statistics of all threads.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Counts {
+pub struct Counts {
     /// Nanoseconds in a unit of the results: 1000, or 1 with `-N`.
     unit_ns: i64,
-    pub(super) threads: Vec<Thread>,
+    /// The threads, in the order of their numbers.
+    pub threads: Vec<Thread>,
     /// If `-b` ended the run: the thread's number and the reading.
-    pub(super) broken: Option<(usize, u64)>,
+    pub broken: Option<(usize, u64)>,
     break_us: Option<u64>,
 }
 
 /// The statistics of one thread, in the unit of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Thread {
-    pub(super) cycles: u64,
-    pub(super) min: u64,
-    pub(super) max: u64,
-    pub(super) last: u64,
+pub struct Thread {
+    /// Number of readings.
+    pub cycles: u64,
+    /// The lowest reading.
+    pub min: u64,
+    /// The highest reading.
+    pub max: u64,
+    /// The latest reading.
+    pub last: u64,
     sum: f64,
     /// Histogram rows, one for each unit from 0; empty without `-h`.
-    pub(super) rows: Vec<u64>,
+    pub rows: Vec<u64>,
     /// Readings beyond the rows.
-    pub(super) overflows: u64,
+    pub overflows: u64,
     /// The cycles of the first overflows, at most as many as there are rows.
-    pub(super) overflow_cycles: Vec<u64>,
+    pub overflow_cycles: Vec<u64>,
 }
 
 impl Thread {
@@ -47,7 +52,7 @@ impl Thread {
     }
 
     /// The mean of all readings, those beyond the rows included; 0 without readings.
-    pub(super) fn mean(&self) -> f64 {
+    pub fn mean(&self) -> f64 {
         if self.cycles == 0 { 0.0 } else { self.sum / self.cycles as f64 }
     }
 
@@ -75,7 +80,7 @@ impl Thread {
 
 impl Counts {
     /// The statistics of `threads` threads before the first reading.
-    pub(super) fn new(options: &Options, threads: usize) -> Self {
+    pub fn new(options: &Options, threads: usize) -> Self {
         let rows = options.histogram.unwrap_or(0) as usize;
         Self {
             unit_ns: if options.in_ns { 1 } else { 1000 },
@@ -87,13 +92,13 @@ impl Counts {
 
     /// A reading in the unit of the results, truncated as in cyclictest. An early wake-up counts as 0; cyclictest would show
     /// its negative latency as a huge one.
-    pub(super) fn value(&self, sample: Sample) -> u64 {
+    pub fn value(&self, sample: Sample) -> u64 {
         (sample.late_ns / self.unit_ns).max(0) as u64
     }
 
     /// Counts a reading of thread `thread`, unless a break has ended the run. Returns whether it was counted. Cycles are numbered
     /// by readings, as in cyclictest, not by the schedule.
-    pub(super) fn add(&mut self, thread: usize, sample: Sample) -> bool {
+    pub fn add(&mut self, thread: usize, sample: Sample) -> bool {
         let value = self.value(sample);
         let broken = self.broken.is_some();
         let Some(counted) = self.threads.get_mut(thread).filter(|_| !broken) else { return false };

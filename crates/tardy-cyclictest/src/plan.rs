@@ -2,8 +2,8 @@
 
 use tardy_record::plan::{CausesPlan, PhasePlan, Plan, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
 
-use super::cpu_set::Cpus;
-use super::options::{Affinity, Options, Power, Wait};
+use crate::cpu_set::Cpus;
+use crate::options::{Affinity, Options, Power, Wait};
 
 /// Shortest interval, in us. With a shorter one the measurement's own cost would dominate.
 const INTERVAL_US_MIN: u64 = 20;
@@ -16,16 +16,18 @@ const CAUSES_BUFFER_KIB: u32 = 512;
 
 /// A plan, and what it decides instead of the options, a line for each.
 #[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) plan: Plan,
-    pub(super) notes: Vec<String>,
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// What it decides instead of the options.
+    pub notes: Vec<String>,
 }
 
 /// The plan for a machine with these CPUs.
 ///
 /// # Errors
 /// A message for the user, if tardy or this machine does not support the options.
-pub(super) fn of(options: &Options, cpus: &Cpus) -> Result<Planned, String> {
+pub fn of(options: &Options, cpus: &Cpus) -> Result<Planned, String> {
     let mut notes = Vec::new();
     let threads = threads(options, cpus, &mut notes)?;
     let wake = wake(options.wait);
@@ -165,7 +167,7 @@ mod tests {
     use super::*;
     use tardy_record::plan::Policy;
 
-    use crate::cyclictest::cpu_set::CpuSet;
+    use crate::cpu_set::CpuSet;
 
     fn cpus() -> Cpus {
         Cpus { allowed: vec![0, 1, 2, 3], cpuset: vec![0, 1, 2, 3, 4] }

@@ -8,7 +8,7 @@ const READINGS: usize = 100_000;
 
 /// The lines of `-R` for standard error. Like cyclictest's, they are empty if the measured resolution is not coarser than the
 /// reported one, unless `is_verbose`.
-pub(super) fn lines(clock: ClockId, is_verbose: bool) -> Vec<String> {
+pub fn lines(clock: ClockId, is_verbose: bool) -> Vec<String> {
     let clock = sys_clock(clock);
     let reported_ns = clock.resolution_ns().ok();
     let readings: Vec<i64> = (0..READINGS).map(|_| clock.now_ns()).collect();

@@ -11,12 +11,13 @@ use tardy_sys::files::Directory;
 const DIRECTORY: &str = "/dev/shm";
 
 /// `/dev/shm/cyclictestPID`, removed on drop. If it cannot be created, the measurement runs without it, as in cyclictest.
-pub(super) struct StatusFile {
+pub struct StatusFile {
     open: Option<(Directory, OsString, File)>,
 }
 
 impl StatusFile {
-    pub(super) fn create() -> Self {
+    /// Creates the file; without the permission to, an object that does nothing.
+    pub fn create() -> Self {
         let name = OsString::from(format!("cyclictest{}", std::process::id()));
         let open = Directory::named(Path::new(DIRECTORY)).and_then(|directory| {
             // Left by an earlier process with the same id.
@@ -28,7 +29,7 @@ impl StatusFile {
     }
 
     /// Replaces the content. The file is never empty, so that a concurrent reader sees the old or the new state.
-    pub(super) fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         if let Some((_, _, file)) = &self.open {
             let written =
                 file.write_all_at(text.as_bytes(), 0).and_then(|()| file.set_len(text.len() as u64));

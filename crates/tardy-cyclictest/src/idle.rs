@@ -5,7 +5,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 /// The longest exit latency of the states 0 to `deepest` of `cpu`, in us; 0 for -1, which permits none. `None` if the CPU has no
 /// deeper state, so that there is nothing to limit.
-pub(super) fn limit_us(files: &KernelFiles, cpu: u32, deepest: i32) -> Option<u32> {
+pub fn limit_us(files: &KernelFiles, cpu: u32, deepest: i32) -> Option<u32> {
     let place = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let number = |name: &String| name.strip_prefix("state")?.parse::<i32>().ok();
     let states: Vec<i32> = files.names(&place).unwrap_or_default().iter().filter_map(number).collect();

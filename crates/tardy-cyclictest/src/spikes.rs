@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 /// Spikes that are listed if `--spike-nodes` does not give another number.
-pub(super) const NODES_DEFAULT: usize = 1024;
+pub const NODES_DEFAULT: usize = 1024;
 
 /// The wake-ups above the limit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Spikes {
+pub struct Spikes {
     /// In the unit of the results.
     limit: u64,
     nodes: usize,
@@ -25,12 +25,12 @@ struct Spike {
 
 impl Spikes {
     /// A list of the first `nodes` wake-ups above `limit`.
-    pub(super) fn above(limit: u64, nodes: usize) -> Self {
+    pub fn above(limit: u64, nodes: usize) -> Self {
         Self { limit, nodes, count: 0, listed: Vec::new() }
     }
 
     /// Counts a reading of a thread in the unit of the results. `at_us` is the time of the wake-up.
-    pub(super) fn add(&mut self, thread: usize, value: u64, at_us: u64) {
+    pub fn add(&mut self, thread: usize, value: u64, at_us: u64) {
         if value > self.limit {
             self.count += 1;
             if self.listed.len() < self.nodes {
@@ -40,7 +40,7 @@ impl Spikes {
     }
 
     /// The output at the end; empty without spikes.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         if self.listed.is_empty() {
             return String::new();
         }

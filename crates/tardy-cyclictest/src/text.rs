@@ -5,17 +5,19 @@ use std::fmt::Write as _;
 
 use tardy_formats::cyclictest::{self, Circumstances, Thread};
 
-use super::counts::Counts;
+use crate::counts::Counts;
 
 /// The properties of a thread that are printed with its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub struct Head {
     /// Its thread id; 0 until it is known.
-    pub(super) tid: u32,
-    pub(super) priority: u32,
-    pub(super) interval_us: u64,
+    pub tid: u32,
+    /// Its real-time priority.
+    pub priority: u32,
+    /// Its interval, in us.
+    pub interval_us: u64,
     /// Its CPU; `None` if it is not pinned.
-    pub(super) cpu: Option<u32>,
+    pub cpu: Option<u32>,
 }
 
 /// The threads, without their rows.
@@ -51,7 +53,7 @@ fn threads(counts: &Counts, heads: &[Head]) -> Vec<Thread> {
 }
 
 /// A line for each thread. With `--smi`, it ends with the number of SMIs on the thread's CPU.
-pub(super) fn summary(counts: &Counts, heads: &[Head], in_ns: bool, smis: Option<&[u64]>) -> String {
+pub fn summary(counts: &Counts, heads: &[Head], in_ns: bool, smis: Option<&[u64]>) -> String {
     let line = |(number, thread): (usize, Thread)| {
         let line = cyclictest::summary_line(number, &thread, in_ns);
         match smis.and_then(|smis| smis.get(number)) {
@@ -63,13 +65,13 @@ pub(super) fn summary(counts: &Counts, heads: &[Head], in_ns: bool, smis: Option
 }
 
 /// A reading's line, such as `       0:       4:      14`: thread, cycle, value, and with `--smi` the number of SMIs.
-pub(super) fn reading_line(number: usize, cycle: u64, value: u64, smis: Option<u64>) -> String {
+pub fn reading_line(number: usize, cycle: u64, value: u64, smis: Option<u64>) -> String {
     let smis = smis.map_or(String::new(), |count| format!("{count:8}"));
     format!("{number:8}:{cycle:8}:{value:8}{smis}\n")
 }
 
 /// The output of `-h` and `-H`, the latter with a column for all threads. With `--smi`, it has a line of SMIs.
-pub(super) fn histogram(counts: &Counts, all_column: bool, smis: Option<&[u64]>) -> String {
+pub fn histogram(counts: &Counts, all_column: bool, smis: Option<&[u64]>) -> String {
     let rows = counts.threads.first().map_or(0, |thread| thread.rows.len() as u64);
     let text = cyclictest::histogram(&threads(counts, &[]), Some(rows), all_column);
     let Some(smis) = smis else { return text };
@@ -79,7 +81,7 @@ pub(super) fn histogram(counts: &Counts, all_column: bool, smis: Option<&[u64]>)
 }
 
 /// The lines that `-b` adds at the end.
-pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
+pub fn break_lines(counts: &Counts, heads: &[Head]) -> String {
     let ids: Vec<String> = heads.iter().map(|head| format!("{:05}", head.tid)).collect();
     let mut text = format!("# Thread Ids: {}\n", ids.join(" "));
     if let Some((thread, value)) = counts.broken {
@@ -90,10 +92,10 @@ pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
 }
 
 /// The version of rt-tests that the JSON output states.
-pub(super) const FORMAT_OF: &str = "2.60";
+pub const FORMAT_OF: &str = "2.60";
 
 /// The content of `--json`.
-pub(super) fn json(counts: &Counts, heads: &[Head], of: &Circumstances) -> String {
+pub fn json(counts: &Counts, heads: &[Head], of: &Circumstances) -> String {
     cyclictest::json(&threads(counts, heads), of)
 }
 
@@ -102,7 +104,7 @@ mod tests {
     use tardy_probe::sample_ring::Sample;
 
     use super::*;
-    use crate::cyclictest::options::Options;
+    use crate::options::Options;
 
     fn counts(rows: u64, late_us: &[&[i64]]) -> Counts {
         let mut counts = Counts::new(&Options { histogram: Some(rows), ..Options::default() }, late_us.len());

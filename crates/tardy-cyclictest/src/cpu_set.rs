@@ -4,7 +4,7 @@ use tardy_record::cpu_list;
 
 /// A set of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CpuSet {
+pub enum CpuSet {
     /// These, in ascending order.
     Only(Vec<u32>),
     /// `+0-3`: those of these that the process may use.
@@ -15,11 +15,11 @@ pub(crate) enum CpuSet {
 
 /// The CPUs of the machine as the process sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cpus {
+pub struct Cpus {
     /// Those that the process may use, in ascending order.
-    pub(super) allowed: Vec<u32>,
+    pub allowed: Vec<u32>,
     /// Those that are online and in its cpuset. A thread can be pinned to them even if `taskset` has restricted the process.
-    pub(super) cpuset: Vec<u32>,
+    pub cpuset: Vec<u32>,
 }
 
 impl CpuSet {
@@ -27,7 +27,7 @@ impl CpuSet {
     ///
     /// # Errors
     /// A message for the user that names `option`.
-    pub(super) fn parse(text: &str, option: &str) -> Result<Option<Self>, String> {
+    pub fn parse(text: &str, option: &str) -> Result<Option<Self>, String> {
         if text == "all" {
             return Ok(None);
         }
@@ -46,7 +46,7 @@ impl CpuSet {
     ///
     /// # Errors
     /// A message for the user: a CPU is not available, or the set is empty.
-    pub(super) fn resolve(&self, cpus: &Cpus) -> Result<Vec<u32>, String> {
+    pub fn resolve(&self, cpus: &Cpus) -> Result<Vec<u32>, String> {
         let allowed = cpus.allowed.iter().copied();
         let set: Vec<u32> = match self {
             Self::Only(set) => {

@@ -1,5 +1,6 @@
 //! `--help`.
-pub(super) const TEXT: &str = "\
+/// The text of `--help`.
+pub const TEXT: &str = "\
 Measure with tardy, using cyclictest's options and output format
 
 Usage: tardy cyclictest [OPTIONS]     or a link to tardy named cyclictest

@@ -7,94 +7,94 @@ use std::path::PathBuf;
 use lexopt::{Arg, Parser};
 use tardy_record::plan::{ClockId, Policy};
 
-use super::cpu_set::CpuSet;
-use super::names;
-use super::spikes;
-use super::values::{clock, number, policy, seconds};
+use crate::cpu_set::CpuSet;
+use crate::names;
+use crate::spikes;
+use crate::values::{clock, number, policy, seconds};
 
 /// Most rows of a histogram, as in cyclictest (HIST_MAX).
 const HISTOGRAM_MAX: u64 = 1_000_000;
 
 /// The options of a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Options {
+pub struct Options {
     /// `-t`, `-S`: number of threads; `None` for one on each CPU.
-    pub(crate) threads: Option<u32>,
+    pub threads: Option<u32>,
     /// `-a`, `-S`.
-    pub(crate) affinity: Affinity,
+    pub affinity: Affinity,
     /// `-i`, in us.
-    pub(crate) interval_us: u64,
+    pub interval_us: u64,
     /// `-d`, in us; `None` if not given.
-    pub(crate) distance_us: Option<u64>,
+    pub distance_us: Option<u64>,
     /// `-A`, in us: the offset of each thread's wake-ups from those of the previous thread.
-    pub(crate) aligned_us: Option<u64>,
+    pub aligned_us: Option<u64>,
     /// `--secaligned`, in us: the offset of all wake-ups from a full second.
-    pub(crate) second_offset_us: Option<u64>,
+    pub second_offset_us: Option<u64>,
     /// `-p`; 0 for none, or for the default of a real-time policy.
-    pub(crate) priority: u32,
+    pub priority: u32,
     /// `--priospread`.
-    pub(crate) spread: bool,
+    pub spread: bool,
     /// `--policy`; FIFO if only `-p` is given.
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     /// The policy's name in the output: `batch` and `idle` are measured with SCHED_OTHER.
-    pub(crate) policy_name: &'static str,
+    pub policy_name: &'static str,
     /// `-c`.
-    pub(crate) clock: ClockId,
+    pub clock: ClockId,
     /// How threads wait.
-    pub(crate) wait: Wait,
+    pub wait: Wait,
     /// `-l`; 0 for no end.
-    pub(crate) loops: u64,
+    pub loops: u64,
     /// `-D`, in s; 0 for no end.
-    pub(crate) duration_s: u64,
+    pub duration_s: u64,
     /// `-b`, in us.
-    pub(crate) break_us: Option<u64>,
+    pub break_us: Option<u64>,
     /// `-h`, `-H`: number of rows, in the unit of the results.
-    pub(crate) histogram: Option<u64>,
+    pub histogram: Option<u64>,
     /// `-H`: a column for all threads.
-    pub(crate) all_column: bool,
+    pub all_column: bool,
     /// `--histfile`.
-    pub(crate) histfile: Option<PathBuf>,
+    pub histfile: Option<PathBuf>,
     /// `--json`.
-    pub(crate) json: Option<PathBuf>,
+    pub json: Option<PathBuf>,
     /// `-m`.
-    pub(crate) locks_memory: bool,
+    pub locks_memory: bool,
     /// `--latency`, `--default-system`, `--laptop`.
-    pub(crate) power: Power,
+    pub power: Power,
     /// `--deepest-idle-state`; -1 for none.
-    pub(crate) deepest_idle_state: Option<i32>,
+    pub deepest_idle_state: Option<i32>,
     /// `--mainaffinity`.
-    pub(crate) main_cpus: Option<CpuSet>,
+    pub main_cpus: Option<CpuSet>,
     /// `-R`.
-    pub(crate) checks_resolution: bool,
+    pub checks_resolution: bool,
     /// `--spike`, in the unit of the results; `None` if not given.
-    pub(crate) spike: Option<u64>,
+    pub spike: Option<u64>,
     /// `--spike-nodes`.
-    pub(crate) spike_nodes: usize,
+    pub spike_nodes: usize,
     /// `--smi`.
-    pub(crate) counts_smis: bool,
+    pub counts_smis: bool,
     /// `-F`.
-    pub(crate) pipe: Option<PathBuf>,
+    pub pipe: Option<PathBuf>,
     /// `-N`.
-    pub(crate) in_ns: bool,
+    pub in_ns: bool,
     /// `-o`: print only the highest of this many readings.
-    pub(crate) reduction: u64,
+    pub reduction: u64,
     /// `-q`.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// `-M`.
-    pub(crate) refresh_on_max: bool,
+    pub refresh_on_max: bool,
     /// `-v`.
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// `--tardy-run`: tardy's run file.
-    pub(crate) tardy_run: Option<PathBuf>,
+    pub tardy_run: Option<PathBuf>,
     /// `--tardy-fake`: for tests.
-    pub(crate) fake: Option<u64>,
+    pub fake: Option<u64>,
     /// Options that have no effect or another one than given, a line for each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// The CPUs that threads are pinned to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Affinity {
+pub enum Affinity {
     /// None.
     None,
     /// All, in turn.
@@ -105,15 +105,18 @@ pub(crate) enum Affinity {
 
 /// How threads wait: `-s`, `-x`, `-r`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wait {
-    pub(crate) system: bool,
-    pub(crate) posix_timers: bool,
-    pub(crate) relative: bool,
+pub struct Wait {
+    /// `-s`: by `nanosleep`, unless `-x` is given.
+    pub system: bool,
+    /// `-x`: by a POSIX timer.
+    pub posix_timers: bool,
+    /// `-r`: until a time relative to the last wake-up.
+    pub relative: bool,
 }
 
 /// The setting of /dev/cpu_dma_latency, which prevents deep idle states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Power {
+pub enum Power {
     /// Held at this many us.
     Hold(u32),
     /// Not set: `--default-system`.
@@ -126,7 +129,7 @@ pub(crate) enum Power {
 
 /// The request of a command line.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// A measurement.
     Measure(Box<Options>),
     /// `--help`.
@@ -181,7 +184,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// A message for the user: which option is wrong, and what is expected.
-pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Asked, String> {
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Asked, String> {
     let mut reader = Reader { parser: Parser::from_args(words), smp: false, options: Options::default() };
     while let Some(argument) = reader.parser.next().map_err(|error| error.to_string())? {
         let (name, given) = match argument {
@@ -444,7 +447,7 @@ impl Options {
     }
 
     /// The time added to the interval of each further thread, in us. With a histogram all intervals are equal.
-    pub(crate) fn resolved_distance_us(&self) -> u64 {
+    pub fn resolved_distance_us(&self) -> u64 {
         if self.histogram.is_some() { 0 } else { self.distance_us.unwrap_or(500) }
     }
 }

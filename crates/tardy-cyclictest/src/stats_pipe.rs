@@ -9,7 +9,7 @@ use tardy_sys::files::{self, Directory};
 
 /// The pipe, removed on drop.
 #[derive(Debug)]
-pub(super) struct StatsPipe {
+pub struct StatsPipe {
     directory: Directory,
     name: OsString,
 }
@@ -19,7 +19,7 @@ impl StatsPipe {
     ///
     /// # Errors
     /// If there is another file, or the file system does not permit it.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         let (directory, name) = files::split(path)?;
         let directory = Directory::named(&directory)?;
         if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
@@ -30,7 +30,7 @@ impl StatsPipe {
     }
 
     /// Writes `text` if a process waits to read. What a full pipe does not take is lost.
-    pub(super) fn offer(&self, text: impl FnOnce() -> String) {
+    pub fn offer(&self, text: impl FnOnce() -> String) {
         if let Ok(Some(mut pipe)) = self.directory.open_pipe_with_reader(&self.name) {
             let _ = pipe.write_all(text().as_bytes());
         }

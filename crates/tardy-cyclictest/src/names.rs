@@ -1,7 +1,7 @@
 //! The names of all options of all versions of cyclictest, and what has no effect in tardy.
 
 /// The name of `--help`.
-pub(super) const HELP: &str = "help";
+pub(crate) const HELP: &str = "help";
 
 /// The long names of rt-tests 2.x, each with its name in [`super::options`]. They may be abbreviated.
 const LONG: &[(&str, &str)] = &[
@@ -105,7 +105,7 @@ const TRACERS: &str = "cyclictest configured the kernel's tracers until rt-tests
 ///
 /// # Errors
 /// A message for the user: no version has this option, or the abbreviation is ambiguous.
-pub(super) fn of_long(given: &str) -> Result<&'static str, String> {
+pub(crate) fn of_long(given: &str) -> Result<&'static str, String> {
     let exact = LONG.iter().chain(FORMER).find(|(long, _)| *long == given);
     if let Some((_, name)) = exact {
         return Ok(name);
@@ -122,13 +122,13 @@ pub(super) fn of_long(given: &str) -> Result<&'static str, String> {
 }
 
 /// Whether the option `name` has a value, and why it has no effect. `None` if it has one or is unknown.
-pub(super) fn without_effect(name: &str) -> Option<(bool, &'static str)> {
+pub(crate) fn without_effect(name: &str) -> Option<(bool, &'static str)> {
     let (_, has_value, reason) = WITHOUT_EFFECT.iter().find(|(without, ..)| *without == name)?;
     Some((*has_value, reason))
 }
 
 /// The error for an option that no version of cyclictest has.
-pub(super) fn unknown(option: &str) -> String {
+pub(crate) fn unknown(option: &str) -> String {
     format!("{option}: unknown option; 'tardy cyclictest --help' lists the options")
 }
 

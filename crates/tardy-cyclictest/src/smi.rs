@@ -5,7 +5,7 @@ use tardy_sys::smi_counter::SmiCounter;
 
 /// The SMIs on the CPUs of the threads since the start.
 #[derive(Debug)]
-pub(super) struct SmiCounts {
+pub struct SmiCounts {
     counters: Vec<SmiCounter>,
     last: Vec<u32>,
     counts: Vec<u64>,
@@ -13,7 +13,7 @@ pub(super) struct SmiCounts {
 
 /// Whether this processor has the counter: Intel's since Nehalem, which cannot be detected directly. rt-tests 2.7 and later assume
 /// it of every Intel CPU of family 6.
-pub(super) fn is_supported(files: &KernelFiles) -> bool {
+pub fn is_supported(files: &KernelFiles) -> bool {
     let cpuinfo = files.text("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         let (key, value) = cpuinfo.lines().find(|line| line.starts_with(name))?.split_once(':')?;
@@ -30,7 +30,7 @@ impl SmiCounts {
     ///
     /// # Errors
     /// A message for the user if a counter cannot be read.
-    pub(super) fn start(files: &KernelFiles, cpus: &[u32]) -> Result<Self, String> {
+    pub fn start(files: &KernelFiles, cpus: &[u32]) -> Result<Self, String> {
         let failed = |cpu: u32, error: std::io::Error| {
             format!(
                 "--smi: the counter of CPU {cpu} cannot be read ({error}); 'modprobe msr' provides /dev/cpu/{cpu}/msr for root"
@@ -46,7 +46,7 @@ impl SmiCounts {
     }
 
     /// Reads the counters. A counter that cannot be read keeps its count.
-    pub(super) fn update(&mut self) {
+    pub fn update(&mut self) {
         for ((counter, last), count) in self.counters.iter().zip(&mut self.last).zip(&mut self.counts) {
             if let Ok(now) = counter.read() {
                 *count += u64::from(now.wrapping_sub(*last));
@@ -56,7 +56,7 @@ impl SmiCounts {
     }
 
     /// The number of SMIs on each thread's CPU so far.
-    pub(super) fn counts(&self) -> &[u64] {
+    pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 }

@@ -3,12 +3,12 @@
 use tardy_record::plan::{ClockId, Policy};
 
 /// `word` as a number.
-pub(super) fn number<T: std::str::FromStr>(word: &str, option: &str) -> Result<T, String> {
+pub(crate) fn number<T: std::str::FromStr>(word: &str, option: &str) -> Result<T, String> {
     word.trim().parse().map_err(|_| format!("{option} {word}: expected a whole number"))
 }
 
 /// A policy and the name that cyclictest shows for it. `batch` and `idle` are measured with SCHED_OTHER, as in cyclictest.
-pub(super) fn policy(name: &str) -> Result<(Policy, &'static str), String> {
+pub(crate) fn policy(name: &str) -> Result<(Policy, &'static str), String> {
     match name.to_ascii_lowercase().as_str() {
         "fifo" => Ok((Policy::Fifo, "fifo")),
         "rr" => Ok((Policy::Rr, "rr")),
@@ -20,7 +20,7 @@ pub(super) fn policy(name: &str) -> Result<(Policy, &'static str), String> {
 }
 
 /// A clock by its number or name.
-pub(super) fn clock(name: &str) -> Result<ClockId, String> {
+pub(crate) fn clock(name: &str) -> Result<ClockId, String> {
     match name.to_ascii_lowercase().as_str() {
         "0" | "mono" | "monotonic" => Ok(ClockId::Monotonic),
         "1" | "real" | "realtime" => Ok(ClockId::Realtime),
@@ -29,7 +29,7 @@ pub(super) fn clock(name: &str) -> Result<ClockId, String> {
 }
 
 /// A duration in s: a number, or a number followed by s, m, h or d.
-pub(super) fn seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || format!("-D {text}: expected a number of seconds, or a number followed by m, h or d");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
