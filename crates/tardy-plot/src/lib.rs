@@ -20,6 +20,7 @@ pub mod numbers;
 pub mod plot_data;
 pub mod scale;
 pub mod scope;
+pub mod shift;
 pub mod strip;
 pub mod svg;
 pub mod terms;

@@ -1,13 +1,14 @@
 //! Plots as separate files, which `tardy plot` writes.
 
 use tardy_analyse::name::Readings;
+use tardy_compare::versus::{Experiment, Versus};
 use tardy_record::Run;
 
 use crate::sections;
 use tardy_plot::numbers::harmless;
 use tardy_plot::plot_data;
 use tardy_plot::svg::document;
-use tardy_plot::{self as plot, Options, cpus, curve, exceedance, heat, timeline};
+use tardy_plot::{self as plot, Options, cpus, curve, exceedance, heat, shift, timeline};
 
 /// A kind of plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Kind {
     Distribution,
     /// Histogram and exceedance of several runs.
     Compare,
+    /// Differences of quantiles between two runs or two groups of boots.
+    Shift,
 }
 
 impl Kind {
@@ -36,6 +39,7 @@ impl Kind {
             Self::Heatmap => "heatmap",
             Self::Distribution => "distribution",
             Self::Compare => "compare",
+            Self::Shift => "shift",
         }
     }
 
@@ -50,6 +54,8 @@ impl Kind {
             Self::Compare => {
                 (given < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
             }
+            // What it draws is compared beforehand.
+            Self::Shift => None,
         }
     }
 }
@@ -61,6 +67,8 @@ pub struct Plot<'a> {
     pub kind: Kind,
     /// The runs, at least one.
     pub runs: &'a [&'a Run],
+    /// The comparison that [`Kind::Shift`] draws; `None` for other kinds.
+    pub versus: Option<&'a Versus>,
     /// Its title; `None` for a histogram: that of the runs; for other kinds: none.
     pub title: Option<String>,
     /// How it is drawn.
@@ -76,6 +84,9 @@ impl Plot<'_> {
         self.kind.refused(self.runs).map_or(Ok(()), Err)?;
         let options = Options { standalone: false, ..self.options() };
         let (run, curves) = (self.runs[0], curve::curves(self.runs));
+        if self.kind == Kind::Shift {
+            return self.shift(&options).map(|drawing| document(self.title.as_deref(), &[drawing]));
+        }
         let nothing = |what: &str| format!("{} has no {what}, so there is nothing to draw", self.run_names());
         let over_time = || nothing("readings over time");
         if self.kind == Kind::Histogram {
@@ -94,7 +105,7 @@ impl Plot<'_> {
             Kind::Distribution => vec![heat::draw("heat", run, &options).ok_or_else(over_time)?],
             _ if curves.is_empty() => return Err(nothing("distribution")),
             Kind::Exceedance => vec![exceedance::draw("exceedance", &curves, &options)],
-            Kind::Compare | Kind::Histogram => {
+            Kind::Compare | Kind::Histogram | Kind::Shift => {
                 let options = Options { height: options.height.map(|height| height / 2.0), ..options };
                 let histogram = plot::latency::draw("latency", &title(self.runs), &curves, &options);
                 vec![histogram, exceedance::draw("exceedance", &curves, &options)]
@@ -117,7 +128,28 @@ impl Plot<'_> {
             Kind::Heatmap => plot_data::heatmap(self.runs[0], &options),
             Kind::Distribution => plot_data::distribution(self.runs[0]),
             Kind::Compare => plot_data::compare(&curves, &options),
+            Kind::Shift => {
+                self.experiment().map(|experiment| shift::data(&experiment.shift)).unwrap_or_default()
+            }
         })
+    }
+
+    /// What a plot of differences draws: the experiment of the headline.
+    fn experiment(&self) -> Option<&Experiment> {
+        let versus = self.versus?;
+        versus.experiments.get(versus.primary.unwrap_or(0))
+    }
+
+    fn shift(&self, options: &Options) -> Result<String, String> {
+        let (versus, experiment) = self
+            .versus
+            .zip(self.experiment())
+            .ok_or("--kind shift draws two runs, or --base and --candidate")?;
+        let [base, candidate] = [&versus.base, &versus.candidate].map(|group| harmless(&group.name));
+        let readings = experiment.readings;
+        let options = Options { readings, words: sections::words(sections::ALL, readings), ..*options };
+        shift::draw("shift", &experiment.shift, &base, &candidate, &options)
+            .ok_or_else(|| format!("{} has too few readings for quantiles", self.run_names()))
     }
 
     fn run_names(&self) -> String {

@@ -35,9 +35,9 @@ pub(crate) use help::command;
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
-pub(crate) use plot::{FormatArg, PlotArgs};
+pub(crate) use plot::{FormatArg, KindArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{CompareArgs, GroupArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use suggestion::with_similar_suggestion;
 pub(crate) use tsn::{

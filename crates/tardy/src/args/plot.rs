@@ -6,15 +6,17 @@ use clap::{Args, ValueEnum};
 use tardy_present::plot_file::Kind;
 use tardy_recipe::values::Duration;
 
-use super::RedactionFlag;
 use super::values::{RunName, output_path, plot_height, plot_width, run_name};
+use super::{GroupArgs, RedactionFlag};
 
 /// `tardy plot`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Run files.
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "base", conflicts_with = "base", value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
     /// Kind of plot.
     #[arg(long, value_enum, default_value_t = KindArg::Histogram)]
     pub(crate) kind: KindArg,
@@ -67,6 +69,8 @@ pub(crate) enum KindArg {
     Distribution,
     /// Histogram and exceedance of two or more runs.
     Compare,
+    /// Differences of the quantiles of two runs, or of two groups of boots, with their intervals.
+    Shift,
 }
 
 impl From<KindArg> for Kind {
@@ -78,6 +82,7 @@ impl From<KindArg> for Kind {
             KindArg::Heatmap => Self::Heatmap,
             KindArg::Distribution => Self::Distribution,
             KindArg::Compare => Self::Compare,
+            KindArg::Shift => Self::Shift,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use tardy_analyse::findings;
-use tardy_analyse::overview::SortKey;
 use tardy_analyse::published::PublishedResult;
+use tardy_compare::overview::SortKey;
 use tardy_present::summary;
 use tardy_record::Run;
 
