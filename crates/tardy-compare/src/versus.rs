@@ -281,8 +281,15 @@ fn experiments(
         let lonely = subjects.iter().filter(|subject| !is_paired(subject));
         left_out.extend(lonely.map(|subject| format!("{} is in the {role} only", described(subject))));
     }
-    let labels =
-        labels(&pairs.iter().map(|pair| &pair.0).collect::<Vec<_>>(), groups[0][0].runs[0], &measured[0][0]);
+    let [of_base, of_candidate] = [0, 1].map(|side| {
+        let subjects: Vec<&Subject> =
+            pairs.iter().map(|pair| if side == 0 { &pair.0 } else { &pair.1 }).collect();
+        labels(&subjects, groups[side][0].runs[0], &measured[side][0])
+    });
+    let both = |(base, candidate): (String, String)| {
+        if base == candidate { base } else { format!("{base} / {candidate}") }
+    };
+    let labels = of_base.into_iter().zip(of_candidate).map(both);
     pairs
         .iter()
         .zip(labels)

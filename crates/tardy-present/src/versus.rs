@@ -7,7 +7,7 @@ use tardy_compare::versus::{
     Versus, WorstInEqualTime,
 };
 use tardy_plot::numbers::{
-    count, first_few, harmless, microseconds, per_cent, ratio, short, three_digits, with_unit,
+    count, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits, with_unit,
 };
 use tardy_plot::{Options, shift};
 use tardy_record::Run;
@@ -164,7 +164,7 @@ pub fn text(versus: &Versus, width: usize) -> String {
     }
     blocks.push(listed("Measured differently:", &harmless_all(&versus.differences.reasons), width));
     for experiment in &versus.experiments {
-        let mut lines = folded(&title(experiment), width);
+        let mut lines = folded(&title(versus, experiment), width);
         lines.extend(table(versus, experiment, "us").lines(width));
         lines.extend(sentences(versus, experiment, "us").iter().flat_map(|line| folded(line, width)));
         blocks.push(lines);
@@ -212,12 +212,12 @@ fn test_sentence(versus: &Versus, test: &Test) -> String {
     let (units, assignments) = (versus.unit.plural(), count(test.assignments));
     match test.exact {
         true => format!(
-            "{}: the share of all {assignments} ways to divide these {units} that differ as much.",
-            capitalised(&p_text(test.p))
+            "{}, exact: the share of all {assignments} divisions of these {units} into two groups that differ at least as much.",
+            p_text(test.p)
         ),
         false => format!(
-            "{}, from {assignments} random ways to divide these {units}, since all are too many to count.",
-            capitalised(&p_text(test.p))
+            "{}, from {assignments} random divisions of these {units} into two groups, since all are too many to count.",
+            p_text(test.p)
         ),
     }
 }
@@ -236,11 +236,16 @@ fn p_number(p: f64) -> String {
     }
 }
 
-fn title(experiment: &Experiment) -> String {
+fn title(versus: &Versus, experiment: &Experiment) -> String {
     let (label, loads) = (harmless(&experiment.label), harmless(&outcome::under(&experiment.loads)));
     let under = if label.contains(&loads) { String::new() } else { format!(" ({loads})") };
     let words = sections::words(sections::ALL, experiment.readings);
-    format!("{label}{under}, {}, {}: medians over the observations", experiment.readings.name(), words.pooled)
+    format!(
+        "{label}{under}, {}, {}: medians over {}",
+        experiment.readings.name(),
+        words.pooled,
+        versus.unit.plural()
+    )
 }
 
 /// The statistics of one experiment. `unit` is that of times.
@@ -283,10 +288,8 @@ fn sentences(versus: &Versus, experiment: &Experiment, unit: &str) -> Vec<String
     sentences
         .extend(experiment.exceedance.as_ref().map(|exceedance| exceedance_sentence(versus, exceedance)));
     if let Some(worst) = experiment.worst {
-        sentences.push(format!(
-            "The worst values are those of the first {} of each CPU.",
-            format_duration_ns(worst.time_ns)
-        ));
+        sentences
+            .push(format!("The worst values are those of the first {} of each CPU.", rounded(worst.time_ns)));
     }
     sentences
 }
@@ -351,6 +354,9 @@ fn differences(versus: &Versus) -> Vec<String> {
     let mut lines = Vec::new();
     match differences.under_test.is_empty() {
         false => lines.push(format!("Under test: {}.", first_few(&named(&differences.under_test), "; "))),
+        true if !differences.recipe.is_empty() => {
+            lines.push(format!("Under test: {}.", first_few(&harmless_all(&differences.recipe), "; ")));
+        }
         true if versus.factor != Factor::Recipe => {
             lines.push(format!(
                 "The groups do not differ in the factor ({}).",
@@ -371,7 +377,7 @@ fn legend(versus: &Versus) -> Option<String> {
         let secondary = tests.filter(|one| one.test.is_some_and(|test| test.p_corrected.is_some())).count();
         let corrected = match secondary {
             0 => String::new(),
-            1 => " The other p-value stands alone.".to_owned(),
+            1 => " The other p-value is not corrected: it is the only one.".to_owned(),
             tests => format!(" The other {tests} p-values are corrected for their number (Holm)."),
         };
         format!(
@@ -412,7 +418,7 @@ pub fn html(versus: &Versus, runs: &[&Run], made_by: &str) -> String {
 }
 
 fn section(versus: &Versus, experiment: &Experiment, runs: &[&Run], number: usize) -> Vec<Element> {
-    let mut elements = vec![heading(2, typographic(&title(experiment)))];
+    let mut elements = vec![heading(2, typographic(&title(versus, experiment)))];
     elements.push(Element::Table(PageTable::typeset("stacked", &table(versus, experiment, "µs"))));
     elements.extend(paragraphs("note", &sentences(versus, experiment, "µs")));
     let marks = Marks {

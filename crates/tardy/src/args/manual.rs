@@ -36,6 +36,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ),
             ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
             ("tardy run my.toml --dry-run", "Print what a recipe would do."),
+            ("tardy run --ab one.toml other.toml --rounds 5 -o ab", "Measure two recipes in turn, and compare them."),
         ],
     ),
     (
@@ -60,7 +61,16 @@ const EXAMPLES: &[(&str, Examples)] = &[
         ],
     ),
     ("plot", &[("tardy plot a.run.json -o a.svg", "Draw the histogram of a run.")]),
-    ("compare", &[("tardy compare before.run.json after.run.json", "Show what differs between two runs.")]),
+    (
+        "compare",
+        &[
+            ("tardy compare before.run.json after.run.json", "Show what differs between two runs."),
+            (
+                "tardy compare --base standard-*.run.json --candidate rt-*.run.json",
+                "Is the other kernel better, and how sure is that?",
+            ),
+        ],
+    ),
     (
         "gate",
         &[
@@ -121,10 +131,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
     (
         "lab run",
-        &[(
-            "tardy lab run --kernel debian:6.12 --kernel debian:6.12-rt",
-            "Compare two kernels without a board.",
-        )],
+        &[
+            (
+                "tardy lab run --kernel debian:6.12 --kernel debian:6.12-rt",
+                "Compare two kernels without a board.",
+            ),
+            ("tardy lab run lab-quick --rounds 5", "Compare two kernels over five boots of each."),
+        ],
     ),
     (
         "lab verify",

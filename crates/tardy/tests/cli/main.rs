@@ -42,6 +42,7 @@ mod samples;
 mod simulate;
 mod switch_test;
 mod upset;
+mod versus;
 mod wiggle;
 mod xenomai;
 
