@@ -36,7 +36,10 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ),
             ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
             ("tardy run my.toml --dry-run", "Print what a recipe would do."),
-            ("tardy run --ab one.toml other.toml --rounds 5 -o ab", "Measure two recipes in turn, and compare them."),
+            (
+                "tardy run --ab one.toml other.toml --rounds 5 -o ab",
+                "Measure two recipes in turn, and compare them.",
+            ),
         ],
     ),
     (
@@ -82,6 +85,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "tardy gate a.run.json --require 'P(>1ms)<1e-6@95%' --write junit=gate.xml",
                 "Write the verdict for a CI service.",
             ),
+            ("tardy gate a.run.json --baseline baseline", "Is it worse than the runs in a directory?"),
         ],
     ),
     (
