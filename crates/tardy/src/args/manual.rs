@@ -36,7 +36,10 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ),
             ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
             ("tardy run my.toml --dry-run", "Print what a recipe would do."),
-            ("tardy run --ab one.toml other.toml --rounds 5 -o ab", "Measure two recipes in turn, and compare them."),
+            (
+                "tardy run --ab one.toml other.toml --rounds 5 -o ab",
+                "Measure two recipes in turn, and compare them.",
+            ),
         ],
     ),
     (
