@@ -245,6 +245,11 @@ fn cpus(run: &Run) -> String {
     }
 }
 
+/// A measured duration, in which less than a millisecond does not matter.
+fn to_milliseconds(ns: u64) -> String {
+    format_duration_ns(if ns < 1_000_000 { ns } else { ns.next_multiple_of(1_000_000) })
+}
+
 fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
     if (a == 0 && base.is_imported()) || (b == 0 && candidate.is_imported()) {
@@ -252,10 +257,6 @@ fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     }
     let longer = a.max(b) as f64;
     ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
-        format!(
-            "duration: {} and {} (a maximum grows with time)",
-            format_duration_ns(a),
-            format_duration_ns(b)
-        )
+        format!("duration: {} and {} (a maximum grows with time)", to_milliseconds(a), to_milliseconds(b))
     })
 }

@@ -14,6 +14,7 @@ pub mod exceedance;
 pub mod frame;
 pub mod gaps;
 pub mod heat;
+pub mod history;
 pub mod latency;
 pub mod moment;
 pub mod numbers;

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let matches = args::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit_code(run(cli)),
-        Err(error) => args::without_far_suggestion(error).exit(),
+        Err(error) => args::with_similar_suggestion(error).exit(),
     }
 }
 
@@ -76,6 +76,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Duration(arguments) => commands::duration::run(&arguments),
         Command::Gate(arguments) => commands::gate::run(&arguments),
+        Command::History(arguments) => commands::history::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Name(arguments) => commands::name::run(&arguments),

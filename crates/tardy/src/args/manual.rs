@@ -98,6 +98,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
         ],
     ),
     (
+        "history",
+        &[
+            ("tardy history nightly/", "Find where a series of runs changed, and what changed with it."),
+            ("tardy history nightly/ -o history.html", "Also draw every figure of every run."),
+        ],
+    ),
+    (
         "import",
         &[
             (

@@ -62,8 +62,8 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         versus: versus.as_ref().map(|compared| &compared.versus),
         title: arguments.names.first().filter(|_| runs.len() == 1).cloned().flatten(),
         options: Options {
-            width: f64::from(arguments.width),
-            height: arguments.height.map(f64::from),
+            width: arguments.width,
+            height: arguments.height,
             latency_max_ns: arguments.x_max.map(|latency| latency.ns()),
             limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
             ..Options::default()

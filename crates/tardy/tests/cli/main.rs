@@ -18,6 +18,7 @@ mod exit_status;
 mod formats;
 mod full_disk;
 mod gate;
+mod history;
 mod hostile_users;
 mod killed;
 mod levels;
