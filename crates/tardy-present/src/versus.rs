@@ -22,6 +22,8 @@ use crate::{report, sections};
 
 /// Longer names of groups are shortened in the headings of tables.
 const NAME_MAX: usize = 20;
+/// Longer names of groups are not repeated in the heading of the column of ratios.
+const SHORT_NAME: usize = 10;
 /// Longer values of facts are shortened.
 const VALUE_MAX: usize = 40;
 /// No more differences than these are named in a sentence.
@@ -128,21 +130,22 @@ fn worst_of(versus: &Versus) -> Option<String> {
     Some(format!("worst in equal time{each}: {base} and {candidate}"))
 }
 
-/// The interval of a ratio in words: `3.8 to 6.9` where the estimate states the direction, else `12 % lower to 21 % higher`.
+/// The interval of a ratio in words: `3.8 to 6.9`, `3 to 27 %` where the estimate states the direction, else `12 % lower to 21 %
+/// higher`.
 fn interval_words(effect: &Effect) -> Option<String> {
-    let [low, estimate, high] = [effect.low?, effect.estimate, effect.high?];
-    let [low, estimate, high] = [low, estimate, high].map(describe_ratio);
-    let unit = |words: &str| words.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let number =
-        |words: &str| words.split_once(' ').map_or_else(String::new, |(number, _)| number.to_owned());
-    let unit_of_all =
-        unit(&estimate).filter(|of| unit(&low).as_ref() == Some(of) && unit(&high).as_ref() == Some(of));
-    Some(match unit_of_all {
-        // The smaller effect first.
-        Some(unit) if unit.ends_with("lower") => format!("{} to {}", number(&high), number(&low)),
-        Some(_) => format!("{} to {}", number(&low), number(&high)),
-        None => format!("{low} to {high}"),
-    })
+    let words = [effect.low?, effect.estimate, effect.high?].map(describe_ratio);
+    if words[0] == words[2] {
+        return Some(words[0].clone());
+    }
+    let parts = words.each_ref().map(|words| words.split_once(' ').unwrap_or((words, "")));
+    let [(low, unit), (_, of_estimate), (high, of_high)] = parts;
+    if [unit, of_high] != [of_estimate; 2] {
+        return Some(format!("{} to {}", words[0], words[2]));
+    }
+    // The smaller effect first.
+    let (less, more) = if unit.ends_with("lower") { (high, low) } else { (low, high) };
+    let percent = if unit.starts_with('%') { " %" } else { "" };
+    Some(format!("{less} to {more}{percent}"))
 }
 
 fn name(group: &Group) -> String {
@@ -251,14 +254,11 @@ fn title(versus: &Versus, experiment: &Experiment) -> String {
 /// The statistics of one experiment. `unit` is that of times.
 fn table(versus: &Versus, experiment: &Experiment, unit: &str) -> Table {
     let [base, candidate] = [&versus.base, &versus.candidate].map(|group| short(&name(group), NAME_MAX));
-    let mut table = Table::new(&[
-        unit,
-        &base,
-        &candidate,
-        &format!("{} is", short(&candidate, 12)),
-        "95 % interval",
-        "p",
-    ]);
+    let column = match candidate.chars().count() {
+        0..=SHORT_NAME => format!("{candidate} is"),
+        _ => "difference".to_owned(),
+    };
+    let mut table = Table::new(&[unit, &base, &candidate, &column, "95 % interval", "p"]);
     for statistic in &experiment.statistics {
         let value = |value: Option<f64>| match (value, statistic.quantity) {
             (None, _) => "n/a".to_owned(),
@@ -438,4 +438,41 @@ fn section(versus: &Versus, experiment: &Experiment, runs: &[&Run], number: usiz
     );
     elements.extend(figure(figures::both(&format!("shift-{number}"), marks, draw), &caption));
     elements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_described_in_the_unit_of_its_estimate() {
+        for (low, estimate, high, words) in [
+            (0.145, 0.196, 0.263, "3.8 to 6.9"),
+            (0.73, 0.82, 0.97, "3 to 27 %"),
+            (3.0, 4.0, 5.5, "3 to 5.5"),
+            (0.4, 0.8, 0.93, "2.5 times lower to 7 % lower"),
+            (0.88, 1.03, 1.21, "12 % lower to 21 % higher"),
+            (1.0, 1.0, 1.0, "the same"),
+            (1.0, 1.0, 1.1, "the same to 10 % higher"),
+        ] {
+            let effect = Effect { estimate, low: Some(low), high: Some(high) };
+            assert_eq!(interval_words(&effect).as_deref(), Some(words));
+        }
+        assert_eq!(interval_words(&Effect { estimate: 1.0, low: None, high: None }), None);
+    }
+
+    #[test]
+    fn p_values_have_two_digits_that_matter() {
+        let cases = [
+            (0.007_94, "0.0079"),
+            (0.0238, "0.024"),
+            (0.0556, "0.056"),
+            (0.42, "0.42"),
+            (1.0, "1.00"),
+            (1e-5, "<0.001"),
+        ];
+        for (p, text) in cases {
+            assert_eq!(p_number(p), text);
+        }
+    }
 }

@@ -255,6 +255,8 @@ pub(crate) fn differences(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -
             Role::MustAgree => found.obstacles.push(one),
         }
     }
+    // What a reader looks for first: releases and models before options.
+    found.under_test.sort_by_key(|one| one.name.starts_with(OPTION));
     found.reasons = reasons(groups, factor);
     if *factor == Factor::Recipe {
         found.recipe = measured_differently(groups[0][0].runs[0], groups[1][0].runs[0]);
