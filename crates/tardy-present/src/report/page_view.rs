@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
+use tardy_analyse::tail::Depth;
 use tardy_analyse::{compare, findings};
 use tardy_record::Run;
 
@@ -128,7 +129,8 @@ fn page(
 }
 
 fn found(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Findings> {
-    runs.iter().map(|run| findings::of(run, options)).collect()
+    let options = findings::Options { tails: Depth::Diagnostics, ..*options };
+    runs.iter().map(|run| findings::of(run, &options)).collect()
 }
 
 fn run_pages(sections: &[&dyn Section], runs: &[&Run], found: &[Findings], prefix: &str) -> Vec<RunPage> {

@@ -56,6 +56,30 @@ pub enum Kind {
     HoldOut,
 }
 
+impl Kind {
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::DistinctBins => "distinct bins",
+            Self::LostValues => "lost values",
+            Self::PhaseChange => "constant conditions",
+            Self::KnownCause => "known cause",
+            Self::Extrapolation => "extrapolation",
+            Self::GoodnessOfFit => "goodness of fit",
+            Self::Autocorrelation => "autocorrelation",
+            Self::Runs => "runs",
+            Self::ConstantLevel => "constant level",
+            Self::Halves => "halves",
+            Self::Shape => "shape",
+            Self::Stability => "stability",
+            Self::FarValue => "far value",
+            Self::TailMixture => "one tail",
+            Self::HoldOut => "prediction",
+        }
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tardy_analyse::overview::SortKey;
+use tardy_recipe::values::PositiveDuration;
 
 use super::RedactionFlag;
 use super::values::{RunName, output_path, run_name};
@@ -13,6 +14,12 @@ use super::values::{RunName, output_path, run_name};
 pub(crate) struct ShowArgs {
     /// Run file; a directory, for an overview of its runs; or a published result as published:ID.
     pub(crate) run: PathBuf,
+    /// Judge this limit instead of the run's own, such as 100us.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) limit: Option<PositiveDuration>,
+    /// Show the levels that are exceeded once per hour, day or week, and the checks of them.
+    #[arg(long)]
+    pub(crate) tail: bool,
     /// Print the numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -80,7 +80,7 @@ fn phase_change(circumstances: &Circumstances) -> Check {
         found,
         0.0,
         statement.to_owned(),
-        "use the values of one phase only",
+        "find what changed, and measure again without that change",
     )
 }
 
