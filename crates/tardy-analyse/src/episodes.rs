@@ -4,6 +4,7 @@ use serde::Serialize;
 use tardy_record::{Run, Series};
 use tardy_statistics::duration;
 
+use crate::name::Readings;
 use crate::quantile::CONFIDENCE;
 
 const NS_IN_HOUR: f64 = 3.6e12;
@@ -63,7 +64,10 @@ pub struct Unseen {
 /// What `run` may not have met; `None` if its duration is unknown, or it measured no latencies.
 pub fn unseen(run: &Run) -> Option<Unseen> {
     let measured_ns = run.progress.measured_ns;
-    let has_latencies = run.own_series().any(|series| series.is_of_wakeups() && series.max_ns.is_some());
+    let is_of_thread =
+        |series: &Series| matches!(Readings::of(series), Readings::WakeUps | Readings::Reactions);
+    let is_recorded = |series: &Series| series.is_of_wakeups() && series.max_ns.is_some();
+    let has_latencies = run.own_series().any(|series| is_of_thread(series) && is_recorded(series));
     let rate = duration::rate_possibly_missed(measured_ns as f64, CONFIDENCE).filter(|_| has_latencies)?;
     Some(Unseen { measured_ns, confidence: CONFIDENCE, once_per_ns: (1.0 / rate).round() as u64 })
 }

@@ -202,14 +202,14 @@ mod tests {
 
     /// At most one run in 100 without a change is said to have one.
     #[test]
-    #[ignore = "a minute in a debug build; `make coverage`"]
-    fn long_rate_of_false_changes() {
+
+    fn false_changes_are_rare() {
         let is_changed = |seed: &u64| {
             let found = of(&run(40, *seed * 977, |random, _| random.latency_us())).remove(0);
             found.stationary == Some(false)
         };
-        let changed = (0..500).filter(is_changed).count();
-        println!("runs without a change that are said to have one: {changed} of 500");
-        assert!(changed <= 10, "{changed}");
+        let changed = (0..200).filter(is_changed).count();
+        println!("runs without a change that are said to have one: {changed} of 200");
+        assert!(changed <= 5, "{changed}");
     }
 }

@@ -82,6 +82,8 @@ pub struct Level {
 pub struct Refusal {
     /// The name of the check that refused.
     pub check: &'static str,
+    /// The reason in plain words, as the end of a sentence.
+    pub reason: String,
     /// What it found, as a sentence without a full stop.
     pub found: String,
     /// What would help; `None` if `found` states it.
@@ -154,6 +156,9 @@ pub struct Checked {
     pub check: &'static str,
     /// Its result.
     pub outcome: Outcome,
+    /// Why no level is supported if it refuses, in plain words.
+    #[serde(skip)]
+    pub reason: String,
     /// What it found, as a sentence without a full stop; latencies are in us.
     pub found: String,
     /// What would help if it does not pass.

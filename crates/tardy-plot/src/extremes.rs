@@ -29,6 +29,8 @@ const TIMES_S: [(f64, &str); 12] = [
 const MOST_BAND: f64 = 2.0;
 /// Half the width of the end of an interval, in pixels.
 const CAP: f64 = 4.0;
+/// Half the side of the mark of a value, in pixels.
+const MARK: f64 = 1.6;
 
 /// The levels of the deciding estimate of `tail`; `None` if they are not supported or not computed.
 pub fn levels(id: &str, tail: &Tail, options: &Options) -> Option<String> {
@@ -116,7 +118,13 @@ pub fn quantiles(id: &str, estimate: &Estimate, options: &Options) -> Option<Str
     area.horizontal_grid(&mut svg, &y, &y.ticks(5), latency_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(5), latency_label);
     svg.line("guide", (area.left, area.bottom), (area.right, area.top));
-    points.iter().for_each(|(fitted, observed)| svg.dot("s0", (x.at(*fitted), y.at(*observed)), 2.2));
+    // One path: a page has many of these points.
+    let mut marks = Path::default();
+    for (fitted, observed) in points {
+        let (x, y) = (x.at(*fitted), y.at(*observed));
+        marks.rectangle(x - MARK, y - MARK, x + MARK, y + MARK);
+    }
+    svg.path("h6", &marks.finish());
     area.name_y(&mut svg, &format!("observed {}", options.words.axis));
     area.name_x(&mut svg, &format!("fitted {}", options.words.axis));
     let title = match estimate.method {

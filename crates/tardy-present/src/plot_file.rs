@@ -6,7 +6,7 @@ use tardy_analyse::tail::{Depth, Tail};
 use tardy_record::Run;
 
 use crate::sections;
-use crate::sections::extremes::refusal_sentence;
+use crate::sections::extremes::refusal;
 use tardy_plot::numbers::harmless;
 use tardy_plot::plot_data;
 use tardy_plot::svg::document;
@@ -151,14 +151,13 @@ impl Plot<'_> {
         let run = self.runs[0];
         let options = findings::Options { tails: Depth::Diagnostics, ..findings::Options::default() };
         let tails = findings::of(run, &options).tails;
-        let refusal = tails.iter().find_map(|tail| tail.refusals.first());
-        let why = refusal.map_or_else(
-            || "its latencies may not be used, or have no tail".to_owned(),
-            |refusal| refusal_sentence(refusal),
+        let why = tails.first().map_or_else(
+            || "there is no tail to extrapolate: the run is invalid, has no latencies, or its duration is unknown".to_owned(),
+            refusal,
         );
         let supported: Vec<Tail> = tails.into_iter().filter(|tail| tail.supported).collect();
         match supported.is_empty() {
-            true => Err(format!("{} does not support a level beyond its duration: {why}", self.run_names())),
+            true => Err(format!("{}: {why}", self.run_names())),
             false => Ok(supported),
         }
     }

@@ -11,7 +11,7 @@ use super::sample::Excesses;
 use crate::quantile::CONFIDENCE;
 
 /// So many of the highest values are points of a plot; of the others, so many in all.
-const POINTS: usize = 60;
+const POINTS: u64 = 25;
 /// Levels are computed for so many times.
 const CURVE_POINTS: u32 = 14;
 /// The shape of fewer values is not shown: its interval would be the whole plot.
@@ -68,17 +68,16 @@ pub(super) fn of_maxima(
     horizon: Horizons<'_>,
 ) -> Diagnostics {
     let fitted = (0..doublings).fold(values.to_vec(), |blocks, _| doubled(&blocks));
-    let sorted = sorted(&fitted);
-    let n = sorted.len() as f64;
-    let rank = |index: usize| (index as f64 + 0.5) / n;
-    let observed = |index: usize| Observed {
+    let ranked = Ranked::of(&fitted);
+    let n = ranked.count as f64;
+    let observed = |rank: u64| Observed {
         // Of n + 1 blocks, as many as have a higher rank exceed it.
-        once_per_ns: (n + 1.0) / (n - index as f64) * block_ns as f64,
-        level_ns: sorted[index] * NS_IN_US,
+        once_per_ns: (n + 1.0) / (n - rank as f64) * block_ns as f64,
+        level_ns: ranked.value(rank) * NS_IN_US,
     };
     Diagnostics {
-        quantiles: quantiles(&sorted, fit, rank),
-        observed: points(sorted.len()).map(observed).collect(),
+        quantiles: ranked.quantiles(fit),
+        observed: ranked.drawn().map(observed).collect(),
         curve: curve(task, fit, 2 * block_ns, horizon),
         shapes: shapes_of_blocks(fitted, block_ns),
     }
@@ -92,46 +91,61 @@ pub(super) fn of_excesses(
     fit: &Fit,
     horizon: Horizons<'_>,
 ) -> Diagnostics {
-    let sorted = sorted(&excesses.values);
-    let n = sorted.len() as f64;
+    let ranked = Ranked::of(&excesses.values);
+    let n = ranked.count as f64;
     let clusters_per_value = extremal_index / task.measured_ns as f64;
-    let observed = |index: usize| Observed {
-        once_per_ns: 1.0 / ((n - index as f64) * clusters_per_value),
-        level_ns: sorted[index] * NS_IN_US,
+    let observed = |rank: u64| Observed {
+        once_per_ns: 1.0 / ((n - rank as f64) * clusters_per_value),
+        level_ns: ranked.value(rank) * NS_IN_US,
     };
     let between_ns = task.measured_ns as f64 / (n * extremal_index).max(1.0);
     Diagnostics {
-        quantiles: quantiles(&sorted, fit, |index| (index as f64 + 0.5) / n),
-        observed: points(sorted.len()).map(observed).collect(),
+        quantiles: ranked.quantiles(fit),
+        observed: ranked.drawn().map(observed).collect(),
         curve: curve(task, fit, (2.0 * between_ns) as u64, horizon),
         shapes: shapes_over_thresholds(&excesses.values),
     }
 }
 
-/// The values one by one, ascending, in us.
-fn sorted(values: &[Bin]) -> Vec<f64> {
-    let one_by_one = values.iter().flat_map(|bin| {
-        let at = |i: u64| {
-            let share = (i as f64 + 0.5) / bin.count as f64;
+/// Values in the order of their ranks.
+struct Ranked {
+    bins: Vec<Bin>,
+    count: u64,
+}
+
+impl Ranked {
+    fn of(values: &[Bin]) -> Self {
+        let mut bins = values.to_vec();
+        bins.sort_by(|a, b| a.low.total_cmp(&b.low));
+        Self { count: tardy_statistics::bins::total(&bins), bins }
+    }
+
+    /// The value of a rank from 0, in us; those of a bin are spread evenly over it.
+    fn value(&self, rank: u64) -> f64 {
+        let mut below = 0u64;
+        let found = self.bins.iter().find(|bin| {
+            below = below.saturating_add(bin.count);
+            rank < below
+        });
+        found.map_or(0.0, |bin| {
+            let share = ((rank + bin.count - below) as f64 + 0.5) / bin.count as f64;
             if bin.is_open() { bin.low } else { bin.low + share * (bin.high - bin.low) }
-        };
-        (0..bin.count).map(at)
-    });
-    let mut sorted: Vec<f64> = one_by_one.collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
+        })
+    }
 
-/// The indices of the points that are drawn: all of the highest, and evenly many of the others.
-fn points(count: usize) -> impl Iterator<Item = usize> {
-    let others = count.saturating_sub(POINTS);
-    let step = others.div_ceil(POINTS).max(1);
-    (0..others).step_by(step).chain(others..count)
-}
+    /// The ranks that are drawn: all of the highest, and evenly many of the others.
+    fn drawn(&self) -> impl Iterator<Item = u64> + use<> {
+        let others = self.count.saturating_sub(POINTS);
+        let step = usize::try_from(others.div_ceil(POINTS).max(1)).unwrap_or(usize::MAX);
+        (0..others).step_by(step).chain(others..self.count)
+    }
 
-fn quantiles(sorted: &[f64], fit: &Fit, rank: impl Fn(usize) -> f64) -> Vec<(f64, f64)> {
-    let point = |index: usize| (fit.quantile(rank(index)) * NS_IN_US, sorted[index] * NS_IN_US);
-    points(sorted.len()).map(point).collect()
+    /// The fitted and the observed value of each drawn rank, in ns.
+    fn quantiles(&self, fit: &Fit) -> Vec<(f64, f64)> {
+        let share = |rank: u64| (rank as f64 + 0.5) / self.count as f64;
+        let point = |rank: u64| (fit.quantile(share(rank)) * NS_IN_US, self.value(rank) * NS_IN_US);
+        self.drawn().map(point).collect()
+    }
 }
 
 /// The levels of times from `from_ns` to the longest that may be stated, evenly on a logarithmic scale.

@@ -117,7 +117,13 @@ fn estimate(
         Ok(judgement) => judgement,
         Err(reason) => {
             let found = reason.to_string();
-            let checks = vec![Checked { check: "fit", outcome: Outcome::Refuses, found, help: None }];
+            let checks = vec![Checked {
+                check: "fit",
+                outcome: Outcome::Refuses,
+                reason: found.clone(),
+                found,
+                help: None,
+            }];
             return Estimate {
                 method,
                 fit: None,
@@ -160,7 +166,13 @@ fn checked(check: &Check) -> Checked {
         refuse::Outcome::NotComputed => Outcome::NotComputed,
     };
     let help = matches!(outcome, Outcome::Flags | Outcome::Refuses).then_some(check.help);
-    Checked { check: check.kind.name(), outcome, found: check.statement.clone(), help }
+    Checked {
+        check: check.kind.name(),
+        outcome,
+        reason: check.kind.reason().to_owned(),
+        found: check.statement.clone(),
+        help,
+    }
 }
 
 fn levels(task: &Task<'_>, fit: &Fit, horizon: &dyn Fn(f64) -> Result<Horizon, Reason>) -> Vec<Level> {
@@ -191,7 +203,12 @@ pub(super) fn level(
 /// contradict them.
 pub(super) fn refusals(maxima: Option<&Estimate>, excesses: &Estimate) -> Vec<Refusal> {
     let deciding = maxima.unwrap_or(excesses);
-    let refusal = |one: &Checked| Refusal { check: one.check, found: one.found.clone(), help: one.help };
+    let refusal = |one: &Checked| Refusal {
+        check: one.check,
+        reason: one.reason.clone(),
+        found: one.found.clone(),
+        help: one.help,
+    };
     let refusals: Vec<Refusal> = deciding.refusing().map(refusal).collect();
     match maxima {
         Some(maxima) if refusals.is_empty() => disagreement(maxima, excesses).into_iter().collect(),
@@ -208,6 +225,7 @@ fn disagreement(maxima: &Estimate, excesses: &Estimate) -> Option<Refusal> {
     let us = |ns: i64| ns as f64 / NS_IN_US;
     Some(Refusal {
         check: "two methods",
+        reason: "block maxima and highest values contradict each other".to_owned(),
         found: format!(
             "block maxima and highest values lead to different levels, {:.1} and {:.1} us",
             us(a.level_ns),

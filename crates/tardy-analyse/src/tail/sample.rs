@@ -12,6 +12,8 @@ const LEAST_PER_BLOCK: f64 = 50.0;
 const MOST_EXCESSES: u64 = 500;
 /// Of fewer, the next bin is included.
 const LEAST_EXCESSES: u64 = 100;
+/// A bin with so many values is not included in any case.
+const TOO_MANY: u64 = 10_000;
 /// At most this share of all values is a tail.
 const MOST_SHARE: f64 = 0.1;
 /// Fits are in us: the checks print values.
@@ -111,11 +113,12 @@ impl Excesses {
         let most = MOST_EXCESSES.min((of as f64 * MOST_SHARE) as u64);
         let (mut over, mut first) = (0u64, histogram.bins().len());
         for (index, bin) in histogram.bins().iter().enumerate().rev() {
-            if over.saturating_add(bin.count) > most && (over >= LEAST_EXCESSES || over + bin.count > of / 2)
-            {
+            let with_bin = over.saturating_add(bin.count);
+            let is_needed = over < LEAST_EXCESSES && with_bin <= (of / 2).min(TOO_MANY);
+            if over > 0 && with_bin > most && !is_needed {
                 break;
             }
-            (over, first) = (over.saturating_add(bin.count), index);
+            (over, first) = (with_bin, index);
         }
         let tail = &histogram.bins()[first..];
         let end = |ns: i64| if ns == i64::MAX { f64::INFINITY } else { ns as f64 / NS_IN_US };

@@ -85,18 +85,21 @@ fn a_second_mechanism_is_refused_with_the_reason() {
     assert!(!tail.supported);
     let help: Vec<&str> = tail.refusals.iter().filter_map(|one| one.help).collect();
     assert!(
-        help.iter().any(|help| help.contains("two mechanisms") || help.contains("several mechanisms")),
+        help.contains(&"find the causes of the highest values, and measure each mechanism on its own"),
         "{help:?}"
     );
+    let reasons: Vec<&str> = tail.refusals.iter().map(|one| one.reason.as_str()).collect();
+    assert!(reasons.contains(&"the highest values do not have one distribution"), "{reasons:?}");
 }
 
 #[test]
 fn a_short_run_is_refused_with_what_is_missing() {
     let tail = tail_of(&run(6, 2, |random, _| random.latency_us()));
     assert_eq!(refusing_checks(&tail), ["count"]);
-    let Refusal { found, help, .. } = &tail.refusals[0];
+    let Refusal { found, help, reason, .. } = &tail.refusals[0];
+    assert_eq!(reason, "there are too few values");
     assert_eq!(found, "60 values were fitted; this level needs at least 100");
-    assert!(help.unwrap().starts_with("measure for longer"));
+    assert!(*help == Some("measure for longer"));
 }
 
 #[test]

@@ -129,7 +129,9 @@ fn page(
 }
 
 fn found(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Findings> {
-    let options = findings::Options { tails: Depth::Diagnostics, ..*options };
+    // The diagnostic plots of many runs would be most of the page.
+    let tails = if runs.len() == 1 { Depth::Diagnostics } else { Depth::Levels };
+    let options = findings::Options { tails, ..*options };
     runs.iter().map(|run| findings::of(run, &options)).collect()
 }
 

@@ -1,12 +1,12 @@
 //! Extreme values: the level that is exceeded once per day, or why the run does not support one.
 
-use tardy_analyse::tail::{Checked, Estimate, Level, Method, Outcome, Refusal, Tail};
+use tardy_analyse::tail::{Checked, Estimate, Level, Method, Outcome, Tail};
 use tardy_plot::extremes as plots;
-use tardy_plot::numbers::{count, harmless, rounded, three_digits, with_unit};
+use tardy_plot::numbers::{count, counted, harmless, three_digits, with_unit};
 use tardy_record::units::format_duration_ns;
 
 use crate::figures::{self, Marks};
-use crate::page::{Element, Page, PageTable, Place, figure, folded_table, heading, paragraph};
+use crate::page::{Element, Page, PageTable, Place, figure, heading, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, capitalised, typographic};
@@ -62,31 +62,38 @@ impl Section for Extremes {
 /// The level of a tail in one sentence, or why there is none; `None` if the run is just too short.
 fn brief(tail: &Tail, labelled: bool) -> Option<String> {
     let sentence = match &tail.next {
-        Some(level) => format!("{} 'tardy show --tail' has the checks.", level_sentence(tail, level)),
+        Some(level) => level_sentence(tail, level),
         None => {
-            let refusal = tail.refusals.first().filter(|refusal| !SHORT.contains(&refusal.check))?;
-            let more = match tail.refusals.len() - 1 {
-                0 => String::new(),
-                1 => ", and one more check refuses".to_owned(),
-                n => format!(", and {n} more checks refuse"),
-            };
-            format!("No level beyond this run is estimated: {}{more} ('tardy show --tail').", refusal.found)
+            tail.refusals.first().filter(|refusal| !SHORT.contains(&refusal.check))?;
+            format!("{} ('tardy show --tail').", no_level(tail))
         }
     };
     Some(if labelled { format!("{}: {sentence}", harmless(&tail.label)) } else { sentence })
 }
 
-/// `One wake-up per day is expected to be later than 71 us (58 us to 103 us with 95 % confidence), ….`
+/// `No latency beyond this run is predicted: the tail is too heavy`.
+fn no_level(tail: &Tail) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    for refusal in &tail.refusals {
+        if !reasons.contains(&refusal.reason.as_str()) {
+            reasons.push(&refusal.reason);
+        }
+    }
+    let last = reasons.pop().unwrap_or_default();
+    let list =
+        if reasons.is_empty() { last.to_owned() } else { format!("{}, and {last}", reasons.join(", ")) };
+    format!("No latency beyond this run is predicted: {list}")
+}
+
+/// `If everything stays as it was in this run, a wake-up is later than 71 us (95 %: 58 us to 103 us) once per 1d.`
 fn level_sentence(tail: &Tail, level: &Level) -> String {
     let one = tail.readings.one();
-    let remark = if level.extrapolation > FAR {
-        format!(", {} times as long as the run", three_digits(level.extrapolation.round()))
-    } else {
-        String::new()
+    let remark = match level.extrapolation {
+        far if far > FAR => format!(", {} times the run's duration", three_digits(far.round())),
+        _ => String::new(),
     };
     format!(
-        "Extrapolated, a {one} later than {} ({} with 95 % confidence) comes once per {}{remark}, if everything stays as in this \
-         run.",
+        "If everything stays as it was in this run, a {one} is later than {} (95 %: {}) once per {}{remark}.",
         with_unit(level.level_ns as f64),
         interval(level),
         format_duration_ns(level.once_per_ns),
@@ -103,10 +110,16 @@ fn interval(level: &Level) -> String {
     }
 }
 
-/// Why no level is stated, and what would help: one sentence or two.
-pub fn refusal_sentence(refusal: &Refusal) -> String {
-    let help = refusal.help.map_or_else(String::new, |help| format!(" {}.", capitalised(help)));
-    format!("{}.{help}", refusal.found)
+/// Why no level is supported, and what would help, in one paragraph.
+pub fn refusal(tail: &Tail) -> String {
+    let mut helps: Vec<String> = Vec::new();
+    for help in tail.refusals.iter().filter_map(|refusal| refusal.help) {
+        let sentence = format!(" {}.", capitalised(help));
+        if !helps.contains(&sentence) {
+            helps.push(sentence);
+        }
+    }
+    format!("{}.{}", no_level(tail), helps.concat())
 }
 
 /// The whole of the tails for the terminal, `width` columns wide: levels by both methods, and every check.
@@ -121,26 +134,9 @@ pub fn whole(tails: &[Tail], width: usize, colour: bool) -> String {
         if tails.len() > 1 {
             block.paragraph(Style::Bold, &format!("Phase {}: {}", tail.phase + 1, harmless(&tail.label)));
         }
-        for sentence in conclusion(tail) {
-            block.paragraph(if tail.supported { Style::Bold } else { Style::Plain }, &sentence);
-        }
+        block.paragraph(Style::Bold, &conclusion(tail));
         text.add(Part::Results, block);
-        for estimate in estimates(tail) {
-            let mut block = text.block();
-            block.paragraph(Style::Plain, &method(estimate));
-            if let Some(fit) = fit(estimate) {
-                block.paragraph(Style::Plain, &fit);
-            }
-            let levels = levels_table(estimate);
-            if !levels.is_empty() {
-                block.line(Style::Plain, "");
-                block.table(&levels);
-            }
-            text.add(Part::Results, block);
-            let mut block = text.block();
-            block.table(&checks_table(estimate));
-            text.add(Part::Results, block);
-        }
+        estimates(tail).for_each(|estimate| add_estimate(tail, estimate, &mut text));
     }
     if !tails.is_empty() {
         text.add_paragraph(Part::Conclusion, Style::Faint, CAVEAT);
@@ -148,31 +144,51 @@ pub fn whole(tails: &[Tail], width: usize, colour: bool) -> String {
     text.finish(colour).unwrap_or_default()
 }
 
-/// The level to quote, or every refusal with what would help.
-fn conclusion(tail: &Tail) -> Vec<String> {
-    match &tail.next {
-        Some(level) => vec![level_sentence(tail, level)],
-        None => {
-            let why = tail.refusals.iter().map(refusal_sentence).map(|sentence| capitalised(&sentence));
-            let sentence = "No level beyond this run is estimated.".to_owned();
-            std::iter::once(sentence).chain(why).collect()
+fn add_estimate(tail: &Tail, estimate: &Estimate, text: &mut Text) {
+    let mut block = text.block();
+    block.paragraph(Style::Plain, &format!("{}:", method(tail, estimate)));
+    block.paragraph(Style::Plain, &fit(estimate).unwrap_or_default());
+    let levels = levels_table(estimate);
+    if !levels.is_empty() {
+        block.line(Style::Plain, "");
+        block.table(&levels);
+        block.line(Style::Plain, "");
+    }
+    let with = |outcome: Outcome| estimate.checks.iter().filter(move |one| one.outcome == outcome);
+    for (outcome, word) in [(Outcome::Refuses, "refuses"), (Outcome::Flags, "remarks")] {
+        with(outcome).for_each(|one| {
+            block.paragraph(Style::Plain, &format!("- {} {word}: {}.", one.check, one.found));
+        });
+    }
+    for (outcome, word) in [(Outcome::Passes, "passed"), (Outcome::NotComputed, "not computed")] {
+        let names: Vec<&str> = with(outcome).map(|one| one.check).collect();
+        if !names.is_empty() {
+            block.paragraph(Style::Faint, &format!("- {word}: {}.", names.join(", ")));
         }
     }
+    text.add(Part::Results, block);
+}
+
+/// The level to quote, or why there is none and what would help.
+fn conclusion(tail: &Tail) -> String {
+    tail.next.as_ref().map_or_else(|| refusal(tail), |level| level_sentence(tail, level))
 }
 
 fn estimates(tail: &Tail) -> impl Iterator<Item = &Estimate> {
     tail.maxima.iter().chain([&tail.excesses])
 }
 
-fn method(estimate: &Estimate) -> String {
+fn method(tail: &Tail, estimate: &Estimate) -> String {
+    let joint = match tail.series {
+        1 => String::new(),
+        n => format!(", each the highest of {n} CPUs"),
+    };
     match estimate.method {
-        Method::BlockMaxima { block_ns, blocks } => format!(
-            "From the maxima of {} blocks of {}, the highest of all CPUs:",
-            count(blocks),
-            format_duration_ns(block_ns)
-        ),
+        Method::BlockMaxima { block_ns, blocks } => {
+            format!("From the maxima of {} blocks of {}{joint}", count(blocks), format_duration_ns(block_ns))
+        }
         Method::Excesses { threshold_ns, over, of, extremal_index } => format!(
-            "From the {} highest of {} values, those above {}{}:",
+            "From the {} highest of {} values, those above {}{}",
             count(over),
             count(of),
             with_unit(threshold_ns as f64),
@@ -233,31 +249,30 @@ fn outcome(one: &Checked) -> &'static str {
 }
 
 fn of_page(tail: &Tail, page: &Page) -> Vec<Element> {
-    let strong =
-        |text: &String| Element::Paragraph { class: "", strong: tail.supported, text: typographic(text) };
-    let mut elements: Vec<Element> = conclusion(tail).iter().map(strong).collect();
-    elements.push(paragraph("note", CAVEAT));
+    let text = typographic(&conclusion(tail));
+    let mut elements = vec![Element::Paragraph { class: "", strong: tail.supported, text }];
     let (marks, id) = (page.marks(), |name: &str| page.plot_id(&format!("{name}-{}", tail.phase)));
-    elements.extend(figure(
-        figures::both(&id("levels"), marks, |id, options| plots::levels(id, tail, options)),
-        "The level that is exceeded once per time, and its 95 % band. Dots are observed block maxima. Right of the dotted line the \
-         level is extrapolated.",
-    ));
-    for estimate in estimates(tail) {
-        elements.push(paragraph("", method(estimate).trim_end_matches(':')));
-        elements.extend(fit(estimate).map(|fit| paragraph("note", &capitalised(&fit))));
-        let levels = levels_table(estimate);
-        if !levels.is_empty() {
-            elements
-                .push(Element::Table(PageTable { named: true, ..PageTable::typeset("stacked", &levels) }));
-        }
-        elements.push(diagnosis(estimate, marks, &id));
+    if tail.supported {
+        elements.push(paragraph("note", CAVEAT));
+        elements.extend(figure(
+            figures::both(&id("levels"), marks, |id, options| plots::levels(id, tail, options)),
+            "The latency that is exceeded once per time, with its 95 % band. Dots are observed values. Right of the dotted \
+             line the curve is extrapolated.",
+        ));
+        elements.push(stacked(&levels_table(tail.deciding())));
     }
+    let details = estimates(tail).flat_map(|estimate| details(tail, estimate, marks, &id)).collect();
+    let refusing = tail.deciding().refusing().count() as u64;
+    let summary = match refusing {
+        0 => "Checks and diagnostic plots".to_owned(),
+        n => format!("Checks and diagnostic plots: {}", counted(n, "check refuses", "checks refuse")),
+    };
+    elements.push(Element::Fold { summary, open: false, elements: details });
     elements
 }
 
-/// The diagnostic plots and the checks of an estimate, expanded if they are the reason for a refusal.
-fn diagnosis(estimate: &Estimate, marks: Marks, id: &dyn Fn(&str) -> String) -> Element {
+/// The sample, the fit, the diagnostic plots and the checks of an estimate.
+fn details(tail: &Tail, estimate: &Estimate, marks: Marks, id: &dyn Fn(&str) -> String) -> Vec<Element> {
     let which = match estimate.method {
         Method::BlockMaxima { .. } => "maxima",
         Method::Excesses { .. } => "excesses",
@@ -268,19 +283,18 @@ fn diagnosis(estimate: &Estimate, marks: Marks, id: &dyn Fn(&str) -> String) -> 
     let shapes = figures::both(&id(&format!("shape-{which}")), marks, |id, options| {
         plots::shapes(id, estimate, options)
     });
-    let refusing = estimate.refusing().count();
-    let result = match refusing {
-        0 => "no check refuses".to_owned(),
-        1 => "1 check refuses".to_owned(),
-        n => format!("{n} checks refuse"),
-    };
-    let mut elements: Vec<Element> = Vec::new();
-    elements.extend(figure(
-        quantiles,
-        "If the values follow the fitted distribution, the points are near the diagonal.",
-    ));
-    elements.extend(figure(shapes, "If there is one tail, a horizontal line passes through all intervals."));
-    let table = PageTable::typeset("stacked", &checks_table(estimate));
-    elements.push(Element::Table(PageTable { named: true, ..table }));
-    Element::Fold { summary: format!("Diagnostics: {result}"), open: false, elements }
+    let mut elements = vec![paragraph("", &format!("{}:", method(tail, estimate)))];
+    elements.extend(fit(estimate).map(|fit| paragraph("note", &capitalised(&fit))));
+    let is_other = !std::ptr::eq(estimate, tail.deciding());
+    let levels = levels_table(estimate);
+    elements.extend((is_other && !levels.is_empty()).then(|| stacked(&levels)));
+    elements
+        .extend(figure(quantiles, "Points near the diagonal: the values follow the fitted distribution."));
+    elements.extend(figure(shapes, "A horizontal line through all intervals: the values have one tail."));
+    elements.push(stacked(&checks_table(estimate)));
+    elements
+}
+
+fn stacked(table: &Table) -> Element {
+    Element::Table(PageTable { named: true, ..PageTable::typeset("stacked", table) })
 }

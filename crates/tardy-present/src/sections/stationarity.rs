@@ -50,7 +50,7 @@ fn changed(context: &Context<'_>, found: &Found) -> Option<String> {
     let verb = if after_ns > before_ns { "rose" } else { "fell" };
     let more = match found.changes.len() - 1 {
         0 => String::new(),
-        n => format!("; {} in all", count(n as u64 + 1)),
+        n => format!(", the largest of {} changes", count(n as u64 + 1)),
     };
     Some(format!(
         "{} was not stationary: {level} of {} {verb} from {} to {} after {}{more}. Its numbers mix different conditions.",

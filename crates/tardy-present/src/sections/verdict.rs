@@ -183,8 +183,9 @@ fn episodes(verdict: &Found) -> Option<String> {
         None => format!(", by the maxima of blocks of {}", format_duration_ns(episodes.block_ns)),
     };
     Some(format!(
-        "{} was late in {} ({} per hour; 95 %: {} to {}{blocks}).",
-        capitalised(&harmless(&bound.label)),
+        "Late {} on {} came in {} ({} per hour; 95 %: {} to {}{blocks}).",
+        verdict.readings.name(),
+        harmless(&bound.label),
         counted(episodes.count, "episode", "episodes"),
         three_digits(episodes.per_hour),
         three_digits(episodes.per_hour_lower),
@@ -196,9 +197,25 @@ fn episodes(verdict: &Found) -> Option<String> {
 fn missed(unseen: &Unseen) -> String {
     format!(
         "an event at random times that is rarer than once per {} may have been missed ({} confidence)",
-        rounded(unseen.once_per_ns),
+        roughly(unseen.once_per_ns),
         per_cent(unseen.confidence)
     )
+}
+
+/// A duration, rounded up to about two digits: `12s`, `2m20s`, `8h10m`.
+fn roughly(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let unit = match ns / SECOND {
+        0 => 10_000_000,
+        1..10 => SECOND / 10,
+        10..60 => SECOND,
+        60..600 => 10 * SECOND,
+        600..3600 => 60 * SECOND,
+        3600..86_400 => 600 * SECOND,
+        _ => 3600 * SECOND,
+    };
+    // An exact third of a duration is a little longer than the time that its confidence needs.
+    format_duration_ns((ns.saturating_sub(ns / 500)).div_ceil(unit).saturating_mul(unit))
 }
 
 /// The reason why the share of late readings cannot be bounded.

@@ -37,7 +37,7 @@ fn count(fit: &Fit, circumstances: &Circumstances) -> Check {
         found,
         limit,
         format!("{found} values were fitted; this level needs at least {limit}"),
-        "measure for longer, or use shorter blocks or a lower threshold",
+        "measure for longer",
     )
 }
 
