@@ -1,6 +1,6 @@
 //! Extreme values: the level that is exceeded once per day, or why the run does not support one.
 
-use tardy_analyse::tail::{Checked, Estimate, Level, Method, Outcome, Tail};
+use tardy_analyse::tail::{Estimate, Level, Method, Outcome, Tail};
 use tardy_plot::extremes as plots;
 use tardy_plot::numbers::{count, counted, harmless, three_digits, with_unit};
 use tardy_record::units::format_duration_ns;
@@ -154,18 +154,9 @@ fn add_estimate(tail: &Tail, estimate: &Estimate, text: &mut Text) {
         block.table(&levels);
         block.line(Style::Plain, "");
     }
-    let with = |outcome: Outcome| estimate.checks.iter().filter(move |one| one.outcome == outcome);
-    for (outcome, word) in [(Outcome::Refuses, "refuses"), (Outcome::Flags, "remarks")] {
-        with(outcome).for_each(|one| {
-            block.paragraph(Style::Plain, &format!("- {} {word}: {}.", one.check, one.found));
-        });
-    }
-    for (outcome, word) in [(Outcome::Passes, "passed"), (Outcome::NotComputed, "not computed")] {
-        let names: Vec<&str> = with(outcome).map(|one| one.check).collect();
-        if !names.is_empty() {
-            block.paragraph(Style::Faint, &format!("- {word}: {}.", names.join(", ")));
-        }
-    }
+    let Checks { failed, others } = checks(estimate);
+    failed.iter().for_each(|item| block.paragraph(Style::Plain, &format!("- {item}")));
+    others.iter().for_each(|item| block.paragraph(Style::Faint, &format!("- {item}")));
     text.add(Part::Results, block);
 }
 
@@ -231,21 +222,26 @@ fn levels_table(estimate: &Estimate) -> Table {
     table
 }
 
-fn checks_table(estimate: &Estimate) -> Table {
-    let mut table = Table::of_words(&["check", "", "found"]);
-    for one in &estimate.checks {
-        table.push(vec![one.check.to_owned(), outcome(one).to_owned(), one.found.clone()]);
-    }
-    table
+/// The checks of an estimate, a sentence each, or one for all of the same result.
+struct Checks {
+    /// Those that do not pass, with what they found.
+    failed: Vec<String>,
+    /// The names of the others.
+    others: Vec<String>,
 }
 
-fn outcome(one: &Checked) -> &'static str {
-    match one.outcome {
-        Outcome::Passes => "passes",
-        Outcome::Flags => "remark",
-        Outcome::Refuses => "refuses",
-        Outcome::NotComputed => "not computed",
-    }
+fn checks(estimate: &Estimate) -> Checks {
+    let with = |outcome: Outcome| estimate.checks.iter().filter(move |one| one.outcome == outcome);
+    let failed = [(Outcome::Refuses, "refuses"), (Outcome::Flags, "remarks")].into_iter().flat_map(
+        |(outcome, verb)| with(outcome).map(move |one| format!("{} {verb}: {}.", one.check, one.found)),
+    );
+    let named = |(outcome, word): (Outcome, &str)| {
+        let names: Vec<&str> = with(outcome).map(|one| one.check).collect();
+        (!names.is_empty()).then(|| format!("{word}: {}.", names.join(", ")))
+    };
+    let others =
+        [(Outcome::Passes, "passed"), (Outcome::NotComputed, "not computed")].into_iter().filter_map(named);
+    Checks { failed: failed.collect(), others: others.collect() }
 }
 
 fn of_page(tail: &Tail, page: &Page) -> Vec<Element> {
@@ -291,7 +287,9 @@ fn details(tail: &Tail, estimate: &Estimate, marks: Marks, id: &dyn Fn(&str) -> 
     elements
         .extend(figure(quantiles, "Points near the diagonal: the values follow the fitted distribution."));
     elements.extend(figure(shapes, "A horizontal line through all intervals: the values have one tail."));
-    elements.push(stacked(&checks_table(estimate)));
+    let Checks { failed, others } = checks(estimate);
+    let items = failed.iter().chain(&others).map(|item| typographic(&capitalised(item))).collect();
+    elements.push(Element::List { class: "", items });
     elements
 }
 
