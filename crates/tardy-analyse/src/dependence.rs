@@ -2,7 +2,7 @@
 //!
 //! The dispersion of the counts (the Fano factor) depends on the length of the blocks: episodes longer than a block look
 //! independent in short blocks. So the highest of several lengths counts: the blocks of a declared threshold, and the slices
-//! of the series, merged in pairs as long as [`BLOCK_MIN`] remain. docs/statistics.md has the coverage of the bounds that
+//! of the series, merged in pairs as long as `BLOCK_MIN` remain. docs/statistics.md has the coverage of the bounds that
 //! result; `make coverage` computes it.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};

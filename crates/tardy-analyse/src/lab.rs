@@ -27,7 +27,7 @@ pub fn meaningless_because(run: &Run) -> Option<&'static str> {
 }
 
 /// The reason why latencies of a lab with this clock mean nothing; `None` if they are meaningful.
-pub(crate) fn meaningless_by(clock: LabClock) -> Option<&'static str> {
+pub fn meaningless_by(clock: LabClock) -> Option<&'static str> {
     match clock {
         LabClock::RealtimeEmulated => {
             Some("the CPU was emulated in software in the host's time, so the emulator was measured")
@@ -70,7 +70,7 @@ pub fn arguments_of_its_own(lab: &Lab, other: &Lab) -> Option<String> {
 }
 
 /// The emulator's arguments, each with its value: `-m 512`. The kernel's command line is left out.
-fn options(lab: &Lab) -> Vec<String> {
+pub fn options(lab: &Lab) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for word in &lab.arguments {
         match options.last_mut() {

@@ -1,4 +1,4 @@
-//! Analyses runs: quantiles, verdicts, causes, comparisons.
+//! Analyses one run: quantiles, verdicts, causes. Several runs against each other: the crate tardy-compare.
 //!
 //! All functions depend only on runs and options; they do no I/O and read no clock. The crate tardy-present formats the
 //! results as text, and `--json` prints them unchanged. `docs/statistics.md` describes the statistics, their sources
@@ -6,12 +6,8 @@
 
 pub mod captures;
 pub mod causes;
-pub mod comparability;
-pub mod compare;
 pub mod cost;
 pub mod dependence;
-pub mod difference;
-pub mod doctor;
 pub mod episodes;
 pub mod findings;
 pub mod flows;
@@ -22,8 +18,6 @@ pub mod loads;
 pub mod name;
 pub mod noise;
 pub mod outcome;
-pub mod overview;
-mod pairing;
 pub mod periods;
 pub mod phase_lock;
 pub mod phases;
@@ -34,9 +28,6 @@ pub mod reactions;
 pub mod readiness;
 pub mod rounds;
 pub mod row;
-pub mod seeds;
-pub mod shape;
-pub mod signed_rank;
 pub mod stationarity;
 pub mod stops;
 pub mod tail;
@@ -46,5 +37,4 @@ pub mod verdict;
 pub mod wakes;
 pub mod wiggles;
 
-pub use compare::Comparison;
 pub use findings::Findings;

@@ -14,6 +14,9 @@ use tardy_record::{Knowable, Run, Series};
 use crate::quantile;
 use crate::row::{self, Row};
 
+/// Durations that differ by more than this share make maxima incomparable, since a maximum grows with time.
+pub const DURATION_TOLERANCE: f64 = 0.05;
+
 /// One outcome of a run, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {

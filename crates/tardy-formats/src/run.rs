@@ -54,6 +54,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
         started_at: imported.started.and_then(dates::rfc3339).unwrap_or_default(),
         command: vec!["tardy".to_owned(), "import".to_owned(), name.to_owned()],
         build: String::new(),
+        trial: None,
     };
     let phase_plan = |label: &str| PhasePlan {
         label: label.to_owned(),

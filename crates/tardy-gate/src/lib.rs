@@ -1,6 +1,6 @@
 //! Whether runs meet requirements: passed, failed, or not decided by the data.
 //!
-//! A [`requirement`] is a text such as `p99.9<500us`. [`judge`] decides it for a run, with the confidence that the requirement
+//! A [`requirement`] is a text such as `p99.9<500us`. [`judge()`] decides it for a run, with the confidence that the requirement
 //! names. [`forms`] writes the outcome for people and for CI systems.
 
 pub mod forms;

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tardy_sys::emulator_port::EmulatorPort;
 use tardy_sys::{clock, kernel_modules, mounts};
@@ -56,6 +57,8 @@ fn carry_out_orders(port: &mut EmulatorPort) -> Result<u8, String> {
     let settled = wait_until_idle(&orders.idle, booted_at_ns).map_err(|error| error.to_string())?;
     send(port, &Message::Idle(settled))?;
     load_modules(&orders, true)?;
+    // This sleep is part of the orders; it does not wait for a condition.
+    std::thread::sleep(Duration::from_nanos(orders.start_delay_ns));
     let status = run_all(port, &orders)?;
     send_results(port)?;
     Ok(status)

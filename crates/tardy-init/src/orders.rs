@@ -27,8 +27,16 @@ pub struct Orders {
     pub peer_commands: Vec<Vec<String>>,
     /// When the CPUs count as idle after the boot.
     pub idle: IdleCriterion,
+    /// How long to wait once the CPUs are idle, in ns: it moves the commands against the boot, as other boots of the same
+    /// machine do.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_delay_ns: u64,
     /// Commands to run in sequence once the CPUs are idle. A failure ends the sequence.
     pub commands: Vec<Vec<String>>,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// A module to load.

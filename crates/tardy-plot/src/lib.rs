@@ -22,6 +22,7 @@ pub mod plot_data;
 pub mod quantiles;
 pub mod scale;
 pub mod scope;
+pub mod shift;
 pub mod strip;
 pub mod svg;
 pub mod terms;

@@ -1,9 +1,9 @@
 //! Two or more runs compared, for the terminal.
 
-use tardy_analyse::compare::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
-use tardy_analyse::compare::{Comparison, Pair, Side};
 use tardy_analyse::name::Readings;
-use tardy_analyse::shape::Shape;
+use tardy_compare::shape::Shape;
+use tardy_compare::side_by_side::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
+use tardy_compare::side_by_side::{Comparison, Pair, Side};
 
 use crate::section::Section;
 use crate::table::Table;
@@ -216,7 +216,7 @@ fn head(comparison: &Comparison, width: usize) -> Vec<String> {
 }
 
 /// A title with its items: on one line for a single item.
-fn listed(title: &str, items: &[String], width: usize) -> Vec<String> {
+pub(crate) fn listed(title: &str, items: &[String], width: usize) -> Vec<String> {
     match items {
         [] => Vec::new(),
         [item] => folded(&format!("{title} {item}"), width),

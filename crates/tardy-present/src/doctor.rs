@@ -1,6 +1,6 @@
 //! The output of `tardy check --measure`: the changes, and the effect of each.
 
-use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
+use tardy_compare::doctor::{Compared, Diagnosis, Effect, Verdict};
 
 use crate::table::Table;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};

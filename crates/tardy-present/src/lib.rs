@@ -24,3 +24,4 @@ pub mod summary;
 pub mod table;
 pub mod terminal_text;
 pub mod tsn_check;
+pub mod versus;

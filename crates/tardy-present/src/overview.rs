@@ -1,7 +1,7 @@
 //! The runs of a directory as one table, for the terminal and as a page.
 
 use tardy_analyse::name::Readings;
-use tardy_analyse::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
+use tardy_compare::overview::{LeftOut, Overview, OverviewRow, SortKey, Standing};
 use tardy_record::units::format_duration_ns;
 
 use crate::page::{Cell, Element, PageRow, PageTable, RunPage, heading, paragraph};

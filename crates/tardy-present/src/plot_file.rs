@@ -3,6 +3,7 @@
 use tardy_analyse::findings;
 use tardy_analyse::name::Readings;
 use tardy_analyse::tail::{Depth, Tail};
+use tardy_compare::versus::{Experiment, Versus};
 use tardy_record::Run;
 
 use crate::sections;
@@ -10,7 +11,9 @@ use crate::sections::extremes::refusal;
 use tardy_plot::numbers::harmless;
 use tardy_plot::plot_data;
 use tardy_plot::svg::document;
-use tardy_plot::{self as plot, Options, cpus, curve, exceedance, extremes, heat, quantiles, timeline};
+use tardy_plot::{
+    self as plot, Options, cpus, curve, exceedance, extremes, heat, quantiles, shift, timeline,
+};
 
 /// A kind of plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub enum Kind {
     Quantiles,
     /// Levels that are exceeded rarely, with their confidence intervals.
     ReturnLevels,
+    /// Differences of quantiles between two runs or two groups of boots.
+    Shift,
 }
 
 impl Kind {
@@ -45,6 +50,7 @@ impl Kind {
             Self::Compare => "compare",
             Self::Quantiles => "quantiles",
             Self::ReturnLevels => "return-levels",
+            Self::Shift => "shift",
         }
     }
 
@@ -61,6 +67,8 @@ impl Kind {
             Self::Compare => {
                 (given < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
             }
+            // What it draws is compared beforehand.
+            Self::Shift => None,
         }
     }
 }
@@ -72,6 +80,8 @@ pub struct Plot<'a> {
     pub kind: Kind,
     /// The runs, at least one.
     pub runs: &'a [&'a Run],
+    /// The comparison that [`Kind::Shift`] draws; `None` for other kinds.
+    pub versus: Option<&'a Versus>,
     /// Its title; `None` for a histogram: that of the runs; for other kinds: none.
     pub title: Option<String>,
     /// How it is drawn.
@@ -87,6 +97,9 @@ impl Plot<'_> {
         self.kind.refused(self.runs).map_or(Ok(()), Err)?;
         let options = Options { standalone: false, ..self.options() };
         let (run, curves) = (self.runs[0], curve::curves(self.runs));
+        if self.kind == Kind::Shift {
+            return self.shift(&options).map(|drawing| document(self.title.as_deref(), &[drawing]));
+        }
         let nothing = |what: &str| format!("{} has no {what}, so there is nothing to draw", self.run_names());
         let over_time = || nothing("readings over time");
         if self.kind == Kind::Histogram {
@@ -115,7 +128,7 @@ impl Plot<'_> {
             }
             _ if curves.is_empty() => return Err(nothing("distribution")),
             Kind::Exceedance => vec![exceedance::draw("exceedance", &curves, &options)],
-            Kind::Compare | Kind::Histogram => {
+            Kind::Compare | Kind::Histogram | Kind::Shift => {
                 let options = Options { height: options.height.map(|height| height / 2.0), ..options };
                 let histogram = plot::latency::draw("latency", &title(self.runs), &curves, &options);
                 vec![histogram, exceedance::draw("exceedance", &curves, &options)]
@@ -140,6 +153,9 @@ impl Plot<'_> {
             Kind::Compare => plot_data::compare(&curves, &options),
             Kind::Quantiles => plot_data::quantiles(self.runs),
             Kind::ReturnLevels => plot_data::return_levels(&self.tails()?.iter().collect::<Vec<_>>()),
+            Kind::Shift => {
+                self.experiment().map(|experiment| shift::data(&experiment.shift)).unwrap_or_default()
+            }
         })
     }
 
@@ -160,6 +176,24 @@ impl Plot<'_> {
             true => Err(format!("{}: {why}", self.run_names())),
             false => Ok(supported),
         }
+    }
+
+    /// What a plot of differences draws: the experiment of the headline.
+    fn experiment(&self) -> Option<&Experiment> {
+        let versus = self.versus?;
+        versus.experiments.get(versus.primary.unwrap_or(0))
+    }
+
+    fn shift(&self, options: &Options) -> Result<String, String> {
+        let (versus, experiment) = self
+            .versus
+            .zip(self.experiment())
+            .ok_or("--kind shift draws two runs, or --base and --candidate")?;
+        let [base, candidate] = [&versus.base, &versus.candidate].map(|group| harmless(&group.name));
+        let readings = experiment.readings;
+        let options = Options { readings, words: sections::words(sections::ALL, readings), ..*options };
+        shift::draw("shift", &experiment.shift, &base, &candidate, &options)
+            .ok_or_else(|| format!("{} has too few readings for quantiles", self.run_names()))
     }
 
     fn run_names(&self) -> String {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use tardy_analyse::Findings;
-use tardy_analyse::compare::Pair;
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;
+use tardy_compare::side_by_side::Pair;
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind};
 

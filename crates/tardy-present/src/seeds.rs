@@ -1,6 +1,6 @@
 //! The table of an experiment with several seeds.
 
-use tardy_analyse::seeds::SeedsRow;
+use tardy_compare::seeds::SeedsRow;
 
 use crate::table::Table;
 use crate::terminal_text::{Style, TerminalText, wrapped};

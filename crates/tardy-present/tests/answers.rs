@@ -37,7 +37,7 @@ fn answers(browser: &Browser, run: &Run) -> Value {
 /// The lines of a plot's data without the heads, as cells.
 fn data(run: &Run, kind: Kind) -> Vec<Vec<String>> {
     let options = Options { width: 860.0, ..Options::default() };
-    let csv = Plot { kind, runs: &[run], title: None, options }.csv().unwrap();
+    let csv = Plot { kind, runs: &[run], versus: None, title: None, options }.csv().unwrap();
     csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
 }
 

@@ -4,7 +4,8 @@ mod recorded;
 
 use proptest::prelude::*;
 use recorded::run;
-use tardy_analyse::{compare, findings};
+use tardy_analyse::findings;
+use tardy_compare::side_by_side;
 use tardy_plot::{self as plot, Options, curve};
 use tardy_present::{report, summary};
 use tardy_record::{Histogram, Knowable, Run};
@@ -74,7 +75,7 @@ proptest! {
         let options = findings::Options { limit_ns, ..findings::Options::default() };
         finite(&summary::text(&run, &findings::of(&run, &options), width, true))?;
         let other = recorded::run("rt");
-        finite(&tardy_present::compare::text(&compare::of(&[&run, &other]).unwrap(), width))?;
+        finite(&tardy_present::compare::text(&side_by_side::of(&[&run, &other]).unwrap(), width))?;
         report::html(&[&run, &other], &options);
     }
 

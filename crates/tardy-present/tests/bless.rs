@@ -125,7 +125,7 @@ fn pictures() {
             Kind::Compare,
         ] {
             let options = Options { limit_ns: Some(1_000_000), ..Options::default() };
-            let Ok(svg) = (Plot { kind, runs, title: None, options }).svg() else { continue };
+            let Ok(svg) = (Plot { kind, runs, versus: None, title: None, options }).svg() else { continue };
             let path = |ending: &str| target.join(format!("{}-{name}.{ending}", kind.name()));
             std::fs::write(path("svg"), &svg).unwrap();
             std::fs::write(path("png"), picture::png(&svg, 1.5).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! What `tardy check --measure` prints.
 
-use tardy_analyse::doctor::{Observation, Reading, diagnose};
+use tardy_compare::doctor::{Observation, Reading, diagnose};
 use tardy_present::doctor::{Done, Offered, offers, text};
 
 fn trials(rounds: u32) -> Vec<Observation> {

@@ -95,7 +95,7 @@ fn a_comparison_shows_the_worst_cpus_and_counts_the_others() {
     let summaries = page.all("summary");
     let rest = "The worst CPUs; 6 more, none with a higher maximum";
     assert!(summaries.contains(&rest.to_owned()), "{summaries:?}");
-    let comparison = tardy_analyse::compare::of(&[&base, &candidate]).unwrap();
+    let comparison = tardy_compare::side_by_side::of(&[&base, &candidate]).unwrap();
     let text = tardy_present::compare::text(&comparison, 100);
     assert_eq!(text.matches("6 more CPUs, none with a higher maximum").count(), 2, "{text}");
 }

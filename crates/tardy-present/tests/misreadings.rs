@@ -3,7 +3,8 @@
 mod recorded;
 
 use recorded::run;
-use tardy_analyse::{compare, findings};
+use tardy_analyse::findings;
+use tardy_compare::side_by_side;
 use tardy_plot as plot;
 use tardy_present::{report, summary};
 use tardy_record::facts::Fact;
@@ -80,7 +81,7 @@ fn one_cpu(mut run: Run) -> Run {
 #[test]
 fn only_the_cpus_of_both_runs_are_compared() {
     let (base, candidate) = (run("rt"), one_cpu(run("rt")));
-    let comparison = compare::of(&[&base, &candidate]).unwrap();
+    let comparison = side_by_side::of(&[&base, &candidate]).unwrap();
     let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
     assert_eq!(all.base, all.candidate);
     let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
@@ -95,7 +96,7 @@ fn only_the_cpus_of_both_runs_are_compared() {
 
 #[test]
 fn a_policy_without_priorities_shows_none() {
-    let text = tardy_present::compare::text(&compare::of(&[&run("rt"), &roaming()]).unwrap(), 400);
+    let text = tardy_present::compare::text(&side_by_side::of(&[&run("rt"), &roaming()]).unwrap(), 400);
     assert!(text.contains("policy and priority: fifo 80 and deadline\n"), "{text}");
     assert!(text.contains("CPUs: 0-1 and any (2 unpinned)"), "{text}");
     assert!(text.contains("cpu 0 / thread 0, unpinned"), "{text}");
@@ -154,7 +155,7 @@ fn a_stop_by_the_throttle_is_attributed_to_the_kernel() {
 }
 
 fn compared(base: &Run, candidate: &Run) -> String {
-    tardy_present::compare::text(&compare::of(&[base, candidate]).unwrap(), 400)
+    tardy_present::compare::text(&side_by_side::of(&[base, candidate]).unwrap(), 400)
 }
 
 #[test]

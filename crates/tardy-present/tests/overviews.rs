@@ -1,6 +1,6 @@
 //! The overview of many runs, in terminals of different widths.
 
-use tardy_analyse::overview::{self, LeftOut, Overview, SortKey};
+use tardy_compare::overview::{self, LeftOut, Overview, SortKey};
 use tardy_present::overview::{remarks, text};
 use tardy_record::Run;
 

@@ -14,7 +14,7 @@ const KINDS: [Kind; 6] =
     [Kind::Histogram, Kind::Exceedance, Kind::Timeline, Kind::Heatmap, Kind::Distribution, Kind::Compare];
 
 fn plot<'a>(kind: Kind, runs: &'a [&'a Run]) -> Plot<'a> {
-    Plot { kind, runs, title: Some("A <title> & more".to_owned()), options: Options::default() }
+    Plot { kind, runs, versus: None, title: Some("A <title> & more".to_owned()), options: Options::default() }
 }
 
 /// The runs that a plot of this kind draws.

@@ -7,7 +7,8 @@ mod shown;
 
 use recorded::run;
 use shown::Shown;
-use tardy_analyse::{compare, findings};
+use tardy_analyse::findings;
+use tardy_compare::side_by_side;
 use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
 
@@ -327,7 +328,7 @@ fn a_report_of_several_runs_has_one_column_for_each() {
 #[test]
 fn a_text_of_several_runs_has_one_column_for_each() {
     let (standard, rt, wakes) = (run("standard"), run("rt"), run("wakes"));
-    let text = tardy_present::compare::text(&compare::of(&[&standard, &rt, &wakes]).unwrap(), 100);
+    let text = tardy_present::compare::text(&side_by_side::of(&[&standard, &rt, &wakes]).unwrap(), 100);
     insta::assert_snapshot!("compare-standard-rt-wakes", text);
 }
 
@@ -375,15 +376,15 @@ fn every_link_of_a_report_of_chapters_has_exactly_one_target() {
 
 #[test]
 fn comparisons_of_recorded_runs() {
-    let text = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 100);
-    let narrow = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 80);
+    let text = |runs: &[&Run]| tardy_present::compare::text(&side_by_side::of(runs).unwrap(), 100);
+    let narrow = |runs: &[&Run]| tardy_present::compare::text(&side_by_side::of(runs).unwrap(), 80);
     insta::assert_snapshot!("compare-lab", narrow(&[&run("lab-standard"), &run("lab-rt")]));
     insta::assert_snapshot!("compare-lab-realtime", narrow(&[&run("lab-standard"), &run("lab-realtime")]));
     insta::assert_snapshot!("compare-rt-lab-rt", narrow(&[&run("rt"), &run("lab-rt")]));
     insta::assert_snapshot!("compare-standard-rt", text(&[&run("standard"), &run("rt")]));
     insta::assert_snapshot!("compare-rt-wakes", text(&[&run("rt"), &run("wakes")]));
     insta::assert_snapshot!("compare-standard-cut-short", text(&[&run("standard"), &run("cut-short")]));
-    assert_eq!(compare::of(&[&run("rt")]), None);
+    assert_eq!(side_by_side::of(&[&run("rt")]), None);
 }
 
 #[test]
@@ -429,7 +430,7 @@ fn findings_keep_their_keys_in_json() {
     assert_eq!(verdict["bounds"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["loads"][0]["parts"][0]["name"], "scheduler");
     assert_eq!(json["cost"]["page_faults"], 0);
-    let comparison = compare::of(&[&run("standard"), &run("rt")]).unwrap();
+    let comparison = side_by_side::of(&[&run("standard"), &run("rt")]).unwrap();
     let json = serde_json::to_value(&comparison).unwrap();
     assert_eq!(json["strength"], "descriptive_only");
     let rows = json["candidates"][0]["rows"].as_array().unwrap();

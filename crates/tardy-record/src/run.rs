@@ -80,6 +80,24 @@ pub struct Origin {
     /// The tardy that was started: version, commit, whether the tree was modified, and target.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build: String,
+    /// Its place in an interleaved comparison; absent if it is not part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+}
+
+/// The place of a run in a comparison that measures its sides in turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// The side that it belongs to, such as the name of its recipe or its kernel.
+    pub side: String,
+    /// Its round, from 1. Every round measures each side once.
+    pub round: u32,
+    /// The number of rounds.
+    pub rounds: u32,
+    /// Its place among all runs of the comparison, from 1.
+    pub place: u32,
+    /// The seed of the order within the rounds.
+    pub order_seed: u64,
 }
 
 /// How far a run got.

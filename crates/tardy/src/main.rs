@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let matches = args::command().try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit_code(run(cli)),
-        Err(error) => args::without_far_suggestion(error).exit(),
+        Err(error) => args::with_similar_suggestion(error).exit(),
     }
 }
 

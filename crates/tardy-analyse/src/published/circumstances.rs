@@ -9,8 +9,7 @@ use tardy_record::units::format_duration_ns;
 
 use super::PublishedResult;
 use super::duration::{self, Stated};
-use crate::comparability::DURATION_TOLERANCE;
-use crate::outcome::{self, Outcome};
+use crate::outcome::{self, DURATION_TOLERANCE, Outcome};
 
 /// A duration that is stated as "about" counts as the same if it differs by at most this share.
 const ABOUT: f64 = 0.1;

@@ -130,7 +130,7 @@ impl Libraries {
         let mut replaced = program.as_os_str().to_owned();
         replaced.push(REPLACED);
         let replaced = PathBuf::from(replaced);
-        fs::rename(program, &replaced).map_err(PackageError::file("renaming", program))?;
+        files::rename_own(program, &replaced).map_err(PackageError::file("renaming", program))?;
         let script = format!(
             "#!/bin/sh\nexec {} --library-path {} {} \"$@\"\n",
             quoted(&self.loader),
@@ -174,7 +174,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("it's false");
         fs::copy(programs::find("false").unwrap(), &program).unwrap();
-        assert_eq!(elf_programs(directory.path()), [program.clone()]);
+        assert_eq!(elf_programs(directory.path()), std::slice::from_ref(&program));
         assert!(!lacks_libraries(&program));
         let libraries = Libraries::below(Path::new("/")).expect("this machine has a libc");
         libraries.run_from_script(&program).unwrap();

@@ -1,10 +1,10 @@
 //! The part of the report that compares two or more runs.
 
 use serde::Serialize;
-use tardy_analyse::compare::columns::{Columns, DifferenceRow, Figure, PartDifferences, Statistic};
-use tardy_analyse::compare::{Comparison, Pair};
 use tardy_analyse::findings::{self, Findings};
 use tardy_analyse::published::{Match, Ours, Sameness};
+use tardy_compare::side_by_side::columns::{Columns, DifferenceRow, Figure, PartDifferences, Statistic};
+use tardy_compare::side_by_side::{Comparison, Pair};
 use tardy_record::Run;
 
 use super::run_page::marks;

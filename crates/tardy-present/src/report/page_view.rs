@@ -1,9 +1,10 @@
 //! The report's page as data for its templates.
 
 use serde::Serialize;
+use tardy_analyse::findings;
 use tardy_analyse::findings::Findings;
 use tardy_analyse::tail::Depth;
-use tardy_analyse::{compare, findings};
+use tardy_compare::side_by_side;
 use tardy_record::Run;
 
 use super::comparison_view::{self, ComparisonView};
@@ -150,6 +151,6 @@ fn comparison(
     options: &findings::Options<'_>,
     prefix: &str,
 ) -> Option<ComparisonView> {
-    compare::of(runs)
+    side_by_side::of(runs)
         .map(|comparison| comparison_view::of(sections, runs, found, &comparison, options, prefix))
 }

@@ -1,9 +1,9 @@
 //! OS noise: the share of the time in which a CPU or a pin was stopped, and the probable causes.
 
-use tardy_analyse::compare::{NoisePair, Pair};
 use tardy_analyse::name::Readings;
 use tardy_analyse::noise::{Certainty, CpuNoise, NoisePhase, Source};
 use tardy_analyse::phases::PhaseFindings;
+use tardy_compare::side_by_side::{NoisePair, Pair};
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::units::format_duration_ns;

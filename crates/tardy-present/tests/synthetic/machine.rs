@@ -15,6 +15,7 @@ pub fn origin(id: &str) -> Origin {
         started_at: "2026-11-21T09:39:00Z".into(),
         command: ["tardy", "run", "--load", "doload", "--limit", "1ms"].map(String::from).to_vec(),
         build: String::new(),
+        trial: None,
     }
 }
 

@@ -62,11 +62,12 @@ pub(super) fn treatment(field: &str, parent: &str) -> Treatment {
     if is_source { Treatment::Keep } else { Treatment::Remove }
 }
 
-const SPECIAL: [(&str, Treatment); 48] = [
+const SPECIAL: [(&str, Treatment); 49] = [
     ("origin.command", Treatment::CommandOfOrigin),
     ("origin.id", Treatment::Id),
     ("origin.name", Treatment::Name),
     ("origin.started_at", Treatment::Date),
+    ("origin.trial.side", Treatment::Name),
     ("facts.kernel.command_line.value", Treatment::KernelArguments),
     ("lab.command_line", Treatment::KernelArguments),
     ("lab.arguments", Treatment::EmulatorArgument),

@@ -1,6 +1,5 @@
 //! The definition of the command line as users see it: `-h` in one line for each of the usual options, `--help` complete.
 
-use clap::error::{ContextKind, ContextValue, Error};
 use clap::{Command, CommandFactory};
 
 use super::Cli;
@@ -90,51 +89,6 @@ fn with_short_help(argument: clap::Arg, is_in_lab: bool) -> clap::Arg {
     }
 }
 
-/// The error without the suggestion of an option that is not similar. clap suggests `--report` for `--ports`.
-pub(crate) fn without_far_suggestion(mut error: Error) -> Error {
-    let typed = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(typed)) => typed.clone(),
-        _ => return error,
-    };
-    let suggested = match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(suggested)) => suggested.clone(),
-        _ => return error,
-    };
-    if !is_similar(&typed, &suggested) {
-        error.remove(ContextKind::SuggestedArg);
-        // The usage line is that of the suggested option.
-        error.remove(ContextKind::Usage);
-    }
-    error
-}
-
-/// Whether one of two options can be a typing error for the other: at most one in three letters differs, or one begins the other.
-fn is_similar(typed: &str, suggested: &str) -> bool {
-    let [typed, suggested] = [typed, suggested].map(|one| one.trim_start_matches('-'));
-    let [a, b]: [Vec<char>; 2] = [typed, suggested].map(|one| one.chars().collect());
-    suggested.starts_with(typed)
-        || typed.starts_with(suggested)
-        || distance(&a, &b) <= a.len().min(b.len()) / 3
-}
-
-/// The number of letters to insert, remove, replace or swap with their neighbour (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,20 +140,5 @@ mod tests {
         for (id, _) in SHORT {
             assert!(ids.iter().any(|one| one == id), "{id}");
         }
-    }
-
-    #[test]
-    fn only_similar_options_are_suggested() {
-        let suggestion = |arguments: &[&str]| {
-            let error = command().try_get_matches_from(["tardy"].iter().chain(arguments)).unwrap_err();
-            without_far_suggestion(error).to_string()
-        };
-        let unknown = suggestion(&["run", "--ports", "2"]);
-        assert!(unknown.contains("'--ports'") && !unknown.contains("--report"), "{unknown}");
-        let unknown = suggestion(&["tsn", "simulate", "--report"]);
-        assert!(unknown.contains("'--report'") && !unknown.contains("--ports"), "{unknown}");
-        assert!(suggestion(&["run", "--reprot"]).contains("'--report'"));
-        assert!(suggestion(&["run", "--durations", "1s"]).contains("'--duration'"));
-        assert!(suggestion(&["run", "--interal", "1ms"]).contains("'--interval'"));
     }
 }

@@ -38,6 +38,16 @@ pub(crate) struct LabRunArgs {
         help_heading = "What to run"
     )]
     pub(crate) seeds: u32,
+    /// Boot each kernel this many times, each boot with another seed, and compare the kernels boot by boot: the seed moves the
+    /// loads, the dither and the time between boot and measurement. At least 4 for a test (docs/compare.md)
+    #[arg(
+        long,
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with_all = ["all", "seeds"],
+        help_heading = "What to run"
+    )]
+    pub(crate) rounds: Option<u32>,
     /// Run the experiments of all articles, and write one report with a chapter for each.
     #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
     pub(crate) all: bool,

@@ -13,6 +13,7 @@ mod plot;
 mod redaction;
 mod results;
 mod run;
+mod suggestion;
 mod switch_file;
 mod tsn;
 mod tsn_simulate;
@@ -30,14 +31,15 @@ pub(crate) use duration::DurationArgs;
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gate::{GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
-pub(crate) use help::{command, without_far_suggestion};
+pub(crate) use help::command;
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
-pub(crate) use plot::{FormatArg, PlotArgs};
+pub(crate) use plot::{FormatArg, KindArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{CompareArgs, GroupArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
+pub(crate) use suggestion::with_similar_suggestion;
 pub(crate) use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
     TsnTestArgs, TsnWatchArgs,

@@ -6,15 +6,17 @@ use clap::{Args, ValueEnum};
 use tardy_present::plot_file::Kind;
 use tardy_recipe::values::Duration;
 
-use super::RedactionFlag;
-use super::values::{RunName, output_path, run_name};
+use super::values::{RunName, output_path, plot_height, plot_width, run_name};
+use super::{GroupArgs, RedactionFlag};
 
 /// `tardy plot`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Run files.
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "base", conflicts_with = "base", value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
     /// Kind of plot.
     #[arg(long, value_enum, default_value_t = KindArg::Histogram)]
     pub(crate) kind: KindArg,
@@ -30,12 +32,12 @@ pub(crate) struct PlotArgs {
     /// Name in the plot: of one run the title, of several the name of each, in their order.
     #[arg(long = "name", value_name = "NAME", value_parser = run_name)]
     pub(crate) names: Vec<RunName>,
-    /// Width in CSS pixels (1/96 inch).
-    #[arg(long, value_name = "PIXELS", default_value_t = 860, value_parser = clap::value_parser!(u16).range(200..=10_000))]
-    pub(crate) width: u16,
-    /// Height in CSS pixels [default: that of the kind of plot]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(150..=10_000))]
-    pub(crate) height: Option<u16>,
+    /// Width: 85mm, 8.5cm, 3.35in, or CSS pixels (1/96 inch).
+    #[arg(long, value_name = "LENGTH", default_value = "860", value_parser = plot_width)]
+    pub(crate) width: f64,
+    /// Height, in the same units [default: that of the kind of plot]
+    #[arg(long, value_name = "LENGTH", value_parser = plot_height)]
+    pub(crate) height: Option<f64>,
     /// Pixels of a PNG for each CSS pixel.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=10))]
     pub(crate) scale: u8,
@@ -71,6 +73,8 @@ pub(crate) enum KindArg {
     Quantiles,
     /// Levels that are exceeded once per hour, day or week, of one run.
     ReturnLevels,
+    /// Differences of the quantiles of two runs, or of two groups of boots, with their intervals.
+    Shift,
 }
 
 impl From<KindArg> for Kind {
@@ -84,6 +88,7 @@ impl From<KindArg> for Kind {
             KindArg::Compare => Self::Compare,
             KindArg::Quantiles => Self::Quantiles,
             KindArg::ReturnLevels => Self::ReturnLevels,
+            KindArg::Shift => Self::Shift,
         }
     }
 }

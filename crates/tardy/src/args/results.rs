@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tardy_analyse::overview::SortKey;
+use tardy_compare::overview::SortKey;
+use tardy_compare::versus::Factor;
 use tardy_recipe::values::PositiveDuration;
 
 use super::RedactionFlag;
@@ -52,8 +53,10 @@ pub(crate) struct ListArgs {
 pub(crate) struct ReportArgs {
     /// Run files, and published results to show next to them as published:ID ('tardy list --published'). With a directory,
     /// the report is an overview of all runs.
-    #[arg(required = true, value_name = "RUN|DIR")]
+    #[arg(required_unless_present = "base", conflicts_with = "base", value_name = "RUN|DIR")]
     pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
     /// Report file.
     #[arg(short, long, default_value = "tardy-report.html", value_parser = output_path())]
     pub(crate) output: PathBuf,
@@ -68,11 +71,13 @@ pub(crate) struct ReportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Run files, the base first, and published results to show next to them as published:ID ('tardy list --published').
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    #[arg(required_unless_present = "base", conflicts_with = "base", num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
     /// Compare only this pair of phases, whose names may differ. Each is given by its name or its number from 1. May be
     /// repeated.
-    #[arg(long = "phase", value_name = "BASE=CANDIDATE")]
+    #[arg(long = "phase", value_name = "BASE=CANDIDATE", conflicts_with = "base")]
     pub(crate) phases: Vec<String>,
     /// Print JSON.
     #[arg(long)]
@@ -82,6 +87,25 @@ pub(crate) struct CompareArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
+}
+
+/// Two groups of runs, one run or more of each boot.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Two groups of boots")]
+pub(crate) struct GroupArgs {
+    /// Run files of the base, of at least 4 boots for a test (docs/compare.md)
+    #[arg(long, num_args = 1.., value_name = "RUN", requires = "candidate")]
+    pub(crate) base: Vec<PathBuf>,
+    /// Run files of the candidate.
+    #[arg(long, num_args = 1.., value_name = "RUN", requires = "base")]
+    pub(crate) candidate: Vec<PathBuf>,
+    /// What the groups differ in: kernel (version and configuration), cmdline, recipe, or the name of a fact. Everything
+    /// else must agree.
+    #[arg(long, value_name = "FACTOR", default_value = "kernel", requires = "base")]
+    pub(crate) factor: Factor,
+    /// Also compare how often this limit is exceeded [default: the limit of the runs]
+    #[arg(long, value_name = "TIME", requires = "base")]
+    pub(crate) limit: Option<PositiveDuration>,
 }
 
 /// `tardy name`.

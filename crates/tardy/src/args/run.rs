@@ -17,6 +17,27 @@ pub(crate) struct RunArgs {
     /// file (docs/recipes.md)
     pub(crate) recipe: Option<String>,
 
+    /// Measure two recipes in turn, each once per round in random order, and compare them. Each run is a file in the directory
+    /// -o (docs/compare.md)
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["A", "B"],
+        conflicts_with_all = ["recipe", "name", "samples", "report"],
+        help_heading = "What to run"
+    )]
+    pub(crate) ab: Vec<String>,
+    /// Rounds of --ab; at least 4 for a test.
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        requires = "ab",
+        help_heading = "What to run"
+    )]
+    pub(crate) rounds: u32,
+
     #[command(flatten)]
     pub(crate) flags: RecipeFlags,
 
@@ -43,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "What to run")]
     pub(crate) dry_run: bool,
 
-    /// Run file [default: tardy-DATE-TIME.run.json]
+    /// Run file [default: tardy-DATE-TIME.run.json]; with --ab a directory [default: tardy-ab-DATE-TIME]
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
     /// Name of the run in tables, legends and plots [default: that of the run file]

@@ -3,21 +3,24 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use tardy_analyse::comparability;
-use tardy_analyse::compare::{self, Comparison};
 use tardy_analyse::findings;
 use tardy_analyse::published::{Match, match_of};
+use tardy_compare::comparability;
+use tardy_compare::side_by_side::{self, Comparison};
 use tardy_plot::numbers::harmless;
 use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, published};
+use super::{output, published, versus};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
+    if let Some(groups) = versus::Compared::of(&arguments.groups, arguments.redaction)? {
+        return groups.print(arguments.json);
+    }
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().partition(|path| published::named(path).is_some());
     let runs = output::open_runs(&paths, arguments.redaction)?;
@@ -43,8 +46,8 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
         bail!("{base} and {}: {reason}; use --force to compare them anyway", path.display());
     }
     let comparison = match &arguments.phases[..] {
-        [] => compare::of(&runs),
-        pairs => compare::of_phases(&runs, pairs).map_err(|reason| wrong("phase", reason))?,
+        [] => side_by_side::of(&runs),
+        pairs => side_by_side::of_phases(&runs, pairs).map_err(|reason| wrong("phase", reason))?,
     };
     let comparison = comparison.context("a comparison needs at least two runs")?;
     print(&runs, &comparison, arguments.json)?;

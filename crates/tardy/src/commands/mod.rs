@@ -31,3 +31,4 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod tsn;
+mod versus;

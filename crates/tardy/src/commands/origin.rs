@@ -22,7 +22,13 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
         started_at: rfc3339(started),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         build: build_identity::identity().to_owned(),
+        trial: None,
     }
+}
+
+/// `origin` for a run that starts now.
+pub(crate) fn started_now(origin: &Origin) -> Origin {
+    Origin { started_at: rfc3339(SystemTime::now()), ..origin.clone() }
 }
 
 /// The UTC time as in `20261121-093000`.

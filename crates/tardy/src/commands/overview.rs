@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_analyse::overview::{self, LeftOut, Overview, OverviewRow, SortKey, Unreadable};
+use tardy_compare::overview::{self, LeftOut, Overview, OverviewRow, SortKey, Unreadable};
 use tardy_measure::recovery;
 use tardy_present::overview as shown;
 use tardy_recipe::wrong;

@@ -10,8 +10,8 @@ use tardy_present::plot_file::{Kind, Plot};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::output;
-use crate::args::{FormatArg, PlotArgs};
+use super::{output, versus};
+use crate::args::{FormatArg, GroupArgs, KindArg, PlotArgs};
 use crate::exit::Exit;
 
 /// The shortest latency axis, in ns: its labels are in us with two decimals.
@@ -46,7 +46,11 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
             wrong("name", format!("names: {names}, runs: {runs}; give --name once for each run")).into()
         );
     }
-    let mut runs = output::open_runs(&arguments.runs, arguments.redaction)?;
+    let versus = compared(arguments)?;
+    let mut runs = match &versus {
+        Some(versus) => versus.runs.clone(),
+        None => output::open_runs(&arguments.runs, arguments.redaction)?,
+    };
     for (run, name) in runs.iter_mut().zip(&arguments.names) {
         run.origin.name.clone_from(name);
     }
@@ -55,10 +59,11 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     let plot = Plot {
         kind: arguments.kind.into(),
         runs: &runs,
+        versus: versus.as_ref().map(|compared| &compared.versus),
         title: arguments.names.first().filter(|_| runs.len() == 1).cloned().flatten(),
         options: Options {
-            width: f64::from(arguments.width),
-            height: arguments.height.map(f64::from),
+            width: arguments.width,
+            height: arguments.height,
             latency_max_ns: arguments.x_max.map(|latency| latency.ns()),
             limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
             ..Options::default()
@@ -79,6 +84,32 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         })?;
     }
     Ok(Exit::Done)
+}
+
+/// The comparison that --kind shift draws: two runs or two groups; `None` for other kinds.
+fn compared(arguments: &PlotArgs) -> Result<Option<versus::Compared>> {
+    let groups = &arguments.groups;
+    match (arguments.kind, &arguments.runs[..]) {
+        (KindArg::Shift, [base, candidate]) => {
+            let of_one = |path: &PathBuf| vec![path.clone()];
+            let groups = GroupArgs {
+                base: of_one(base),
+                candidate: of_one(candidate),
+                factor: groups.factor.clone(),
+                limit: None,
+            };
+            versus::Compared::of(&groups, arguments.redaction)
+        }
+        (KindArg::Shift, []) => versus::Compared::of(groups, arguments.redaction),
+        (KindArg::Shift, runs) => bail!(
+            "--kind shift draws two runs, and {} are given; give groups with --base and --candidate",
+            runs.len()
+        ),
+        _ if groups.base.is_empty() => Ok(None),
+        _ => {
+            Err(wrong("base", "groups are drawn by --kind shift; give the runs alone for other kinds").into())
+        }
+    }
 }
 
 /// Reports and returns the names of the runs without a distribution, if the plot would draw it.
@@ -154,7 +185,8 @@ fn picture(_: &str, format: FormatArg, _: u8) -> Result<Vec<u8>> {
 }
 
 fn write(arguments: &PlotArgs, path: &Path, content: &[u8], what: &str) -> Result<()> {
-    output::claim(path, &arguments.runs, arguments.force)?.write(content)?;
+    let inputs = [&arguments.runs[..], &arguments.groups.paths()].concat();
+    output::claim(path, &inputs, arguments.force)?.write(content)?;
     output::report(&format!("{what} {}", path.display()));
     Ok(())
 }

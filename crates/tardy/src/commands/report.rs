@@ -3,20 +3,25 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use tardy_analyse::overview::SortKey;
+use tardy_compare::overview::SortKey;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::overview as shown;
 use tardy_present::report::{self, Chapter};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, overview, published};
+use super::{output, overview, published, versus};
 use crate::args::ReportArgs;
 use crate::build_identity;
 use crate::exit::Exit;
 
 /// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
+    if let Some(groups) = versus::Compared::of(&arguments.groups, arguments.redaction)? {
+        let file = output::claim(&arguments.output, &arguments.groups.paths(), arguments.force)?;
+        finish(&groups.page(), &file)?;
+        return Ok(groups.exit());
+    }
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().cloned().partition(|path| published::named(path).is_some());
     if paths.is_empty() {
@@ -68,7 +73,7 @@ pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Res
     finish(&report::html_of_chapters(chapters, &published::options()?), file)
 }
 
-fn finish(page: &str, file: &ResultFile) -> Result<()> {
+pub(super) fn finish(page: &str, file: &ResultFile) -> Result<()> {
     file.write(page.as_bytes())?;
     output::report(&format!("report {}", file.path().display()));
     Ok(())

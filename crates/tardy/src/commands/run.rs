@@ -1,5 +1,7 @@
 //! `tardy run`: plans a run, measures and shows it.
 
+mod in_turn;
+
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -31,9 +33,13 @@ use crate::live::LiveView;
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
-    let recipe = recipe(arguments)?;
+    if !arguments.ab.is_empty() {
+        return in_turn::run(arguments);
+    }
+    let recipe = recipe(arguments, arguments.recipe.as_deref())?;
     let plan = plan(arguments, &recipe)?;
-    if arguments.recipe.as_deref().is_some_and(tardy_recipe::is_path) {
+    let is_file = arguments.recipe.as_deref().is_some_and(tardy_recipe::is_path);
+    if is_file {
         report_commands(&plan, arguments.dry_run);
     }
     if arguments.dry_run {
@@ -47,19 +53,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     if arguments.fake.is_none() {
         check_programs(&plan)?;
     }
-    let started = SystemTime::now();
-    let output = arguments.output.clone().unwrap_or_else(|| default_output(started));
-    let name = arguments.name.clone().flatten();
-    let origin = Origin { name, ..origin::of_this_command(started, arguments.fake) };
-    let request = Request {
-        samples: arguments.samples.clone(),
-        requires_policy: requires_policy(arguments, &recipe),
-        force: arguments.force,
-        kernel_root: arguments.kernel_root.clone(),
-        fake: arguments.fake,
-        redacts: arguments.redaction.redact,
-        ..Request::new(plan, facts(arguments), origin, output, programs::of_tardy()?)
-    };
+    let output = arguments.output.clone().unwrap_or_else(|| default_output(SystemTime::now()));
+    let request = request(arguments, &recipe, is_file, plan, output)?;
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
     for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::report(&warning);
@@ -72,6 +67,27 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let outcome = measured(&request, arguments)?;
     let outcome = Outcome { run: output::redacted(outcome.run, arguments.redaction)?, ..outcome };
     present(&outcome, arguments, &request.output, report.as_ref())
+}
+
+/// What the engine measures. `is_file` states whether the recipe is the user's own.
+fn request(
+    arguments: &RunArgs,
+    recipe: &Recipe,
+    is_file: bool,
+    plan: Plan,
+    output: PathBuf,
+) -> Result<Request> {
+    let name = arguments.name.clone().flatten();
+    let origin = Origin { name, ..origin::of_this_command(SystemTime::now(), arguments.fake) };
+    Ok(Request {
+        samples: arguments.samples.clone(),
+        requires_policy: requires_policy(arguments, recipe, is_file),
+        force: arguments.force,
+        kernel_root: arguments.kernel_root.clone(),
+        fake: arguments.fake,
+        redacts: arguments.redaction.redact,
+        ..Request::new(plan, facts(arguments), origin, output, programs::of_tardy()?)
+    })
 }
 
 /// Measures, with the live view if the output is a terminal, or else with one line of progress.
@@ -152,8 +168,8 @@ fn check_programs(plan: &Plan) -> Result<(), UsageError> {
 }
 
 /// The recipe with the flags applied; without a recipe, the flags alone.
-fn recipe(arguments: &RunArgs) -> Result<Recipe> {
-    let recipe = match &arguments.recipe {
+fn recipe(arguments: &RunArgs, name: Option<&str>) -> Result<Recipe> {
+    let recipe = match name {
         Some(name) => LabRecipe::find(name)?.measurement,
         None => Recipe::default(),
     };
@@ -175,11 +191,10 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
 
 /// Whether the user asked for a scheduling policy, so that a run without it would answer another question. A recipe that is
 /// built in, or no recipe, leaves the first minute without root possible.
-fn requires_policy(arguments: &RunArgs, recipe: &Recipe) -> bool {
+fn requires_policy(arguments: &RunArgs, recipe: &Recipe, is_file: bool) -> bool {
     let timer = &arguments.flags.timer;
     let by_flag = timer.policy.is_some() || timer.priority.is_some();
-    let is_own = arguments.recipe.as_deref().is_some_and(tardy_recipe::is_path);
-    !arguments.allow_degraded && (by_flag || (is_own && recipe.asks_for_policy()))
+    !arguments.allow_degraded && (by_flag || (is_file && recipe.asks_for_policy()))
 }
 
 /// This machine, or with `--fake` a fixed synthetic one.

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use tardy_analyse::findings;
-use tardy_analyse::overview::SortKey;
 use tardy_analyse::published::PublishedResult;
 use tardy_analyse::tail::Depth;
+use tardy_compare::overview::SortKey;
 use tardy_present::sections::extremes;
 use tardy_present::summary;
 use tardy_recipe::wrong;

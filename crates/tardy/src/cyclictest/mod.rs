@@ -1,23 +1,7 @@
 //! `tardy cyclictest`, and tardy under the name cyclictest: cyclictest's options and output, measured with tardy's probe.
 //!
-//! `options.rs` parses the options, whose names and effects `names.rs` lists; `plan.rs` makes a plan of them; `counts.rs` counts
-//! every reading as cyclictest does; `text.rs` prints the results and `watcher.rs` the progress. docs/cyclictest.md lists the
-//! intended differences.
+//! The crate tardy-cyclictest has the options, their plan and the format of the results; `watcher.rs` prints the progress.
 
-mod counts;
-mod cpu_set;
-mod help;
-mod idle;
-mod names;
-mod options;
-mod plan;
-mod resolution;
-mod smi;
-mod spikes;
-mod stats_pipe;
-mod status_file;
-mod text;
-mod values;
 mod watcher;
 
 use std::ffi::{OsStr, OsString};
@@ -27,6 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use tardy_cyclictest::cpu_set::Cpus;
+use tardy_cyclictest::options::{Affinity, Asked, Options, Power};
+use tardy_cyclictest::plan::Planned;
+use tardy_cyclictest::smi::SmiCounts;
+use tardy_cyclictest::stats_pipe::StatsPipe;
+use tardy_cyclictest::{help, idle, options, plan, resolution, smi, text};
 use tardy_host::facts;
 use tardy_measure::engine::Request;
 use tardy_measure::engine::result_file::ResultFile;
@@ -42,11 +32,6 @@ use time::format_description::well_known::Rfc2822;
 
 use crate::commands::{origin, output, programs};
 use crate::exit::Exit;
-use cpu_set::Cpus;
-use options::{Affinity, Asked, Options, Power};
-use plan::Planned;
-use smi::SmiCounts;
-use stats_pipe::StatsPipe;
 use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 

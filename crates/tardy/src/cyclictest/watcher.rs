@@ -12,14 +12,14 @@ use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{self, Request};
 
-use super::counts::Counts;
-use super::options::Options;
-use super::smi::SmiCounts;
-use super::spikes::Spikes;
-use super::stats_pipe::StatsPipe;
-use super::status_file::StatusFile;
-use super::text::{self, Head};
 use crate::commands::output;
+use tardy_cyclictest::counts::Counts;
+use tardy_cyclictest::options::Options;
+use tardy_cyclictest::smi::SmiCounts;
+use tardy_cyclictest::spikes::Spikes;
+use tardy_cyclictest::stats_pipe::StatsPipe;
+use tardy_cyclictest::status_file::StatusFile;
+use tardy_cyclictest::text::{self, Head};
 
 /// Counts and shows readings.
 pub(super) struct Watcher {

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tardy_analyse::doctor::{self as analysis, Diagnosis, Observation};
+use tardy_compare::doctor::{self as analysis, Diagnosis, Observation};
 use tardy_host::facts::SystemAnswers;
 use tardy_host::trace::tracefs::Offer as TraceOffer;
 use tardy_measure::doctor::{

@@ -19,7 +19,11 @@ use crate::lab_recipe::LabRecipe;
 /// The default recipe.
 const DEFAULT_RECIPE: &str = "lab-doload";
 
-/// One of several seeds of a recipe. Its guests differ from the recipe's own in the recipe's file only.
+/// The commands of a guest begin at a time between 0 and this after the guest is idle, which depends on the seed.
+const START_WITHIN_NS: u64 = 1_000_000_000;
+
+/// One of several seeds of a recipe. Its guests differ from the recipe's own in the recipe's file and in the time at which they
+/// begin.
 pub(super) struct Seed {
     /// The seed.
     pub(super) number: u64,
@@ -40,35 +44,73 @@ impl Seed {
         let (path, entry) = &self.file;
         let files = experiment.parts.files.iter_mut().filter(|(known, _)| known == path);
         files.for_each(|(_, content)| content.clone_from(entry));
+        experiment.orders.start_delay_ns = start_delay_ns(self.number);
         experiment
     }
 }
 
-/// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
-pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
-    prepare_seeds(arguments, 1, &RequirementArgs::default(), notice).map(|(prepared, _)| prepared)
+/// How long a guest with this seed waits once it is idle. Multiples of the golden ratio spread evenly, however many there are;
+/// the default seed 1 begins at once.
+fn start_delay_ns(seed: u64) -> u64 {
+    let share = seed.wrapping_sub(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((u128::from(share) * u128::from(START_WITHIN_NS)) >> 64) as u64
 }
 
-/// The same with the limits of `required` declared, and `count` consecutive seeds, of which the recipe's is the first; none if
-/// `count` is 1.
+/// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
+pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
+    prepare_seeds(arguments, Seeds::Own, &RequirementArgs::default(), notice).map(|(prepared, _)| prepared)
+}
+
+/// The seeds of several boots of the same guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seeds {
+    /// The recipe's own.
+    Own,
+    /// So many, each for all guests.
+    Shared(u32),
+    /// So many rounds, in which every guest has a seed that no other boot has.
+    Rounds(u32),
+}
+
+impl Seeds {
+    /// The option that asked for them.
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Own => None,
+            Self::Shared(_) => Some("seeds"),
+            Self::Rounds(_) => Some("rounds"),
+        }
+    }
+
+    fn count(self, guests: usize) -> u32 {
+        match self {
+            Self::Own => 0,
+            Self::Shared(count) => count,
+            Self::Rounds(rounds) => rounds.saturating_mul(guests as u32),
+        }
+    }
+}
+
+/// The same with the limits of `required` declared, and consecutive seeds, of which the recipe's is the first.
 pub(super) fn prepare_seeds(
     arguments: &ExperimentArgs,
-    count: u32,
+    seeds: Seeds,
     required: &RequirementArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<(Prepared, Vec<Seed>)> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
     if switch_file::describes_a_switch(name) {
-        if count > 1 {
-            return Err(wrong("seeds", "the test of a switch has no seed; remove --seeds").into());
+        if let Some(option) = seeds.option() {
+            return Err(wrong(option, format!("the test of a switch has no seed; remove --{option}")).into());
         }
         return Ok((switch::prepare(name, arguments, notice)?, Vec::new()));
     }
     let recipe = LabRecipe::find(name)?.overridden_by(arguments);
     let recipe = LabRecipe { measurement: required.declared_in(recipe.measurement), ..recipe };
-    let seeds = (0..count).filter(|_| count > 1).map(|offset| Seed::of(&recipe.measurement, offset));
-    let seeds = seeds.collect::<Result<_>>()?;
-    Ok((prepare_recipe(&recipe, arguments, notice)?, seeds))
+    let measurement = recipe.measurement.clone();
+    let prepared = prepare_recipe(&recipe, arguments, notice)?;
+    let seeds = (0..seeds.count(prepared.guests.len())).map(|offset| Seed::of(&measurement, offset));
+    Ok((prepared, seeds.collect::<Result<_>>()?))
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.
@@ -117,7 +159,12 @@ fn orders(recipe: &LabRecipe, scale: f64, pace: Pace) -> Result<Orders> {
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
     }
-    let mut orders = Orders { idle: idle_criterion(pace), commands: vec![run], ..Orders::default() };
+    let mut orders = Orders {
+        idle: idle_criterion(pace),
+        start_delay_ns: start_delay_ns(recipe.measurement.run.seed()),
+        commands: vec![run],
+        ..Orders::default()
+    };
     for line in &recipe.lab.outside {
         orders.peer = true;
         orders.peer_commands.push(line.split_whitespace().map(str::to_owned).collect());

@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use tardy_analyse::{compare, name, seeds};
+use tardy_analyse::name;
+use tardy_compare::{seeds, side_by_side};
 use tardy_init::messages::Message;
 use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
@@ -18,14 +19,16 @@ use tardy_present::report::Chapter;
 use tardy_present::seeds as shown_seeds;
 use tardy_recipe::wrong;
 use tardy_record::Run;
+use tardy_record::run::Trial;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::files;
 use tardy_sys::signals::EndSignals;
 
 use super::assemble::{Guest, Prepared, print_notices};
-use super::prepare::{Seed, prepare_chapters, prepare_seeds};
+use super::prepare::{Seed, Seeds, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
 use crate::args::{LabRunArgs, RedactionFlag};
+use crate::commands::versus::Compared;
 use crate::commands::{compare as compare_command, gate, output, report, show};
 use crate::exit::Exit;
 
@@ -35,6 +38,8 @@ struct Job<'a> {
     guest: &'a Guest,
     /// Replaces the recipe's seed.
     seed: Option<&'a Seed>,
+    /// Its place in a comparison over boots, without the side.
+    trial: Option<Trial>,
     /// Names the guest in messages and files.
     name: String,
     files: Files,
@@ -47,9 +52,16 @@ fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experi
     seed.map_or(Cow::Borrowed(experiment), |seed| Cow::Owned(seed.apply(experiment.clone())))
 }
 
-/// Each seed; once `None`, the recipe's own, if there are none.
-fn each(seeds: &[Seed]) -> impl Iterator<Item = Option<&Seed>> {
-    seeds.is_empty().then_some(None).into_iter().chain(seeds.iter().map(Some))
+/// The guests in the order in which they boot, each with its seed. Without seeds each boots once, with the recipe's own.
+fn boots<'a>(prepared: &'a Prepared, seeds: &'a [Seed], of: Seeds) -> Vec<(Option<&'a Seed>, &'a Guest)> {
+    let guests = &prepared.guests;
+    match of {
+        Seeds::Own => guests.iter().map(|guest| (None, guest)).collect(),
+        Seeds::Shared(_) => {
+            seeds.iter().flat_map(|seed| guests.iter().map(move |guest| (Some(seed), guest))).collect()
+        }
+        Seeds::Rounds(_) => seeds.iter().map(Some).zip(guests.iter().cycle()).collect(),
+    }
 }
 
 /// Runs a recipe on each kernel, or the experiments of all articles.
@@ -65,21 +77,30 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
         }
         return run_chapters(arguments);
     }
-    let (prepared, seeds) =
-        prepare_seeds(&arguments.experiment, arguments.seeds, required, &mut print_notices())?;
+    let of = match (arguments.rounds, arguments.seeds) {
+        (Some(rounds), _) => Seeds::Rounds(rounds),
+        (None, 1) => Seeds::Own,
+        (None, seeds) => Seeds::Shared(seeds),
+    };
+    let (prepared, seeds) = prepare_seeds(&arguments.experiment, of, required, &mut print_notices())?;
     if arguments.dry_run {
-        return dry_run(&prepared, &seeds);
+        return dry_run(&prepared, &boots(&prepared, &seeds, of));
     }
     prepared.warn_if_unconfined();
     let directory = directory(arguments, &prepared.recipe);
-    let jobs = jobs(&prepared, &seeds, &directory, arguments)?;
+    let jobs = jobs(&prepared, &boots(&prepared, &seeds, of), of, &directory, arguments)?;
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
     let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
-    let of_first_seed = &runs[..prepared.guests.len()];
-    report::write(of_first_seed, &report)?;
-    let measured = match seeds.is_empty() {
-        true => present(&runs, arguments.json)?,
-        false => present_seeds(&runs, of_first_seed.len(), arguments.json)?,
+    let kernels = prepared.guests.len();
+    let measured = match of {
+        Seeds::Rounds(_) => present_rounds(&runs, kernels, &report, arguments.json)?,
+        _ => {
+            report::write(&runs[..kernels], &report)?;
+            match seeds.is_empty() {
+                true => present(&runs, arguments.json)?,
+                false => present_seeds(&runs, kernels, arguments.json)?,
+            }
+        }
     };
     gate::after_measuring(&runs, &required.require, arguments.json, measured)
 }
@@ -98,18 +119,41 @@ fn present_seeds(runs: &[Run], kernels: usize, json: bool) -> Result<Exit> {
     Ok(Exit::of_measured_all(runs))
 }
 
+/// Compares each kernel with the first over the boots of all rounds, and writes a page: of the comparison of two kernels, of one
+/// boot of each if there are more or fewer.
+fn present_rounds(runs: &[Run], kernels: usize, page: &ResultFile, json: bool) -> Result<Exit> {
+    let of_kernel = |kernel: usize| runs.iter().skip(kernel).step_by(kernels).cloned().collect::<Vec<Run>>();
+    if kernels < 2 {
+        report::write(&runs[..kernels], page)?;
+        return present_seeds(runs, kernels, json);
+    }
+    let compared: Vec<Compared> = (1..kernels)
+        .map(|other| Compared::of_boots([of_kernel(0), of_kernel(other)]))
+        .collect::<Result<_>>()?;
+    match &compared[..] {
+        [one] => report::finish(&one.page(), page)?,
+        _ => report::write(&runs[..kernels], page)?,
+    }
+    Compared::print_all(&compared, json)?;
+    let shown = compared.iter().map(Compared::exit);
+    Ok(Exit::that_matters_most(shown.chain([Exit::of_measured_all(runs)])))
+}
+
 /// Runs the experiment of every article, each with its own directory, and writes one report.
 fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
     let chapters = prepare_chapters(&arguments.experiment, &mut print_notices())?;
     if arguments.dry_run {
-        chapters.iter().try_for_each(|prepared| dry_run(prepared, &[]).map(drop))?;
+        chapters
+            .iter()
+            .try_for_each(|prepared| dry_run(prepared, &boots(prepared, &[], Seeds::Own)).map(drop))?;
         return Ok(Exit::Done);
     }
     chapters.iter().take(1).for_each(Prepared::warn_if_unconfined);
     let directory = directory(arguments, "all");
     let mut jobs_of_all = Vec::new();
     for prepared in &chapters {
-        jobs_of_all.extend(jobs(prepared, &[], &directory.join(&prepared.recipe), arguments)?);
+        let boots = boots(prepared, &[], Seeds::Own);
+        jobs_of_all.extend(jobs(prepared, &boots, Seeds::Own, &directory.join(&prepared.recipe), arguments)?);
     }
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
     let mut outcomes = boot_all(&jobs_of_all, arguments.quiet)?.into_iter();
@@ -133,20 +177,33 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
 /// Claims the paths of all results before anything boots.
 fn jobs<'a>(
     prepared: &'a Prepared,
-    seeds: &'a [Seed],
+    boots: &[(Option<&'a Seed>, &'a Guest)],
+    of: Seeds,
     directory: &Path,
     arguments: &LabRunArgs,
 ) -> Result<Vec<Job<'a>>> {
     files::make_directories(directory).with_context(|| directory.display().to_string())?;
-    let job = |seed: Option<&'a Seed>, guest: &'a Guest| {
-        let name = match seed {
-            Some(seed) => format!("{}-seed-{}", guest.slug, seed.number),
-            None => guest.slug.clone(),
+    let job = |(index, (seed, guest)): (usize, &(Option<&'a Seed>, &'a Guest))| {
+        let round = index / prepared.guests.len() + 1;
+        let name = match (seed, of) {
+            (Some(_), Seeds::Rounds(_)) => format!("{}-round-{round}", guest.slug),
+            (Some(seed), _) => format!("{}-seed-{}", guest.slug, seed.number),
+            (None, _) => guest.slug.clone(),
+        };
+        let trial = match of {
+            Seeds::Rounds(rounds) => Some(Trial {
+                side: String::new(),
+                round: round as u32,
+                rounds,
+                place: index as u32 + 1,
+                order_seed: 0,
+            }),
+            _ => None,
         };
         let files = Files::claim(directory, &name, arguments.force)?;
-        Ok(Job { prepared, guest, seed, name, files, redaction: arguments.redaction })
+        Ok(Job { prepared, guest, seed: *seed, trial, name, files, redaction: arguments.redaction })
     };
-    each(seeds).flat_map(|seed| prepared.guests.iter().map(move |guest| job(seed, guest))).collect()
+    boots.iter().enumerate().map(job).collect()
 }
 
 /// Boots every guest and writes its results.
@@ -208,7 +265,9 @@ fn with_console(error: ExperimentError, files: &Files) -> anyhow::Error {
 fn write(outcome: &Outcome, job: &Job<'_>) -> Result<Run> {
     let files = &job.files;
     files.console.write(&outcome.console)?;
-    let run = output::redacted(run_of(outcome)?, job.redaction)?;
+    let mut run = run_of(outcome)?;
+    run.origin.trial = job.trial.clone().map(|trial| Trial { side: name::of_run(&run), ..trial });
+    let run = output::redacted(run, job.redaction)?;
     files.run.write(tardy_record::file::to_text(&run).as_bytes())?;
     output::report(&format!("run file {}", files.run.path().display()));
     Ok(run)
@@ -237,7 +296,7 @@ fn seconds(ns: u64) -> String {
 
 fn present(runs: &[Run], json: bool) -> Result<Exit> {
     let all: Vec<&Run> = runs.iter().collect();
-    match compare::of(&all) {
+    match side_by_side::of(&all) {
         Some(comparison) => compare_command::print(&all, &comparison, json)?,
         None => show::print(&runs[0], json)?,
     }
@@ -249,9 +308,10 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
 }
 
 /// Prints the guests' program, each emulator's command line and the guests' orders.
-fn dry_run(prepared: &Prepared, seeds: &[Seed]) -> Result<Exit> {
-    for seed in each(seeds) {
-        output::print(&described(&experiment(prepared, seed), prepared)?)?;
+fn dry_run(prepared: &Prepared, boots: &[(Option<&Seed>, &Guest)]) -> Result<Exit> {
+    // One description has all guests; the boots of a kernel differ in the seed.
+    for (seed, _) in boots.iter().step_by(prepared.guests.len()) {
+        output::print(&described(&experiment(prepared, *seed), prepared)?)?;
     }
     Ok(Exit::Done)
 }

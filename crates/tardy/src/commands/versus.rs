@@ -1,0 +1,96 @@
+//! Two groups of runs compared: for `tardy compare`, `report` and `plot` with `--base` and `--candidate`, and at the end of commands
+//! that measure both in turn.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use tardy_compare::versus::{self, Factor, Options, Strength, Versus};
+use tardy_present::versus as shown;
+use tardy_recipe::wrong;
+use tardy_record::Run;
+
+use super::output;
+use crate::args::{GroupArgs, RedactionFlag};
+use crate::build_identity;
+use crate::exit::Exit;
+
+/// Two groups, compared.
+pub(super) struct Compared {
+    /// All runs, those of the base first.
+    pub(super) runs: Vec<Run>,
+    pub(super) versus: Versus,
+}
+
+impl GroupArgs {
+    /// The files of both groups, those of the base first.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.base.iter().chain(&self.candidate).cloned().collect()
+    }
+}
+
+impl Compared {
+    /// Opens and compares both groups; `None` if none are given.
+    pub(super) fn of(arguments: &GroupArgs, redaction: RedactionFlag) -> Result<Option<Self>> {
+        if arguments.base.is_empty() {
+            return Ok(None);
+        }
+        let runs = output::open_runs(&arguments.paths(), redaction)?;
+        let options =
+            Options { factor: arguments.factor.clone(), limit_ns: arguments.limit.map(|limit| limit.ns()) };
+        if let Some(reason) = runs.first().and_then(|run| options.factor.refused_by(run)) {
+            return Err(wrong("factor", reason).into());
+        }
+        let mut base = runs;
+        let candidate = base.split_off(arguments.base.len());
+        Self::of_runs([base, candidate], &options).map(Some)
+    }
+
+    /// Compares the runs of a base and a candidate, in this order.
+    pub(super) fn of_runs([base, candidate]: [Vec<Run>; 2], options: &Options) -> Result<Self> {
+        let of_groups = [&base, &candidate].map(|runs| runs.iter().collect::<Vec<_>>());
+        let versus = versus::of(&of_groups[0], &of_groups[1], options).map_err(|reason| anyhow!(reason))?;
+        Ok(Self { runs: base.into_iter().chain(candidate).collect(), versus })
+    }
+
+    /// Compares the boots of two kernels in the lab: their command lines, if they are of the same image.
+    pub(super) fn of_boots(groups: [Vec<Run>; 2]) -> Result<Self> {
+        let image = |runs: &[Run]| runs.first()?.lab.as_ref().map(|lab| lab.kernel.sha256.clone());
+        let is_same = image(&groups[0]) == image(&groups[1]);
+        let factor = if is_same { Factor::CommandLine } else { Factor::Kernel };
+        Self::of_runs(groups, &Options { factor, limit_ns: None })
+    }
+
+    /// Prints several comparisons, as JSON in one list.
+    pub(super) fn print_all(all: &[Self], json: bool) -> Result<()> {
+        if json && all.len() > 1 {
+            let shown: Vec<_> = all.iter().map(|one| shown::WithHeadline::of(&one.versus)).collect();
+            return output::print_json(&shown);
+        }
+        for (number, one) in all.iter().enumerate() {
+            if number > 0 {
+                output::print("\n")?;
+            }
+            one.print(json)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the comparison.
+    pub(super) fn print(&self, json: bool) -> Result<Exit> {
+        match json {
+            true => output::print_json(&shown::WithHeadline::of(&self.versus))?,
+            false => output::print(&shown::text(&self.versus, output::width()))?,
+        }
+        Ok(self.exit())
+    }
+
+    /// A failure if the groups are not comparable, so that a script notices.
+    pub(super) fn exit(&self) -> Exit {
+        if self.versus.strength == Strength::NotComparable { Exit::CouldNot } else { Exit::Done }
+    }
+
+    /// The comparison as a page.
+    pub(super) fn page(&self) -> String {
+        shown::html(&self.versus, &self.runs.iter().collect::<Vec<_>>(), build_identity::identity())
+    }
+}
