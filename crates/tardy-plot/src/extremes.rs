@@ -29,6 +29,8 @@ const TIMES_S: [(f64, &str); 12] = [
 const MOST_BAND: f64 = 2.0;
 /// Half the width of the end of an interval, in pixels.
 const CAP: f64 = 4.0;
+/// Values whose quotient is larger than this are drawn on logarithmic axes.
+const LOGARITHMIC_FROM: f64 = 10.0;
 /// Half the side of the mark of a value, in pixels.
 const MARK: f64 = 1.6;
 
@@ -113,8 +115,10 @@ pub fn quantiles(id: &str, estimate: &Estimate, options: &Options) -> Option<Str
     points.first()?;
     let mut svg = Svg::default();
     let (area, height) = area(options);
-    let x = Scale::linear(lowest, highest, area.left, area.right);
-    let y = Scale::linear(lowest, highest, area.bottom, area.top);
+    let scale =
+        if lowest > 0.0 && highest > LOGARITHMIC_FROM * lowest { Scale::logarithmic } else { Scale::linear };
+    let (x, y) =
+        (scale(lowest, highest, area.left, area.right), scale(lowest, highest, area.bottom, area.top));
     area.horizontal_grid(&mut svg, &y, &y.ticks(5), latency_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(5), latency_label);
     svg.line("guide", (area.left, area.bottom), (area.right, area.top));

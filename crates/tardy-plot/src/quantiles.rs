@@ -78,11 +78,7 @@ pub fn draw(id: &str, runs: &[&Run], options: &Options) -> Option<String> {
         let offset = (place as f64 - (curves.len() - 1) as f64 / 2.0) * aside;
         points.iter().for_each(|point| mark(&mut svg, one, point, x.at(point.one_in) + offset, &y));
     }
-    for (row, (one, _)) in curves.iter().enumerate() {
-        let y = area.top + 12.0 + row as f64 * LINE_HEIGHT;
-        svg.dot(one.class, (area.left + 12.0, y - 4.0), 3.0);
-        svg.text(&format!("halo {}", one.class), (area.left + 20.0, y), Anchor::Start, &one.label);
-    }
+    name_in_corner(&mut svg, &area, &curves);
     let described: Vec<String> = curves.iter().map(describe).collect();
     let head = Head {
         id,
@@ -94,6 +90,15 @@ pub fn draw(id: &str, runs: &[&Run], options: &Options) -> Option<String> {
         data: Vec::new(),
     };
     Some(svg.finish(&head))
+}
+
+/// Draws the names in the lower right corner, below the high quantiles.
+fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[(Curve, Vec<Point>)]) {
+    for (row, (one, _)) in curves.iter().rev().enumerate() {
+        let y = area.bottom - 8.0 - row as f64 * LINE_HEIGHT;
+        svg.dot(one.class, (area.right - 8.0, y - 4.0), 3.0);
+        svg.text(&format!("halo {}", one.class), (area.right - 16.0, y), Anchor::End, &one.label);
+    }
 }
 
 /// The lowest and the highest latency of a mark.

@@ -121,7 +121,7 @@ fn a_report_has_the_level_of_a_longer_time_and_the_intervals() {
         "{text}"
     );
     let levels = &extremes.tables()[0];
-    assert_eq!(levels[0], cells(&["exceeded once per", "level", "95 % from", "to", "run lengths"]));
+    assert_eq!(levels[0], cells(&["exceeded once per", "level", "95 % from", "to", "times the run"]));
     assert_eq!(levels[2], cells(&["10m", "32.7 µs", "30.5 µs", "36 µs", "1.5"]));
     assert_eq!(extremes.plots()[0], "run1-levels-0");
     let distribution = page.section("Latency distribution");

@@ -11,7 +11,7 @@ use super::sample::Excesses;
 use crate::quantile::CONFIDENCE;
 
 /// So many of the highest values are points of a plot; of the others, so many in all.
-const POINTS: u64 = 25;
+const POINTS: u64 = 18;
 /// Levels are computed for so many times.
 const CURVE_POINTS: u32 = 14;
 /// The shape of fewer values is not shown: its interval would be the whole plot.

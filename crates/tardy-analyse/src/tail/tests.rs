@@ -120,3 +120,31 @@ fn a_run_without_readings_has_no_tail() {
     }
     assert_eq!(of(&run, &stationarity::of(&run), Depth::Levels), []);
 }
+
+/// How often runs of one distribution are refused, and how often the interval of the quoted level contains the true one.
+#[test]
+#[ignore = "a minute; prints a table of docs/statistics.md"]
+fn long_coverage_of_quoted_levels() {
+    const RUNS: u64 = 300;
+    for seconds in [60, 400] {
+        let (mut refused, mut contained, mut of_excesses) = (0, 0, 0);
+        for seed in 0..RUNS {
+            let run = run(seconds, 1000 + seed, |random, _| random.latency_us());
+            let tail = of(&run, &stationarity::of(&run), Depth::Levels).remove(0);
+            refused += u64::from(!tail.supported);
+            contained += u64::from(tail.next.is_some_and(|level| contains(&level)));
+            let next = tail.next.map(|level| level.once_per_ns);
+            let excess = tail.excesses.levels.iter().find(|level| Some(level.once_per_ns) == next);
+            of_excesses += u64::from(excess.is_some_and(contains));
+        }
+        let supported = RUNS - refused;
+        let per_cent = |count: u64, of: u64| 100.0 * count as f64 / of as f64;
+        println!(
+            "{seconds} s: {:.1} % refused; the level is in the interval of maxima in {:.1} %, of excesses in {:.1} %",
+            per_cent(refused, RUNS),
+            per_cent(contained, supported),
+            per_cent(of_excesses, supported)
+        );
+        assert!(per_cent(refused, RUNS) <= 15.0 && per_cent(contained, supported) >= 92.0);
+    }
+}

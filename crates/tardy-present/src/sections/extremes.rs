@@ -208,7 +208,7 @@ fn fit(estimate: &Estimate) -> Option<String> {
 }
 
 fn levels_table(estimate: &Estimate) -> Table {
-    let mut table = Table::new(&["exceeded once per", "level", "95 % from", "to", "run lengths"]);
+    let mut table = Table::new(&["exceeded once per", "level", "95 % from", "to", "times the run"]);
     let us = |ns: Option<i64>| ns.map_or_else(|| "unknown".to_owned(), |ns| with_unit(ns as f64));
     for level in &estimate.levels {
         table.push(vec![

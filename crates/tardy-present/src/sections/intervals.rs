@@ -43,10 +43,10 @@ pub(super) fn table(phase: &PhaseFindings) -> Option<Element> {
     let heads: Vec<&str> = std::iter::once("us").chain(levels).collect();
     let mut table = Table::new(&heads);
     rows.shown.iter().copied().chain(all).for_each(|row| table.push(cells(row)));
-    let page = PageTable { named: true, ..PageTable::typeset("latencies", &table) };
+    let page = PageTable { named: true, ..PageTable::typeset("stacked", &table) };
     let is_determined =
         phase.rows.iter().flat_map(|row| &row.quantiles).any(|quantile| quantile.value.is_some());
-    folded_table("Quantiles with their 95 % confidence intervals", page).filter(|_| is_determined)
+    folded_table("Quantiles with their 95 % confidence intervals, µs", page).filter(|_| is_determined)
 }
 
 fn cells(row: &Row) -> Vec<String> {

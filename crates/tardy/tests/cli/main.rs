@@ -40,6 +40,7 @@ mod run_files;
 mod samples;
 mod simulate;
 mod switch_test;
+mod tails;
 mod upset;
 mod wiggle;
 mod xenomai;
