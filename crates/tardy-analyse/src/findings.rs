@@ -9,6 +9,7 @@ use crate::captures::{self, CapturedChannel};
 use crate::causes::simultaneous::{self, Event};
 use crate::causes::{self, Cause, Hint};
 use crate::cost::{self, Cost};
+use crate::episodes::{self, Unseen};
 use crate::flows::{self, FlowPhase};
 use crate::lab;
 use crate::levels::{self, Levels};
@@ -19,6 +20,8 @@ use crate::phases::{self, PhaseFindings};
 use crate::published::{self, Placed, PublishedMatches, PublishedResult};
 use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
+use crate::stationarity::{self, Stationarity};
+use crate::tail::{self, Tail};
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
 use crate::wiggles::{self, Wiggles};
@@ -30,6 +33,8 @@ pub struct Options<'a> {
     pub limit_ns: Option<u64>,
     /// The published results that runs can be compared with.
     pub published: &'a [PublishedResult],
+    /// How much of the tails beyond the run's duration is computed, which takes tens of milliseconds.
+    pub tails: tail::Depth,
 }
 
 /// The findings of one run, a field for each feature.
@@ -80,6 +85,15 @@ pub struct Findings {
     pub loads: Vec<LoadFindings>,
     /// The cost of tardy itself; `None` if it is unknown.
     pub cost: Option<Cost>,
+    /// Whether each phase was stationary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stationarity: Vec<Stationarity>,
+    /// What the run may not have met; `None` if its duration is unknown, or it measured no latencies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Unseen>,
+    /// The tail of each phase beyond the run's duration; empty if it was not requested, or if the numbers may not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<Tail>,
     /// The verdict on the limit; `None` if there is no limit, nothing was recorded, or the run is invalid or means
     /// nothing.
     pub verdict: Option<Verdict>,
@@ -95,6 +109,8 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
     let meaningless_because = lab::meaningless_because(run);
     let supports_verdict = run.validity.valid && meaningless_because.is_none();
     let noise = noise::of(run);
+    let stationarity = stationarity::of(run);
+    let tails = if supports_verdict { tail::of(run, &stationarity, options.tails) } else { Vec::new() };
     Findings {
         validity: run.validity.clone(),
         meaningless_because,
@@ -114,6 +130,9 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
+        stationarity,
+        unseen: episodes::unseen(run).filter(|_| supports_verdict),
+        tails,
         verdict: limit.filter(|_| supports_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
         published: published::of(run, options.published),
         placed: published::place(run, options.published),

@@ -27,6 +27,18 @@ pub const LEVELS: [Level; 4] = [
     Level { name: "p99.99", numerator: 9999, denominator: 10_000 },
 ];
 
+/// The quantiles of a plot: the median, and one for each further decade of the share above it.
+pub const DECADES: [Level; 8] = [
+    LEVELS[0],
+    Level { name: "p90", numerator: 9, denominator: 10 },
+    LEVELS[1],
+    LEVELS[2],
+    LEVELS[3],
+    Level { name: "p99.999", numerator: 99_999, denominator: 100_000 },
+    Level { name: "p99.9999", numerator: 999_999, denominator: 1_000_000 },
+    Level { name: "p99.99999", numerator: 9_999_999, denominator: 10_000_000 },
+];
+
 impl Level {
     /// The share of values at or below it.
     pub fn share(self) -> f64 {

@@ -9,6 +9,7 @@ use tardy_record::{Run, Series};
 use tardy_statistics::binomial;
 use tardy_statistics::duration::values_needed;
 
+use crate::episodes::{self, Episodes};
 use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
 use crate::{dependence, late};
@@ -64,6 +65,11 @@ pub struct ShareBound {
     pub dispersion: Option<f64>,
     /// Whether independent wake-ups vary as much with a probability below 5 %.
     pub clustered: bool,
+    /// Whether the limit was given before the run, so that late wake-ups and their episodes were counted exactly.
+    pub declared: bool,
+    /// The episodes that the late ones came in; `None` if none was late, or if they are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub episodes: Option<Episodes>,
     /// The counted time of the series, in ns.
     pub counted_ns: u64,
     /// Clopper–Pearson upper bound on their share, with counts and trials divided by [`crate::dependence::inflation`].
@@ -86,7 +92,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
     let bounds: Vec<ShareBound> = late
         .iter()
         .filter(|(index, _)| run.series[*index].max_ns.is_some())
-        .map(|(index, late)| bound(*index, &run.series[*index], late))
+        .map(|(index, late)| bound(*index, &run.series[*index], late, limit_ns))
         .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
@@ -111,13 +117,15 @@ fn sum(late: &[(usize, late::Late)], part: impl Fn(&late::Late) -> u64) -> u64 {
     late.iter().fold(0, |sum, (_, one)| sum.saturating_add(part(one)))
 }
 
-fn bound(index: usize, series: &Series, late: &late::Late) -> ShareBound {
+fn bound(index: usize, series: &Series, late: &late::Late, limit_ns: u64) -> ShareBound {
     let inflation = dependence::inflation(late.dependence);
     let k = (late.at_most as f64 / inflation).ceil() as u64;
     let n = (late.of as f64 / inflation).floor() as u64;
     ShareBound {
         series: index,
         label: name::of(series),
+        declared: series.thresholds.iter().any(|count| count.limit_ns == limit_ns),
+        episodes: episodes::of(series, limit_ns),
         counted_ns: series.counted_ns,
         unpinned: series.timer().is_some_and(|timer| !timer.pinned),
         late: late.at_most,

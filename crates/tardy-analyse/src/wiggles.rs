@@ -181,7 +181,8 @@ mod tests {
     fn holes_are_not_pooled_with_toggles_and_neither_has_a_limit() {
         let run = run();
         assert_eq!(run.own_series().map(|series| series.label.as_str()).collect::<Vec<_>>(), ["toggles"]);
-        let found = findings::of(&run, &findings::Options { limit_ns: Some(1000), published: &[] });
+        let found =
+            findings::of(&run, &findings::Options { limit_ns: Some(1000), ..findings::Options::default() });
         assert_eq!(found.phases[0].rows.len(), 1);
         assert_eq!(found.verdict, None);
         assert!(found.noise[0].of_pin);

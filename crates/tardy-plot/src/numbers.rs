@@ -190,7 +190,7 @@ pub fn per_cent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
 }
 
-/// A small share as `1 in 20,000`, rounded up.
+/// A small share as `1 in 20,000` or `1 in 33 million`, rounded up.
 pub fn one_in(share: f64) -> String {
     if share >= 0.1 {
         return per_cent((share * 1000.0).ceil() / 1000.0);
@@ -198,7 +198,11 @@ pub fn one_in(share: f64) -> String {
     let every = 1.0 / share;
     let unit = 10f64.powf(every.log10().floor() - 1.0).max(1.0);
     let rounded = (every / unit + 1e-9).floor() * unit;
-    format!("1 in {}", count(rounded as u64))
+    match rounded {
+        million if million >= 1e9 => format!("1 in {} billion", three_digits(million / 1e9)),
+        million if million >= 1e6 => format!("1 in {} million", three_digits(million / 1e6)),
+        rounded => format!("1 in {}", count(rounded as u64)),
+    }
 }
 
 /// Untrusted text for a terminal or a page. Control characters, which could move the cursor or change the title, are

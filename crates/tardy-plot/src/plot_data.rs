@@ -1,11 +1,13 @@
 //! The data of plots as CSV: the values that are drawn, before they are rounded to pixels. Times and latencies are in ns.
 
+use tardy_analyse::tail::Tail;
 use tardy_record::Run;
 use tardy_record::csv::{Csv, cell};
 
 use crate::curve::Curve;
 use crate::{
-    Options, cpus, environment, exceedance as exceedance_plot, heat, latency, timeline as timeline_plot,
+    Options, cpus, environment, exceedance as exceedance_plot, heat, latency, quantiles as quantiles_plot,
+    timeline as timeline_plot,
 };
 
 /// The histogram: a line for each column that is not empty.
@@ -89,4 +91,50 @@ pub fn distribution(run: &Run) -> String {
         csv.line(&[&bin.from_ns, &bin.to_ns, &bin.low_ns, &bin.high_ns, &bin.count]);
     }
     csv.into_text()
+}
+
+/// The quantiles: the bin of each, and its confidence interval; an end that is not determined is empty.
+pub fn quantiles(runs: &[&Run]) -> String {
+    let heads = ["curve", "quantile", "from_ns", "to_ns", "confidence_lower_ns", "confidence_upper_ns"];
+    let mut csv = Csv::new(&heads);
+    for (curve, points) in quantiles_plot::data(runs) {
+        for point in points {
+            let value = point.value;
+            // The upper edge of a bin without an end is not a latency.
+            let to_ns = (!value.at_least).then_some(value.upper_ns);
+            let (lower, upper) = (value.confidence_lower_ns, value.confidence_upper_ns);
+            csv.line(&[
+                &cell(&curve.name),
+                &point.level,
+                &value.lower_ns,
+                &known(to_ns),
+                &known(lower),
+                &known(upper),
+            ]);
+        }
+    }
+    csv.into_text()
+}
+
+/// The levels of each phase: observed values, and the fitted curve with its band.
+pub fn return_levels(tails: &[&Tail]) -> String {
+    let mut csv = Csv::new(&["phase", "plot", "once_per_ns", "level_ns", "lower_ns", "upper_ns"]);
+    for tail in tails {
+        let label = cell(&tail.label);
+        let Some(diagnostics) = &tail.deciding().diagnostics else { continue };
+        for one in &diagnostics.observed {
+            let (once_per_ns, level_ns) = (one.once_per_ns.round(), one.level_ns.round());
+            csv.line(&[&label, &"observed", &once_per_ns, &level_ns, &"", &""]);
+        }
+        for one in &diagnostics.curve {
+            let (lower, upper) = (known(one.lower_ns), known(one.upper_ns));
+            csv.line(&[&label, &"fitted", &one.once_per_ns, &one.level_ns, &lower, &upper]);
+        }
+    }
+    csv.into_text()
+}
+
+/// A number, or nothing if it is not determined.
+fn known(ns: Option<i64>) -> String {
+    ns.map_or_else(String::new, |ns| ns.to_string())
 }

@@ -1,14 +1,19 @@
 //! Plots as separate files, which `tardy plot` writes.
 
+use tardy_analyse::findings;
 use tardy_analyse::name::Readings;
+use tardy_analyse::tail::{Depth, Tail};
 use tardy_compare::versus::{Experiment, Versus};
 use tardy_record::Run;
 
 use crate::sections;
+use crate::sections::extremes::refusal;
 use tardy_plot::numbers::harmless;
 use tardy_plot::plot_data;
 use tardy_plot::svg::document;
-use tardy_plot::{self as plot, Options, cpus, curve, exceedance, heat, shift, timeline};
+use tardy_plot::{
+    self as plot, Options, cpus, curve, exceedance, extremes, heat, quantiles, shift, timeline,
+};
 
 /// A kind of plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,10 @@ pub enum Kind {
     Distribution,
     /// Histogram and exceedance of several runs.
     Compare,
+    /// Quantiles with their confidence intervals.
+    Quantiles,
+    /// Levels that are exceeded rarely, with their confidence intervals.
+    ReturnLevels,
     /// Differences of quantiles between two runs or two groups of boots.
     Shift,
 }
@@ -39,6 +48,8 @@ impl Kind {
             Self::Heatmap => "heatmap",
             Self::Distribution => "distribution",
             Self::Compare => "compare",
+            Self::Quantiles => "quantiles",
+            Self::ReturnLevels => "return-levels",
             Self::Shift => "shift",
         }
     }
@@ -47,10 +58,12 @@ impl Kind {
     fn refused(self, runs: &[&Run]) -> Option<String> {
         let (name, given) = (self.name(), runs.len());
         match self {
-            Self::Histogram | Self::Exceedance => None,
-            Self::Timeline | Self::Heatmap | Self::Distribution => (given != 1).then(|| {
-                format!("--kind {name} draws one run, and {given} are given; draw each into its own file")
-            }),
+            Self::Histogram | Self::Exceedance | Self::Quantiles => None,
+            Self::Timeline | Self::Heatmap | Self::Distribution | Self::ReturnLevels => {
+                (given != 1).then(|| {
+                    format!("--kind {name} draws one run, and {given} are given; draw each into its own file")
+                })
+            }
             Self::Compare => {
                 (given < 2).then(|| "--kind compare draws two or more runs, and one is given".to_owned())
             }
@@ -103,6 +116,16 @@ impl Plot<'_> {
             }
             Kind::Heatmap => vec![cpus::draw("cpus", run, &options).ok_or_else(over_time)?],
             Kind::Distribution => vec![heat::draw("heat", run, &options).ok_or_else(over_time)?],
+            Kind::ReturnLevels => {
+                let tails = self.tails()?;
+                let number = |index: usize| format!("levels-{index}");
+                let draw = |(index, tail)| extremes::levels(&number(index), tail, &options);
+                tails.iter().enumerate().filter_map(draw).collect()
+            }
+            Kind::Quantiles => {
+                let plot = quantiles::draw("quantiles", self.runs, &options);
+                vec![plot.ok_or_else(|| nothing("quantiles that it determines"))?]
+            }
             _ if curves.is_empty() => return Err(nothing("distribution")),
             Kind::Exceedance => vec![exceedance::draw("exceedance", &curves, &options)],
             Kind::Compare | Kind::Histogram | Kind::Shift => {
@@ -128,10 +151,31 @@ impl Plot<'_> {
             Kind::Heatmap => plot_data::heatmap(self.runs[0], &options),
             Kind::Distribution => plot_data::distribution(self.runs[0]),
             Kind::Compare => plot_data::compare(&curves, &options),
+            Kind::Quantiles => plot_data::quantiles(self.runs),
+            Kind::ReturnLevels => plot_data::return_levels(&self.tails()?.iter().collect::<Vec<_>>()),
             Kind::Shift => {
                 self.experiment().map(|experiment| shift::data(&experiment.shift)).unwrap_or_default()
             }
         })
+    }
+
+    /// The tails of the run's phases whose levels are supported.
+    ///
+    /// # Errors
+    /// Why none is: a message for the user.
+    fn tails(&self) -> Result<Vec<Tail>, String> {
+        let run = self.runs[0];
+        let options = findings::Options { tails: Depth::Diagnostics, ..findings::Options::default() };
+        let tails = findings::of(run, &options).tails;
+        let why = tails.first().map_or_else(
+            || "there is no tail to extrapolate: the run is invalid, has no latencies, or its duration is unknown".to_owned(),
+            refusal,
+        );
+        let supported: Vec<Tail> = tails.into_iter().filter(|tail| tail.supported).collect();
+        match supported.is_empty() {
+            true => Err(format!("{}: {why}", self.run_names())),
+            false => Ok(supported),
+        }
     }
 
     /// What a plot of differences draws: the experiment of the headline.

@@ -10,8 +10,16 @@ use tardy_present::picture;
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_record::Run;
 
-const KINDS: [Kind; 6] =
-    [Kind::Histogram, Kind::Exceedance, Kind::Timeline, Kind::Heatmap, Kind::Distribution, Kind::Compare];
+const KINDS: [Kind; 8] = [
+    Kind::Histogram,
+    Kind::Exceedance,
+    Kind::Timeline,
+    Kind::Heatmap,
+    Kind::Distribution,
+    Kind::Compare,
+    Kind::Quantiles,
+    Kind::ReturnLevels,
+];
 
 fn plot<'a>(kind: Kind, runs: &'a [&'a Run]) -> Plot<'a> {
     Plot { kind, runs, versus: None, title: Some("A <title> & more".to_owned()), options: Options::default() }
@@ -19,13 +27,18 @@ fn plot<'a>(kind: Kind, runs: &'a [&'a Run]) -> Plot<'a> {
 
 /// The runs that a plot of this kind draws.
 fn drawn<'a>(kind: Kind, both: &'a [&'a Run; 2]) -> &'a [&'a Run] {
-    if kind == Kind::Compare { both } else { &both[..1] }
+    match kind {
+        Kind::Compare | Kind::Quantiles => both,
+        // Levels of the other run are not supported.
+        Kind::ReturnLevels => &both[1..],
+        _ => &both[..1],
+    }
 }
 
 #[test]
 fn every_kind_is_well_formed_in_every_format() {
-    let (standard, rt) = (run("standard"), run("rt"));
-    let both = [&standard, &rt];
+    let (standard, steady) = (run("standard"), run("steady"));
+    let both = [&standard, &steady];
     for kind in KINDS {
         let plot = plot(kind, drawn(kind, &both));
         let svg = plot.svg().unwrap();
@@ -53,8 +66,8 @@ fn every_kind_is_well_formed_in_every_format() {
 
 #[test]
 fn a_plot_has_the_requested_size() {
-    let standard = run("standard");
-    let runs = [&standard, &standard];
+    let (standard, steady) = (run("standard"), run("steady"));
+    let runs = [&standard, &steady];
     for kind in KINDS {
         let options = Options { width: 640.0, height: Some(900.0), ..Options::default() };
         let plot = Plot { options, title: None, ..plot(kind, drawn(kind, &runs)) };
@@ -211,4 +224,43 @@ fn the_data_over_time_are_the_maxima_of_the_run() {
     let counted: u64 = cells(&counts).iter().map(|row| row[4].parse::<u64>().unwrap()).sum();
     let slices = standard.own_series().flat_map(|series| &series.slices);
     assert_eq!(counted, slices.map(|slice| slice.histogram.total()).sum::<u64>());
+}
+
+#[test]
+fn the_data_of_quantiles_are_those_of_the_tables() {
+    let standard = run("standard");
+    let csv = plot(Kind::Quantiles, &[&standard]).csv().unwrap();
+    for row in &tardy_analyse::phases::of(&standard)[0].rows {
+        for quantile in &row.quantiles {
+            let value = quantile.value.unwrap();
+            let known = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
+            let line = format!(
+                "{},{},{},{},{},{}\n",
+                row.label,
+                quantile.level,
+                value.lower_ns,
+                value.upper_ns,
+                known(value.confidence_lower_ns),
+                known(value.confidence_upper_ns)
+            );
+            assert!(csv.contains(&line), "{line} is not in {csv}");
+        }
+    }
+}
+
+#[test]
+fn return_levels_that_are_not_supported_are_not_drawn() {
+    let standard = run("standard");
+    let reason = plot(Kind::ReturnLevels, &[&standard]).svg().unwrap_err();
+    assert!(reason.contains("the highest values do not have one distribution. Find the causes"), "{reason}");
+    let steady = run("steady");
+    let csv = plot(Kind::ReturnLevels, &[&steady]).csv().unwrap();
+    let fitted: Vec<&str> = csv.lines().filter(|line| line.contains(",fitted,")).collect();
+    let number = |line: &str, column: usize| line.rsplit(',').nth(column).unwrap().parse::<i64>().unwrap();
+    // Level, lower and upper end, from the right.
+    assert!(
+        fitted.iter().all(|line| number(line, 1) <= number(line, 2) && number(line, 2) <= number(line, 0)),
+        "{csv}"
+    );
+    assert!(fitted.windows(2).all(|pair| number(pair[0], 2) < number(pair[1], 2)), "levels rise: {csv}");
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tardy_analyse::findings;
 use tardy_analyse::findings::Findings;
+use tardy_analyse::tail::Depth;
 use tardy_compare::side_by_side;
 use tardy_record::Run;
 
@@ -129,7 +130,10 @@ fn page(
 }
 
 fn found(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Findings> {
-    runs.iter().map(|run| findings::of(run, options)).collect()
+    // The diagnostic plots of many runs would be most of the page.
+    let tails = if runs.len() == 1 { Depth::Diagnostics } else { Depth::Levels };
+    let options = findings::Options { tails, ..*options };
+    runs.iter().map(|run| findings::of(run, &options)).collect()
 }
 
 fn run_pages(sections: &[&dyn Section], runs: &[&Run], found: &[Findings], prefix: &str) -> Vec<RunPage> {

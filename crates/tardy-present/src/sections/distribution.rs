@@ -6,6 +6,7 @@ use tardy_analyse::pool::{self, Quoted};
 use tardy_analyse::row::Row;
 use tardy_record::{Run, Series};
 
+use super::intervals;
 use crate::bars;
 use crate::figures::latency as latency_figure;
 use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, paragraph};
@@ -18,8 +19,8 @@ use tardy_plot::numbers::{
 };
 use tardy_plot::worst_cpus::{self, Rows};
 
-/// The terminal shows histograms only for runs with at most this many phases.
-const HISTOGRAM_PHASE_MAX: usize = 3;
+/// The terminal shows histograms and intervals only for runs with at most this many phases.
+const DETAILED_PHASE_MAX: usize = 3;
 /// Longer labels are shortened in the terminal's tables.
 const LABEL_MAX: usize = 28;
 /// From this count on, a number in large print has three digits.
@@ -62,6 +63,9 @@ impl Section for Distribution {
                 if let Some(line) = rows.line() {
                     block.paragraph(Style::Faint, &format!("{line}; 'tardy show --json' has each"));
                 }
+                if let Some(line) = intervals::line(phase).filter(|_| is_detailed(context)) {
+                    block.paragraph(Style::Faint, &line);
+                }
                 histogram(context, phase, text.width(), &mut block);
             }
             text.add(Part::Results, block);
@@ -92,7 +96,8 @@ impl Section for Distribution {
             );
         }
         for phase in &context.findings.phases {
-            page.add(Place::Rows, [heading(3, title(context, phase))].into_iter().chain(rows(phase)));
+            let elements = [heading(3, title(context, phase))].into_iter().chain(rows(phase));
+            page.add(Place::Rows, elements.chain(intervals::table(phase)));
         }
     }
 
@@ -173,9 +178,14 @@ fn cells(row: &Row, label_max: usize) -> Vec<String> {
     cells
 }
 
+/// Whether there are so few phases that the terminal shows more than a table of each.
+fn is_detailed(context: &Context<'_>) -> bool {
+    context.findings.phases.len() <= DETAILED_PHASE_MAX
+}
+
 /// The histogram of a phase in characters, if there are few phases and its series can be pooled.
 fn histogram(context: &Context<'_>, phase: &PhaseFindings, width: usize, block: &mut Block) {
-    if context.findings.phases.len() > HISTOGRAM_PHASE_MAX || phase.all.is_none() {
+    if !is_detailed(context) || phase.all.is_none() {
         return;
     }
     let series: Vec<&Series> = phase.series.iter().map(|index| &context.run.series[*index]).collect();
@@ -255,7 +265,9 @@ fn key_numbers(context: &Context<'_>, phases: &[&PhaseFindings]) -> Vec<KeyNumbe
             let found = all.quantiles.iter().find(|quantile| quantile.level == level);
             if let Some(value) = found.and_then(|quantile| quantile.value) {
                 let figure = at_least(typeset(value.quoted_ns() as f64), value.at_least);
-                numbers.push(KeyNumber::new(name, &figure, format!("{share} {more}")));
+                let interval = intervals::text(&value).filter(|_| level != "p50");
+                let interval = interval.map_or_else(String::new, |text| format!(" (95 %: {text})"));
+                numbers.push(KeyNumber::new(name, &figure, format!("{share} {more}{interval}")));
             }
         }
     }

@@ -9,10 +9,12 @@ pub mod cpus;
 pub mod distribution;
 pub mod environment;
 pub mod experiment;
+pub mod extremes;
 pub mod flows;
 pub mod foreign;
 pub mod headline;
 pub mod heat;
+mod intervals;
 pub mod levels;
 pub mod loads;
 pub mod machine;
@@ -23,6 +25,7 @@ pub mod phase_terms;
 pub mod published;
 pub mod reactions;
 pub mod rounds;
+pub mod stationarity;
 pub mod stops;
 pub mod tail;
 pub mod timeline;
@@ -43,6 +46,7 @@ pub static ALL: &[&dyn Section] = &[
     &headline::Headline,
     &flows::Flows,
     &distribution::Distribution,
+    &stationarity::Stationarity,
     &timer::Timer,
     &tracer::Tracer,
     &foreign::Foreign,
@@ -58,6 +62,7 @@ pub static ALL: &[&dyn Section] = &[
     &rounds::Rounds,
     &published::Published,
     &tail::Tail,
+    &extremes::Extremes,
     &cpus::Cpus,
     &timeline::Timeline,
     &heat::Heat,

@@ -1,17 +1,20 @@
 //! The verdict on the limit: the outcome, the bound that it supports, and what it does not guarantee.
 
+use tardy_analyse::episodes::Unseen;
 use tardy_analyse::findings::Findings;
 use tardy_analyse::verdict::{ShareBound, Verdict as Found};
 use tardy_record::units::format_duration_ns;
 
-use crate::page::{Element, Judgement, Page, Place, Tone};
+use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
 use crate::section::{Context, Part, Section, Text};
-use crate::terminal_text::{Style, typographic};
-use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits};
+use crate::terminal_text::{Style, capitalised, typographic};
+use tardy_plot::numbers::{
+    count, counted, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits,
+};
 
-/// The end of every verdict.
-const NO_GUARANTEE: &str = "This is not a guarantee: loads, temperatures and rare events that did not occur in this run \
-                            are not in its numbers.";
+/// The end of every verdict, before what may have been missed.
+const NO_GUARANTEE: &str = "This is not a guarantee: loads and temperatures that did not occur in this run are not in its \
+                            numbers";
 
 /// Upper bounds above this share are not stated.
 const NO_BOUND_FROM: f64 = 0.99;
@@ -31,7 +34,9 @@ impl Section for Verdict {
         }
         if let Some(verdict) = &context.findings.verdict {
             block.paragraph(Style::Bold, &outcome(verdict));
-            block.paragraphs(Style::Plain, &reservations(verdict));
+            block.paragraphs(Style::Plain, &reservations(context, verdict));
+        } else if let Some(unseen) = &context.findings.unseen {
+            block.paragraph(Style::Plain, &format!("{}.", capitalised(&missed(unseen))));
         }
         text.add(Part::Conclusion, block);
     }
@@ -46,10 +51,14 @@ impl Section for Verdict {
                 },
                 alert: false,
                 strong: typographic(&outcome(verdict)),
-                paragraphs: reservations(verdict).iter().map(|text| typographic(text)).collect(),
+                paragraphs: reservations(context, verdict).iter().map(|text| typographic(text)).collect(),
                 items: Vec::new(),
             };
             page.add(Place::Verdict, [Element::Judgement(judgement)]);
+        }
+        if let Some(unseen) = context.findings.unseen.as_ref().filter(|_| context.findings.verdict.is_none())
+        {
+            page.add(Place::Limits, [paragraph("", &format!("{}.", capitalised(&missed(unseen))))]);
         }
         let strong = |text| Element::Paragraph { class: "", strong: true, text };
         page.add(Place::Verdict, no_verdict(context).map(strong));
@@ -112,30 +121,19 @@ fn late(verdict: &Found) -> String {
     }
 }
 
-/// The bound that the outcome supports, its assumption, and what it does not guarantee.
-fn reservations(verdict: &Found) -> [String; 2] {
-    [bound(verdict), NO_GUARANTEE.to_owned()]
+/// The bound that the outcome supports, its assumption, the episodes, and what it does not guarantee.
+fn reservations(context: &Context<'_>, verdict: &Found) -> Vec<String> {
+    let missed = context.findings.unseen.as_ref().map(|unseen| format!(", and {}", missed(unseen)));
+    let no_guarantee = format!("{NO_GUARANTEE}{}.", missed.unwrap_or_default());
+    let bound = if verdict.bound.upper > NO_BOUND_FROM { no_bound(verdict) } else { bound(context, verdict) };
+    std::iter::once(bound).chain(episodes(verdict)).chain([no_guarantee]).collect()
 }
 
-fn bound(verdict: &Found) -> String {
+/// `With 95 % confidence, at most 1 in 33 million wake-ups on any CPU is later than 87us under this load, on this machine …`.
+fn bound(context: &Context<'_>, verdict: &Found) -> String {
     let bound = &verdict.bound;
     let many = verdict.readings.name();
-    if bound.upper > NO_BOUND_FROM {
-        return no_bound(verdict);
-    }
     let confidence = per_cent(verdict.confidence);
-    let assumption = match bound.dispersion {
-        Some(dispersion) if bound.clustered => format!(
-            "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
-            three_digits(dispersion)
-        ),
-        Some(_) => format!(
-            "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
-        ),
-        None => {
-            format!("The bound assumes that {many} are late independently of each other.{}", missed(bound))
-        }
-    };
     let share = match bound.upper < 0.1 {
         true => format!("{} {many}", one_in(bound.upper)),
         false => format!("{} of {many}", one_in(bound.upper)),
@@ -143,18 +141,81 @@ fn bound(verdict: &Found) -> String {
     let be = if bound.upper < 0.1 { "is" } else { "are" };
     let place = if verdict.bounds.iter().any(|bound| bound.unpinned) { "thread" } else { "CPU" };
     format!(
-        "With {confidence} confidence, at most {share} on any {place} {be} late under this load ({:.1e}). {assumption}",
+        "With {confidence} confidence, at most {share} on any {place} {be} later than {} {}, on this machine ({:.1e}). {}",
+        format_duration_ns(verdict.limit_ns),
+        under(context),
         ceil_two_digits(bound.upper),
+        assumption(bound, many)
     )
 }
 
-/// The rate of an event at random times that a run without late readings may have missed: −ln(1 − 0.95) is 3.
-fn missed(bound: &ShareBound) -> String {
-    if bound.late > 0 || bound.counted_ns == 0 {
-        return String::new();
+/// The load that a bound holds for.
+fn under(context: &Context<'_>) -> &'static str {
+    let mut loads = context.findings.phases.iter().map(|phase| &phase.loads);
+    let first = loads.next();
+    match first {
+        Some(first) if loads.any(|other| other != first) => "under any of these loads",
+        Some(first) if first.is_empty() => "with no load",
+        _ => "under this load",
     }
-    let once_per = format_duration_ns(bound.counted_ns / 3);
-    format!(" An event at random times that is rarer than once per {once_per} may have been missed.")
+}
+
+/// How the bound treats late readings that depend on each other.
+fn assumption(bound: &ShareBound, many: &str) -> String {
+    match bound.dispersion {
+        Some(dispersion) if bound.clustered => format!(
+            "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
+            three_digits(dispersion)
+        ),
+        Some(_) => format!(
+            "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
+        ),
+        None => format!("The bound assumes that {many} are late independently of each other."),
+    }
+}
+
+/// How many episodes the late readings of the worst CPU came in; `None` if none was late, or if it is unknown.
+fn episodes(verdict: &Found) -> Option<String> {
+    let with_episodes = verdict.bounds.iter().filter_map(|bound| Some((bound, bound.episodes?)));
+    let (bound, episodes) = with_episodes.max_by(|a, b| a.1.per_hour.total_cmp(&b.1.per_hour))?;
+    let blocks = match episodes.gap_cycles {
+        Some(_) => String::new(),
+        None => format!(", by the maxima of blocks of {}", format_duration_ns(episodes.block_ns)),
+    };
+    Some(format!(
+        "Late {} on {} came in {} ({} per hour; 95 %: {} to {}{blocks}).",
+        verdict.readings.name(),
+        harmless(&bound.label),
+        counted(episodes.count, "episode", "episodes"),
+        three_digits(episodes.per_hour),
+        three_digits(episodes.per_hour_lower),
+        three_digits(episodes.per_hour_upper)
+    ))
+}
+
+/// The event that may not have come during the run.
+fn missed(unseen: &Unseen) -> String {
+    format!(
+        "an event at random times that is rarer than once per {} may have been missed ({} confidence)",
+        roughly(unseen.once_per_ns),
+        per_cent(unseen.confidence)
+    )
+}
+
+/// A duration, rounded up to about two digits: `12s`, `2m20s`, `8h10m`.
+fn roughly(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let unit = match ns / SECOND {
+        0 => 10_000_000,
+        1..10 => SECOND / 10,
+        10..60 => SECOND,
+        60..600 => 10 * SECOND,
+        600..3600 => 60 * SECOND,
+        3600..86_400 => 600 * SECOND,
+        _ => 3600 * SECOND,
+    };
+    // An exact third of a duration is a little longer than the time that its confidence needs.
+    format_duration_ns((ns.saturating_sub(ns / 500)).div_ceil(unit).saturating_mul(unit))
 }
 
 /// The reason why the share of late readings cannot be bounded.

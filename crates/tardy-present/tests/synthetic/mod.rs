@@ -56,6 +56,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
         ("lab-levels", lab::levels()),
         ("lab-realtime", lab::realtime()),
         ("slots", slots::slots()),
+        ("steady", steady()),
     ]
 }
 
@@ -72,6 +73,18 @@ pub fn standard() -> Run {
     }
     run.loads = environment::doload(60, 0, None);
     run.environment = environment::environment(60);
+    finish(run, State::Complete)
+}
+
+/// A PREEMPT_RT kernel whose latencies have an exponential tail throughout: the level of a longer time is supported.
+pub fn steady() -> Run {
+    let mut run =
+        bare("steady", facts(true), &[(Wake::ClockNanosleep, 1, 400 * SECOND, vec!["doload".into()])]);
+    run.plan.limit_ns = Some(60_000);
+    run.plan.thresholds_ns = vec![60_000];
+    for cpu in 0..2 {
+        run.series.push(readings::steady_series(&run, cpu));
+    }
     finish(run, State::Complete)
 }
 

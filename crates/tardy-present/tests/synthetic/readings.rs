@@ -5,6 +5,7 @@ use tardy_record::layout::{COARSE, FINE};
 use tardy_record::missed_periods::{fill, filled_beyond, filled_sum_ns, missed_behind};
 use tardy_record::plan::{ClockId, Policy, Span};
 use tardy_record::series::{Change, Level, Outlier, Quantity, SeriesKind, Tally, TimerSeries, WORST_COUNT};
+use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::slice::Slice;
 use tardy_record::threshold::ThresholdCount;
 use tardy_record::{Histogram, Knowable, Run, Series};
@@ -163,6 +164,20 @@ pub fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) ->
     series.thresholds = vec![late];
     explain(&mut series);
     series
+}
+
+/// The series of a thread on `cpu`: 4 us, and an exponential tail of 2 us.
+pub fn steady_series(run: &Run, cpu: u32) -> Series {
+    let (empty, phase) = (empty_series(run, 0, cpu), &run.phases[0]);
+    let length = phase.end_ns.unwrap_or(0) - phase.start_ns;
+    let mut builder = SeriesBuilder::new(phase.start_ns, Some(INTERVAL), length, &run.plan.thresholds_ns);
+    let mut random = Random(0x51ed_2701 + u64::from(cpu));
+    for cycle in 0..length / INTERVAL {
+        let value_ns = (4_000.0 - 2_000.0 * (1.0 - random.share()).ln()) as i64;
+        builder.record(Reading { value_ns, at_ns: phase.start_ns + cycle * INTERVAL, cycle, missed: 0 });
+    }
+    let series = builder.series(empty.label, 0, empty.quantity, empty.level, empty.kind);
+    Series { counted_ns: length, ..series }
 }
 
 fn latency(random: &mut Random, behaviour: &Behaviour, at: u64) -> i64 {

@@ -28,6 +28,18 @@ pub fn runs(positions: &[u64], gap: u64) -> Option<f64> {
     (!positions.is_empty()).then(|| clusters as f64 / positions.len() as f64)
 }
 
+/// The estimate from counts per block (Smith and Weissman, Journal of the Royal Statistical Society B 56, 1994): of `blocks`
+/// blocks of equal length, `occupied` have a value over the threshold, which `over` of all `values` exceed. It needs no order
+/// within the blocks. `None` if every block or no block is occupied, or if the counts contradict each other.
+pub fn blocks(occupied: u64, blocks: u64, over: u64, values: u64) -> Option<f64> {
+    if occupied == 0 || occupied >= blocks || over < occupied || over >= values {
+        return None;
+    }
+    let empty = (-(occupied as f64) / blocks as f64).ln_1p();
+    let below = (values as f64 / blocks as f64) * (-(over as f64) / values as f64).ln_1p();
+    Some((empty / below).clamp(f64::MIN_POSITIVE, 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::test_data::{close, rain};
@@ -51,5 +63,16 @@ mod tests {
         assert_eq!(runs(&positions, 5), Some(0.1));
         assert_eq!(runs(&[], 5), None);
         assert_eq!(intervals(&[1, 2]), None);
+    }
+
+    #[test]
+    fn counts_per_block_show_the_clusters_too() {
+        // 1,000 values in 100 blocks; 20 exceedances at random times are in 18 blocks, 20 in twos in 10.
+        close(blocks(18, 100, 20, 1000).unwrap(), 0.982_299, 1e-5);
+        assert_eq!(blocks(20, 100, 20, 1000), Some(1.0));
+        close(blocks(10, 100, 20, 1000).unwrap(), 0.521_517, 1e-5);
+        for (occupied, over) in [(0, 0), (100, 300), (30, 20)] {
+            assert_eq!(blocks(occupied, 100, over, 1000), None);
+        }
     }
 }

@@ -56,6 +56,49 @@ pub enum Kind {
     HoldOut,
 }
 
+impl Kind {
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::DistinctBins => "distinct bins",
+            Self::LostValues => "lost values",
+            Self::PhaseChange => "constant conditions",
+            Self::KnownCause => "known cause",
+            Self::Extrapolation => "extrapolation",
+            Self::GoodnessOfFit => "goodness of fit",
+            Self::Autocorrelation => "autocorrelation",
+            Self::Runs => "runs",
+            Self::ConstantLevel => "constant level",
+            Self::Halves => "halves",
+            Self::Shape => "shape",
+            Self::Stability => "stability",
+            Self::FarValue => "far value",
+            Self::TailMixture => "one tail",
+            Self::HoldOut => "prediction",
+        }
+    }
+
+    /// Why no level is supported if the check refuses, in plain words: the end of a sentence.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Count => "there are too few values",
+            Self::DistinctBins => "there are too few different values",
+            Self::LostValues => "values were lost",
+            Self::PhaseChange | Self::ConstantLevel | Self::Halves | Self::HoldOut => {
+                "conditions changed during the measurement"
+            }
+            Self::KnownCause => "the highest value has a separate cause",
+            Self::Extrapolation => "it would be too far beyond the measurement",
+            Self::GoodnessOfFit | Self::Stability | Self::FarValue | Self::TailMixture => {
+                "the highest values do not have one distribution"
+            }
+            Self::Autocorrelation | Self::Runs => "the highest values depend on each other",
+            Self::Shape => "the tail is too heavy",
+        }
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -218,8 +261,13 @@ fn goodness_of_fit(fit: &Fit, seed: u64) -> Check {
              probability {:.3}",
             found.statistic, found.p
         ),
-        "use longer blocks or a higher threshold; if several mechanisms are at work, measure each on its own",
+        "find the causes of the highest values, and measure each mechanism on its own",
     )
+}
+
+/// `probability 0.25`, or `a probability below 0.001`.
+fn probability(p: f64) -> String {
+    if p < 0.001 { "a probability below 0.001".to_owned() } else { format!("probability {p:.3}") }
 }
 
 /// The fit of the sample in coarser bins if it has very many different values.

@@ -85,6 +85,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "tardy gate a.run.json --require 'P(>1ms)<1e-6@95%' --write junit=gate.xml",
                 "Write the verdict for a CI service.",
             ),
+            ("tardy gate a.run.json --baseline baseline", "Is it worse than the runs in a directory?"),
         ],
     ),
     (

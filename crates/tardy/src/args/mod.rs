@@ -29,7 +29,7 @@ use crate::build_identity;
 pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use duration::DurationArgs;
 pub(crate) use formats::{ExportArgs, ImportArgs};
-pub(crate) use gate::{GateArgs, RequirementArgs};
+pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};

@@ -69,6 +69,10 @@ pub(crate) enum KindArg {
     Distribution,
     /// Histogram and exceedance of two or more runs.
     Compare,
+    /// Quantiles with their confidence intervals.
+    Quantiles,
+    /// Levels that are exceeded once per hour, day or week, of one run.
+    ReturnLevels,
     /// Differences of the quantiles of two runs, or of two groups of boots, with their intervals.
     Shift,
 }
@@ -82,6 +86,8 @@ impl From<KindArg> for Kind {
             KindArg::Heatmap => Self::Heatmap,
             KindArg::Distribution => Self::Distribution,
             KindArg::Compare => Self::Compare,
+            KindArg::Quantiles => Self::Quantiles,
+            KindArg::ReturnLevels => Self::ReturnLevels,
             KindArg::Shift => Self::Shift,
         }
     }

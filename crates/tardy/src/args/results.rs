@@ -15,6 +15,12 @@ use super::values::{RunName, output_path, probability, run_name};
 pub(crate) struct ShowArgs {
     /// Run file; a directory, for an overview of its runs; or a published result as published:ID.
     pub(crate) run: PathBuf,
+    /// Judge this limit instead of the run's own, such as 100us.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) limit: Option<PositiveDuration>,
+    /// Show the levels that are exceeded once per hour, day or week, and the checks of them.
+    #[arg(long)]
+    pub(crate) tail: bool,
     /// Print the numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,

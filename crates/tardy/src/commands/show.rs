@@ -3,8 +3,11 @@
 use anyhow::Result;
 use tardy_analyse::findings;
 use tardy_analyse::published::PublishedResult;
+use tardy_analyse::tail::Depth;
 use tardy_compare::overview::SortKey;
+use tardy_present::sections::extremes;
 use tardy_present::summary;
+use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, overview, published};
@@ -13,7 +16,12 @@ use crate::exit::Exit;
 
 /// Shows a run file, a directory or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
-    if let Some(result) = published::named(&arguments.run) {
+    let published = published::named(&arguments.run);
+    if (arguments.limit.is_some() || arguments.tail) && (published.is_some() || arguments.run.is_dir()) {
+        let option = if arguments.tail { "tail" } else { "limit" };
+        return Err(wrong(option, "it needs the readings of one run; give a run file").into());
+    }
+    if let Some(result) = published {
         return show_published(result?, arguments.json);
     }
     if arguments.run.is_dir() {
@@ -22,8 +30,14 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
         let overview = overview::of(paths, SortKey::default(), false)?;
         return overview::print(&overview, arguments.json);
     }
-    let run = output::open_run(&arguments.run, arguments.redaction)?;
-    print(&run, arguments.json)?;
+    let mut run = output::open_run(&arguments.run, arguments.redaction)?;
+    if let Some(limit) = arguments.limit {
+        run.plan.limit_ns = Some(limit.ns());
+    }
+    match arguments.tail && !arguments.json {
+        true => print_tails(&run)?,
+        false => print(&run, arguments.json)?,
+    }
     Ok(Exit::of_verdict(&run))
 }
 
@@ -36,9 +50,17 @@ fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Prints the levels beyond the run's duration, and every check of them.
+fn print_tails(run: &Run) -> Result<()> {
+    let findings =
+        findings::of(run, &findings::Options { tails: Depth::Levels, ..findings::Options::default() });
+    output::print(&extremes::whole(&findings.tails, output::width(), output::colour()))
+}
+
 /// Prints a run.
 pub(super) fn print(run: &Run, json: bool) -> Result<()> {
-    let findings = findings::of(run, &published::options()?);
+    let tails = if json { Depth::Diagnostics } else { Depth::Levels };
+    let findings = findings::of(run, &findings::Options { tails, ..published::options()? });
     if json {
         return output::print_json(&findings);
     }

@@ -29,10 +29,7 @@ fn write_runs(bench: &Bench, count: usize, change: usize) {
             let line = kernel["command_line"]["value"].as_str().unwrap().to_owned() + " mitigations=off";
             kernel["command_line"]["value"] = line.into();
         }
-        // A run file begins with its version.
-        let version = run.as_object_mut().unwrap().remove("schema_version").unwrap();
-        let text = run.to_string().replacen('{', &format!("{{\"schema_version\":{version},"), 1);
-        std::fs::write(bench.path(&format!("{index:02}.run.json")), text).unwrap();
+        bench.write_run(&format!("{index:02}.run.json"), run);
     }
 }
 

@@ -41,6 +41,7 @@ mod run_files;
 mod samples;
 mod simulate;
 mod switch_test;
+mod tails;
 mod upset;
 mod versus;
 mod wiggle;

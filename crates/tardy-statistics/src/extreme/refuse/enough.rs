@@ -37,7 +37,7 @@ fn count(fit: &Fit, circumstances: &Circumstances) -> Check {
         found,
         limit,
         format!("{found} values were fitted; this level needs at least {limit}"),
-        "measure for longer, or use shorter blocks or a lower threshold",
+        "measure for longer",
     )
 }
 
@@ -80,7 +80,7 @@ fn phase_change(circumstances: &Circumstances) -> Check {
         found,
         0.0,
         statement.to_owned(),
-        "use the values of one phase only",
+        "find what changed, and measure again without that change",
     )
 }
 

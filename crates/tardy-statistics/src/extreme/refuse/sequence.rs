@@ -18,8 +18,9 @@ const CONFIDENCE_OF_HALVES: f64 = 0.95;
 /// The share of blocks that exceed the predicted level.
 const PREDICTED_SHARE: f64 = 0.1;
 
-const LONGER_BLOCKS: &str = "use longer blocks, or find what makes late values come together";
-const STEADY: &str = "look for what changed during the measurement, and use a part without a change";
+const LONGER_BLOCKS: &str =
+    "measure for longer: blocks can then be longer; or find what makes late values come together";
+const STEADY: &str = "find what changed, and measure again without that change";
 const NO_ORDER: &str = "a histogram does not have the order of its values";
 const USE_MAXIMA: &str = "use block maxima, which have it";
 
@@ -174,7 +175,7 @@ pub(super) fn hold_out(maxima: &[Bin]) -> Check {
         p,
         LEAST_HOLD_OUT_P,
         format!(
-            "the first two thirds predict that {:.0} of the last {} blocks exceed {level:.4}; {exceeding} did, p = {p:.4}",
+            "the first two thirds predict that {:.0} of the last {} blocks exceed {level:.1}; {exceeding} did, p = {p:.4}",
             share * later.len() as f64,
             later.len()
         ),

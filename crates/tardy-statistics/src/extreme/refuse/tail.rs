@@ -1,7 +1,7 @@
 //! Checks of the tail: is it one tail, and does one value decide it?
 
 use super::sequence::doubled;
-use super::{Check, Kind, refit};
+use super::{Check, Kind, probability, refit};
 use crate::bins::Bin;
 use crate::extreme::fit::{self, Fit};
 use crate::extreme::sample::{Cell, Sample};
@@ -19,7 +19,7 @@ const TOP_SHARES: [f64; 3] = [0.05, 0.1, 0.25];
 /// Fewer values than these are not fitted on their own.
 const LEAST_REFITTED: u64 = 40;
 
-const SEPARATE: &str = "find the cause of the highest values (`--trace`), and measure with and without it; two mechanisms have no common level";
+const SEPARATE: &str = "find the causes of the highest values, and measure each mechanism on its own";
 
 pub(super) fn shape(fit: &Fit) -> Check {
     // The upper end of a two-sided 90 % interval is a one-sided bound at 95 %.
@@ -67,7 +67,7 @@ pub(super) fn stability_of_thresholds(fit: &Fit) -> Check {
 
 /// Found is how many pairs of intervals have no value in common.
 fn stability(ends: &[Ends], place: &str) -> Check {
-    const HELP: &str = "use longer blocks or a higher threshold";
+    const HELP: &str = "measure for longer: blocks can then be longer, and the threshold higher";
     if ends.len() < 2 {
         return Check::not_computed(Kind::Stability, 0.0, "there are too few values for a second fit", HELP);
     }
@@ -80,7 +80,7 @@ fn stability(ends: &[Ends], place: &str) -> Check {
     let statement = if disjoint == 0 {
         format!("the shape's intervals {place} overlap")
     } else {
-        format!("the shape is different {place}: {disjoint} pairs of 95 % intervals do not overlap")
+        format!("the shape is different {place}: {disjoint} of the pairs of 95 % intervals do not overlap")
     };
     Check::computed(Kind::Stability, disjoint > 0, disjoint as f64, 0.0, statement, HELP)
 }
@@ -130,7 +130,8 @@ pub(super) fn far_value(fit: &Fit) -> Check {
         p,
         LEAST_FAR_P,
         format!(
-            "the highest value is as far above the second as the others predict, or farther, with probability {p:.2e}"
+            "the highest value is as far above the second as the others predict, or farther, with {}",
+            probability(p)
         ),
         SEPARATE,
     )
