@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod history;
 pub mod overview;
 mod pairing;
+pub mod recommend;
 pub mod seeds;
 pub mod shape;
 pub mod side_by_side;

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 use tardy_analyse::{lab, outcome};
+use tardy_compare::recommend::{self, Answer, ROUNDS_MIN, Recommendation};
 use tardy_compare::versus::{
     Disagreement, Effect, Exceedance, Experiment, Factor, Group, Quantity, Statistic, Strength, Test, Unit,
     Versus, WorstInEqualTime,
 };
 use tardy_plot::numbers::{
-    count, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits, with_unit,
+    count, counted, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits,
+    with_unit,
 };
 use tardy_plot::{Options, shift};
 use tardy_record::Run;
@@ -33,14 +35,18 @@ const NAMED_MAX: usize = 3;
 #[derive(Clone, Debug, Serialize)]
 pub struct WithHeadline<'v> {
     headline: String,
+    /// Which group to use, if both were measured in rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recommendation: Option<Recommendation>,
     #[serde(flatten)]
     versus: &'v Versus,
 }
 
 impl<'v> WithHeadline<'v> {
-    /// `versus` with its headline.
-    pub fn of(versus: &'v Versus) -> Self {
-        Self { headline: headline(versus), versus }
+    /// `versus` with its headline. `in_rounds` states whether both groups were measured in rounds.
+    pub fn of(versus: &'v Versus, in_rounds: bool) -> Self {
+        let recommendation = in_rounds.then(|| recommend::of_versus(versus)).flatten();
+        Self { headline: headline(versus), recommendation, versus }
     }
 }
 
@@ -157,8 +163,9 @@ fn possessive(group: &Group) -> String {
     if name.ends_with('s') { format!("{name}'") } else { format!("{name}'s") }
 }
 
-/// The comparison for the terminal, `width` columns wide. Ends with a newline.
-pub fn text(versus: &Versus, width: usize) -> String {
+/// The comparison for the terminal, `width` columns wide. If both groups were measured in rounds, it ends with a recommendation.
+/// Ends with a newline.
+pub fn text(versus: &Versus, in_rounds: bool, width: usize) -> String {
     let width = width.max(60);
     let mut blocks = vec![folded(&headline(versus), width)];
     blocks.push(groups(versus).iter().flat_map(|line| folded(line, width)).collect());
@@ -175,6 +182,9 @@ pub fn text(versus: &Versus, width: usize) -> String {
     blocks.push(differences(versus).iter().flat_map(|line| folded(line, width)).collect());
     blocks.push(listed("Left out:", &harmless_all(&versus.left_out), width));
     blocks.push(legend(versus).map(|text| folded(&text, width)).unwrap_or_default());
+    if let Some(found) = in_rounds.then(|| recommend::of_versus(versus)).flatten() {
+        blocks.push(folded(&recommendation(&found), width));
+    }
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
@@ -369,6 +379,34 @@ fn differences(versus: &Versus) -> Vec<String> {
         lines.push(format!("May follow from it: {}.", first_few(&named(&differences.may_follow), "; ")));
     }
     lines
+}
+
+/// Which way to use and how sure that is, in one sentence.
+pub fn recommendation(found: &Recommendation) -> String {
+    let Recommendation { loads, statistic, rounds, answer } = found;
+    let under =
+        if loads.is_empty() { String::new() } else { format!(" under {}", harmless(&outcome::under(loads))) };
+    match answer {
+        Answer::Use { best, next, ratio, p } => {
+            let interval = interval_words(ratio).map(|text| format!("{text}; ")).unwrap_or_default();
+            format!(
+                "Use {}{under}: its {statistic} is {} than that of {} ({interval}{} over {rounds} rounds).",
+                harmless(best),
+                describe_ratio(ratio.estimate),
+                harmless(next),
+                p_text(*p)
+            )
+        }
+        Answer::Undecided { between, p } => format!(
+            "The {rounds} rounds do not decide between {}{under}: chance explains the difference of {statistic} ({}).",
+            harmless(&between.join(" and ")),
+            p_text(*p)
+        ),
+        Answer::TooFewRounds => format!(
+            "{} do not support a recommendation{under}; {ROUNDS_MIN} do.",
+            counted(*rounds as u64, "round", "rounds")
+        ),
+    }
 }
 
 fn legend(versus: &Versus) -> Option<String> {

@@ -256,7 +256,7 @@ pub(crate) fn differences(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -
         }
     }
     // What a reader looks for first: releases and models before options.
-    found.under_test.sort_by_key(|one| one.name.starts_with(OPTION));
+    found.under_test.sort_by_key(|one| (one.name.starts_with(OPTION), one.name != "kernel: release"));
     found.reasons = reasons(groups, factor);
     if *factor == Factor::Recipe {
         found.recipe = measured_differently(groups[0][0].runs[0], groups[1][0].runs[0]);

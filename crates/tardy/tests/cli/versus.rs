@@ -57,7 +57,7 @@ fn five_boots_of_each_kernel_have_a_headline_that_can_be_quoted() {
         "debian:6.12: 5 boots. debian:6.12-rt: 5 boots. Under test: kernel.",
         "p = 0.0079, exact: the share of all 252 divisions of these boots",
         "Later than 20us: ",
-        "Under test: configuration: ",
+        "Under test: kernel: release (6.12.",
     ] {
         assert!(flat.contains(part), "no '{part}' in:\n{text}");
     }
@@ -128,13 +128,58 @@ fn a_group_needs_another_and_no_further_runs() {
         &["compare", "rt-0.run.json", "standard-0.run.json", "--limit", "1ms"],
         &["report"],
         &["plot"],
-        &["run", "--rounds", "3"],
+        &["run", "--rounds", "3", "--repeat", "2"],
     ] {
         bench.run(words).exits(2);
     }
     let twice = ["compare", "--base", "rt-0.run.json", "--candidate", "rt-0.run.json"];
     let refused = bench.run(&twice).exits(1).err;
     assert!(refused.contains("are the same boot of the lab"), "{refused}");
+}
+
+#[test]
+fn wake_methods_in_interleaved_rounds_end_with_a_recommendation() {
+    let bench = Bench::new();
+    let measure = |more: &[&str]| {
+        let words = [
+            "run",
+            "--fake",
+            "1",
+            "-q",
+            "--force",
+            "--loops",
+            "1500",
+            "--interval",
+            "1ms",
+            "-o",
+            "a.run.json",
+        ];
+        let wakes = ["--wake", "clock_nanosleep,timerfd"];
+        bench.run(&[&words[..], &wakes, more].concat()).exits(0).out
+    };
+    let decided = measure(&["--rounds", "5"]);
+    let phases = bench.json("a.run.json")["plan"]["phases"].clone();
+    let rounds: Vec<u64> =
+        phases.as_array().unwrap().iter().map(|phase| phase["round"].as_u64().unwrap()).collect();
+    assert_eq!(rounds, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+    let wakes: Vec<&str> = phases
+        .as_array()
+        .unwrap()
+        .iter()
+        .step_by(2)
+        .map(|phase| phase["probe"]["wake"].as_str().unwrap())
+        .collect();
+    assert!(wakes.iter().any(|wake| *wake != wakes[0]), "each round begins with the same: {wakes:?}");
+    let flat = decided.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("The 5 rounds do not decide between ") || flat.contains(" over 5 rounds)."),
+        "{decided}"
+    );
+    let few = measure(&["--rounds", "2"]);
+    assert!(few.contains("2 rounds do not support a recommendation"), "{few}");
+    // One method after the other: a drift would look like a difference.
+    let sequential = measure(&["--repeat", "5"]);
+    assert!(!sequential.contains("recommendation") && !sequential.contains("do not decide"), "{sequential}");
 }
 
 const RECIPE: &str =
