@@ -204,7 +204,7 @@ impl Group {
 }
 
 /// The least number of observations of each group with which a test can show a difference at 5 %.
-fn least_observations() -> usize {
+pub fn least_observations() -> usize {
     (1..).find(|count| floor(*count, *count) <= 1.0 - CONFIDENCE).unwrap_or(usize::MAX)
 }
 
