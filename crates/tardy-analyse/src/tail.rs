@@ -26,7 +26,9 @@ pub enum Depth {
     /// Nothing.
     #[default]
     Nothing,
-    /// Fits, checks and levels.
+    /// What decides whether a level is quoted: the highest values are fitted only if block maxima do not refuse.
+    Quoted,
+    /// Fits, checks and levels by both methods.
     Levels,
     /// The values of the diagnostic plots as well.
     Diagnostics,
@@ -58,8 +60,9 @@ pub struct Tail {
     pub refusals: Vec<Refusal>,
     /// From block maxima; `None` if the run has none, as many imported ones.
     pub maxima: Option<Estimate>,
-    /// From the highest values.
-    pub excesses: Estimate,
+    /// From the highest values; `None` if block maxima decided alone ([`Depth::Quoted`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excesses: Option<Estimate>,
 }
 
 /// A level that is exceeded once per so much time, on average.
@@ -186,10 +189,11 @@ pub fn of(run: &Run, stationarity: &[Stationarity], depth: Depth) -> Vec<Tail> {
         return Vec::new();
     }
     let phases = 0..run.phases.len();
-    phases.filter_map(|phase| of_phase(run, phase, stationarity, depth == Depth::Diagnostics)).collect()
+    phases.filter_map(|phase| of_phase(run, phase, stationarity, depth)).collect()
 }
 
-fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], with_diagnostics: bool) -> Option<Tail> {
+fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], depth: Depth) -> Option<Tail> {
+    let with_diagnostics = depth == Depth::Diagnostics;
     let series: Vec<&Series> = run.own_series().filter(|one| one.phase == phase && has_tail(one)).collect();
     let highest_ns = series.iter().filter_map(|one| one.max_ns).max()?;
     let measured_ns = series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0)?;
@@ -197,8 +201,9 @@ fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], with_diagnos
     let task =
         estimate::Task { series: &series, measured_ns, is_steady: changed.is_none(), with_diagnostics };
     let maxima = estimate::of_maxima(&task);
-    let excesses = estimate::of_excesses(&task);
-    let refusals = estimate::refusals(maxima.as_ref(), &excesses);
+    let has_decided = depth == Depth::Quoted && maxima.as_ref().is_some_and(|maxima| !maxima.supported);
+    let excesses = (!has_decided).then(|| estimate::of_excesses(&task));
+    let refusals = estimate::refusals(maxima.as_ref(), excesses.as_ref());
     let supported = refusals.is_empty();
     let mut tail = Tail {
         phase,
@@ -215,7 +220,7 @@ fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], with_diagnos
         excesses,
     };
     let is_next = |level: &&Level| level.extrapolation > 1.0 && supported;
-    tail.next = tail.deciding().levels.iter().find(is_next).copied();
+    tail.next = tail.deciding().and_then(|estimate| estimate.levels.iter().find(is_next).copied());
     Some(tail)
 }
 
@@ -227,8 +232,8 @@ fn has_tail(series: &Series) -> bool {
 
 impl Tail {
     /// The estimate whose levels are quoted.
-    pub fn deciding(&self) -> &Estimate {
-        self.maxima.as_ref().unwrap_or(&self.excesses)
+    pub fn deciding(&self) -> Option<&Estimate> {
+        self.maxima.as_ref().or(self.excesses.as_ref())
     }
 }
 

@@ -37,7 +37,7 @@ const MARK: f64 = 1.6;
 /// The levels of the deciding estimate of `tail`; `None` if they are not supported or not computed.
 pub fn levels(id: &str, tail: &Tail, options: &Options) -> Option<String> {
     let Diagnostics { curve, observed, .. } =
-        tail.deciding().diagnostics.as_ref().filter(|_| tail.supported)?;
+        tail.deciding()?.diagnostics.as_ref().filter(|_| tail.supported)?;
     let (first, last) = (curve.first()?, curve.last()?);
     let mut svg = Svg::default();
     let (area, height) = area(options);
@@ -76,7 +76,7 @@ pub fn levels(id: &str, tail: &Tail, options: &Options) -> Option<String> {
     area.name_y(&mut svg, options.words.axis);
     area.name_x(&mut svg, "exceeded once per");
     area.mark(&mut svg, options.mark);
-    let described: Vec<String> = tail.deciding().levels.iter().map(describe_level).collect();
+    let described: Vec<String> = tail.deciding()?.levels.iter().map(describe_level).collect();
     Some(finish(svg, id, "Levels and how rarely they are exceeded", &described.join("; "), options, height))
 }
 
@@ -93,7 +93,8 @@ fn describe_level(level: &tardy_analyse::tail::Level) -> String {
 
 /// The band of the intervals of the levels.
 fn band(tail: &Tail, x: &Scale, y: &Scale) -> String {
-    let curve = tail.deciding().diagnostics.iter().flat_map(|one| &one.curve);
+    let curve =
+        tail.deciding().and_then(|one| one.diagnostics.as_ref()).into_iter().flat_map(|one| &one.curve);
     let known: Vec<(f64, f64, f64)> = curve
         .filter_map(|one| {
             Some((one.once_per_ns as f64, one.lower_ns? as f64, one.upper_ns.unwrap_or(i64::MAX) as f64))

@@ -121,7 +121,7 @@ pub fn return_levels(tails: &[&Tail]) -> String {
     let mut csv = Csv::new(&["phase", "plot", "once_per_ns", "level_ns", "lower_ns", "upper_ns"]);
     for tail in tails {
         let label = cell(&tail.label);
-        let Some(diagnostics) = &tail.deciding().diagnostics else { continue };
+        let Some(diagnostics) = tail.deciding().and_then(|one| one.diagnostics.as_ref()) else { continue };
         for one in &diagnostics.observed {
             let (once_per_ns, level_ns) = (one.once_per_ns.round(), one.level_ns.round());
             csv.line(&[&label, &"observed", &once_per_ns, &level_ns, &"", &""]);

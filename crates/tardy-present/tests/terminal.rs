@@ -14,7 +14,7 @@ fn shown(name: &str, width: usize) -> String {
     let run = run(name);
     let published = published::results();
     let options =
-        findings::Options { published: &published, tails: Depth::Levels, ..findings::Options::default() };
+        findings::Options { published: &published, tails: Depth::Quoted, ..findings::Options::default() };
     summary::text(&run, &findings::of(&run, &options), width, false)
 }
 

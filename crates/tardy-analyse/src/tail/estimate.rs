@@ -201,17 +201,19 @@ pub(super) fn level(
 
 /// Why no level is supported. The block maxima decide, since they have the order of time; the highest values must not
 /// contradict them.
-pub(super) fn refusals(maxima: Option<&Estimate>, excesses: &Estimate) -> Vec<Refusal> {
-    let deciding = maxima.unwrap_or(excesses);
+pub(super) fn refusals(maxima: Option<&Estimate>, excesses: Option<&Estimate>) -> Vec<Refusal> {
     let refusal = |one: &Checked| Refusal {
         check: one.check,
         reason: one.reason.clone(),
         found: one.found.clone(),
         help: one.help,
     };
-    let refusals: Vec<Refusal> = deciding.refusing().map(refusal).collect();
-    match maxima {
-        Some(maxima) if refusals.is_empty() => disagreement(maxima, excesses).into_iter().collect(),
+    let refusals: Vec<Refusal> =
+        maxima.or(excesses).into_iter().flat_map(Estimate::refusing).map(refusal).collect();
+    match maxima.zip(excesses) {
+        Some((maxima, excesses)) if refusals.is_empty() => {
+            disagreement(maxima, excesses).into_iter().collect()
+        }
         _ => refusals,
     }
 }

@@ -31,7 +31,7 @@ fn an_exponential_tail_has_levels_by_both_methods() {
     let next = tail.next.unwrap();
     assert_eq!((next.once_per_ns, next.extrapolation), (600_000_000_000, 1.5));
     let maxima = tail.maxima.as_ref().unwrap();
-    for estimate in [maxima, &tail.excesses] {
+    for estimate in [maxima, tail.excesses.as_ref().unwrap()] {
         assert!(estimate.levels.iter().all(contains), "{:?}", estimate.levels);
         let times: Vec<u64> = estimate.levels.iter().map(|level| level.once_per_ns / 1_000_000_000).collect();
         assert_eq!(times, [60, 600, 3600], "from a twentieth of the run to a hundred times");
@@ -40,11 +40,13 @@ fn an_exponential_tail_has_levels_by_both_methods() {
         assert!(diagnostics.quantiles.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     }
     assert_eq!(maxima.method, Method::BlockMaxima { block_ns: 800_000_000, blocks: 500 });
-    let Method::Excesses { over, of, extremal_index, .. } = tail.excesses.method else { panic!() };
+    let Method::Excesses { over, of, extremal_index, .. } = tail.excesses.as_ref().unwrap().method else {
+        panic!()
+    };
     assert!(
         (400..=500).contains(&over) && of == 400_000 && extremal_index > 0.9,
         "{:?}",
-        tail.excesses.method
+        tail.excesses.as_ref().unwrap().method
     );
 }
 
@@ -59,17 +61,20 @@ fn clusters_lower_the_extremal_index() {
         repeated.0 -= 1;
         repeated.1
     }));
-    let Method::Excesses { extremal_index, .. } = tail.excesses.method else { panic!() };
+    let Method::Excesses { extremal_index, .. } = tail.excesses.as_ref().unwrap().method else { panic!() };
     assert!((extremal_index - 0.25).abs() < 0.05, "{extremal_index}");
 }
 
 #[test]
 fn a_run_that_becomes_slower_is_refused_with_the_reason() {
-    let tail = tail_of(&run(200, 5, |random, passed| random.latency_us() * (1.0 + 0.5 * passed)));
+    let run = run(200, 5, |random, passed| random.latency_us() * (1.0 + 0.5 * passed));
+    let tail = tail_of(&run);
     assert!(!tail.supported && tail.next.is_none());
     let checks = refusing_checks(&tail);
     assert!(checks.contains(&"constant conditions") && checks.contains(&"constant level"), "{checks:?}");
     assert!(tail.maxima.unwrap().levels.is_empty());
+    let brief = of(&run, &stationarity::of(&run), Depth::Quoted).remove(0);
+    assert!(brief.excesses.is_none() && brief.refusals == tail.refusals);
     let change = tail.refusals.iter().find(|one| one.check == "constant conditions").unwrap();
     assert_eq!(change.found, "the conditions changed during the measurement");
     assert_eq!(change.help, Some("find what changed, and measure again without that change"));
@@ -134,7 +139,8 @@ fn long_coverage_of_quoted_levels() {
             refused += u64::from(!tail.supported);
             contained += u64::from(tail.next.is_some_and(|level| contains(&level)));
             let next = tail.next.map(|level| level.once_per_ns);
-            let excess = tail.excesses.levels.iter().find(|level| Some(level.once_per_ns) == next);
+            let excess =
+                tail.excesses.as_ref().unwrap().levels.iter().find(|level| Some(level.once_per_ns) == next);
             of_excesses += u64::from(excess.is_some_and(contains));
         }
         let supported = RUNS - refused;

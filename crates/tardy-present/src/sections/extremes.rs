@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::terminal_text::{Style, capitalised, typographic};
 
 /// The terminal states the levels of runs with at most this many phases.
-const PHASE_MAX: usize = 3;
+pub const PHASE_MAX: usize = 3;
 /// A refusal for one of these reasons is stated in the terminal only if the tail is requested: the run is just short.
 const SHORT: [&str; 3] = ["count", "distinct bins", "fit"];
 /// From this multiple of the measured time on, a level has a remark.
@@ -166,7 +166,7 @@ fn conclusion(tail: &Tail) -> String {
 }
 
 fn estimates(tail: &Tail) -> impl Iterator<Item = &Estimate> {
-    tail.maxima.iter().chain([&tail.excesses])
+    tail.maxima.iter().chain(&tail.excesses)
 }
 
 fn method(tail: &Tail, estimate: &Estimate) -> String {
@@ -255,10 +255,10 @@ fn of_page(tail: &Tail, page: &Page) -> Vec<Element> {
             "The latency that is exceeded once per time, with its 95 % band. Dots are observed values. Right of the dotted \
              line the curve is extrapolated.",
         ));
-        elements.push(stacked(&levels_table(tail.deciding())));
+        elements.extend(tail.deciding().map(|estimate| stacked(&levels_table(estimate))));
     }
     let details = estimates(tail).flat_map(|estimate| details(tail, estimate, marks, &id)).collect();
-    let refusing = tail.deciding().refusing().count() as u64;
+    let refusing = tail.refusals.len() as u64;
     let summary = match refusing {
         0 => "Checks and diagnostic plots".to_owned(),
         n => format!("Checks and diagnostic plots: {}", counted(n, "check refuses", "checks refuse")),
@@ -281,7 +281,7 @@ fn details(tail: &Tail, estimate: &Estimate, marks: Marks, id: &dyn Fn(&str) -> 
     });
     let mut elements = vec![paragraph("", &format!("{}:", method(tail, estimate)))];
     elements.extend(fit(estimate).map(|fit| paragraph("note", &capitalised(&fit))));
-    let is_other = !std::ptr::eq(estimate, tail.deciding());
+    let is_other = tail.deciding().is_some_and(|deciding| !std::ptr::eq(estimate, deciding));
     let levels = levels_table(estimate);
     elements.extend((is_other && !levels.is_empty()).then(|| stacked(&levels)));
     elements

@@ -31,8 +31,33 @@ pub(super) fn compare(left: &[f64], right: &[f64]) -> Compared {
     Compared { left: of_left, right: of_right, p: student_both_tails(t, freedom) }
 }
 
+/// Whether any split of the series may be significant: the most significant one is found in linear time, and that of the
+/// highest divergence cannot be more significant.
+fn has_significant_split(series: &[f64], most_p: f64) -> bool {
+    let n = series.len() as f64;
+    let mean = series.iter().sum::<f64>() / n;
+    let all_squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
+    let (mut sum, mut squares, mut most_t) = (0.0, 0.0, 0.0f64);
+    for (index, value) in series.iter().enumerate().take(series.len().saturating_sub(1)) {
+        (sum, squares) = (sum + value - mean, squares + (value - mean).powi(2));
+        let left = (index + 1) as f64;
+        let right = n - left;
+        // The sums of squares around each side's own mean; the centred sides add up to 0.
+        let (of_left, of_right) = (squares - sum * sum / left, all_squares - squares - sum * sum / right);
+        let pooled = ((left - 1.0) * of_left / left + (right - 1.0) * of_right / right) / (n - 2.0);
+        let difference = sum / left + sum / right;
+        // Rounding may make a constant side's variance negative.
+        let t = difference.abs() / (pooled.max(1e-12 * all_squares / n) * (1.0 / left + 1.0 / right)).sqrt();
+        most_t = most_t.max(if t.is_nan() { 0.0 } else { t });
+    }
+    n > 2.0 && student_both_tails(most_t, n - 2.0) <= most_p * (1.0 + 1e-6)
+}
+
 /// The change points of a whole series whose sides differ by Student's test with at most `most_p`, in order.
 pub fn by_t_test(series: &[f64], most_p: f64) -> Vec<usize> {
+    if !has_significant_split(series, most_p) {
+        return Vec::new();
+    }
     let distances = Distances::of(series);
     let mut points: Vec<usize> = Vec::new();
     while let Some(split) = best_of_parts(&distances, &points, series.len()) {

@@ -101,11 +101,11 @@ pub struct Bootstrap {
     pub simulated: usize,
 }
 
-/// Simulates at most `most` samples of the fitted distribution. It stops as soon as 20 have a larger statistic (Besag and
+/// Simulates at most `most` samples of the fitted distribution. It stops as soon as 10 have a larger statistic (Besag and
 /// Clifford, Biometrika 78, 1991), which keeps the p-value valid and ends early for a good fit. The same `seed` gives the
 /// same p-value.
 pub fn bootstrap(fit: &Fit, most: usize, seed: u64) -> Bootstrap {
-    const ENOUGH: usize = 20;
+    const ENOUGH: usize = 10;
     let statistic = distances(fit).anderson_darling;
     let family = fit.model.family();
     let grid = Grid::of(&fit.sample);

@@ -192,6 +192,8 @@ const CELLS_IN_A_SCALE: f64 = 20.0;
 
 /// How many samples Anderson and Darling's test simulates at most.
 const SIMULATED: usize = 199;
+/// What helps against a mixture.
+const MEASURE_EACH: &str = "find the causes of the highest values, and measure each mechanism on its own";
 /// The p-value below which Anderson and Darling's test refuses.
 const LEAST_FIT_P: f64 = 0.05;
 
@@ -208,7 +210,6 @@ pub fn judge_maxima(in_order: &[Bin], circumstances: &Circumstances, seed: u64) 
     let middles: Vec<f64> = maxima.iter().map(Bin::middle).collect();
     let scores = order::normal_scores(&middles);
     let mut checks = enough::checks(&fit, circumstances);
-    checks.push(goodness_of_fit(&coarse, seed));
     checks.extend([
         sequence::autocorrelation(&scores),
         sequence::runs(&middles),
@@ -220,6 +221,7 @@ pub fn judge_maxima(in_order: &[Bin], circumstances: &Circumstances, seed: u64) 
         tail::mixture(&coarse),
         sequence::hold_out(&maxima),
     ]);
+    checks.push(goodness_of_fit(&coarse, &checks, seed));
     Ok(Judgement { fit, doublings, checks })
 }
 
@@ -238,7 +240,6 @@ pub fn judge_excesses(
     let fit = fit::gpd(values, threshold)?;
     let coarse = coarse(&fit);
     let mut checks = enough::checks(&fit, circumstances);
-    checks.push(goodness_of_fit(&coarse, seed));
     checks.extend(sequence::not_computed());
     checks.extend([
         tail::shape(&fit),
@@ -246,10 +247,15 @@ pub fn judge_excesses(
         tail::far_value(&coarse),
         tail::mixture(&coarse),
     ]);
+    checks.push(goodness_of_fit(&coarse, &checks, seed));
     Ok(Judgement { fit, doublings: 0, checks })
 }
 
-fn goodness_of_fit(fit: &Fit, seed: u64) -> Check {
+/// The only check that simulates samples, and therefore not computed if one of the `others` refuses.
+fn goodness_of_fit(fit: &Fit, others: &[Check], seed: u64) -> Check {
+    if others.iter().any(|check| check.outcome == Outcome::Refuses) {
+        return Check::not_computed(Kind::GoodnessOfFit, LEAST_FIT_P, "another check refuses", MEASURE_EACH);
+    }
     let found = goodness::bootstrap(fit, SIMULATED, seed);
     Check::computed(
         Kind::GoodnessOfFit,
@@ -261,7 +267,7 @@ fn goodness_of_fit(fit: &Fit, seed: u64) -> Check {
              probability {:.3}",
             found.statistic, found.p
         ),
-        "find the causes of the highest values, and measure each mechanism on its own",
+        MEASURE_EACH,
     )
 }
 

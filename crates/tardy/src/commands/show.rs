@@ -59,7 +59,11 @@ fn print_tails(run: &Run) -> Result<()> {
 
 /// Prints a run.
 pub(super) fn print(run: &Run, json: bool) -> Result<()> {
-    let tails = if json { Depth::Diagnostics } else { Depth::Levels };
+    let tails = match json {
+        true => Depth::Diagnostics,
+        false if run.phases.len() <= extremes::PHASE_MAX => Depth::Quoted,
+        false => Depth::Nothing,
+    };
     let findings = findings::of(run, &findings::Options { tails, ..published::options()? });
     if json {
         return output::print_json(&findings);

@@ -1,7 +1,7 @@
 //! Checks of the tail: is it one tail, and does one value decide it?
 
 use super::sequence::doubled;
-use super::{Check, Kind, probability, refit};
+use super::{Check, Kind, MEASURE_EACH, probability, refit};
 use crate::bins::Bin;
 use crate::extreme::fit::{self, Fit};
 use crate::extreme::sample::{Cell, Sample};
@@ -18,8 +18,6 @@ const BAND: f64 = 0.995;
 const TOP_SHARES: [f64; 3] = [0.05, 0.1, 0.25];
 /// Fewer values than these are not fitted on their own.
 const LEAST_REFITTED: u64 = 40;
-
-const SEPARATE: &str = "find the causes of the highest values, and measure each mechanism on its own";
 
 pub(super) fn shape(fit: &Fit) -> Check {
     // The upper end of a two-sided 90 % interval is a one-sided bound at 95 %.
@@ -133,7 +131,7 @@ pub(super) fn far_value(fit: &Fit) -> Check {
             "the highest value is as far above the second as the others predict, or farther, with {}",
             probability(p)
         ),
-        SEPARATE,
+        MEASURE_EACH,
     )
 }
 
@@ -166,7 +164,7 @@ pub(super) fn mixture(fit: &Fit) -> Check {
             left.join(", ")
         )
     };
-    Check::computed(Kind::TailMixture, !left.is_empty(), left.len() as f64, 0.0, statement, SEPARATE)
+    Check::computed(Kind::TailMixture, !left.is_empty(), left.len() as f64, 0.0, statement, MEASURE_EACH)
 }
 
 fn band_without(fit: &Fit, share: f64) -> Option<Ends> {
