@@ -4,7 +4,8 @@ use tardy_analyse::late;
 use tardy_analyse::quantile::CONFIDENCE;
 use tardy_measure::engine::{LiveSeries, LiveState};
 use tardy_plot::numbers::{
-    count, first_few, harmless, microseconds, one_in, per_cent, per_second, prefixed, short, three_digits, with_unit,
+    count, first_few, harmless, microseconds, one_in, per_cent, per_second, prefixed, short, three_digits,
+    with_unit,
 };
 use tardy_plot::worst_cpus;
 use tardy_present::bars;
@@ -152,7 +153,9 @@ fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
         Sequential { count, late, confidence: CONFIDENCE }.upper_bound()
     };
     let highest = state.series.iter().filter(|series| series.recorded > 0).map(bound).reduce(f64::max);
-    highest.map_or_else(String::new, |bound| format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE)))
+    highest.map_or_else(String::new, |bound| {
+        format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE))
+    })
 }
 
 /// The rows of all series.
