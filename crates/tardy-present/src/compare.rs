@@ -5,6 +5,7 @@ use tardy_compare::shape::Shape;
 use tardy_compare::side_by_side::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
 use tardy_compare::side_by_side::{Comparison, Pair, Side};
 
+use crate::effect::describe_ratio;
 use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
@@ -150,29 +151,6 @@ fn worst_sentence(table: &Columns<'_>, phase: &str, names: &[String]) -> Option<
             })
         }
         _ => None,
-    }
-}
-
-/// A candidate's value over that of the base: `80 times lower`, `24 % higher`, `the same`.
-pub(crate) fn describe_ratio(ratio: f64) -> String {
-    let times = |factor: f64, direction: &str| format!("{} times {direction}", significant(factor));
-    match ratio {
-        1.0 => "the same".to_owned(),
-        ratio if ratio >= 2.0 => times(ratio, "higher"),
-        ratio if ratio <= 0.5 => times(1.0 / ratio, "lower"),
-        ratio => {
-            let direction = if ratio > 1.0 { "higher" } else { "lower" };
-            format!("{} % {direction}", significant((ratio - 1.0).abs() * 100.0))
-        }
-    }
-}
-
-/// A number with two significant digits, or all digits before the point: `80`, `2.5`, `0.41`.
-fn significant(value: f64) -> String {
-    match value {
-        value if value >= 9.95 => tardy_plot::numbers::count(value.round() as u64),
-        value if value >= 0.995 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
-        value => three_digits((value * 100.0).ceil() / 100.0),
     }
 }
 
@@ -413,27 +391,4 @@ fn difference_block(part: &PartDifferences, names: &[String], width: usize) -> V
         table.push(std::iter::once(name).chain(values(row).iter().map(|value| short(value, room))).collect());
     }
     table.lines(width)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_is_described() {
-        for (ratio, words) in [
-            (0.0125, "80 times lower"),
-            (0.4, "2.5 times lower"),
-            (0.5, "2 times lower"),
-            (0.76, "24 % lower"),
-            (0.9999, "0.01 % lower"),
-            (1.0, "the same"),
-            (1.02, "2 % higher"),
-            (1.84, "84 % higher"),
-            (3.0, "3 times higher"),
-            (12_345.0, "12,345 times higher"),
-        ] {
-            assert_eq!(describe_ratio(ratio), words);
-        }
-    }
 }

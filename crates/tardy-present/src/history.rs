@@ -5,7 +5,7 @@ use tardy_compare::history::{Change, History, LEAST_RUNS, Line, RunInHistory};
 use tardy_plot::history::{draw, name, value};
 use tardy_plot::numbers::{counted, harmless, ratio, short};
 
-use crate::compare::describe_ratio;
+use crate::effect::describe_ratio;
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, heading, paragraph};
 use crate::report;

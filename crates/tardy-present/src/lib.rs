@@ -8,6 +8,7 @@ pub mod bars;
 pub mod check;
 pub mod compare;
 pub mod doctor;
+mod effect;
 pub mod figures;
 pub mod history;
 pub mod lab;

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 use tardy_analyse::{lab, outcome};
-use tardy_compare::recommend::{self, Answer, ROUNDS_MIN, Recommendation};
+use tardy_compare::recommend::{self, Recommendation};
 use tardy_compare::versus::{
-    Disagreement, Effect, Exceedance, Experiment, Factor, Group, Quantity, Statistic, Strength, Test, Unit,
-    Versus, WorstInEqualTime,
+    Disagreement, Exceedance, Experiment, Factor, Group, Quantity, Statistic, Strength, Test, Unit, Versus,
+    WorstInEqualTime,
 };
 use tardy_plot::numbers::{
-    count, counted, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits,
-    with_unit,
+    count, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits, with_unit,
 };
 use tardy_plot::{Options, shift};
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
-use crate::compare::{describe_ratio, listed, shape_text};
+use crate::compare::{listed, shape_text};
+use crate::effect::{describe_ratio, interval_words, p_number, p_text, recommendation};
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, heading, paragraph, paragraphs};
 use crate::table::Table;
@@ -136,24 +136,6 @@ fn worst_of(versus: &Versus) -> Option<String> {
     Some(format!("worst in equal time{each}: {base} and {candidate}"))
 }
 
-/// The interval of a ratio in words: `3.8 to 6.9`, `3 to 27 %` where the estimate states the direction, else `12 % lower to 21 %
-/// higher`.
-fn interval_words(effect: &Effect) -> Option<String> {
-    let words = [effect.low?, effect.estimate, effect.high?].map(describe_ratio);
-    if words[0] == words[2] {
-        return Some(words[0].clone());
-    }
-    let parts = words.each_ref().map(|words| words.split_once(' ').unwrap_or((words, "")));
-    let [(low, unit), (_, of_estimate), (high, of_high)] = parts;
-    if [unit, of_high] != [of_estimate; 2] {
-        return Some(format!("{} to {}", words[0], words[2]));
-    }
-    // The smaller effect first.
-    let (less, more) = if unit.ends_with("lower") { (high, low) } else { (low, high) };
-    let percent = if unit.starts_with('%') { " %" } else { "" };
-    Some(format!("{less} to {more}{percent}"))
-}
-
 fn name(group: &Group) -> String {
     harmless(&group.name)
 }
@@ -232,20 +214,6 @@ fn test_sentence(versus: &Versus, test: &Test) -> String {
             "{}, from {assignments} random divisions of these {units} into two groups, since all are too many to count.",
             p_text(test.p)
         ),
-    }
-}
-
-/// `p = 0.0079`, `p < 0.001`.
-fn p_text(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", p_number(p)) }
-}
-
-fn p_number(p: f64) -> String {
-    match p {
-        p if p < 0.001 => "<0.001".to_owned(),
-        // Two digits that matter.
-        p if p < 0.0995 => format!("{p:.*}", if p < 0.00995 { 4 } else { 3 }),
-        p => format!("{p:.2}"),
     }
 }
 
@@ -381,34 +349,6 @@ fn differences(versus: &Versus) -> Vec<String> {
     lines
 }
 
-/// Which way to use and how sure that is, in one sentence.
-pub fn recommendation(found: &Recommendation) -> String {
-    let Recommendation { loads, statistic, rounds, answer } = found;
-    let under =
-        if loads.is_empty() { String::new() } else { format!(" under {}", harmless(&outcome::under(loads))) };
-    match answer {
-        Answer::Use { best, next, ratio, p } => {
-            let interval = interval_words(ratio).map(|text| format!("{text}; ")).unwrap_or_default();
-            format!(
-                "Use {}{under}: its {statistic} is {} than that of {} ({interval}{} over {rounds} rounds).",
-                harmless(best),
-                describe_ratio(ratio.estimate),
-                harmless(next),
-                p_text(*p)
-            )
-        }
-        Answer::Undecided { between, p } => format!(
-            "The {rounds} rounds do not decide between {}{under}: chance explains the difference of {statistic} ({}).",
-            harmless(&between.join(" and ")),
-            p_text(*p)
-        ),
-        Answer::TooFewRounds => format!(
-            "{} do not support a recommendation{under}; {ROUNDS_MIN} do.",
-            counted(*rounds as u64, "round", "rounds")
-        ),
-    }
-}
-
 fn legend(versus: &Versus) -> Option<String> {
     (versus.strength == Strength::Tested).then(|| {
         let tests = versus.experiments.iter().flat_map(|one| &one.statistics);
@@ -476,41 +416,4 @@ fn section(versus: &Versus, experiment: &Experiment, runs: &[&Run], number: usiz
     );
     elements.extend(figure(figures::both(&format!("shift-{number}"), marks, draw), &caption));
     elements
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interval_is_described_in_the_unit_of_its_estimate() {
-        for (low, estimate, high, words) in [
-            (0.145, 0.196, 0.263, "3.8 to 6.9"),
-            (0.73, 0.82, 0.97, "3 to 27 %"),
-            (3.0, 4.0, 5.5, "3 to 5.5"),
-            (0.4, 0.8, 0.93, "2.5 times lower to 7 % lower"),
-            (0.88, 1.03, 1.21, "12 % lower to 21 % higher"),
-            (1.0, 1.0, 1.0, "the same"),
-            (1.0, 1.0, 1.1, "the same to 10 % higher"),
-        ] {
-            let effect = Effect { estimate, low: Some(low), high: Some(high) };
-            assert_eq!(interval_words(&effect).as_deref(), Some(words));
-        }
-        assert_eq!(interval_words(&Effect { estimate: 1.0, low: None, high: None }), None);
-    }
-
-    #[test]
-    fn p_values_have_two_digits_that_matter() {
-        let cases = [
-            (0.007_94, "0.0079"),
-            (0.0238, "0.024"),
-            (0.0556, "0.056"),
-            (0.42, "0.42"),
-            (1.0, "1.00"),
-            (1e-5, "<0.001"),
-        ];
-        for (p, text) in cases {
-            assert_eq!(p_number(p), text);
-        }
-    }
 }

@@ -10,9 +10,9 @@ use tardy_record::Run;
 use super::run_page::marks;
 use super::script_data;
 use crate::compare::{
-    describe_ratio, differing_value, headline, of_pairs, of_single_cpus, pooled, shape_text,
-    without_difference,
+    differing_value, headline, of_pairs, of_single_cpus, pooled, shape_text, without_difference,
 };
+use crate::effect::describe_ratio;
 use crate::figures::{self, Marks};
 use crate::page::{Cell, Element, PageRow, PageTable, figure, heading, paragraph, paragraphs};
 use crate::section::Section;

@@ -4,11 +4,11 @@ use tardy_analyse::rounds::Rounds as Found;
 use tardy_compare::recommend;
 use tardy_record::Run;
 
+use crate::effect;
 use crate::page::{Element, Page, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use crate::versus;
 use tardy_plot::numbers::{harmless, microseconds, short};
 
 /// Longer labels are shortened.
@@ -53,7 +53,7 @@ impl Section for Rounds {
 
 /// A sentence for each load, if the run measured several ways in interleaved rounds.
 fn recommendations(run: &Run) -> Vec<String> {
-    recommend::of_run(run).iter().map(versus::recommendation).collect()
+    recommend::of_run(run).iter().map(effect::recommendation).collect()
 }
 
 fn table(rounds: &[Found]) -> Table {
