@@ -6,8 +6,8 @@ use tardy_statistics::bins::Bin;
 use tardy_statistics::extreme::{Fit, Horizon, Reason, fit};
 
 use super::Level;
-use super::estimate::{MOST_EXTRAPOLATION, NS_IN_US, Task, doubled, level};
 use super::sample::Excesses;
+use super::task::{MOST_EXTRAPOLATION, NS_IN_US, Task, level};
 use crate::quantile::CONFIDENCE;
 
 /// So many of the highest values are points of a plot; of the others, so many in all.
@@ -186,4 +186,10 @@ fn shapes_over_thresholds(values: &[Bin]) -> Vec<ShapeOver> {
 fn shape(fit: &Fit, at_ns: f64) -> ShapeOver {
     let ends = fit.shape_interval(CONFIDENCE);
     ShapeOver { at_ns, count: fit.count, shape: fit.shape, lower: ends.low, upper: ends.high }
+}
+
+/// The maxima of blocks twice as long; a last block without a neighbour is left out.
+fn doubled(maxima: &[Bin]) -> Vec<Bin> {
+    let higher = |pair: &[Bin]| if pair[1].middle() > pair[0].middle() { pair[1] } else { pair[0] };
+    maxima.chunks_exact(2).map(higher).collect()
 }
