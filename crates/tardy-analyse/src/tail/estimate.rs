@@ -26,7 +26,7 @@ pub(super) fn of_maxima(task: &Task<'_>) -> Option<Estimate> {
         blocks: judged.as_ref().map_or(values.len() as u64, |judgement| judgement.fit.count),
     };
     let horizon = |ns: f64| Horizon::of_blocks(ns / block_ns as f64);
-    let diagnose = |fit: &Fit| diagnostics::of_maxima(task, &values, block_ns, doublings, fit, &horizon);
+    let diagnose = |fit: &Fit| diagnostics::of_maxima(&values, block_ns, doublings, fit);
     Some(estimate(task, method, judged, &horizon, diagnose))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn of_excesses(task: &Task<'_>) -> Estimate {
         let observations = ns / task.measured_ns as f64 * of as f64;
         Horizon::of_observations(observations, over as f64 / of.max(1) as f64, extremal_index)
     };
-    let diagnose = |fit: &Fit| diagnostics::of_excesses(task, &excesses, extremal_index, fit, &horizon);
+    let diagnose = |fit: &Fit| diagnostics::of_excesses(task, &excesses, extremal_index, fit);
     estimate(task, method, judged, &horizon, diagnose)
 }
 
@@ -81,13 +81,17 @@ fn estimate(
     };
     let supported = judgement.is_supported();
     let levels = if supported { levels(task, &judgement.fit, horizon) } else { Vec::new() };
+    let mut diagnostics = task.with_diagnostics.then(|| diagnose(&judgement.fit));
+    if let Some(diagnostics) = diagnostics.as_mut().filter(|_| supported) {
+        diagnostics.add_curve(task, &judgement.fit, horizon);
+    }
     Estimate {
         method,
         fit: Some(fitted(&judgement.fit)),
         supported,
         checks: judgement.checks.iter().map(checked).collect(),
         levels,
-        diagnostics: task.with_diagnostics.then(|| diagnose(&judgement.fit)),
+        diagnostics,
     }
 }
 
