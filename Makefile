@@ -134,7 +134,7 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 
 .PHONY: coverage
 coverage: rust ## simulate how often intervals, bounds and refusals are wrong: the tables of docs/statistics.md, in minutes
-	@$(CARGO) test --package tardy-analyse --package tardy-statistics --release -- --ignored --nocapture --test-threads=1
+	@$(CARGO) test --package tardy-analyse --package tardy-compare --package tardy-statistics --release -- --ignored --nocapture --test-threads=1
 	@$(CARGO) test --package tardy-gate --release -- --nocapture longer_runs_decide
 
 .PHONY: check-guest-program

@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-tsn"]),
-    ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-plot"]),
+    ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-plot", "tardy-tsn"]),
     (
         "tardy",

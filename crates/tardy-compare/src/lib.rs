@@ -6,8 +6,10 @@
 pub mod comparability;
 pub mod difference;
 pub mod doctor;
+pub mod history;
 pub mod overview;
 mod pairing;
+pub mod recommend;
 pub mod seeds;
 pub mod shape;
 pub mod side_by_side;

@@ -13,13 +13,13 @@ mod made;
 mod readings;
 mod shift_function;
 mod statistic;
+mod subjects;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 use tardy_analyse::name;
 use tardy_analyse::name::Readings as Counted;
-use tardy_analyse::outcome::{self, Key};
 use tardy_analyse::pool::Pool;
 use tardy_analyse::quantile::{CONFIDENCE, LEVELS};
 use tardy_record::load_spec::LoadSpec;
@@ -29,6 +29,10 @@ use tardy_statistics::permutation::{floor, holm};
 use crate::shape::{self, Shape};
 use boots::{Observation, observations};
 use readings::{Readings, Subject, of_observation, quantile_ns};
+use subjects::{common_subjects, described, labels, paired};
+
+pub(crate) use readings::value_of_each_round;
+pub(crate) use statistic::median;
 
 pub use boots::Unit;
 pub use exceedance::Exceedance;
@@ -163,30 +167,15 @@ pub fn of(base: &[&Run], candidate: &[&Run], options: &Options) -> Result<Versus
     let primary = primary_of(&experiments);
     let primary_statistic = primary.and_then(|index| experiments[index].1.primary_statistic());
     let mut experiments: Vec<Experiment> = experiments.drain(..).map(|(_, experiment)| experiment).collect();
-    match strength {
-        Strength::Tested => test(&mut experiments, primary.zip(primary_statistic)),
-        Strength::NotComparable => experiments.iter_mut().for_each(Experiment::without_intervals),
-        Strength::DescriptiveOnly | Strength::TooFew { .. } => {}
-    }
-    if strength != Strength::Tested {
-        experiments.iter_mut().for_each(|experiment| experiment.exceedance = None);
-    }
+    conclude(&mut experiments, strength, primary.zip(primary_statistic));
     let mut assumptions = found.assumptions;
     assumptions.extend(order_of(&found.groups));
-    let names = names(&found.groups, &options.factor);
-    let group = |name: String, group: &[Observation<'_>]| Group {
-        name,
-        observations: group
-            .iter()
-            .map(|observation| observation.runs.iter().map(|run| name::of_run(run)).collect())
-            .collect(),
-    };
-    let [base_name, candidate_name] = names;
+    let [base_name, candidate_name] = names(&found.groups, &options.factor);
     Ok(Versus {
         factor: options.factor.clone(),
         unit: found.unit,
-        base: group(base_name, &found.groups[0]),
-        candidate: group(candidate_name, &found.groups[1]),
+        base: Group::of(base_name, &found.groups[0]),
+        candidate: Group::of(candidate_name, &found.groups[1]),
         strength,
         differences,
         experiments,
@@ -197,8 +186,25 @@ pub fn of(base: &[&Run], candidate: &[&Run], options: &Options) -> Result<Versus
     })
 }
 
+/// Adds the tests, or removes what means nothing without them.
+fn conclude(experiments: &mut [Experiment], strength: Strength, primary: Option<(usize, &'static str)>) {
+    match strength {
+        Strength::Tested => return test(experiments, primary),
+        Strength::NotComparable => experiments.iter_mut().for_each(Experiment::without_intervals),
+        Strength::DescriptiveOnly | Strength::TooFew { .. } => {}
+    }
+    experiments.iter_mut().for_each(|experiment| experiment.exceedance = None);
+}
+
+impl Group {
+    fn of(name: String, observations: &[Observation<'_>]) -> Self {
+        let names = |one: &Observation<'_>| one.runs.iter().map(|run| name::of_run(run)).collect();
+        Self { name, observations: observations.iter().map(names).collect() }
+    }
+}
+
 /// The least number of observations of each group with which a test can show a difference at 5 %.
-pub fn least_observations() -> usize {
+fn least_observations() -> usize {
     (1..).find(|count| floor(*count, *count) <= 1.0 - CONFIDENCE).unwrap_or(usize::MAX)
 }
 
@@ -281,16 +287,27 @@ fn experiments(
         let lonely = subjects.iter().filter(|subject| !is_paired(subject));
         left_out.extend(lonely.map(|subject| format!("{} is in the {role} only", described(subject))));
     }
-    let labels =
-        labels(&pairs.iter().map(|pair| &pair.0).collect::<Vec<_>>(), groups[0][0].runs[0], &measured[0][0]);
+    let [of_base, of_candidate] = [0, 1].map(|side| {
+        let subjects: Vec<&Subject> =
+            pairs.iter().map(|pair| if side == 0 { &pair.0 } else { &pair.1 }).collect();
+        labels(&subjects, groups[side][0].runs[0], &measured[side][0])
+    });
+    let both = |(base, candidate): (String, String)| {
+        if base == candidate { base } else { format!("{base} / {candidate}") }
+    };
+    let labels = of_base.into_iter().zip(of_candidate).map(both);
     pairs
         .iter()
         .zip(labels)
         .filter_map(|((ours, theirs), label)| {
-            let readings = [(&measured[0], ours), (&measured[1], theirs)].map(|(observations, subject)| {
-                let of_it = observations.iter().flatten().filter(|(known, _)| known == subject);
-                of_it.map(|(_, readings)| readings.clone()).collect::<Vec<_>>()
-            });
+            let mut readings =
+                [(&measured[0], ours), (&measured[1], theirs)].map(|(observations, subject)| {
+                    let of_it = observations.iter().flatten().filter(|(known, _)| known == subject);
+                    of_it.map(|(_, readings)| readings.clone()).collect::<Vec<_>>()
+                });
+            // A relative sleep has no schedule: like is compared with like.
+            let counts_missed = readings.iter().flatten().all(Readings::counts_missed);
+            readings.iter_mut().flatten().for_each(|one| one.without_missed = !counts_missed);
             let experiment = Experiment::of(&label, ours, [&readings[0], &readings[1]], limit_ns);
             if experiment.is_none() {
                 left_out.push(format!("'{label}': the histograms of its series do not fit each other"));
@@ -298,84 +315,6 @@ fn experiments(
             Some((ours.clone(), experiment?))
         })
         .collect()
-}
-
-/// The subjects that all observations of a group have, in the order of the first.
-fn common_subjects(observations: &[Vec<(Subject, Readings<'_>)>]) -> Vec<Subject> {
-    let is_in_all =
-        |subject: &Subject| observations.iter().all(|one| one.iter().any(|(known, _)| known == subject));
-    observations[0].iter().map(|(subject, _)| subject.clone()).filter(is_in_all).collect()
-}
-
-/// The subjects of both groups in pairs. With the recipe under test, those that are in one group only are paired in their order.
-fn paired([base, candidate]: &[Vec<Subject>; 2], factor: &Factor) -> Vec<(Subject, Subject)> {
-    let mut pairs: Vec<(Subject, Subject)> = base
-        .iter()
-        .filter(|subject| candidate.contains(subject))
-        .map(|subject| (subject.clone(), subject.clone()))
-        .collect();
-    if *factor == Factor::Recipe {
-        let left = |ours: &[Subject], theirs: &[Subject]| -> Vec<Subject> {
-            ours.iter().filter(|subject| !theirs.contains(subject)).cloned().collect()
-        };
-        let (ours, theirs) = (left(base, candidate), left(candidate, base));
-        if ours.len() == theirs.len() {
-            pairs.extend(ours.into_iter().zip(theirs).filter(|(one, other)| is_alike(one, other)));
-        }
-    }
-    pairs
-}
-
-/// Whether two subjects are of the same kind and level.
-fn is_alike(one: &Subject, other: &Subject) -> bool {
-    match (one, other) {
-        (Subject::Latency(one), Subject::Latency(other)) => {
-            (one.level, one.source, one.is_of_reactions())
-                == (other.level, other.source, other.is_of_reactions())
-        }
-        (Subject::Noise(_), Subject::Noise(_)) => true,
-        _ => false,
-    }
-}
-
-fn described(subject: &Subject) -> String {
-    match subject {
-        Subject::Latency(key) => {
-            let wake = key.wake.map_or_else(|| key.level.name().to_owned(), |wake| wake.name().to_owned());
-            format!("{wake} under {}", outcome::under(&key.loads))
-        }
-        Subject::Noise(loads) => format!("noise under {}", outcome::under(loads)),
-    }
-}
-
-/// A label for each subject: that of its phase, if it has one that is its own; else what distinguishes it.
-fn labels(subjects: &[&Subject], run: &Run, readings: &[(Subject, Readings<'_>)]) -> Vec<String> {
-    let of_phase = |subject: &&Subject| {
-        let series = &readings.iter().find(|(known, _)| known == *subject)?.1.series;
-        let phase = series.first()?.phase;
-        let is_one = series.iter().all(|one| one.phase == phase);
-        is_one.then(|| run.phases.get(phase).map(|phase| phase.label.clone()))?
-    };
-    let phases: Vec<Option<String>> = subjects.iter().map(of_phase).collect();
-    let is_distinct = |label: &Option<String>| {
-        label.is_some() && phases.iter().filter(|other| *other == label).count() == 1
-    };
-    if phases.iter().all(is_distinct) {
-        return phases.into_iter().flatten().collect();
-    }
-    let keys: Vec<&Key> = subjects
-        .iter()
-        .filter_map(|subject| match subject {
-            Subject::Latency(key) => Some(key),
-            Subject::Noise(_) => None,
-        })
-        .collect();
-    let mut of_keys = outcome::labels(&keys).into_iter();
-    let label = |subject: &&Subject| match subject {
-        Subject::Latency(_) => of_keys.next().unwrap_or_default(),
-        Subject::Noise(_) => described(subject),
-    };
-    subjects.iter().map(label).collect()
 }
 
 /// The experiment of the headline: the first that a program sees under a load, or else the first that a program sees. The

@@ -9,8 +9,13 @@ mod markdown;
 mod tap;
 mod text;
 
+use serde_json::{Value, json};
+use tardy_plot::numbers::harmless;
+
+use crate::baseline::AgainstBaseline;
 use crate::judge::Judgement;
 use crate::outcome::Outcome;
+use crate::sentence;
 
 /// A judgement of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +29,68 @@ pub struct Judged {
     /// When the run started, in RFC 3339; empty if it is unknown.
     pub started_at: String,
     /// The judgement.
-    pub judgement: Judgement,
+    pub by: By,
+}
+
+/// What a run was judged by, with the outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub enum By {
+    /// A requirement.
+    Requirement(Judgement),
+    /// Runs of a baseline.
+    Baseline(AgainstBaseline),
+}
+
+impl Judged {
+    /// The outcome.
+    pub fn outcome(&self) -> Outcome {
+        match &self.by {
+            By::Requirement(judgement) => judgement.outcome,
+            By::Baseline(against) => against.outcome,
+        }
+    }
+
+    /// What was demanded: `p99.9<500us@95%`.
+    fn demand(&self) -> String {
+        match &self.by {
+            By::Requirement(judgement) => judgement.requirement.to_string(),
+            By::Baseline(against) => against.demand(),
+        }
+    }
+
+    /// Why the outcome is as it is.
+    fn because(&self) -> String {
+        match &self.by {
+            By::Requirement(judgement) => sentence::of(judgement),
+            By::Baseline(against) => harmless(&against.sentence()),
+        }
+    }
+
+    /// The numbers that decided.
+    fn evidence(&self) -> Value {
+        match &self.by {
+            By::Requirement(judgement) => json!(judgement.evidence),
+            By::Baseline(against) => json!(against.compared),
+        }
+    }
+
+    /// The measured time of the series that decided, in ns; `None` if nothing was judged, and for a baseline.
+    fn counted_ns(&self) -> Option<u64> {
+        match &self.by {
+            By::Requirement(judgement) => judgement.evidence.as_ref().map(|evidence| evidence.counted_ns),
+            By::Baseline(_) => None,
+        }
+    }
+
+    /// The value that decided, in us: the highest one, or the statistic that was compared. `None` if nothing was judged.
+    fn value_us(&self) -> Option<f64> {
+        match &self.by {
+            By::Requirement(judgement) => {
+                judgement.evidence.as_ref().map(|evidence| evidence.worst_ns as f64 / 1e3)
+            }
+            By::Baseline(against) => against.compared.as_ref().map(|compared| compared.candidate_ns / 1e3),
+        }
+    }
 }
 
 /// A form of the outcome.
@@ -58,12 +124,12 @@ pub fn by_name(name: &str) -> Option<&'static Form> {
 
 /// The outcome of all judgements together.
 pub fn outcome(judged: &[Judged]) -> Outcome {
-    Outcome::of_all(judged.iter().map(|one| one.judgement.outcome))
+    Outcome::of_all(judged.iter().map(Judged::outcome))
 }
 
 /// One line about a judgement: the requirement, and why.
 fn line(one: &Judged) -> String {
-    format!("{}: {}", one.judgement.requirement, crate::sentence::of(&one.judgement))
+    format!("{}: {}", one.demand(), one.because())
 }
 
 /// A name that is the same for the same requirement, of letters, digits, dots and dashes only.
@@ -73,9 +139,4 @@ fn identifier(text: &str) -> String {
         text.replace('<', "-below-").replace('>', "above-").chars().map(plain).collect();
     let parts: Vec<&str> = with_dashes.split('-').filter(|part| !part.is_empty()).collect();
     parts.join("-")
-}
-
-/// The highest value that decided, in us; `None` if nothing was judged.
-fn worst_us(one: &Judged) -> Option<f64> {
-    one.judgement.evidence.as_ref().map(|evidence| evidence.worst_ns as f64 / 1e3)
 }

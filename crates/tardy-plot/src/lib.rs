@@ -15,6 +15,7 @@ pub mod extremes;
 pub mod frame;
 pub mod gaps;
 pub mod heat;
+pub mod history;
 pub mod latency;
 pub mod moment;
 pub mod numbers;

@@ -23,7 +23,7 @@ pub fn draw(
     let (first, last) = (shift.levels.first()?, shift.levels.last()?);
     let mut svg = Svg::default();
     let height = options.height.unwrap_or(if options.narrow() { 280.0 } else { 320.0 });
-    let area = Area { left: 64.0, right: options.width - 18.0, top: 30.0, bottom: height - 40.0 };
+    let area = Area { left: 64.0, right: options.width - 28.0, top: 30.0, bottom: height - 40.0 };
     // From the left: most readings above, to the right: fewest.
     let x = Scale::logarithmic(1.0 - last.share, 1.0 - first.share, area.right, area.left);
     let y = vertical(shift, &area);

@@ -36,6 +36,13 @@ pub struct Marks {
     pub words: &'static Terms,
 }
 
+impl Default for Marks {
+    fn default() -> Self {
+        let Options { limit_ns, mark, readings, words, .. } = Options::default();
+        Self { limit_ns, mark, readings, words }
+    }
+}
+
 /// The options of a plot for screens, without marks.
 pub(crate) fn wide() -> Options {
     Options { width: WIDE, ..Options::default() }

@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod figures;
+pub mod history;
 pub mod lab;
 pub mod overview;
 pub mod page;

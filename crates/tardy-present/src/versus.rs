@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 use tardy_analyse::{lab, outcome};
+use tardy_compare::recommend::{self, Answer, ROUNDS_MIN, Recommendation};
 use tardy_compare::versus::{
     Disagreement, Effect, Exceedance, Experiment, Factor, Group, Quantity, Statistic, Strength, Test, Unit,
     Versus, WorstInEqualTime,
 };
 use tardy_plot::numbers::{
-    count, first_few, harmless, microseconds, per_cent, ratio, short, three_digits, with_unit,
+    count, counted, first_few, harmless, microseconds, per_cent, ratio, rounded, short, three_digits,
+    with_unit,
 };
 use tardy_plot::{Options, shift};
 use tardy_record::Run;
@@ -22,6 +24,8 @@ use crate::{report, sections};
 
 /// Longer names of groups are shortened in the headings of tables.
 const NAME_MAX: usize = 20;
+/// Longer names of groups are not repeated in the heading of the column of ratios.
+const SHORT_NAME: usize = 10;
 /// Longer values of facts are shortened.
 const VALUE_MAX: usize = 40;
 /// No more differences than these are named in a sentence.
@@ -31,14 +35,18 @@ const NAMED_MAX: usize = 3;
 #[derive(Clone, Debug, Serialize)]
 pub struct WithHeadline<'v> {
     headline: String,
+    /// Which group to use, if both were measured in rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recommendation: Option<Recommendation>,
     #[serde(flatten)]
     versus: &'v Versus,
 }
 
 impl<'v> WithHeadline<'v> {
-    /// `versus` with its headline.
-    pub fn of(versus: &'v Versus) -> Self {
-        Self { headline: headline(versus), versus }
+    /// `versus` with its headline. `in_rounds` states whether both groups were measured in rounds.
+    pub fn of(versus: &'v Versus, in_rounds: bool) -> Self {
+        let recommendation = in_rounds.then(|| recommend::of_versus(versus)).flatten();
+        Self { headline: headline(versus), recommendation, versus }
     }
 }
 
@@ -128,21 +136,22 @@ fn worst_of(versus: &Versus) -> Option<String> {
     Some(format!("worst in equal time{each}: {base} and {candidate}"))
 }
 
-/// The interval of a ratio in words: `3.8 to 6.9` where the estimate states the direction, else `12 % lower to 21 % higher`.
+/// The interval of a ratio in words: `3.8 to 6.9`, `3 to 27 %` where the estimate states the direction, else `12 % lower to 21 %
+/// higher`.
 fn interval_words(effect: &Effect) -> Option<String> {
-    let [low, estimate, high] = [effect.low?, effect.estimate, effect.high?];
-    let [low, estimate, high] = [low, estimate, high].map(describe_ratio);
-    let unit = |words: &str| words.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let number =
-        |words: &str| words.split_once(' ').map_or_else(String::new, |(number, _)| number.to_owned());
-    let unit_of_all =
-        unit(&estimate).filter(|of| unit(&low).as_ref() == Some(of) && unit(&high).as_ref() == Some(of));
-    Some(match unit_of_all {
-        // The smaller effect first.
-        Some(unit) if unit.ends_with("lower") => format!("{} to {}", number(&high), number(&low)),
-        Some(_) => format!("{} to {}", number(&low), number(&high)),
-        None => format!("{low} to {high}"),
-    })
+    let words = [effect.low?, effect.estimate, effect.high?].map(describe_ratio);
+    if words[0] == words[2] {
+        return Some(words[0].clone());
+    }
+    let parts = words.each_ref().map(|words| words.split_once(' ').unwrap_or((words, "")));
+    let [(low, unit), (_, of_estimate), (high, of_high)] = parts;
+    if [unit, of_high] != [of_estimate; 2] {
+        return Some(format!("{} to {}", words[0], words[2]));
+    }
+    // The smaller effect first.
+    let (less, more) = if unit.ends_with("lower") { (high, low) } else { (low, high) };
+    let percent = if unit.starts_with('%') { " %" } else { "" };
+    Some(format!("{less} to {more}{percent}"))
 }
 
 fn name(group: &Group) -> String {
@@ -154,8 +163,9 @@ fn possessive(group: &Group) -> String {
     if name.ends_with('s') { format!("{name}'") } else { format!("{name}'s") }
 }
 
-/// The comparison for the terminal, `width` columns wide. Ends with a newline.
-pub fn text(versus: &Versus, width: usize) -> String {
+/// The comparison for the terminal, `width` columns wide. If both groups were measured in rounds, it ends with a recommendation.
+/// Ends with a newline.
+pub fn text(versus: &Versus, in_rounds: bool, width: usize) -> String {
     let width = width.max(60);
     let mut blocks = vec![folded(&headline(versus), width)];
     blocks.push(groups(versus).iter().flat_map(|line| folded(line, width)).collect());
@@ -164,7 +174,7 @@ pub fn text(versus: &Versus, width: usize) -> String {
     }
     blocks.push(listed("Measured differently:", &harmless_all(&versus.differences.reasons), width));
     for experiment in &versus.experiments {
-        let mut lines = folded(&title(experiment), width);
+        let mut lines = folded(&title(versus, experiment), width);
         lines.extend(table(versus, experiment, "us").lines(width));
         lines.extend(sentences(versus, experiment, "us").iter().flat_map(|line| folded(line, width)));
         blocks.push(lines);
@@ -172,6 +182,9 @@ pub fn text(versus: &Versus, width: usize) -> String {
     blocks.push(differences(versus).iter().flat_map(|line| folded(line, width)).collect());
     blocks.push(listed("Left out:", &harmless_all(&versus.left_out), width));
     blocks.push(legend(versus).map(|text| folded(&text, width)).unwrap_or_default());
+    if let Some(found) = in_rounds.then(|| recommend::of_versus(versus)).flatten() {
+        blocks.push(folded(&recommendation(&found), width));
+    }
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
@@ -212,12 +225,12 @@ fn test_sentence(versus: &Versus, test: &Test) -> String {
     let (units, assignments) = (versus.unit.plural(), count(test.assignments));
     match test.exact {
         true => format!(
-            "{}: the share of all {assignments} ways to divide these {units} that differ as much.",
-            capitalised(&p_text(test.p))
+            "{}, exact: the share of all {assignments} divisions of these {units} into two groups that differ at least as much.",
+            p_text(test.p)
         ),
         false => format!(
-            "{}, from {assignments} random ways to divide these {units}, since all are too many to count.",
-            capitalised(&p_text(test.p))
+            "{}, from {assignments} random divisions of these {units} into two groups, since all are too many to count.",
+            p_text(test.p)
         ),
     }
 }
@@ -236,24 +249,26 @@ fn p_number(p: f64) -> String {
     }
 }
 
-fn title(experiment: &Experiment) -> String {
+fn title(versus: &Versus, experiment: &Experiment) -> String {
     let (label, loads) = (harmless(&experiment.label), harmless(&outcome::under(&experiment.loads)));
     let under = if label.contains(&loads) { String::new() } else { format!(" ({loads})") };
     let words = sections::words(sections::ALL, experiment.readings);
-    format!("{label}{under}, {}, {}: medians over the observations", experiment.readings.name(), words.pooled)
+    format!(
+        "{label}{under}, {}, {}: medians over {}",
+        experiment.readings.name(),
+        words.pooled,
+        versus.unit.plural()
+    )
 }
 
 /// The statistics of one experiment. `unit` is that of times.
 fn table(versus: &Versus, experiment: &Experiment, unit: &str) -> Table {
     let [base, candidate] = [&versus.base, &versus.candidate].map(|group| short(&name(group), NAME_MAX));
-    let mut table = Table::new(&[
-        unit,
-        &base,
-        &candidate,
-        &format!("{} is", short(&candidate, 12)),
-        "95 % interval",
-        "p",
-    ]);
+    let column = match candidate.chars().count() {
+        0..=SHORT_NAME => format!("{candidate} is"),
+        _ => "difference".to_owned(),
+    };
+    let mut table = Table::new(&[unit, &base, &candidate, &column, "95 % interval", "p"]);
     for statistic in &experiment.statistics {
         let value = |value: Option<f64>| match (value, statistic.quantity) {
             (None, _) => "n/a".to_owned(),
@@ -283,10 +298,8 @@ fn sentences(versus: &Versus, experiment: &Experiment, unit: &str) -> Vec<String
     sentences
         .extend(experiment.exceedance.as_ref().map(|exceedance| exceedance_sentence(versus, exceedance)));
     if let Some(worst) = experiment.worst {
-        sentences.push(format!(
-            "The worst values are those of the first {} of each CPU.",
-            format_duration_ns(worst.time_ns)
-        ));
+        sentences
+            .push(format!("The worst values are those of the first {} of each CPU.", rounded(worst.time_ns)));
     }
     sentences
 }
@@ -351,6 +364,9 @@ fn differences(versus: &Versus) -> Vec<String> {
     let mut lines = Vec::new();
     match differences.under_test.is_empty() {
         false => lines.push(format!("Under test: {}.", first_few(&named(&differences.under_test), "; "))),
+        true if !differences.recipe.is_empty() => {
+            lines.push(format!("Under test: {}.", first_few(&harmless_all(&differences.recipe), "; ")));
+        }
         true if versus.factor != Factor::Recipe => {
             lines.push(format!(
                 "The groups do not differ in the factor ({}).",
@@ -365,13 +381,41 @@ fn differences(versus: &Versus) -> Vec<String> {
     lines
 }
 
+/// Which way to use and how sure that is, in one sentence.
+pub fn recommendation(found: &Recommendation) -> String {
+    let Recommendation { loads, statistic, rounds, answer } = found;
+    let under =
+        if loads.is_empty() { String::new() } else { format!(" under {}", harmless(&outcome::under(loads))) };
+    match answer {
+        Answer::Use { best, next, ratio, p } => {
+            let interval = interval_words(ratio).map(|text| format!("{text}; ")).unwrap_or_default();
+            format!(
+                "Use {}{under}: its {statistic} is {} than that of {} ({interval}{} over {rounds} rounds).",
+                harmless(best),
+                describe_ratio(ratio.estimate),
+                harmless(next),
+                p_text(*p)
+            )
+        }
+        Answer::Undecided { between, p } => format!(
+            "The {rounds} rounds do not decide between {}{under}: chance explains the difference of {statistic} ({}).",
+            harmless(&between.join(" and ")),
+            p_text(*p)
+        ),
+        Answer::TooFewRounds => format!(
+            "{} do not support a recommendation{under}; {ROUNDS_MIN} do.",
+            counted(*rounds as u64, "round", "rounds")
+        ),
+    }
+}
+
 fn legend(versus: &Versus) -> Option<String> {
     (versus.strength == Strength::Tested).then(|| {
         let tests = versus.experiments.iter().flat_map(|one| &one.statistics);
         let secondary = tests.filter(|one| one.test.is_some_and(|test| test.p_corrected.is_some())).count();
         let corrected = match secondary {
             0 => String::new(),
-            1 => " The other p-value stands alone.".to_owned(),
+            1 => " The other p-value is not corrected: it is the only one.".to_owned(),
             tests => format!(" The other {tests} p-values are corrected for their number (Holm)."),
         };
         format!(
@@ -412,7 +456,7 @@ pub fn html(versus: &Versus, runs: &[&Run], made_by: &str) -> String {
 }
 
 fn section(versus: &Versus, experiment: &Experiment, runs: &[&Run], number: usize) -> Vec<Element> {
-    let mut elements = vec![heading(2, typographic(&title(experiment)))];
+    let mut elements = vec![heading(2, typographic(&title(versus, experiment)))];
     elements.push(Element::Table(PageTable::typeset("stacked", &table(versus, experiment, "µs"))));
     elements.extend(paragraphs("note", &sentences(versus, experiment, "µs")));
     let marks = Marks {
@@ -432,4 +476,41 @@ fn section(versus: &Versus, experiment: &Experiment, runs: &[&Run], number: usiz
     );
     elements.extend(figure(figures::both(&format!("shift-{number}"), marks, draw), &caption));
     elements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_described_in_the_unit_of_its_estimate() {
+        for (low, estimate, high, words) in [
+            (0.145, 0.196, 0.263, "3.8 to 6.9"),
+            (0.73, 0.82, 0.97, "3 to 27 %"),
+            (3.0, 4.0, 5.5, "3 to 5.5"),
+            (0.4, 0.8, 0.93, "2.5 times lower to 7 % lower"),
+            (0.88, 1.03, 1.21, "12 % lower to 21 % higher"),
+            (1.0, 1.0, 1.0, "the same"),
+            (1.0, 1.0, 1.1, "the same to 10 % higher"),
+        ] {
+            let effect = Effect { estimate, low: Some(low), high: Some(high) };
+            assert_eq!(interval_words(&effect).as_deref(), Some(words));
+        }
+        assert_eq!(interval_words(&Effect { estimate: 1.0, low: None, high: None }), None);
+    }
+
+    #[test]
+    fn p_values_have_two_digits_that_matter() {
+        let cases = [
+            (0.007_94, "0.0079"),
+            (0.0238, "0.024"),
+            (0.0556, "0.056"),
+            (0.42, "0.42"),
+            (1.0, "1.00"),
+            (1e-5, "<0.001"),
+        ];
+        for (p, text) in cases {
+            assert_eq!(p_number(p), text);
+        }
+    }
 }

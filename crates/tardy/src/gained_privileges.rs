@@ -61,6 +61,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Report(_)
         | Command::Plot(_)
         | Command::Compare(_)
+        | Command::History(_)
         | Command::Duration(_)
         | Command::Gate(_)
         | Command::Import(_)

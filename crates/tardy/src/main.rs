@@ -76,6 +76,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Duration(arguments) => commands::duration::run(&arguments),
         Command::Gate(arguments) => commands::gate::run(&arguments),
+        Command::History(arguments) => commands::history::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Name(arguments) => commands::name::run(&arguments),

@@ -75,6 +75,9 @@ pub struct Disagreement {
 pub struct Differences {
     /// What differs between the groups and belongs to the factor.
     pub under_test: Vec<Disagreement>,
+    /// How the recipes differ, in words, if they are under test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recipe: Vec<String>,
     /// What differs between the groups and may follow from the factor.
     pub may_follow: Vec<Disagreement>,
     /// What differs and forbids a conclusion about the factor.
@@ -252,7 +255,12 @@ pub(crate) fn differences(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -
             Role::MustAgree => found.obstacles.push(one),
         }
     }
+    // What a reader looks for first: releases and models before options.
+    found.under_test.sort_by_key(|one| (one.name.starts_with(OPTION), one.name != "kernel: release"));
     found.reasons = reasons(groups, factor);
+    if *factor == Factor::Recipe {
+        found.recipe = measured_differently(groups[0][0].runs[0], groups[1][0].runs[0]);
+    }
     found
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Readings<'r> {
     pub(super) series: Vec<&'r Series>,
     /// The measured time of each CPU, in ns.
     pub(super) measured_ns: u64,
+    /// Whether missed periods are left out, since what it is compared with does not count them.
+    pub(super) without_missed: bool,
 }
 
 /// The readings of all subjects of one observation, in their order.
@@ -65,7 +67,10 @@ pub(super) fn of_observation<'r>(observation: &Observation<'r>) -> Vec<(Subject,
 fn of_run(run: &Run) -> Vec<(Subject, Readings<'_>)> {
     let latency = |outcome: outcome::Outcome| {
         let series = outcome.series.iter().map(|index| &run.series[*index]).collect();
-        (Subject::Latency(outcome.key), Readings { series, measured_ns: outcome.measured_ns })
+        (
+            Subject::Latency(outcome.key),
+            Readings { series, measured_ns: outcome.measured_ns, without_missed: false },
+        )
     };
     outcome::of(run).into_iter().map(latency).chain(noise_of(run)).collect()
 }
@@ -93,7 +98,12 @@ fn noise_of(run: &Run) -> Vec<(Subject, Readings<'_>)> {
 impl Readings<'_> {
     /// All CPUs together; `None` if their histograms do not fit each other.
     pub(super) fn pool(&self) -> Option<Pool> {
-        pool::of(&self.series).ok()
+        pool_of(&self.series, self.without_missed)
+    }
+
+    /// Whether missed periods are counted.
+    pub(super) fn counts_missed(&self) -> bool {
+        self.series.iter().all(|series| series.corrected.is_some())
     }
 
     /// The share of the measured time of all CPUs that was lost to noise, from 0 to 1.
@@ -149,6 +159,30 @@ pub(super) fn quantile_ns(pool: &Pool, level: Level) -> Option<f64> {
     quantile.value.filter(|value| !value.at_least).map(|value| value.quoted_ns() as f64)
 }
 
+/// The quantile of each round of these series of a run, in the order of the rounds; `None` if a round has too few values.
+pub(crate) fn value_of_each_round(
+    run: &Run,
+    series: &[&Series],
+    level: Level,
+    without_missed: bool,
+) -> Option<Vec<f64>> {
+    let mut rounds: BTreeMap<u32, Vec<&Series>> = BTreeMap::new();
+    for one in series {
+        rounds.entry(run.plan.phases.get(one.phase)?.round).or_default().push(one);
+    }
+    rounds.values().map(|series| quantile_ns(&pool_of(series, without_missed)?, level)).collect()
+}
+
+/// Several series together; `None` if their histograms do not fit each other.
+fn pool_of(series: &[&Series], without_missed: bool) -> Option<Pool> {
+    if !without_missed {
+        return pool::of(series).ok();
+    }
+    let measured: Vec<Series> =
+        series.iter().map(|one| Series { corrected: None, ..(*one).clone() }).collect();
+    pool::of(&measured.iter().collect::<Vec<_>>()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use tardy_record::block_maxima::BlockMaxima;
@@ -167,14 +201,14 @@ mod tests {
     #[test]
     fn a_longer_run_counts_up_to_the_time_of_the_shorter() {
         let (first, second) = (series(300, &[5, 7, 6]), series(400, &[1, 2, 30, 40]));
-        let both = Readings { series: vec![&first, &second], measured_ns: 700 };
+        let both = Readings { series: vec![&first, &second], ..Readings::default() };
         assert_eq!(both.worst_within(700), Some(40));
         assert_eq!(both.worst_within(500), Some(7));
         assert_eq!(both.worst_within(600), Some(30));
         assert_eq!(both.worst_within(200), Some(7));
         assert_eq!(both.worst_within(50), None, "shorter than a block");
         let imported = series(400, &[]);
-        let unknown = Readings { series: vec![&imported], measured_ns: 400 };
+        let unknown = Readings { series: vec![&imported], ..Readings::default() };
         assert_eq!(unknown.worst_within(200), None);
     }
 }

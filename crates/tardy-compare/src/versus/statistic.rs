@@ -86,7 +86,7 @@ pub struct Statistic {
 
 impl Statistic {
     /// The statistic of these values, without a test.
-    pub(super) fn of(name: &'static str, quantity: Quantity, values: [Vec<Option<f64>>; 2]) -> Self {
+    pub(crate) fn of(name: &'static str, quantity: Quantity, values: [Vec<Option<f64>>; 2]) -> Self {
         let known = values.each_ref().map(|values| values.iter().copied().collect::<Option<Vec<f64>>>());
         let medians = known.each_ref().map(|values| values.as_deref().and_then(median));
         let (mut ratio, mut difference) = (None, None);
@@ -137,7 +137,7 @@ fn logarithms(values: &[f64], quantity: Quantity) -> Vec<f64> {
 }
 
 /// The median; `None` of no values.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;

@@ -10,12 +10,12 @@ pub(super) fn text(judged: &[Judged]) -> String {
 }
 
 fn command(one: &Judged) -> String {
-    let level = match one.judgement.outcome {
+    let level = match one.outcome() {
         Outcome::Passed => "notice",
         Outcome::Inconclusive => "warning",
         Outcome::Failed | Outcome::Invalid => "error",
     };
-    let title = format!("{} {}", one.run, one.judgement.outcome.name());
+    let title = format!("{} {}", one.run, one.outcome().name());
     format!("::{level} title={}::{}\n", property(&title), data(&line(one)))
 }
 

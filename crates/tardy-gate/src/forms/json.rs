@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::Judged;
-use crate::sentence;
 
 /// An object with the outcome, and every judgement with its run.
 pub(super) fn text(judged: &[Judged]) -> String {
@@ -12,10 +11,10 @@ pub(super) fn text(judged: &[Judged]) -> String {
             "run": one.run,
             "id": one.id,
             "kernel": one.kernel,
-            "requirement": one.judgement.requirement,
-            "outcome": one.judgement.outcome,
-            "because": sentence::of(&one.judgement),
-            "evidence": one.judgement.evidence,
+            "requirement": one.demand(),
+            "outcome": one.outcome(),
+            "because": one.because(),
+            "evidence": one.evidence(),
         })
     };
     let all = json!({ "outcome": super::outcome(judged), "judgements": judged.iter().map(one).collect::<Vec<_>>() });

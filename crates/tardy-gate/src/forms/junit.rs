@@ -5,7 +5,6 @@ use tardy_plot::svg::escaped;
 
 use super::Judged;
 use crate::outcome::Outcome;
-use crate::sentence;
 
 /// A document with all suites.
 pub(super) fn text(judged: &[Judged]) -> String {
@@ -14,7 +13,7 @@ pub(super) fn text(judged: &[Judged]) -> String {
 }
 
 fn suite(of_run: &[Judged]) -> String {
-    let number = |outcome| of_run.iter().filter(|one| one.judgement.outcome == outcome).count();
+    let number = |outcome| of_run.iter().filter(|one| one.outcome() == outcome).count();
     let cases: String = of_run.iter().map(case).collect();
     let timestamp = of_run[0].started_at.trim_end_matches('Z');
     let timestamp =
@@ -30,14 +29,14 @@ fn suite(of_run: &[Judged]) -> String {
 }
 
 fn case(one: &Judged) -> String {
-    let seconds = one.judgement.evidence.as_ref().map_or(0.0, |evidence| evidence.counted_ns as f64 / 1e9);
-    let because = escaped(&sentence::of(&one.judgement));
-    let result = match one.judgement.outcome {
+    let seconds = one.counted_ns().map_or(0.0, |ns| ns as f64 / 1e9);
+    let because = escaped(&one.because());
+    let result = match one.outcome() {
         Outcome::Passed => format!("<system-out>{because}</system-out>"),
         Outcome::Failed => format!("<failure message=\"{because}\"/>"),
         Outcome::Inconclusive => format!("<skipped message=\"{because}\"/>"),
         Outcome::Invalid => format!("<error message=\"{because}\"/>"),
     };
-    let name = escaped(&one.judgement.requirement.to_string());
+    let name = escaped(&one.demand());
     format!("    <testcase classname=\"tardy\" name=\"{name}\" time=\"{seconds:.3}\">{result}</testcase>\n")
 }

@@ -3,9 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Judged, identifier, worst_us};
+use super::{Judged, identifier};
 use crate::outcome::Outcome;
-use crate::sentence;
 
 /// The sender of the report, and the prefix of all identities.
 const ORIGIN: &str = "tardy";
@@ -18,7 +17,7 @@ pub(super) fn text(judged: &[Judged]) -> String {
 }
 
 fn test(one: &Judged) -> Value {
-    let requirement = one.judgement.requirement.to_string();
+    let requirement = one.demand();
     let kernel = if one.kernel.is_empty() { "unknown" } else { &one.kernel };
     let mut test = Map::new();
     test.insert(
@@ -28,17 +27,19 @@ fn test(one: &Judged) -> Value {
     test.insert("build_id".to_owned(), json!(format!("{ORIGIN}:{}", identifier(kernel))));
     test.insert("origin".to_owned(), json!(ORIGIN));
     test.insert("path".to_owned(), json!(format!("tardy.{}", identifier(&requirement).replace('.', "-"))));
-    test.insert("comment".to_owned(), json!(sentence::of(&one.judgement)));
-    test.insert("status".to_owned(), json!(status(one.judgement.outcome)));
+    test.insert("comment".to_owned(), json!(one.because()));
+    test.insert("status".to_owned(), json!(status(one.outcome())));
     if !one.started_at.is_empty() {
         test.insert("start_time".to_owned(), json!(one.started_at));
     }
-    if let Some(us) = worst_us(one) {
+    if let Some(us) = one.value_us() {
         test.insert("number".to_owned(), json!({ "value": us * 1e-6, "unit": "s", "prefix": "metric" }));
     }
-    if let Some(evidence) = &one.judgement.evidence {
-        test.insert("duration".to_owned(), json!(evidence.counted_ns as f64 / 1e9));
-        test.insert("misc".to_owned(), json!({ "evidence": evidence }));
+    if let Some(counted_ns) = one.counted_ns() {
+        test.insert("duration".to_owned(), json!(counted_ns as f64 / 1e9));
+    }
+    if !one.evidence().is_null() {
+        test.insert("misc".to_owned(), json!({ "evidence": one.evidence() }));
     }
     Value::Object(test)
 }

@@ -1,7 +1,7 @@
 //! Signals that LAVA's test shell reads from the output of a test (lava-test-shell's `lava-test-case`). The measurement is the highest
 //! value.
 
-use super::{Judged, identifier, worst_us};
+use super::{Judged, identifier};
 use crate::outcome::Outcome;
 
 /// A signal for each judgement.
@@ -10,13 +10,13 @@ pub(super) fn text(judged: &[Judged]) -> String {
 }
 
 fn signal(one: &Judged) -> String {
-    let result = match one.judgement.outcome {
+    let result = match one.outcome() {
         Outcome::Passed => "pass",
         Outcome::Failed => "fail",
         Outcome::Inconclusive => "skip",
         Outcome::Invalid => "unknown",
     };
-    let name = identifier(&format!("{} {}", one.run, one.judgement.requirement));
-    let measurement = worst_us(one).map_or_else(String::new, |us| format!(" MEASUREMENT={us} UNITS=us"));
+    let name = identifier(&format!("{} {}", one.run, one.demand()));
+    let measurement = one.value_us().map_or_else(String::new, |us| format!(" MEASUREMENT={us} UNITS=us"));
     format!("<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={name} RESULT={result}{measurement}>\n")
 }

@@ -3,7 +3,6 @@
 use tardy_plot::numbers::harmless;
 
 use super::{Judged, outcome};
-use crate::sentence;
 
 /// A heading with the outcome, and a row for each judgement.
 pub(super) fn text(judged: &[Judged]) -> String {
@@ -11,10 +10,10 @@ pub(super) fn text(judged: &[Judged]) -> String {
     out.push_str("| outcome | requirement | run | because |\n|---|---|---|---|\n");
     for one in judged {
         let cells = [
-            one.judgement.outcome.name().to_owned(),
-            format!("`{}`", one.judgement.requirement),
+            one.outcome().name().to_owned(),
+            format!("`{}`", one.demand()),
             cell(&one.run),
-            cell(&sentence::of(&one.judgement)),
+            cell(&one.because()),
         ];
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
     }

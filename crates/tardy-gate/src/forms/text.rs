@@ -3,7 +3,6 @@
 use tardy_plot::numbers::harmless;
 
 use super::Judged;
-use crate::sentence;
 
 /// Two lines for each judgement, and the outcome.
 pub(super) fn text(judged: &[Judged]) -> String {
@@ -11,9 +10,8 @@ pub(super) fn text(judged: &[Judged]) -> String {
     let mut out = String::new();
     for one in judged {
         let run = if several { format!("   {}", harmless(&one.run)) } else { String::new() };
-        let Judged { judgement, .. } = one;
-        out.push_str(&format!("{:<12}  {}{run}\n", judgement.outcome.name(), judgement.requirement));
-        out.push_str(&format!("{:<12}  {}\n", "", sentence::of(judgement)));
+        out.push_str(&format!("{:<12}  {}{run}\n", one.outcome().name(), one.demand()));
+        out.push_str(&format!("{:<12}  {}\n", "", one.because()));
     }
     out.push_str(&format!("\nOutcome: {}.\n", super::outcome(judged).name()));
     out

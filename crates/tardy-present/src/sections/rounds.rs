@@ -1,10 +1,14 @@
-//! Repeated phases: how much the maxima of the rounds differ.
+//! Repeated phases: how much the maxima of the rounds differ, and which wake method to use.
 
 use tardy_analyse::rounds::Rounds as Found;
+use tardy_compare::recommend;
+use tardy_record::Run;
 
 use crate::page::{Element, Page, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
+use crate::terminal_text::Style;
+use crate::versus;
 use tardy_plot::numbers::{harmless, microseconds, short};
 
 /// Longer labels are shortened.
@@ -26,6 +30,11 @@ impl Section for Rounds {
             block.table(&table);
             text.add(Part::Details, block);
         }
+        for sentence in recommendations(context.run) {
+            let mut block = text.block();
+            block.paragraph(Style::Plain, &sentence);
+            text.add(Part::Details, block);
+        }
     }
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
@@ -38,7 +47,13 @@ impl Section for Rounds {
             let table = Element::Table(PageTable::typeset("", &table));
             page.add(Place::Breakdown, [heading(3, "Maxima of the rounds"), table, note]);
         }
+        page.add(Place::Breakdown, recommendations(context.run).iter().map(|text| paragraph("", text)));
     }
+}
+
+/// A sentence for each load, if the run measured several ways in interleaved rounds.
+fn recommendations(run: &Run) -> Vec<String> {
+    recommend::of_run(run).iter().map(versus::recommendation).collect()
 }
 
 fn table(rounds: &[Found]) -> Table {

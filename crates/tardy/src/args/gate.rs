@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tardy_compare::versus::Factor;
 use tardy_gate::Requirement;
 use tardy_gate::forms::Form;
 use tardy_recipe::Recipe;
 use tardy_recipe::values::PositiveDuration;
 
 use super::RedactionFlag;
-use super::values::{WrittenForm, form, requirement, written_form};
+use super::values::{WrittenForm, form, probability, requirement, written_form};
 
 /// `tardy gate`.
 #[derive(Debug, Args)]
@@ -19,6 +20,8 @@ pub(crate) struct GateArgs {
     pub(crate) runs: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) requirements: RequirementArgs,
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
     /// Print the outcome in this form: text, json, junit, tap, lava, kcidb, github or markdown.
     #[arg(long = "to", value_name = "FORM", default_value = "text", value_parser = form)]
     pub(crate) to: &'static Form,
@@ -33,6 +36,28 @@ pub(crate) struct GateArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
+}
+
+/// Earlier runs that the runs must not be worse than.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Against a baseline")]
+pub(crate) struct BaselineArgs {
+    /// Run files of the baseline, or directories of them. The runs together must not be worse than these (docs/gate.md)
+    #[arg(long, num_args = 1.., value_name = "RUN|DIR")]
+    pub(crate) baseline: Vec<PathBuf>,
+    /// Differences up to this share of the baseline do not matter: 0.05, 5%
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = probability)]
+    pub(crate) margin: f64,
+    /// What may differ: kernel (version and configuration), cmdline, recipe, or the name of a fact.
+    #[arg(long, value_name = "FACTOR", default_value = "kernel")]
+    pub(crate) factor: Factor,
+    /// Make the runs the new baseline, for this reason. The baseline is a directory, or becomes one; its former files are moved to a
+    /// directory next to it.
+    #[arg(long, value_name = "REASON", requires = "baseline")]
+    pub(crate) accept: Option<String>,
+    /// Who accepts [default: the user's name]
+    #[arg(long, value_name = "NAME", requires = "accept")]
+    pub(crate) by: Option<String>,
 }
 
 /// What a run must meet.

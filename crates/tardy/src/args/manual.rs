@@ -36,6 +36,10 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ),
             ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
             ("tardy run my.toml --dry-run", "Print what a recipe would do."),
+            (
+                "tardy run --ab one.toml other.toml --rounds 5 -o ab",
+                "Measure two recipes in turn, and compare them.",
+            ),
         ],
     ),
     (
@@ -60,7 +64,16 @@ const EXAMPLES: &[(&str, Examples)] = &[
         ],
     ),
     ("plot", &[("tardy plot a.run.json -o a.svg", "Draw the histogram of a run.")]),
-    ("compare", &[("tardy compare before.run.json after.run.json", "Show what differs between two runs.")]),
+    (
+        "compare",
+        &[
+            ("tardy compare before.run.json after.run.json", "Show what differs between two runs."),
+            (
+                "tardy compare --base standard-*.run.json --candidate rt-*.run.json",
+                "Is the other kernel better, and how sure is that?",
+            ),
+        ],
+    ),
     (
         "gate",
         &[
@@ -72,6 +85,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "tardy gate a.run.json --require 'P(>1ms)<1e-6@95%' --write junit=gate.xml",
                 "Write the verdict for a CI service.",
             ),
+            ("tardy gate a.run.json --baseline baseline", "Is it worse than the runs in a directory?"),
         ],
     ),
     (
@@ -82,6 +96,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "How long must a run without a late wake-up be?",
             ),
             ("tardy duration --boots 5", "What can be seen with five boots of each kernel?"),
+        ],
+    ),
+    (
+        "history",
+        &[
+            ("tardy history nightly/", "Find where a series of runs changed, and what changed with it."),
+            ("tardy history nightly/ -o history.html", "Also draw every figure of every run."),
         ],
     ),
     (
@@ -114,10 +135,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
     (
         "lab run",
-        &[(
-            "tardy lab run --kernel debian:6.12 --kernel debian:6.12-rt",
-            "Compare two kernels without a board.",
-        )],
+        &[
+            (
+                "tardy lab run --kernel debian:6.12 --kernel debian:6.12-rt",
+                "Compare two kernels without a board.",
+            ),
+            ("tardy lab run lab-quick --rounds 5", "Compare two kernels over five boots of each."),
+        ],
     ),
     (
         "lab verify",

@@ -29,7 +29,7 @@ use crate::build_identity;
 pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use duration::DurationArgs;
 pub(crate) use formats::{ExportArgs, ImportArgs};
-pub(crate) use gate::{GateArgs, RequirementArgs};
+pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
@@ -37,7 +37,7 @@ pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
 pub(crate) use plot::{FormatArg, KindArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, GroupArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use suggestion::with_similar_suggestion;
 pub(crate) use tsn::{
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compare two or more runs, and check that they are comparable.
     Compare(CompareArgs),
+    /// Find where a series of runs changed, and what changed with it.
+    History(HistoryArgs),
     /// Print how long to measure to show that a limit is rarely exceeded.
     Duration(DurationArgs),
     /// Judge runs by requirements such as p99.9<500us, for CI systems too (docs/gate.md)

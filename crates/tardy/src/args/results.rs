@@ -8,7 +8,7 @@ use tardy_compare::versus::Factor;
 use tardy_recipe::values::PositiveDuration;
 
 use super::RedactionFlag;
-use super::values::{RunName, output_path, run_name};
+use super::values::{RunName, output_path, probability, run_name};
 
 /// `tardy show`.
 #[derive(Debug, Args)]
@@ -43,6 +43,29 @@ pub(crate) struct ListArgs {
     /// List the results of the articles that tardy repeats instead.
     #[arg(long, conflicts_with_all = ["directories", "sort", "reverse"])]
     pub(crate) published: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy history`.
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Run files, and directories of run files.
+    #[arg(required = true, value_name = "RUN|DIR")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Also write a page with the figures of every run.
+    #[arg(short, long, value_name = "FILE", value_parser = output_path())]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the page if it exists.
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// The highest probability that a change is one by chance only: 0.001, 0.1%
+    #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = probability)]
+    pub(crate) significance: f64,
+    /// Leave out changes by less than this: 0.05, 5%
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = probability)]
+    pub(crate) least_change: f64,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -27,16 +27,16 @@ pub(crate) struct RunArgs {
         help_heading = "What to run"
     )]
     pub(crate) ab: Vec<String>,
-    /// Rounds of --ab; at least 4 for a test.
+    /// Measure everything once per round, in random order, so that a drift affects all alike; 5 for a recommendation
+    /// [default: with --ab 5, else rounds are those of --repeat, one method after the other]
     #[arg(
         long,
-        default_value_t = 5,
         value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(1..=1000),
-        requires = "ab",
+        conflicts_with = "repeat",
         help_heading = "What to run"
     )]
-    pub(crate) rounds: u32,
+    pub(crate) rounds: Option<u32>,
 
     #[command(flatten)]
     pub(crate) flags: RecipeFlags,

@@ -1,9 +1,11 @@
 //! `tardy gate`: whether runs meet requirements.
 
+mod baseline;
+
 use std::path::Path;
 
 use anyhow::Result;
-use tardy_gate::forms::{self, Judged};
+use tardy_gate::forms::{self, By, Judged};
 use tardy_gate::{Outcome, Requirement, judge};
 use tardy_plot::numbers::harmless;
 use tardy_recipe::wrong;
@@ -16,17 +18,24 @@ use crate::exit::Exit;
 /// Judges each run by each requirement, and prints and writes the outcome.
 pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
     let required = &arguments.requirements.require;
-    if required.is_empty() {
-        return Err(wrong("require", "nothing is required; add for example --require 'p99.9<500us'").into());
+    let baseline = &arguments.baseline;
+    if required.is_empty() && baseline.baseline.is_empty() {
+        return Err(wrong(
+            "require",
+            "nothing is required; add for example --require 'p99.9<500us', or --baseline DIR",
+        )
+        .into());
     }
+    let accepted = baseline::Accepted::claim(baseline)?;
     // The places of results are claimed first: a gate that cannot write its result must not pass.
     let files = arguments.write.iter().map(|one| output::claim(&one.path, &arguments.runs, arguments.force));
     let files = files.collect::<Result<Vec<_>>>()?;
+    let runs = output::open_runs(&arguments.runs, arguments.redaction)?;
     let mut judged = Vec::new();
-    for path in &arguments.runs {
-        let run = output::open_run(path, arguments.redaction)?;
-        judged.extend(all(&run, &place(path), required));
+    for (run, path) in runs.iter().zip(&arguments.runs) {
+        judged.extend(all(run, &place(path), required));
     }
+    judged.extend(baseline::judged(baseline, &runs, &arguments.runs)?);
     for (file, one) in files.iter().zip(&arguments.write) {
         file.write((one.form.write)(&judged).as_bytes())?;
         output::report(&format!("{} {}", one.form.name, file.path().display()));
@@ -36,7 +45,10 @@ pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
         "text" => output::print(&(form.write)(&judged))?,
         _ => output::print_content(&(form.write)(&judged))?,
     }
-    Ok(exit(&judged))
+    match accepted {
+        Some(accepted) => accepted.replace(&arguments.runs, &runs, forms::outcome(&judged)),
+        None => Ok(exit(&judged)),
+    }
 }
 
 /// The judgements of `run`, which is shown as `name`.
@@ -46,7 +58,7 @@ pub(super) fn all(run: &Run, name: &str, required: &[Requirement]) -> Vec<Judged
         id: run.origin.id.clone(),
         kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
         started_at: run.origin.started_at.clone(),
-        judgement: judge(run, requirement),
+        by: By::Requirement(judge(run, requirement)),
     };
     required.iter().map(one).collect()
 }

@@ -37,6 +37,6 @@ pub(crate) fn stamp(time: SystemTime) -> String {
 }
 
 /// The UTC time in whole seconds, as in `2026-11-21T09:30:00Z`.
-fn rfc3339(time: SystemTime) -> String {
+pub(crate) fn rfc3339(time: SystemTime) -> String {
     OffsetDateTime::from(time).truncate_to_second().format(&Rfc3339).unwrap_or_default()
 }

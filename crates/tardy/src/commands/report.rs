@@ -10,7 +10,7 @@ use tardy_present::report::{self, Chapter};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, overview, published, versus};
+use super::{output, overview, published, runs_below, versus};
 use crate::args::ReportArgs;
 use crate::build_identity;
 use crate::exit::Exit;
@@ -57,7 +57,7 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
     overview::refuse_redaction(arguments.redaction)?;
     let overview = overview::of(paths, SortKey::default(), false)?;
     let file = output::claim(&arguments.output, paths, arguments.force)?;
-    let place = overview::named(paths);
+    let place = runs_below::named(paths);
     finish(&shown::html(&overview, &place, build_identity::identity()), &file)?;
     Ok(overview::exit(&overview))
 }

@@ -2,7 +2,7 @@
 
 mod in_turn;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,6 +12,7 @@ use tardy_analyse::phase_lock;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
+use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Outcome, Request, RunError};
 use tardy_present::sections::phase_lock as shown;
@@ -181,12 +182,37 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
     if recipe.phase.is_empty() {
         refuse_unused(recipe.run.probe(), &arguments.flags, arguments.samples.is_some())?;
     }
+    let rounds = arguments.rounds.filter(|_| arguments.ab.is_empty());
+    let recipe = &in_rounds(recipe, rounds);
     let extras = Extras {
         scale: arguments.scale,
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    Ok(resolve(recipe, extras, &machine(arguments, recipe)?)?)
+    let plan = resolve(recipe, extras, &machine(arguments, recipe)?)?;
+    Ok(if rounds.is_some() { interleaved(plan) } else { plan })
+}
+
+/// `recipe` with so many rounds of everything.
+fn in_rounds(recipe: &Recipe, rounds: Option<u32>) -> Recipe {
+    let mut recipe = recipe.clone();
+    if rounds.is_some() {
+        recipe.run.repeat = rounds;
+        recipe.phase.iter_mut().for_each(|phase| phase.repeat = None);
+    }
+    recipe
+}
+
+/// `plan` round by round, with the phases of each in random order.
+fn interleaved(plan: Plan) -> Plan {
+    let mut of_rounds: BTreeMap<u32, Vec<PhasePlan>> = BTreeMap::new();
+    for phase in plan.phases {
+        of_rounds.entry(phase.round).or_default().push(phase);
+    }
+    let in_order = |(round, phases): (u32, Vec<PhasePlan>)| {
+        order_of_round(plan.seed, round, phases.len()).into_iter().map(move |index| phases[index].clone())
+    };
+    Plan { phases: of_rounds.into_iter().flat_map(in_order).collect(), ..plan }
 }
 
 /// Whether the user asked for a scheduling policy, so that a run without it would answer another question. A recipe that is

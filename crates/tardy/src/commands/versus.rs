@@ -63,7 +63,7 @@ impl Compared {
     /// Prints several comparisons, as JSON in one list.
     pub(super) fn print_all(all: &[Self], json: bool) -> Result<()> {
         if json && all.len() > 1 {
-            let shown: Vec<_> = all.iter().map(|one| shown::WithHeadline::of(&one.versus)).collect();
+            let shown: Vec<_> = all.iter().map(Self::with_headline).collect();
             return output::print_json(&shown);
         }
         for (number, one) in all.iter().enumerate() {
@@ -78,10 +78,19 @@ impl Compared {
     /// Prints the comparison.
     pub(super) fn print(&self, json: bool) -> Result<Exit> {
         match json {
-            true => output::print_json(&shown::WithHeadline::of(&self.versus))?,
-            false => output::print(&shown::text(&self.versus, output::width()))?,
+            true => output::print_json(&self.with_headline())?,
+            false => output::print(&shown::text(&self.versus, self.in_rounds(), output::width()))?,
         }
         Ok(self.exit())
+    }
+
+    /// Whether both groups were measured in rounds.
+    fn in_rounds(&self) -> bool {
+        self.runs.iter().all(|run| run.origin.trial.is_some())
+    }
+
+    fn with_headline(&self) -> shown::WithHeadline<'_> {
+        shown::WithHeadline::of(&self.versus, self.in_rounds())
     }
 
     /// A failure if the groups are not comparable, so that a script notices.

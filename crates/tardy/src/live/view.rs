@@ -1,8 +1,10 @@
 //! The lines of the live view, from the state of a run and the size of the terminal.
 
+use tardy_analyse::late;
+use tardy_analyse::quantile::CONFIDENCE;
 use tardy_measure::engine::{LiveSeries, LiveState};
 use tardy_plot::numbers::{
-    count, first_few, harmless, microseconds, per_cent, per_second, prefixed, short, three_digits, with_unit,
+    count, first_few, harmless, microseconds, one_in, per_cent, per_second, prefixed, short, three_digits, with_unit,
 };
 use tardy_plot::worst_cpus;
 use tardy_present::bars;
@@ -12,6 +14,7 @@ use tardy_record::Histogram;
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Outlier;
 use tardy_record::units::format_duration_ns;
+use tardy_statistics::duration::Sequential;
 use tardy_sys::terminal::Size;
 
 /// From this width on, which is that of the table, it has full numbers, and the parts are separated by empty lines if there is room.
@@ -111,9 +114,10 @@ fn heading(state: &LiveState<'_>, columns: usize) -> Vec<Line> {
     if let Some(limit_ns) = state.limit_ns {
         let is_exceeded = progress.worst.is_some_and(|(worst_ns, _)| worst_ns > limit_ns.cast_signed());
         let limit = format_duration_ns(limit_ns);
+        let supported = supported(state, limit_ns);
         first.push(match is_exceeded {
-            true => (format!("  limit {limit} exceeded"), Style::Bad),
-            false => (format!("  limit {limit} not exceeded"), Style::Good),
+            true => (format!("  limit {limit} exceeded{supported}"), Style::Bad),
+            false => (format!("  limit {limit} not exceeded{supported}"), Style::Good),
         });
     }
     if !state.is_valid {
@@ -136,6 +140,19 @@ fn heading(state: &LiveState<'_>, columns: usize) -> Vec<Line> {
         (format!("  {percent}{state}"), Style::Plain),
     ];
     vec![first, second]
+}
+
+/// The share of late wake-ups that the readings so far support, of the CPU with the highest; empty before the first readings. The
+/// bound holds however often one looks, if late wake-ups are independent. A missed period counts as a late wake-up.
+fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
+    let bound = |series: &LiveSeries| {
+        let missed = series.missed.unwrap_or(0);
+        let (_, late) = late::in_histogram(&series.histogram, limit_ns.cast_signed(), series.worst_ns);
+        let (late, count) = (late.saturating_add(missed), series.recorded.saturating_add(missed));
+        Sequential { count, late, confidence: CONFIDENCE }.upper_bound()
+    };
+    let highest = state.series.iter().filter(|series| series.recorded > 0).map(bound).reduce(f64::max);
+    highest.map_or_else(String::new, |bound| format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE)))
 }
 
 /// The rows of all series.

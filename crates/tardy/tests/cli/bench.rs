@@ -16,6 +16,13 @@ impl Bench {
         Self { directory: tempfile::tempdir().expect("a temporary directory") }
     }
 
+    /// Writes a run file. It begins with its version, by which directories are searched for run files.
+    pub(crate) fn write_run(&self, name: &str, mut run: Value) {
+        let version = run.as_object_mut().unwrap().remove("schema_version").expect("a version");
+        let text = run.to_string().replacen('{', &format!("{{\"schema_version\":{version},"), 1);
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -13,7 +13,9 @@ use std::process::Command;
 use crate::bench::{Bench, Printed};
 
 /// Files that a document's commands read, and their sources.
-const FILES: [(&str, &str, &str); 18] = [
+const FILES: [(&str, &str, &str); 20] = [
+    ("docs/compare.md", "examples/rt.run.json", "examples/rt.run.json"),
+    ("docs/compare.md", "examples/standard.run.json", "examples/standard.run.json"),
     ("docs/formats.md", "cyclictest-2.4.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.4.json"),
     ("docs/formats.md", "old/a.json", "crates/tardy-formats/tests/fixtures/cyclictest-2.10.json"),
     ("docs/formats.md", "old/b.txt", "crates/tardy-formats/tests/fixtures/oslat-2.4.txt"),

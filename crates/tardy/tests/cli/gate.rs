@@ -1,8 +1,10 @@
 //! `tardy gate`, and `--require` of `tardy run`.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Printed, json};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/standard.run.json");
 
@@ -76,4 +78,76 @@ fn a_run_is_judged_by_what_it_was_required_to_meet() {
     let printed = run(&["--require", "max<1ns", "--json"]).exits(3);
     serde_json::from_str::<Value>(&printed.out).expect("standard output is JSON only");
     assert!(printed.err.contains("Outcome: failed."), "{}", printed.err);
+}
+
+/// Boots of a kernel of the examples in the directory of its name: copies of one run, as if it had been measured so often.
+fn boots(bench: &Bench, kernel: &str, directory: &str, count: usize) -> Vec<String> {
+    let example = EXAMPLE.replace("standard", kernel);
+    std::fs::create_dir_all(bench.path(directory)).unwrap();
+    let boot = |number: usize| {
+        let mut run = json(Path::new(&example));
+        run["lab"]["identity"] =
+            format!("{number:x}{}", if kernel == "rt" { "a" } else { "b" }.repeat(63)).into();
+        run["origin"]["id"] = format!("{kernel}-{number}").into();
+        let name = format!("{directory}/{kernel}-{number}.run.json");
+        bench.write_run(&name, run);
+        name
+    };
+    (0..count).map(boot).collect()
+}
+
+fn gate(bench: &Bench, runs: &[String], more: &[&str]) -> Printed {
+    let words: Vec<&str> =
+        ["gate"].into_iter().chain(runs.iter().map(String::as_str)).chain(more.iter().copied()).collect();
+    bench.run(&words)
+}
+
+#[test]
+fn runs_are_judged_against_a_baseline() {
+    let bench = Bench::new();
+    let (standard, rt) = (boots(&bench, "standard", "standard", 5), boots(&bench, "rt", "rt", 5));
+    let worse = gate(&bench, &standard, &["--baseline", "rt"]).exits(3).out;
+    for part in [
+        "failed        p99.9 within 5 % of the baseline",
+        "loaded: 36.4 us against 14.7 us in the baseline (medians of 5 and 5)",
+        "p = 0.00794, allowed: 1 us more.",
+    ] {
+        assert!(worse.contains(part), "{part}:\n{worse}");
+    }
+    gate(&bench, &rt, &["--baseline", "standard"]).exits(0);
+    gate(&bench, &standard, &["--baseline", "rt", "--margin", "90%", "--to", "tap"]).exits(3);
+    let few = gate(&bench, &standard[..2], &["--baseline", "rt"]).exits(4).out;
+    assert!(few.contains("boots of each side"), "{few}");
+    let both = gate(&bench, &rt, &["--baseline", "standard", "--require", "max<1us", "--json"]).exits(3).out;
+    let both: Value = serde_json::from_str(&both).unwrap();
+    assert_eq!(both["judgements"].as_array().unwrap().len(), 6);
+    let against = &both["judgements"][5];
+    assert_eq!((&against["outcome"], &against["evidence"]["statistic"]), (&"passed".into(), &"p99.9".into()));
+    assert!(against["run"].as_str().unwrap().ends_with("and 4 others"), "{against}");
+}
+
+#[test]
+fn a_baseline_is_replaced_with_who_when_and_why_and_the_former_is_kept() {
+    let bench = Bench::new();
+    let (standard, rt) = (boots(&bench, "standard", "new", 5), boots(&bench, "rt", "old", 5));
+    gate(&bench, &rt, &["--baseline", "base", "--accept", "the first one", "--by", "Ada"]).exits(0);
+    let error = gate(&bench, &standard, &["--baseline", "base", "--accept", " ", "--by", "Ada"]).exits(2).err;
+    assert!(error.contains("the reason is empty"), "{error}");
+    let replaced =
+        gate(&bench, &standard, &["--baseline", "base", "--accept", "a driver", "--by", "Grace"]).exits(0);
+    assert!(
+        replaced.out.contains("failed        p99.9 within"),
+        "it states what is accepted: {}",
+        replaced.out
+    );
+    let record = std::fs::read_to_string(bench.path("base/accepted.jsonl")).unwrap();
+    let lines: Vec<Value> = record.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["who"], &lines[0]["why"]), (&"Ada".into(), &"the first one".into()));
+    assert_eq!((&lines[1]["who"], &lines[1]["outcome"]), (&"Grace".into(), &"failed".into()));
+    assert!(lines[1]["when"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(lines[1]["replaced"][4], "rt-4.run.json");
+    let former = lines[1]["replaced_in"].as_str().unwrap();
+    assert!(bench.path(former).join("rt-4.run.json").is_file());
+    assert!(!bench.path("base/rt-4.run.json").exists() && bench.path("base/standard-4.run.json").is_file());
+    gate(&bench, &rt, &["--baseline", "base"]).exits(0);
 }

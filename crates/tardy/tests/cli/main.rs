@@ -18,6 +18,7 @@ mod exit_status;
 mod formats;
 mod full_disk;
 mod gate;
+mod history;
 mod hostile_users;
 mod killed;
 mod levels;
@@ -42,6 +43,7 @@ mod simulate;
 mod switch_test;
 mod tails;
 mod upset;
+mod versus;
 mod wiggle;
 mod xenomai;
 

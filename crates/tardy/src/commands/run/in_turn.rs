@@ -23,6 +23,9 @@ use crate::commands::versus::Compared;
 use crate::commands::{gate, origin, output, report};
 use crate::exit::Exit;
 
+/// The rounds, if none are requested: enough for a test and for a recommendation.
+const ROUNDS: u32 = 5;
+
 /// One of the two recipes.
 struct Side {
     name: String,
@@ -46,7 +49,8 @@ struct Turn {
 pub(super) fn run(arguments: &RunArgs) -> Result<Exit> {
     let sides = sides(arguments)?;
     let seed = sides[0].plan.seed;
-    let turns = turns(seed, arguments.rounds);
+    let rounds = arguments.rounds.unwrap_or(ROUNDS);
+    let turns = turns(seed, rounds);
     for side in &sides {
         if side.is_file {
             report_commands(&side.plan, arguments.dry_run);
@@ -79,7 +83,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit> {
             output::report(&format!(
                 "interrupted in round {} of {}; 'tardy compare --base' compares the runs in {}",
                 turn.round,
-                arguments.rounds,
+                rounds,
                 directory.display()
             ));
             return Ok(Exit::CouldNot);
@@ -137,7 +141,7 @@ fn request_of(arguments: &RunArgs, side: &Side, turn: Turn, seed: u64, directory
     request.origin.trial = Some(Trial {
         side: side.name.clone(),
         round: turn.round,
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.unwrap_or(ROUNDS),
         place: turn.place,
         order_seed: seed,
     });
@@ -146,8 +150,8 @@ fn request_of(arguments: &RunArgs, side: &Side, turn: Turn, seed: u64, directory
 
 /// Measures one run, which starts now.
 fn measure(arguments: &RunArgs, request: &Request, turn: Turn) -> Result<Run> {
-    let name = request.origin.trial.as_ref().map_or("", |trial| &trial.side);
-    let what = format!("round {} of {}, {name}", turn.round, arguments.rounds);
+    let trial = request.origin.trial.clone().unwrap_or_default();
+    let what = format!("round {} of {}, {}", turn.round, trial.rounds, trial.side);
     let request = Request { origin: origin::started_now(&request.origin), ..request.clone() };
     let outcome = measured(&request, arguments).with_context(|| what.clone())?;
     if let Some(trouble) = outcome.trouble {
@@ -164,7 +168,8 @@ fn dry_run(arguments: &RunArgs, sides: &[Side; 2], turns: &[Turn]) -> Result<Exi
         return Ok(Exit::Done);
     }
     let order: Vec<&str> = turns.iter().map(|turn| sides[turn.side].name.as_str()).collect();
-    output::print(&format!("{} rounds, in this order: {}\n", arguments.rounds, order.join(" ")))?;
+    let rounds = turns.last().map_or(0, |turn| turn.round);
+    output::print(&format!("{rounds} rounds, in this order: {}\n", order.join(" ")))?;
     for side in sides {
         output::print(&format!("\n{}\n{}", side.name, plan_text::text(&side.plan, output::width())))?;
     }

@@ -167,13 +167,17 @@ fn a_limit_an_invalid_phase_and_a_dead_load_are_visible() {
     let plan = phase();
     let mut state = state(&plan, 2);
     state.limit_ns = Some(1_000_000);
-    assert!(text(&state, 80, 24, None)[0].ends_with("limit 1ms not exceeded"));
+    let heading = text(&state, 80, 24, None)[0].clone();
+    // CPU 1 has a missed period among 30,402: the bound is that of the CPU with more late wake-ups, and of looking often.
+    let bound = Sequential { count: 30_402, late: 1, confidence: CONFIDENCE }.upper_bound();
+    assert!(bound > 4.7 / 30_402.0, "wider than the bound of a single look: {bound}");
+    assert!(heading.ends_with(&format!("limit 1ms not exceeded: at most {} late (95 %)", one_in(bound))), "{heading}");
     state.limit_ns = Some(50_000);
     state.is_valid = false;
     state.loads[0].alive = false;
     state.environment.clear();
     let lines = text(&state, 80, 24, None);
-    assert!(lines[0].ends_with("limit 50us exceeded  INVALID"), "{lines:#?}");
+    assert!(lines[0].contains("limit 50us exceeded: at most ") && lines[0].ends_with("  INVALID"), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("scheduler has ended")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.ends_with("temperature and frequency unknown")), "{lines:#?}");
 }

@@ -1,0 +1,263 @@
+//! The history of many runs, for the terminal and as a page.
+
+use tardy_compare::difference::{Difference, Differences};
+use tardy_compare::history::{Change, History, LEAST_RUNS, Line, RunInHistory};
+use tardy_plot::history::{draw, name, value};
+use tardy_plot::numbers::{counted, harmless, ratio, short};
+
+use crate::compare::describe_ratio;
+use crate::figures::{self, Marks};
+use crate::page::{Element, PageTable, RunPage, figure, heading, paragraph};
+use crate::report;
+use crate::table::Table;
+use crate::terminal_text::{capitalised, folded};
+
+/// Differences of a change that are printed in the terminal; the page and the JSON have all.
+const SHOWN_DIFFERENCES: usize = 12;
+/// Longer values of a fact are shortened in the terminal.
+const VALUE_MAX: usize = 30;
+/// With fewer runs no change can be found with certainty.
+const LEAST_FOR_A_CHANGE: usize = 2 * LEAST_RUNS;
+
+/// The changes between the same two runs, of whichever figures.
+struct Moment<'a> {
+    before: &'a RunInHistory,
+    after: &'a RunInHistory,
+    /// The number of the first run after it, from 1.
+    number: usize,
+    changes: Vec<(&'a Line, &'a Change)>,
+}
+
+fn moments(history: &History) -> Vec<Moment<'_>> {
+    let mut moments: Vec<Moment<'_>> = Vec::new();
+    for (line, change) in history.changes() {
+        match moments.last_mut().filter(|last| {
+            last.changes.iter().any(|(_, one)| (one.before, one.after) == (change.before, change.after))
+        }) {
+            Some(last) => last.changes.push((line, change)),
+            None => moments.push(Moment {
+                before: &history.runs[change.before],
+                after: &history.runs[change.after],
+                number: change.after + 1,
+                changes: vec![(line, change)],
+            }),
+        }
+    }
+    moments
+}
+
+impl Moment<'_> {
+    fn title(&self) -> String {
+        let started = match self.after.started_at.as_str() {
+            "" => String::new(),
+            at => format!(", started {at}"),
+        };
+        format!("Run {}, {}{started}", self.number, harmless(&self.after.name))
+    }
+
+    /// Each figure that changed, as a sentence.
+    fn sentences(&self) -> Vec<String> {
+        self.changes.iter().map(|(line, change)| sentence(line, change)).collect()
+    }
+
+    fn differences(&self) -> Vec<[String; 3]> {
+        let found = self.changes.iter().find_map(|(_, change)| change.differences.as_ref());
+        found.map(rows).unwrap_or_default()
+    }
+
+    fn without_differences(&self) -> String {
+        format!("No recorded fact differs from the run before, {}.", harmless(&self.before.name))
+    }
+}
+
+fn sentence(line: &Line, change: &Change) -> String {
+    let [from, to] = [change.from, change.to].map(|one| value(line.figure, one));
+    let size = if change.from > 0.0 {
+        format!(", {}", describe_ratio(change.to / change.from))
+    } else {
+        String::new()
+    };
+    let certainty = if change.is_certain() {
+        format!(" (p {})", probability(change.p))
+    } else {
+        format!(
+            " (p {}; {} on one side, and this is certain only with {LEAST_RUNS})",
+            probability(change.p),
+            counted(change.runs_on_the_shorter_side as u64, "run", "runs")
+        )
+    };
+    format!(
+        "{} of {}: {from} before, {to} after{size}{certainty}.",
+        capitalised(&name(line.figure)),
+        harmless(&line.experiment)
+    )
+}
+
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 1e-15 => "below 1e-15".to_owned(),
+        p if p < 1e-3 => format!("= {p:.0e}"),
+        p => format!("= {}", ratio(p)),
+    }
+}
+
+/// Name, value before, value after.
+fn rows(differences: &Differences) -> Vec<[String; 3]> {
+    let of = |prefix: &str, all: &[Difference]| -> Vec<[String; 3]> {
+        let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), harmless);
+        all.iter()
+            .map(|one| [format!("{prefix}{}", harmless(&one.name)), shown(&one.base), shown(&one.candidate)])
+            .collect()
+    };
+    let part = |all: &Option<Vec<Difference>>| all.clone().unwrap_or_default();
+    let mut rows = of("", &differences.facts);
+    rows.extend(of("command line: ", &part(&differences.command_line)));
+    rows.extend(of("option ", &part(&differences.config)));
+    rows
+}
+
+/// The history, about `width` columns wide. Ends with a newline.
+pub fn text(history: &History, width: usize) -> String {
+    let width = width.max(60);
+    let mut lines = folded(&headline(history), width);
+    for moment in moments(history) {
+        lines.push(String::new());
+        lines.extend(folded(&moment.title(), width));
+        lines.extend(moment.sentences().iter().flat_map(|sentence| folded(&format!("  {sentence}"), width)));
+        let differences = moment.differences();
+        if differences.is_empty() {
+            lines.extend(folded(&format!("  {}", moment.without_differences()), width));
+            continue;
+        }
+        let mut table = Table::of_words(&["  changed at the same time", "before", "after"]);
+        for [name, before, after] in differences.iter().take(SHOWN_DIFFERENCES) {
+            table.push(vec![
+                format!("  {}", short(name, VALUE_MAX)),
+                short(before, VALUE_MAX),
+                short(after, VALUE_MAX),
+            ]);
+        }
+        lines.extend(table.lines(width));
+        if differences.len() > SHOWN_DIFFERENCES {
+            lines.push(format!(
+                "  and {} more, with --json or in the page",
+                differences.len() - SHOWN_DIFFERENCES
+            ));
+        }
+    }
+    let remarks = remarks(history);
+    if !remarks.is_empty() {
+        lines.push(String::new());
+        lines.extend(remarks.iter().flat_map(|remark| folded(remark, width)));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// How many runs there are, in which order, and whether anything changed.
+fn headline(history: &History) -> String {
+    let runs = counted(history.runs.len() as u64, "run", "runs");
+    let order = if history.by_time {
+        "in the order of their start"
+    } else {
+        "in the order given, since not every start is known"
+    };
+    let found = match moments(history).len() {
+        0 if history.lines.iter().all(|line| line.points.len() < LEAST_FOR_A_CHANGE) => {
+            format!("too few to find a change: {LEAST_FOR_A_CHANGE} of the same experiment are needed")
+        }
+        0 => "no change".to_owned(),
+        n => format!("{} at which a figure changed", counted(n as u64, "run", "runs")),
+    };
+    format!("{runs} {order}: {found}.")
+}
+
+/// What was followed without a change, and what was not followed.
+fn remarks(history: &History) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (followed, few): (Vec<&Line>, Vec<&Line>) =
+        history.lines.iter().partition(|line| line.points.len() >= LEAST_FOR_A_CHANGE);
+    let unchanged: Vec<String> =
+        followed.iter().filter(|line| line.changes.is_empty()).map(|line| named(line)).collect();
+    if !unchanged.is_empty() {
+        remarks.push(format!("Unchanged: {}.", unchanged.join("; ")));
+    }
+    if !few.is_empty() {
+        let all: Vec<String> = few.iter().map(|line| named(line)).collect();
+        remarks.push(format!("In fewer than {LEAST_FOR_A_CHANGE} runs: {}.", all.join("; ")));
+    }
+    let unusable = history.runs.iter().filter_map(|run| Some((run, run.unusable_because.as_ref()?)));
+    let unusable: Vec<String> =
+        unusable.map(|(run, reason)| format!("{} ({})", harmless(&run.name), harmless(reason))).collect();
+    if !unusable.is_empty() {
+        remarks.push(format!("Not used: {}.", unusable.join("; ")));
+    }
+    remarks
+}
+
+fn named(line: &Line) -> String {
+    let mean =
+        line.levels.last().map_or_else(String::new, |level| format!(", {}", value(line.figure, level.value)));
+    format!("{} of {}{mean}", name(line.figure), harmless(&line.experiment))
+}
+
+/// The history as a page. `place` names the directories, and `made_by` the program.
+pub fn html(history: &History, place: &str, made_by: &str) -> String {
+    let runs_of = counted(history.runs.len() as u64, "run", "runs");
+    let title = format!("History of {runs_of} in {}", harmless(place));
+    let mut header = vec![heading(1, title.clone()), paragraph("", &headline(history))];
+    header.extend(remarks(history).iter().map(|remark| paragraph("note", remark)));
+    let mut sections: Vec<Vec<Element>> = moments(history).iter().map(of_moment).collect();
+    sections.push(plots(history));
+    sections.push(vec![heading(2, "Runs"), Element::Table(runs(history))]);
+    let page = RunPage { id: "history".to_owned(), header, sections, data: String::new() };
+    report::html_of_page(title, page, history.runs.len(), made_by)
+}
+
+fn of_moment(moment: &Moment<'_>) -> Vec<Element> {
+    let mut elements = vec![heading(2, moment.title())];
+    elements.extend(moment.sentences().iter().map(|sentence| paragraph("", sentence)));
+    let differences = moment.differences();
+    if differences.is_empty() {
+        elements.push(paragraph("note", &moment.without_differences()));
+    }
+    let several = counted(differences.len() as u64, "fact differs", "facts differ");
+    let table =
+        PageTable::new("facts", &["", "before", "after"], differences.into_iter().map(Vec::from).collect());
+    if !table.is_empty() {
+        let open = table.bodies.iter().map(Vec::len).sum::<usize>() <= SHOWN_DIFFERENCES;
+        let summary = format!("{several} from the run before");
+        elements.push(Element::Fold { summary, open, elements: vec![Element::Table(table)] });
+    }
+    elements
+}
+
+fn plots(history: &History) -> Vec<Element> {
+    let mut elements = vec![heading(2, "Figures, run by run")];
+    for (index, line) in history.lines.iter().enumerate().filter(|(_, line)| line.points.len() > 1) {
+        let plot = figures::both(&format!("history-{index}"), Marks::default(), |id, options| {
+            Some(draw(id, history, line, options))
+        });
+        elements.extend(figure(plot, ""));
+    }
+    elements
+}
+
+fn runs(history: &History) -> PageTable {
+    let row = |(index, run): (usize, &RunInHistory)| {
+        let use_of = run
+            .unusable_because
+            .as_deref()
+            .map_or_else(String::new, |reason| format!("not used: {}", harmless(reason)));
+        vec![
+            format!("{} {}", index + 1, harmless(&run.name)),
+            run.started_at.clone(),
+            harmless(&run.file),
+            use_of,
+        ]
+    };
+    PageTable::new(
+        "facts",
+        &["run", "started", "file", ""],
+        history.runs.iter().enumerate().map(row).collect(),
+    )
+}
