@@ -23,7 +23,8 @@ const PROSE: [&str; 12] = [
     "what",
 ];
 
-/// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped.
+/// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped; whether
+/// a run was stationary, what it may not have met, and its tail.
 const ADDED: [&str; 11] = [
     "clustered",
     "counted_ns",
