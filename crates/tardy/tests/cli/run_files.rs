@@ -100,8 +100,8 @@ fn is_mended(key: &str, place: &str, old: &Value, new: &Value) -> bool {
             (place.contains(".sources[") || place.contains(".period.")) && old.is_number() && new.is_number()
         }
         ("period_ns", _, _) => is_within(1e-5),
-        // Values are evenly distributed in their bins, instead of in the middle, which matters between bins of different widths.
-        ("wasserstein_ns", _, _) => is_within(1e-3),
+        // Values are evenly distributed in their bins, instead of in the middle: where the functions cross, the area is smaller.
+        ("wasserstein_ns", _, _) => is_within(2e-2),
         ("share_of_noise" | "share_of_time", _, _) => is_within(1e-2),
         // More of the noise is explained.
         ("rest_share", _, _) => old.as_f64().zip(new.as_f64()).is_some_and(|(old, new)| new <= old * 1.01),
