@@ -11,6 +11,7 @@
 mod diagnostics;
 mod estimate;
 mod sample;
+mod task;
 
 use serde::Serialize;
 use tardy_record::{Run, Series};
@@ -198,8 +199,7 @@ fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], depth: Depth
     let highest_ns = series.iter().filter_map(|one| one.max_ns).max()?;
     let measured_ns = series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0)?;
     let changed = stationarity.iter().find(|one| one.phase == phase).filter(|one| !one.changes.is_empty());
-    let task =
-        estimate::Task { series: &series, measured_ns, is_steady: changed.is_none(), with_diagnostics };
+    let task = task::Task { series: &series, measured_ns, is_steady: changed.is_none(), with_diagnostics };
     let maxima = estimate::of_maxima(&task);
     let has_decided = depth == Depth::Quoted && maxima.as_ref().is_some_and(|maxima| !maxima.supported);
     let excesses = (!has_decided).then(|| estimate::of_excesses(&task));

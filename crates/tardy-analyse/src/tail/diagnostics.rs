@@ -6,8 +6,8 @@ use tardy_statistics::bins::Bin;
 use tardy_statistics::extreme::{Fit, Horizon, Reason, fit};
 
 use super::Level;
-use super::estimate::{MOST_EXTRAPOLATION, NS_IN_US, Task, doubled, level};
 use super::sample::Excesses;
+use super::task::{MOST_EXTRAPOLATION, NS_IN_US, Task, level};
 use crate::quantile::CONFIDENCE;
 
 /// So many of the highest values are points of a plot; of the others, so many in all.
@@ -59,14 +59,7 @@ pub struct ShapeOver {
 type Horizons<'a> = &'a dyn Fn(f64) -> Result<Horizon, Reason>;
 
 /// Those of block maxima, of blocks of `block_ns` that are 2^`doublings` of the blocks of `values`.
-pub(super) fn of_maxima(
-    task: &Task<'_>,
-    values: &[Bin],
-    block_ns: u64,
-    doublings: u32,
-    fit: &Fit,
-    horizon: Horizons<'_>,
-) -> Diagnostics {
+pub(super) fn of_maxima(values: &[Bin], block_ns: u64, doublings: u32, fit: &Fit) -> Diagnostics {
     let fitted = (0..doublings).fold(values.to_vec(), |blocks, _| doubled(&blocks));
     let ranked = Ranked::of(&fitted);
     let n = ranked.count as f64;
@@ -78,7 +71,7 @@ pub(super) fn of_maxima(
     Diagnostics {
         quantiles: ranked.quantiles(fit),
         observed: ranked.drawn().map(observed).collect(),
-        curve: curve(task, fit, 2 * block_ns, horizon),
+        curve: Vec::new(),
         shapes: shapes_of_blocks(fitted, block_ns),
     }
 }
@@ -89,7 +82,6 @@ pub(super) fn of_excesses(
     excesses: &Excesses,
     extremal_index: f64,
     fit: &Fit,
-    horizon: Horizons<'_>,
 ) -> Diagnostics {
     let ranked = Ranked::of(&excesses.values);
     let n = ranked.count as f64;
@@ -98,11 +90,10 @@ pub(super) fn of_excesses(
         once_per_ns: 1.0 / ((n - rank as f64) * clusters_per_value),
         level_ns: ranked.value(rank) * NS_IN_US,
     };
-    let between_ns = task.measured_ns as f64 / (n * extremal_index).max(1.0);
     Diagnostics {
         quantiles: ranked.quantiles(fit),
         observed: ranked.drawn().map(observed).collect(),
-        curve: curve(task, fit, (2.0 * between_ns) as u64, horizon),
+        curve: Vec::new(),
         shapes: shapes_over_thresholds(&excesses.values),
     }
 }
@@ -148,11 +139,14 @@ impl Ranked {
     }
 }
 
-/// The levels of times from `from_ns` to the longest that may be stated, evenly on a logarithmic scale.
-fn curve(task: &Task<'_>, fit: &Fit, from_ns: u64, horizon: Horizons<'_>) -> Vec<Level> {
-    let (from, to) = (from_ns.max(1) as f64, task.measured_ns as f64 * MOST_EXTRAPOLATION);
-    let time = |i: u32| from * (to / from).powf(f64::from(i) / f64::from(CURVE_POINTS - 1));
-    (0..CURVE_POINTS).filter_map(|i| level(task, fit, time(i) as u64, horizon)).collect()
+impl Diagnostics {
+    /// Adds the levels of times from the second value on to the longest that may be stated, evenly on a logarithmic scale.
+    pub(super) fn add_curve(&mut self, task: &Task<'_>, fit: &Fit, horizon: Horizons<'_>) {
+        let from = self.observed.first().map_or(1.0, |one| 2.0 * one.once_per_ns);
+        let to = task.measured_ns as f64 * MOST_EXTRAPOLATION;
+        let time = |i: u32| from * (to / from).powf(f64::from(i) / f64::from(CURVE_POINTS - 1));
+        self.curve = (0..CURVE_POINTS).filter_map(|i| level(task, fit, time(i) as u64, horizon)).collect();
+    }
 }
 
 fn shapes_of_blocks(fitted: Vec<Bin>, block_ns: u64) -> Vec<ShapeOver> {
@@ -186,4 +180,10 @@ fn shapes_over_thresholds(values: &[Bin]) -> Vec<ShapeOver> {
 fn shape(fit: &Fit, at_ns: f64) -> ShapeOver {
     let ends = fit.shape_interval(CONFIDENCE);
     ShapeOver { at_ns, count: fit.count, shape: fit.shape, lower: ends.low, upper: ends.high }
+}
+
+/// The maxima of blocks twice as long; a last block without a neighbour is left out.
+fn doubled(maxima: &[Bin]) -> Vec<Bin> {
+    let higher = |pair: &[Bin]| if pair[1].middle() > pair[0].middle() { pair[1] } else { pair[0] };
+    maxima.chunks_exact(2).map(higher).collect()
 }

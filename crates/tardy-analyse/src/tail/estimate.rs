@@ -1,73 +1,18 @@
 //! Fits, checks and levels.
 
-use tardy_record::Series;
-use tardy_statistics::bins::Bin;
-use tardy_statistics::extreme::refuse::{self, Check, Circumstances, Judgement};
+use tardy_statistics::extreme::refuse::{self, Check, Judgement};
 use tardy_statistics::extreme::{Fit, Horizon, Reason, extremal_index};
 
 use super::diagnostics::{self, Diagnostics};
 use super::sample::{Blocks, Excesses};
+use super::task::{MOST_EXTRAPOLATION, NS_IN_US, Task, level, round_times};
 use super::{Checked, Estimate, Fitted, Level, Method, Outcome, Refusal};
 use crate::quantile::CONFIDENCE;
 
-/// The times that levels are stated for: 10 s to 10 years.
-const ROUND_TIMES_S: [u64; 9] =
-    [10, 60, 600, 3600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400, 3650 * 86_400];
 /// Levels of shorter times than this share of the measured time are known from the quantiles.
 const SHORTEST_SHARE: f64 = 0.05;
-/// No level is stated for a time longer than this multiple of the measured time.
-pub(super) const MOST_EXTRAPOLATION: f64 = 100.0;
 /// The simulated samples of the goodness of fit are the same for the same run.
 const SEED: u64 = 1;
-/// Fits are in us.
-pub(super) const NS_IN_US: f64 = 1000.0;
-
-/// What is estimated.
-pub(super) struct Task<'a> {
-    /// The series of a phase.
-    pub(super) series: &'a [&'a Series],
-    pub(super) measured_ns: u64,
-    /// Whether the distribution did not change over the slices.
-    pub(super) is_steady: bool,
-    pub(super) with_diagnostics: bool,
-}
-
-impl Task<'_> {
-    fn circumstances(&self, missing_share: f64) -> Circumstances {
-        let sum = |part: &dyn Fn(&Series) -> Option<u64>| {
-            self.series.iter().filter_map(|one| part(one)).fold(0u64, u64::saturating_add) as f64
-        };
-        let lost = sum(&|one| one.tally.dropped.get()) + sum(&|one| Some(crate::late::unanswered(one)));
-        let lost_share = lost / (sum(&|one| Some(one.tally.recorded)) + lost).max(1.0);
-        Circumstances {
-            lost_share: lost_share.max(missing_share),
-            extrapolation: self.extrapolation(self.next_ns()),
-            has_phase_change: !self.is_steady,
-            cause_of_highest: self.cause_of_highest(),
-        }
-    }
-
-    pub(super) fn extrapolation(&self, once_per_ns: u64) -> f64 {
-        once_per_ns as f64 / self.measured_ns as f64
-    }
-
-    /// The shortest round time that is longer than the measurement.
-    fn next_ns(&self) -> u64 {
-        round_times().find(|ns| *ns > self.measured_ns).unwrap_or(self.measured_ns)
-    }
-
-    /// What is known to have caused the highest value and not the others: tardy's own reading of kernel files.
-    fn cause_of_highest(&self) -> Option<String> {
-        let worst = self.series.iter().filter_map(|one| one.worst.first());
-        let highest = worst.max_by_key(|one| one.latency_ns)?;
-        highest.overlaps.as_ref().map(|watcher| format!("tardy's own {watcher} read kernel files then"))
-    }
-}
-
-fn round_times() -> impl Iterator<Item = u64> {
-    ROUND_TIMES_S.into_iter().map(|s| s * 1_000_000_000)
-}
-
 /// The estimate from block maxima; `None` if the series have none.
 pub(super) fn of_maxima(task: &Task<'_>) -> Option<Estimate> {
     let blocks =
@@ -81,7 +26,7 @@ pub(super) fn of_maxima(task: &Task<'_>) -> Option<Estimate> {
         blocks: judged.as_ref().map_or(values.len() as u64, |judgement| judgement.fit.count),
     };
     let horizon = |ns: f64| Horizon::of_blocks(ns / block_ns as f64);
-    let diagnose = |fit: &Fit| diagnostics::of_maxima(task, &values, block_ns, doublings, fit, &horizon);
+    let diagnose = |fit: &Fit| diagnostics::of_maxima(&values, block_ns, doublings, fit);
     Some(estimate(task, method, judged, &horizon, diagnose))
 }
 
@@ -102,7 +47,7 @@ pub(super) fn of_excesses(task: &Task<'_>) -> Estimate {
         let observations = ns / task.measured_ns as f64 * of as f64;
         Horizon::of_observations(observations, over as f64 / of.max(1) as f64, extremal_index)
     };
-    let diagnose = |fit: &Fit| diagnostics::of_excesses(task, &excesses, extremal_index, fit, &horizon);
+    let diagnose = |fit: &Fit| diagnostics::of_excesses(task, &excesses, extremal_index, fit);
     estimate(task, method, judged, &horizon, diagnose)
 }
 
@@ -136,13 +81,17 @@ fn estimate(
     };
     let supported = judgement.is_supported();
     let levels = if supported { levels(task, &judgement.fit, horizon) } else { Vec::new() };
+    let mut diagnostics = task.with_diagnostics.then(|| diagnose(&judgement.fit));
+    if let Some(diagnostics) = diagnostics.as_mut().filter(|_| supported) {
+        diagnostics.add_curve(task, &judgement.fit, horizon);
+    }
     Estimate {
         method,
         fit: Some(fitted(&judgement.fit)),
         supported,
         checks: judgement.checks.iter().map(checked).collect(),
         levels,
-        diagnostics: task.with_diagnostics.then(|| diagnose(&judgement.fit)),
+        diagnostics,
     }
 }
 
@@ -178,25 +127,6 @@ fn checked(check: &Check) -> Checked {
 fn levels(task: &Task<'_>, fit: &Fit, horizon: &dyn Fn(f64) -> Result<Horizon, Reason>) -> Vec<Level> {
     let is_stated = |ns: &u64| (SHORTEST_SHARE..=MOST_EXTRAPOLATION).contains(&task.extrapolation(*ns));
     round_times().filter(is_stated).filter_map(|ns| level(task, fit, ns, horizon)).collect()
-}
-
-/// The level that is exceeded once per `once_per_ns`; `None` if that is shorter than two blocks or rarer values.
-pub(super) fn level(
-    task: &Task<'_>,
-    fit: &Fit,
-    once_per_ns: u64,
-    horizon: &dyn Fn(f64) -> Result<Horizon, Reason>,
-) -> Option<Level> {
-    let horizon = horizon(once_per_ns as f64).ok()?;
-    let in_ns = |us: f64| (us * NS_IN_US).round() as i64;
-    let interval = fit.level_interval(horizon, CONFIDENCE).ok()?;
-    Some(Level {
-        once_per_ns,
-        level_ns: in_ns(fit.level(horizon).ok()?),
-        lower_ns: interval.low.map(in_ns),
-        upper_ns: interval.high.map(in_ns),
-        extrapolation: task.extrapolation(once_per_ns),
-    })
 }
 
 /// Why no level is supported. The block maxima decide, since they have the order of time; the highest values must not
@@ -235,10 +165,4 @@ fn disagreement(maxima: &Estimate, excesses: &Estimate) -> Option<Refusal> {
         ),
         help: Some("measure for longer"),
     })
-}
-
-/// A sample for a fit of another length of blocks, or over another threshold.
-pub(super) fn doubled(maxima: &[Bin]) -> Vec<Bin> {
-    let higher = |pair: &[Bin]| if pair[1].middle() > pair[0].middle() { pair[1] } else { pair[0] };
-    maxima.chunks_exact(2).map(higher).collect()
 }

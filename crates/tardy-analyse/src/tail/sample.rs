@@ -3,6 +3,8 @@
 use tardy_record::{Histogram, Series};
 use tardy_statistics::bins::Bin;
 
+use super::task::NS_IN_US;
+
 /// Of this many blocks or more, neighbours are joined: longer blocks are closer to an extreme value distribution, and more
 /// than these hardly narrow an interval.
 const MOST_BLOCKS: usize = 512;
@@ -16,8 +18,6 @@ const LEAST_EXCESSES: u64 = 100;
 const TOO_MANY: u64 = 10_000;
 /// At most this share of all values is a tail.
 const MOST_SHARE: f64 = 0.1;
-/// Fits are in us: the checks print values.
-const NS_IN_US: f64 = 1000.0;
 
 /// Maxima of blocks of equal length, in the order of time; `None` for a block without a reading.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,7 +23,7 @@ fn the_time_to_measure_is_that_of_the_formula() {
         .run(&["duration", "--limit", "100us", "--probability", "1e-9", "--interval", "200us"])
         .exits(0)
         .out;
-    assert!(text.contains("later than 100us") && text.contains("1 in 1,000,000,000"), "{text}");
+    assert!(text.contains("later than 100us") && text.contains("1 in 1 billion"), "{text}");
 }
 
 #[test]

@@ -23,8 +23,21 @@ const PROSE: [&str; 12] = [
     "what",
 ];
 
-/// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped.
-const ADDED: [&str; 6] = ["clustered", "counted_ns", "held", "is_one_stop", "judged", "limits"];
+/// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped; whether
+/// a run was stationary, what it may not have met, and its tail.
+const ADDED: [&str; 11] = [
+    "clustered",
+    "counted_ns",
+    "declared",
+    "episodes",
+    "held",
+    "is_one_stop",
+    "judged",
+    "limits",
+    "stationarity",
+    "tails",
+    "unseen",
+];
 
 /// The beginnings of reasons of later builds against a comparison: the CPUs and policies that other tools' files state.
 const ADDED_REASONS: [&str; 2] = ["CPUs: ", "policy"];
@@ -90,6 +103,8 @@ fn is_mended(key: &str, place: &str, old: &Value, new: &Value) -> bool {
         ("confidence_lower_ns", Some(old), Some(new)) => new <= old,
         ("confidence_upper_ns", Some(old), Some(new)) => new >= old,
         ("confidence_upper_ns", Some(_), None) => new.is_null(),
+        // Bins of different widths, and an open last bin, have distances now.
+        ("shape", _, _) => old.is_null() && new["later"].is_number(),
         // Jitter and missing pulses of periods are estimated by another method; the periods are the same.
         (
             "jitter_ns" | "missing" | "period_error_ns" | "events" | "length_ns" | "total_ns" | "first_ns"
