@@ -103,8 +103,6 @@ fn is_mended(key: &str, place: &str, old: &Value, new: &Value) -> bool {
         ("confidence_lower_ns", Some(old), Some(new)) => new <= old,
         ("confidence_upper_ns", Some(old), Some(new)) => new >= old,
         ("confidence_upper_ns", Some(_), None) => new.is_null(),
-        // Bins of different widths, and an open last bin, have distances now.
-        ("shape", _, _) => old.is_null() && new["later"].is_number(),
         // Jitter and missing pulses of periods are estimated by another method; the periods are the same.
         (
             "jitter_ns" | "missing" | "period_error_ns" | "events" | "length_ns" | "total_ns" | "first_ns"
