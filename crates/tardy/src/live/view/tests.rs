@@ -175,6 +175,10 @@ fn a_limit_an_invalid_phase_and_a_dead_load_are_visible() {
         heading.ends_with(&format!("limit 1ms not exceeded: at most {} late (95 %)", one_in(bound))),
         "{heading}"
     );
+    state.limit_ns = Some(3_500);
+    let heading = text(&state, 80, 24, None)[0].clone();
+    let bound = Sequential { count: 30_402, late: 402, confidence: CONFIDENCE }.upper_bound();
+    assert!(heading.ends_with(&format!("exceeded: at most {} late (95 %)", one_in(bound))), "{heading}");
     state.limit_ns = Some(50_000);
     state.is_valid = false;
     state.loads[0].alive = false;
