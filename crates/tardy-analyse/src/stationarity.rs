@@ -77,8 +77,11 @@ fn of_phase(run: &Run, phase: usize) -> Option<Stationarity> {
     let series: Vec<(usize, &Series)> = run.series.iter().enumerate().filter(is_own).collect();
     let slices: Vec<&[Slice]> = series.iter().map(|(_, one)| whole(&one.slices)).collect();
     let fewest = slices.iter().map(|slices| slices.len()).min()?;
-    let slice_ns =
-        slices.iter().filter_map(|slices| slices.first()).map(|one| one.end_ns - one.start_ns).max();
+    let slice_ns = slices
+        .iter()
+        .filter_map(|slices| slices.first())
+        .map(|one| one.end_ns.saturating_sub(one.start_ns))
+        .max();
     let searched: Vec<(usize, Level)> = slices
         .iter()
         .enumerate()

@@ -5,8 +5,10 @@ mod recorded;
 use proptest::prelude::*;
 use recorded::run;
 use tardy_analyse::findings;
+use tardy_analyse::tail::Depth;
 use tardy_compare::side_by_side;
 use tardy_plot::{self as plot, Options, curve};
+use tardy_present::sections::extremes;
 use tardy_present::{report, summary};
 use tardy_record::{Histogram, Knowable, Run};
 
@@ -72,11 +74,32 @@ proptest! {
     fn any_histogram_is_summarised(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
         let mut run = holding(histogram);
         run.validity.valid = true;
-        let options = findings::Options { limit_ns, ..findings::Options::default() };
+        let options = findings::Options { limit_ns, tails: Depth::Diagnostics, ..findings::Options::default() };
         finite(&summary::text(&run, &findings::of(&run, &options), width, true))?;
         let other = recorded::run("rt");
         finite(&tardy_present::compare::text(&side_by_side::of(&[&run, &other]).unwrap(), width))?;
         report::html(&[&run, &other], &options);
+        report::html(&[&run], &options);
+    }
+
+    #[test]
+    fn any_maxima_are_judged(values in prop::collection::vec(prop_oneof![
+        prop::option::of(0i64..100_000),
+        Just(Some(i64::MIN)),
+        any::<i64>().prop_map(Some),
+        Just(None),
+    ], 1..300)) {
+        let mut run = recorded::run("steady");
+        for series in &mut run.series {
+            let max_ns = series.max_ns.unwrap();
+            series.block_maxima.maxima_ns = values.iter().map(|value| value.map(|ns| ns.min(max_ns))).collect();
+        }
+        prop_assert!(tardy_record::file::check(&run).is_ok());
+        let options = findings::Options { tails: Depth::Diagnostics, ..findings::Options::default() };
+        let found = findings::of(&run, &options);
+        finite(&summary::text(&run, &found, 80, false))?;
+        finite(&extremes::whole(&found.tails, 80, false))?;
+        report::html(&[&run], &options);
     }
 
     #[test]

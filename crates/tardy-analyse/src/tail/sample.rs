@@ -74,7 +74,7 @@ impl Blocks {
             .unwrap_or(1);
         let value = |ns: &i64| match resolution_ns {
             1 => Bin::exact(*ns as f64 / NS_IN_US),
-            unit => Bin::one(*ns as f64 / NS_IN_US, (*ns + unit) as f64 / NS_IN_US),
+            unit => Bin::one(*ns as f64 / NS_IN_US, ns.saturating_add(unit) as f64 / NS_IN_US),
         };
         known().map(value).collect()
     }
