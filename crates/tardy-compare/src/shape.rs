@@ -19,7 +19,8 @@ pub struct Shape {
     pub later: f64,
 }
 
-/// Distances from `a` to `b`; `None` if one is empty or has no distribution.
+/// Distances from `a` to `b`; `None` if one is empty or has no distribution, or if their layouts differ: the distance would be that of
+/// the bins.
 pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
     let (a, b) = comparable(a, b)?;
     let shape = shape::between(&a, &b).ok()?;
@@ -30,17 +31,21 @@ pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
     })
 }
 
-/// The bins of both, in ns; `None` if one is empty or has no distribution. If a histogram has an end, values beyond the
+/// The bins of both, in ns; `None` if one is empty or has no distribution, or if their layouts differ. If a histogram has an end, values beyond the
 /// lower end of the two are one bin.
-pub(crate) fn comparable(a: &Histogram, b: &Histogram) -> Option<(Vec<Bin>, Vec<Bin>)> {
+fn comparable(a: &Histogram, b: &Histogram) -> Option<(Vec<Bin>, Vec<Bin>)> {
     if [a, b].iter().any(|one| one.is_empty() || one.has_no_distribution()) {
         return None;
     }
+    let fits = |a: &Histogram, b: &Histogram| a.clone().merge(b).is_ok();
     let ends = [a, b].map(|one| one.bins().last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns));
-    Some(match ends.into_iter().flatten().min() {
-        Some(end_ns) => (bins(&a.open_from(end_ns)), bins(&b.open_from(end_ns))),
-        None => (bins(a), bins(b)),
-    })
+    match ends.into_iter().flatten().min() {
+        Some(end_ns) => {
+            let (a, b) = (a.open_from(end_ns), b.open_from(end_ns));
+            fits(&a, &b).then(|| (bins(&a), bins(&b)))
+        }
+        None => fits(a, b).then(|| (bins(a), bins(b))),
+    }
 }
 
 /// The bins of a histogram in the form of tardy-statistics, in ns.
@@ -71,13 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn histograms_of_different_layouts_have_a_distance() {
-        let wide = Histogram::from_bins(vec![(0, 2, 4).into()]).unwrap();
-        let same = between(&wide, &unit_bins(&[2, 2])).unwrap();
-        assert!(same.kolmogorov_smirnov < 1e-12 && same.wasserstein_ns.unwrap() < 1e-12, "{same:?}");
-        let moved = between(&wide, &unit_bins(&[0, 0, 2, 2])).unwrap();
+    fn the_distance_is_that_of_the_values() {
+        let moved = between(&unit_bins(&[2, 2]), &unit_bins(&[0, 0, 2, 2])).unwrap();
         assert!((moved.wasserstein_ns.unwrap() - 2.0).abs() < 1e-12, "{moved:?}");
-        assert_eq!(moved.later, 1.0);
+        assert_eq!((moved.later, moved.kolmogorov_smirnov), (1.0, 1.0));
+    }
+
+    #[test]
+    fn different_layouts_have_no_distance() {
+        let wide = Histogram::from_bins(vec![(0, 1000, 3).into()]).unwrap();
+        assert_eq!(between(&wide, &unit_bins(&[1, 1])), None);
     }
 
     #[test]

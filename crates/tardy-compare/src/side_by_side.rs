@@ -112,7 +112,7 @@ pub struct RowPair {
     pub candidate: Row,
     /// Their statistics, candidate over base.
     pub ratios: Vec<Ratio>,
-    /// The distances between the distributions; only for `all`.
+    /// The distances between the distributions; only for `all`, and if the bins fit.
     pub shape: Option<Shape>,
 }
 

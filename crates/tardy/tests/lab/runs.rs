@@ -76,6 +76,31 @@ fn an_emulated_raspberry_pi_3_boots_and_measures() {
     assert_eq!(run.series.len(), 2);
 }
 
+/// Boots of one kernel differ as boots of a machine do: each has its own seed, and begins at another time.
+#[test]
+fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--loops", "200", "--rounds", "2", "-o"]).arg(results.path());
+    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
+    assert!(shown.contains("Too few boots: with 2 against 2"), "{shown}");
+    assert!(results.path().join("report.html").is_file());
+    let runs: Vec<Run> = ["debian-6.12", "debian-6.12-rt"]
+        .iter()
+        .flat_map(|kernel| (1..=2).map(move |round| format!("{kernel}-round-{round}.run.json")))
+        .map(|name| guests::run(&results.path().join(name)))
+        .collect();
+    let mut seeds: Vec<u64> = runs.iter().map(|run| run.plan.seed).collect();
+    seeds.sort_unstable();
+    assert_eq!(seeds, [1, 2, 3, 4]);
+    let trial = |run: &Run| run.origin.trial.clone().map(|trial| (trial.side, trial.round, trial.rounds));
+    assert_eq!(trial(&runs[0]), Some(("debian:6.12".to_owned(), 1, 2)));
+    assert_eq!(trial(&runs[3]), Some(("debian:6.12-rt".to_owned(), 2, 2)));
+    assert!(runs.iter().all(|run| run.validity.valid));
+    assert_ne!(runs[0].series[0].measured, runs[1].series[0].measured, "two boots with the same latencies");
+}
+
 /// A functional run: the host's time, several CPUs, and a warning.
 #[test]
 fn a_run_in_the_hosts_time_warns_that_its_latencies_mean_nothing() {
