@@ -125,14 +125,11 @@ fn lines(entries: &[Entry], most_p: f64, least_change: f64) -> Vec<Line> {
             all.entry((experiment, *figure)).or_default().push(Point { run, value: *value });
         }
     }
-    let kept: Vec<_> =
-        all.iter().filter(|((experiment, figure), _)| is_best(*figure, experiment, &all)).collect();
-    let experiments: Vec<&Experiment> = kept.iter().map(|((experiment, _), _)| *experiment).collect();
-    let labels = Experiment::labels(&experiments);
-    let line = |(((_, figure), points), label): (&(&(&Experiment, Figure), &Vec<Point>), String)| {
-        Line::of(label, *figure, (*points).clone(), most_p, least_change)
-    };
-    kept.iter().zip(labels).map(line).collect()
+    let is_followed = |(experiment, figure): &&(&Experiment, Figure)| is_best(*figure, experiment, &all);
+    let followed: Vec<&(&Experiment, Figure)> = all.keys().filter(is_followed).collect();
+    let labels = Experiment::labels(&followed.iter().map(|(experiment, _)| *experiment).collect::<Vec<_>>());
+    let lines = followed.iter().zip(labels);
+    lines.map(|(of, label)| Line::of(label, of.1, all[*of].clone(), most_p, least_change)).collect()
 }
 
 /// Whether `figure` is to be followed. Of the maxima of minutes and of seconds, those are followed that more runs have, and of two

@@ -108,7 +108,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    fn of(run: &Run) -> Self {
+    /// The standing of `run`.
+    pub fn of(run: &Run) -> Self {
         match run.progress.state {
             State::Running => Self::InProgress,
             _ if !run.validity.valid => Self::Invalid,
@@ -223,10 +224,15 @@ fn missing_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
     }
 }
 
+/// Why the numbers of `run` must not be used; empty if they may.
+pub fn reasons(run: &Run) -> Vec<String> {
+    let meaningless = lab::meaningless_because(run).map(str::to_owned);
+    run.validity.spoilt_by.iter().map(ToString::to_string).chain(meaningless).collect()
+}
+
 /// The row of `run`, which is in `file`.
 pub fn row(run: &Run, file: &str) -> OverviewRow {
     let standing = Standing::of(run);
-    let meaningless = lab::meaningless_because(run).map(str::to_owned);
     let (worst, count) = worst_of(run);
     let figures = worst.as_ref().map(|worst| &worst.row);
     let p999 = figures.and_then(p999);
@@ -248,7 +254,7 @@ pub fn row(run: &Run, file: &str) -> OverviewRow {
         real_time: run.facts.kernel.real_time.get().copied(),
         loads: worst.map(|worst| worst.loads),
         outcomes: count,
-        reasons: run.validity.spoilt_by.iter().map(ToString::to_string).chain(meaningless).collect(),
+        reasons: reasons(run),
         standing,
     }
 }

@@ -81,7 +81,6 @@ fn value_scale(line: &Line, area: &Area) -> Scale {
     Scale::linear((low - margin).max(0.0), high + margin, area.bottom, area.top)
 }
 
-#[allow(clippy::float_cmp, reason = "a tick is either a whole number or far from one")]
 fn is_whole(tick: &f64) -> bool {
     tick.fract() == 0.0
 }

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use tardy_analyse::name;
 use tardy_analyse::outcome::{self, Key, Outcome};
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
 use super::{Figure, RunInHistory};
-use crate::overview;
+use crate::overview::{self, Standing};
 
 /// One run, reduced to its figures.
 #[derive(Clone, Debug)]
@@ -32,22 +33,29 @@ pub struct Experiment {
 impl Entry {
     /// The entry of `run`, which is in `file`.
     pub fn of(run: &Run, file: &str) -> Self {
-        let row = overview::row(run, file);
+        let standing = Standing::of(run);
         let mut values = Vec::new();
-        if row.standing.is_usable() {
+        if standing.is_usable() {
             for outcome in outcome::of(run) {
                 let experiment = Experiment::of(run, &outcome);
                 let figures = Figure::of(run, &outcome).into_iter();
                 values.extend(figures.map(|(figure, value)| (experiment.clone(), figure, value)));
             }
         }
-        let unusable_because = match (row.standing.is_usable(), values.is_empty()) {
-            (false, _) if row.reasons.is_empty() => Some(row.standing.name().to_owned()),
-            (false, _) => Some(row.reasons.join("; ")),
+        let reasons = overview::reasons(run);
+        let unusable_because = match (standing.is_usable(), values.is_empty()) {
+            (false, _) if reasons.is_empty() => Some(standing.name().to_owned()),
+            (false, _) => Some(reasons.join("; ")),
             (true, true) => Some("it has no latencies".to_owned()),
             (true, false) => None,
         };
-        Self { name: row.name, file: row.file, started_at: row.started_at, unusable_because, values }
+        Self {
+            name: name::of_run(run),
+            file: file.to_owned(),
+            started_at: run.origin.started_at.clone(),
+            unusable_because,
+            values,
+        }
     }
 }
 

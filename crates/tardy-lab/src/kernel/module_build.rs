@@ -2,6 +2,7 @@
 //! this machine: the kernel's compiler may not be installed, and the programs in its headers may need a newer libc.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,13 +68,20 @@ fn elf_programs(directory: &Path) -> Vec<PathBuf> {
             } else if metadata.is_file()
                 && metadata.permissions().mode() & 0o111 != 0
                 && !path.as_os_str().as_encoded_bytes().ends_with(REPLACED.as_bytes())
-                && fs::read(&path).is_ok_and(|bytes| bytes.starts_with(ELF))
+                && is_elf(&path)
             {
                 found.push(path);
             }
         }
     }
     found
+}
+
+fn is_elf(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read =
+        files::open_to_read(path).and_then(|file| file.take(ELF.len() as u64).read_to_end(&mut beginning));
+    read.is_ok() && beginning == ELF
 }
 
 /// Whether the loader of this machine cannot start `program`. With this variable the loader lists the libraries, and

@@ -26,11 +26,6 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
     }
 }
 
-/// `origin` for a run that starts now.
-pub(crate) fn started_now(origin: &Origin) -> Origin {
-    Origin { started_at: rfc3339(SystemTime::now()), ..origin.clone() }
-}
-
 /// The UTC time as in `20261121-093000`.
 pub(crate) fn stamp(time: SystemTime) -> String {
     rfc3339(time).replace(['-', ':', 'Z'], "").replace('T', "-")

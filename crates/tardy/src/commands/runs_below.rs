@@ -65,7 +65,8 @@ fn text(path: &Path) -> String {
     }
 }
 
-fn is_run_file(path: &Path) -> std::io::Result<bool> {
+/// Whether a file begins as a run file does.
+pub(super) fn is_run_file(path: &Path) -> std::io::Result<bool> {
     let mut beginning = Vec::new();
     files::open_to_read(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
     let starts_object = beginning.trim_ascii_start().starts_with(b"{");

@@ -146,13 +146,23 @@ fn heading(state: &LiveState<'_>, columns: usize) -> Vec<Line> {
 /// The share of late wake-ups that the readings so far support, of the CPU with the highest; empty before the first readings. The
 /// bound holds however often one looks, if late wake-ups are independent. A missed period counts as a late wake-up.
 fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
-    let bound = |series: &LiveSeries| {
+    let counts = |series: &LiveSeries| {
         let missed = series.missed.unwrap_or(0);
         let (_, late) = late::in_histogram(&series.histogram, limit_ns.cast_signed(), series.worst_ns);
-        let (late, count) = (late.saturating_add(missed), series.recorded.saturating_add(missed));
-        Sequential { count, late, confidence: CONFIDENCE }.upper_bound()
+        (late.saturating_add(missed), series.recorded.saturating_add(missed))
     };
-    let highest = state.series.iter().filter(|series| series.recorded > 0).map(bound).reduce(f64::max);
+    let mut all: Vec<(u64, u64)> =
+        state.series.iter().filter(|series| series.recorded > 0).map(counts).collect();
+    all.sort_unstable();
+    all.dedup();
+    // Of many CPUs the bound is computed only for those that can have the highest: none has more late wake-ups among fewer.
+    let can_be_highest = |(late, count): &&(u64, u64)| {
+        !all.iter().any(|one| one != &(*late, *count) && one.0 >= *late && one.1 <= *count)
+    };
+    let bound = |(late, count): &(u64, u64)| {
+        Sequential { count: *count, late: *late, confidence: CONFIDENCE }.upper_bound()
+    };
+    let highest = all.iter().filter(can_be_highest).map(bound).reduce(f64::max);
     highest.map_or_else(String::new, |bound| {
         format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE))
     })

@@ -131,6 +131,7 @@ fn a_baseline_is_replaced_with_who_when_and_why_and_the_former_is_kept() {
     let bench = Bench::new();
     let (standard, rt) = (boots(&bench, "standard", "new", 5), boots(&bench, "rt", "old", 5));
     gate(&bench, &rt, &["--baseline", "base", "--accept", "the first one", "--by", "Ada"]).exits(0);
+    std::fs::write(bench.path("base/README.md"), "Ours.").unwrap();
     let error = gate(&bench, &standard, &["--baseline", "base", "--accept", " ", "--by", "Ada"]).exits(2).err;
     assert!(error.contains("the reason is empty"), "{error}");
     let replaced =
@@ -148,6 +149,7 @@ fn a_baseline_is_replaced_with_who_when_and_why_and_the_former_is_kept() {
     assert_eq!(lines[1]["replaced"][4], "rt-4.run.json");
     let former = lines[1]["replaced_in"].as_str().unwrap();
     assert!(bench.path(former).join("rt-4.run.json").is_file());
+    assert!(bench.path("base/README.md").is_file(), "other files of the directory stay");
     assert!(!bench.path("base/rt-4.run.json").exists() && bench.path("base/standard-4.run.json").is_file());
     gate(&bench, &rt, &["--baseline", "base"]).exits(0);
 }

@@ -113,6 +113,9 @@ impl Accepted {
         files::make_directories(&self.directory)
             .with_context(|| format!("creating {}", self.directory.display()))?;
         self.move_former()?;
+        if let Some(other) = names.iter().map(|name| self.directory.join(name)).find(|path| path.exists()) {
+            bail!("{} exists and is not a run file; rename the run", other.display());
+        }
         for (path, name) in paths.iter().zip(&names) {
             let content = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
             let copy = self.directory.join(name);
@@ -148,7 +151,7 @@ impl Accepted {
     fn move_former(&mut self) -> Result<()> {
         let entries = fs::read_dir(&self.directory).with_context(|| self.directory.display().to_string())?;
         let mut former: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        former.retain(|path| path.file_name().is_some_and(|name| name != RECORD) && path.is_file());
+        former.retain(|path| path.is_file() && runs_below::is_run_file(path).unwrap_or(false));
         former.sort();
         if former.is_empty() {
             return Ok(());

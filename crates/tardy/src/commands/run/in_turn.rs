@@ -66,17 +66,15 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit> {
     let directory = arguments.output.clone().unwrap_or_else(default);
     files::make_directories(&directory).with_context(|| directory.display().to_string())?;
     let page = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let requests = turns
-        .iter()
-        .map(|turn| request_of(arguments, &sides[turn.side], *turn, seed, &directory))
-        .collect::<Result<Vec<_>>>()?;
-    for request in &requests {
+    for turn in &turns {
         // Fails before anything is measured if a file exists.
-        drop(ResultFile::claim(&request.output, arguments.force)?);
+        drop(ResultFile::claim(&output_of(&sides[turn.side], *turn, &directory), arguments.force)?);
     }
     let mut of_sides: [Vec<Run>; 2] = Default::default();
-    for (turn, request) in turns.iter().zip(&requests) {
-        let run = measure(arguments, request, *turn)?;
+    for turn in &turns {
+        // The facts about the machine are those at the start of each run.
+        let request = request_of(arguments, &sides[turn.side], *turn, seed, &directory)?;
+        let run = measure(arguments, &request, *turn)?;
         let is_interrupted = run.progress.state != State::Complete;
         of_sides[turn.side].push(run);
         if is_interrupted {
@@ -131,10 +129,14 @@ fn turns(seed: u64, rounds: u32) -> Vec<Turn> {
         .collect()
 }
 
+fn output_of(side: &Side, turn: Turn, directory: &Path) -> PathBuf {
+    directory.join(format!("{}-round-{}.run.json", side.name, turn.round))
+}
+
 /// The request of one run. Each round has its own seed, which both recipes share.
 fn request_of(arguments: &RunArgs, side: &Side, turn: Turn, seed: u64, directory: &Path) -> Result<Request> {
     let plan = Plan { seed: seed.wrapping_add(u64::from(turn.round) - 1), ..side.plan.clone() };
-    let output = directory.join(format!("{}-round-{}.run.json", side.name, turn.round));
+    let output = output_of(side, turn, directory);
     let mut request = request(arguments, &side.recipe, side.is_file, plan, output)?;
     request.fake = arguments.fake.map(|fake| fake.wrapping_add(u64::from(turn.place)));
     request.origin.id = format!("{}-{}", request.origin.id, turn.place);
@@ -148,12 +150,11 @@ fn request_of(arguments: &RunArgs, side: &Side, turn: Turn, seed: u64, directory
     Ok(request)
 }
 
-/// Measures one run, which starts now.
+/// Measures one run.
 fn measure(arguments: &RunArgs, request: &Request, turn: Turn) -> Result<Run> {
     let trial = request.origin.trial.clone().unwrap_or_default();
     let what = format!("round {} of {}, {}", turn.round, trial.rounds, trial.side);
-    let request = Request { origin: origin::started_now(&request.origin), ..request.clone() };
-    let outcome = measured(&request, arguments).with_context(|| what.clone())?;
+    let outcome = measured(request, arguments).with_context(|| what.clone())?;
     if let Some(trouble) = outcome.trouble {
         anyhow::bail!("{what}: {trouble}");
     }
