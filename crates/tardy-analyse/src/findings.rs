@@ -22,6 +22,7 @@ use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
 use crate::stationarity::{self, Stationarity};
 use crate::tail::{self, Tail};
+use crate::until;
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
 use crate::wiggles::{self, Wiggles};
@@ -94,6 +95,10 @@ pub struct Findings {
     /// The tail of each phase beyond the run's duration; empty if it was not requested, or if the numbers may not be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<Tail>,
+    /// What the data decided about each phase that they may end, and when; empty if the plan has no such rule, or if the numbers
+    /// may not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub until: Vec<until::End>,
     /// The verdict on the limit; `None` if there is no limit, nothing was recorded, or the run is invalid or means
     /// nothing.
     pub verdict: Option<Verdict>,
@@ -133,6 +138,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         stationarity,
         unseen: episodes::unseen(run).filter(|_| supports_verdict),
         tails,
+        until: if supports_verdict { until::of(run) } else { Vec::new() },
         verdict: limit.filter(|_| supports_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
         published: published::of(run, options.published),
         placed: published::place(run, options.published),

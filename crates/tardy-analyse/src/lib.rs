@@ -28,11 +28,13 @@ pub mod reactions;
 pub mod readiness;
 pub mod rounds;
 pub mod row;
+pub mod share_limits;
 pub mod stationarity;
 pub mod stops;
 pub mod tail;
 #[cfg(test)]
 mod test_runs;
+pub mod until;
 pub mod verdict;
 pub mod wakes;
 pub mod wiggles;

@@ -1,17 +1,17 @@
 //! The verdict on a limit: the worst value, the measured time, and the bound that they support.
 //!
-//! The bound is the highest of the Clopper–Pearson bounds of all series. A bound from the pooled wake-ups of all CPUs
+//! The bound is the highest of the bounds of all series ([`share_limits`]). A bound from the pooled wake-ups of all CPUs
 //! would be lower, but assumes that CPUs are late independently of each other, which is wrong if a stall stops all of
 //! them. The highest of the bounds is a valid bound for the worst CPU without that assumption.
 
 use serde::Serialize;
 use tardy_record::{Run, Series};
-use tardy_statistics::binomial;
 use tardy_statistics::duration::values_needed;
 
 use crate::episodes::{self, Episodes};
 use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
+use crate::share_limits::{self, Length};
 use crate::{dependence, late};
 
 /// The verdict on a limit.
@@ -40,6 +40,9 @@ pub struct Verdict {
     pub looked_ns: u64,
     /// Confidence of every bound.
     pub confidence: f64,
+    /// What decided how long the run is; absent if it was the plan. Bounds of a run that its data ended are valid at all times.
+    #[serde(skip_serializing_if = "Length::is_planned")]
+    pub length: Length,
     /// The highest of the series' bounds.
     pub bound: ShareBound,
     /// Every series' bound, in the order of the run.
@@ -72,7 +75,7 @@ pub struct ShareBound {
     pub episodes: Option<Episodes>,
     /// The counted time of the series, in ns.
     pub counted_ns: u64,
-    /// Clopper–Pearson upper bound on their share, with counts and trials divided by [`crate::dependence::inflation`].
+    /// Upper bound on their share ([`share_limits::upper`]).
     pub upper: f64,
 }
 
@@ -92,7 +95,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
     let bounds: Vec<ShareBound> = late
         .iter()
         .filter(|(index, _)| run.series[*index].max_ns.is_some())
-        .map(|(index, late)| bound(*index, &run.series[*index], late, limit_ns))
+        .map(|(index, late)| bound(run, *index, late, limit_ns))
         .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
@@ -107,6 +110,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         wakeups: sum(&late, |one| one.of),
         looked_ns: run.progress.measured_ns,
         confidence: CONFIDENCE,
+        length: Length::of(run),
         bound: highest,
         bounds,
         wakeups_for_one_in_a_million: values_needed(1e-6, CONFIDENCE, 0).unwrap_or(u64::MAX),
@@ -117,10 +121,9 @@ fn sum(late: &[(usize, late::Late)], part: impl Fn(&late::Late) -> u64) -> u64 {
     late.iter().fold(0, |sum, (_, one)| sum.saturating_add(part(one)))
 }
 
-fn bound(index: usize, series: &Series, late: &late::Late, limit_ns: u64) -> ShareBound {
+fn bound(run: &Run, index: usize, late: &late::Late, limit_ns: u64) -> ShareBound {
+    let series = &run.series[index];
     let inflation = dependence::inflation(late.dependence);
-    let k = (late.at_most as f64 / inflation).ceil() as u64;
-    let n = (late.of as f64 / inflation).floor() as u64;
     ShareBound {
         series: index,
         label: name::of(series),
@@ -132,6 +135,6 @@ fn bound(index: usize, series: &Series, late: &late::Late, limit_ns: u64) -> Sha
         wakeups: late.of,
         dispersion: late.dependence.map(|dependence| dependence.dispersion),
         clustered: late.dependence.is_some_and(|dependence| dependence.clustered),
-        upper: binomial::upper_bound(k, n.max(1), CONFIDENCE),
+        upper: share_limits::upper(late, inflation, CONFIDENCE, Length::of(run)),
     }
 }

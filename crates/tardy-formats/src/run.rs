@@ -84,6 +84,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
             label: phase.label,
             start_ns: 0,
             end_ns: Some(longest.unwrap_or(0)),
+            until: None,
             remarks: remarks.clone(),
             spoilt_by: if index == 0 {
                 imported.contradictions.iter().cloned().map(Reason::from).collect()

@@ -1,22 +1,19 @@
 //! Decides a requirement for a run.
 //!
-//! A share of late readings is decided by both of its confidence limits (Clopper and Pearson, Biometrika 26 (1934) 404), with
-//! counts and trials divided by [`dependence::inflation`] where lateness comes in clusters: it passes if the upper limit is at most
-//! the allowed share, fails if the lower limit is above it, and is not decided between. A wrong pass has at most the probability
-//! that the confidence leaves, and a wrong failure a fifth of it: in a short run, one late reading would otherwise be enough. A quantile below a limit is the same statement: a share of at most 1 − q is
-//! later than the limit.
+//! A share of late readings is decided by both of its confidence limits ([`share_limits`]), with counts and trials divided by
+//! [`dependence::inflation`] where lateness comes in clusters: it passes if the upper limit is at most the allowed share, fails if
+//! the lower limit is above it, and is not decided between. A wrong pass has at most the probability that the confidence leaves, and
+//! a wrong failure a fifth of it: in a short run, one late reading would otherwise be enough. A quantile below a limit is the same
+//! statement: a share of at most 1 − q is later than the limit. Limits of a run that its data ended are those that hold at all times.
 
 use serde::Serialize;
 use tardy_analyse::late::{self, Late};
-use tardy_analyse::{dependence, lab, name};
+use tardy_analyse::share_limits::{self, Length};
+use tardy_analyse::{dependence, lab, name, until};
 use tardy_record::{Run, Series, reason};
-use tardy_statistics::binomial;
 
 use crate::outcome::Outcome;
 use crate::requirement::{Demand, Requirement};
-
-/// A wrong failure is this many times less probable than a wrong pass.
-const FAILING_CAUTION: f64 = 5.0;
 
 /// The outcome of a requirement for a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,6 +41,9 @@ pub struct Evidence {
     pub late_at_most: u64,
     /// All readings.
     pub readings: u64,
+    /// What decided how many there are; absent if it was the plan.
+    #[serde(skip_serializing_if = "Length::is_planned")]
+    pub length: Length,
     /// The factor by which counts and readings were divided since lateness comes in clusters; 1 if it does not.
     pub inflation: f64,
     /// Lower confidence limit of the share of late readings.
@@ -76,7 +76,7 @@ pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
         Err(reason) => return because(reason),
     };
     // A wrong failure of any of them must be as rare as of one.
-    let failing_confidence = 1.0 - (1.0 - requirement.confidence) / FAILING_CAUTION / series.len() as f64;
+    let failing_confidence = until::refuting_confidence(requirement.confidence, series.len());
     let all = series.into_iter().map(|one| decided(run, one, requirement, failing_confidence));
     let worst = all.max_by(|(a, of_a), (b, of_b)| {
         a.cmp(b).then(of_a.share_upper.total_cmp(&of_b.share_upper)).then(of_a.worst_ns.cmp(&of_b.worst_ns))
@@ -149,7 +149,9 @@ fn decided(
     let demand = requirement.demand;
     let late = late::beyond(series, demand.limit_ns());
     let inflation = dependence::inflation(late.dependence);
-    let (lower, upper) = limits(&late, inflation, requirement.confidence, failing_confidence);
+    let length = Length::of(run);
+    let lower = share_limits::lower(&late, inflation, failing_confidence, length);
+    let upper = share_limits::upper(&late, inflation, requirement.confidence, length);
     let worst_ns = series.max_ns.unwrap_or(i64::MIN);
     let outcome = match demand {
         Demand::Max { limit_ns } if worst_ns >= i64::try_from(limit_ns).unwrap_or(i64::MAX) => {
@@ -161,7 +163,7 @@ fn decided(
     };
     let needs_more_ns = match demand {
         Demand::Share { allowed, .. } if outcome == Outcome::Inconclusive => {
-            needed(&late, inflation, allowed, requirement.confidence)
+            needed(&late, inflation, allowed, requirement.confidence, length)
                 .map(|factor| (series.counted_ns as f64 * (factor - 1.0)).max(0.0) as u64)
         }
         _ => None,
@@ -172,6 +174,7 @@ fn decided(
         late_at_least: late.at_least,
         late_at_most: late.at_most,
         readings: late.of,
+        length,
         inflation,
         share_lower: lower,
         lower_confidence: failing_confidence,
@@ -192,26 +195,17 @@ fn of_share(lower: f64, upper: f64, allowed: f64) -> Outcome {
     }
 }
 
-/// The lower and the upper confidence limit of the share of late readings.
-fn limits(late: &Late, inflation: f64, passing: f64, failing: f64) -> (f64, f64) {
-    let divided = |count: u64| count as f64 / inflation;
-    let (least, most) = (divided(late.at_least).floor() as u64, divided(late.at_most).ceil() as u64);
-    let of = divided(late.of);
-    let lower = binomial::lower_bound(least, (of.ceil() as u64).max(least).max(1), failing);
-    let upper = binomial::upper_bound(most, (of.floor() as u64).max(most).max(1), passing);
-    (lower, upper)
-}
-
 /// The multiple of the run's length at which its upper limit is at most `allowed`, if readings are late as often as so far;
 /// `None` if there is none.
-fn needed(late: &Late, inflation: f64, allowed: f64, confidence: f64) -> Option<f64> {
-    let (most, of) = (late.at_most as f64 / inflation, late.of as f64 / inflation);
+fn needed(late: &Late, inflation: f64, allowed: f64, confidence: f64, length: Length) -> Option<f64> {
+    let (most, of) = (late.at_most as f64, late.of as f64);
     if of <= 0.0 || most / of >= allowed {
         return None;
     }
     let passes = |factor: f64| {
-        let (k, n) = ((most * factor).ceil() as u64, (of * factor).floor() as u64);
-        binomial::upper_bound(k, n.max(k).max(1), confidence) <= allowed
+        let at_most = (most * factor).ceil() as u64;
+        let longer = Late { at_least: 0, at_most, of: (of * factor).floor() as u64, dependence: None };
+        share_limits::upper(&longer, inflation, confidence, length) <= allowed
     };
     let mut high = 1.0;
     while !passes(high) {
@@ -233,12 +227,14 @@ fn needed(late: &Late, inflation: f64, allowed: f64, confidence: f64) -> Option<
 mod tests {
     use super::*;
     use crate::requirement::CONFIDENCE;
+    use tardy_statistics::binomial;
 
     const ALLOWED: f64 = 1e-3;
 
     fn outcome(k: u64, n: u64) -> Outcome {
         let late = Late { at_least: k, at_most: k, of: n, dependence: None };
-        let (lower, upper) = limits(&late, 1.0, CONFIDENCE, 1.0 - (1.0 - CONFIDENCE) / FAILING_CAUTION);
+        let lower = share_limits::lower(&late, 1.0, until::refuting_confidence(CONFIDENCE, 1), Length::Planned);
+        let upper = share_limits::upper(&late, 1.0, CONFIDENCE, Length::Planned);
         of_share(lower, upper, ALLOWED)
     }
 
@@ -292,13 +288,13 @@ mod tests {
     fn the_time_that_is_needed_is_enough_and_not_too_much() {
         for (k, n) in [(0, 100), (1, 1_500), (3, 5_000), (40, 50_000)] {
             let late = Late { at_least: k, at_most: k, of: n, dependence: None };
-            let factor = needed(&late, 1.0, ALLOWED, CONFIDENCE).unwrap();
+            let factor = needed(&late, 1.0, ALLOWED, CONFIDENCE, Length::Planned).unwrap();
             let of =
                 |factor: f64| outcome((k as f64 * factor).ceil() as u64, (n as f64 * factor).floor() as u64);
             assert_eq!(of(factor), Outcome::Passed, "{k} of {n}");
             assert_ne!(of(factor * 0.7), Outcome::Passed, "{k} of {n}");
         }
         let late = Late { at_least: 2, at_most: 2, of: 1_000, dependence: None };
-        assert_eq!(needed(&late, 1.0, ALLOWED, CONFIDENCE), None);
+        assert_eq!(needed(&late, 1.0, ALLOWED, CONFIDENCE, Length::Planned), None);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
-use tardy_record::units::{format_duration_ns, parse_duration_ns};
+use tardy_record::units::{format_duration_ns, parse_duration_ns, parse_share};
 
 /// The confidence of a requirement that does not name one.
 pub const CONFIDENCE: f64 = 0.95;
@@ -65,7 +65,7 @@ impl FromStr for Requirement {
         let named = |name: &str| Some(name.trim().to_owned()).filter(|name| !name.is_empty());
         let (demand, confidence) = match demand.rsplit_once('@') {
             Some((demand, confidence)) => {
-                (demand.trim(), share(confidence).ok_or_else(|| wrong("the confidence after @", text))?)
+                (demand.trim(), parse_share(confidence).ok_or_else(|| wrong("the confidence after @", text))?)
             }
             None => (demand, CONFIDENCE),
         };
@@ -88,7 +88,7 @@ fn demand_of(what: &str, bound: &str) -> Result<Demand, &'static str> {
     if let Some(inner) = what.strip_prefix("P(").and_then(|rest| rest.strip_suffix(')')) {
         let limit_ns = limit(inner.trim().strip_prefix('>').ok_or("the '>' in P(>TIME)")?.trim())?;
         let allowed =
-            share(bound).filter(|share| *share > 0.0 && *share < 1.0).ok_or("the share after '<'")?;
+            parse_share(bound).filter(|share| *share > 0.0 && *share < 1.0).ok_or("the share after '<'")?;
         return Ok(Demand::Share { limit_ns, allowed, quantile: None });
     }
     let level =
@@ -99,13 +99,6 @@ fn demand_of(what: &str, bound: &str) -> Result<Demand, &'static str> {
     // Decimal places are exact in text and not in binary: 1 − 0.999 is not 0.001.
     let allowed = ((100.0 - level) * 1e10).round() / 1e12;
     Ok(Demand::Share { limit_ns: limit(bound)?, allowed, quantile: Some(level) })
-}
-
-/// A share from a number or a percentage; `None` if it is neither, or below 0.
-pub fn share(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
-    digits.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0).map(|value| value / scale)
 }
 
 fn wrong(part: &str, text: &str) -> String {

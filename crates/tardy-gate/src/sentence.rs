@@ -1,5 +1,6 @@
 //! A judgement in words.
 
+use tardy_analyse::share_limits::Length;
 use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded};
 use tardy_record::units::format_duration_ns;
 
@@ -38,7 +39,12 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
         (least, most) => format!("{} to {}", count(least), count(most)),
     };
     let seen = format!("{place}: {late} of {} later than {limit}", count(evidence.readings));
-    let clusters = if evidence.inflation > 1.0 { ", allowing for clusters" } else { "" };
+    let clusters = match (evidence.inflation > 1.0, evidence.length) {
+        (true, Length::Planned) => ", allowing for clusters",
+        (false, Length::Planned) => "",
+        (true, Length::ByData) => ", allowing for clusters and for a run that its data ended",
+        (false, Length::ByData) => ", allowing for a run that its data ended",
+    };
     let allowed = one_in(allowed);
     match (judgement.outcome, evidence.needs_more_ns) {
         (Outcome::Passed, _) => {

@@ -129,6 +129,9 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
     if run.phases.len() > run.plan.phases.len() {
         return Err(contradiction("phases", "more phases than were planned"));
     }
+    if let Some(field) = run.plan.until.and_then(|rule| rule.wrong_field()) {
+        return Err(contradiction(&format!("plan.until.{field}"), "out of range"));
+    }
     for (index, series) in run.series.iter().enumerate() {
         series::check(run, series)
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;

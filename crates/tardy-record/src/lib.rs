@@ -47,6 +47,7 @@ pub mod series;
 pub mod series_builder;
 pub mod series_kind;
 pub mod slice;
+pub mod stop_rule;
 pub mod switch;
 pub mod threshold;
 mod timer;

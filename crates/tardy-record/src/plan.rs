@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::ForeignPlan;
 use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
+use crate::stop_rule::StopRule;
 use crate::wiggle::WigglePlan;
 
 pub use crate::noise::{NoisePlan, NoiseThread};
@@ -34,6 +35,9 @@ pub struct Plan {
     /// The user's limit: a later wake-up is too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ns: Option<u64>,
+    /// The rule by which data end a phase before its planned span; absent if every phase has a planned length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<StopRule>,
     /// Limits whose exceedances are counted exactly, in ascending order; the user's limit is one of them.
     pub thresholds_ns: Vec<u64>,
     /// The CPU of the supervisor, which watches, starts loads and writes checkpoints.

@@ -13,6 +13,7 @@ use crate::reason::Reason;
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
+use crate::stop_rule::RuledEnd;
 use crate::switch::{SwitchPlace, SwitchRecord};
 
 /// The version of the file format that this tardy writes.
@@ -150,6 +151,9 @@ pub struct Phase {
     pub start_ns: u64,
     /// When it ended; absent while it runs.
     pub end_ns: Option<u64>,
+    /// What the plan's rule decided; absent without a rule, and while the phase runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<RuledEnd>,
     /// Requests that were refused, such as a real-time policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

@@ -56,6 +56,13 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, DurationError> {
     Ok(total)
 }
 
+/// Parses a share from a number or a percentage, such as `1e-6` or `0.1%`; `None` if it is neither, or below 0.
+pub fn parse_share(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
+    digits.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0).map(|value| value / scale)
+}
+
 fn unit_factor(unit: &str) -> Option<u64> {
     if unit == "d" {
         return Some(NS_PER_DAY);

@@ -2,7 +2,7 @@
 
 mod sequential;
 
-pub use sequential::{Decision, Sequential};
+pub use sequential::Sequential;
 
 use crate::binomial;
 use crate::distributions::chi_square_quantile;

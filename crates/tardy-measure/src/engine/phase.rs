@@ -7,6 +7,7 @@ use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::{self, Reason};
 use tardy_record::series::Change;
+use tardy_record::stop_rule::{Decision, RuledEnd};
 use tardy_sys::clock::Clock;
 use tardy_sys::memory;
 
@@ -209,7 +210,7 @@ impl<'r> Phase<'r> {
 
     /// The user has interrupted: asks the source to end the first time, and kills it the second time.
     fn interrupt(&mut self, supervisor: &mut Supervisor<'_>) {
-        if !self.interruption.is_requested() {
+        if !self.interruption.is_by_user() {
             supervisor.listener.interrupted();
         }
         self.end_early(supervisor);
@@ -219,7 +220,7 @@ impl<'r> Phase<'r> {
     fn answer_requests(&mut self, supervisor: &mut Supervisor<'_>) {
         for request in supervisor.listener.requests() {
             match request {
-                UserRequest::End if !self.interruption.is_requested() => self.interrupt(supervisor),
+                UserRequest::End if !self.interruption.is_by_user() => self.interrupt(supervisor),
                 UserRequest::End => {}
                 UserRequest::Mark => supervisor.mark(),
             }
@@ -234,6 +235,24 @@ impl<'r> Phase<'r> {
             }
             Demand::Kill => self.kill(supervisor, KillReason::InterruptedTwice),
         }
+    }
+
+    /// Ends the phase if the plan has a rule by which its data end it.
+    fn end_by_rule(&mut self, supervisor: &mut Supervisor<'_>) {
+        let Some(rule) = supervisor.request.plan.until else { return };
+        self.refresh_series(supervisor);
+        let decision = self.decision(supervisor);
+        if decision.is_some_and(|decision| rule.ends_at(decision)) {
+            supervisor.note(EventKind::Phase, &format!("phase '{}' is decided", self.plan.label), 0);
+            self.interruption.end_by_rule(supervisor.clock.now_ns());
+            self.source.stop();
+        }
+    }
+
+    /// What the readings in the run show about the plan's claim; `None` if the plan has no rule.
+    fn decision(&self, supervisor: &Supervisor<'_>) -> Option<Decision> {
+        let decide = supervisor.request.decide.filter(|_| supervisor.request.plan.until.is_some())?;
+        Some(decide(&supervisor.run, self.index))
     }
 
     fn kill_if_unresponsive(&mut self, supervisor: &mut Supervisor<'_>) {
@@ -263,8 +282,11 @@ impl<'r> Phase<'r> {
         self.each_observer(supervisor, |observer, supervisor| observer.read(supervisor, &reading));
         supervisor.report(self.index, self.source.as_ref(), self.interruption.is_requested());
         let is_useless = !supervisor.is_valid(self.index);
-        if !self.interruption.is_requested() && (is_useless || supervisor.listener.wants_end()) {
+        if !self.interruption.is_by_user() && (is_useless || supervisor.listener.wants_end()) {
             self.end_early(supervisor);
+        }
+        if !self.interruption.is_requested() {
+            self.end_by_rule(supervisor);
         }
         if supervisor.checkpoint_is_due(now_ns, self.map.has_counters()) {
             self.refresh(supervisor);
@@ -289,11 +311,8 @@ impl<'r> Phase<'r> {
 
     /// Updates the run from the last readings.
     fn refresh(&self, supervisor: &mut Supervisor<'_>) {
+        self.refresh_series(supervisor);
         let run = &mut supervisor.run;
-        let mut series = self.source.series();
-        self.observers.iter().for_each(|observer| observer.add_to(&mut series));
-        run.series.retain(|series| series.phase < self.index);
-        run.series.extend(series);
         self.source.add_to_run(run);
         if let Some(from_ns) = self.source.progress().counted_from_ns {
             run.phases[self.index].start_ns = from_ns;
@@ -303,9 +322,18 @@ impl<'r> Phase<'r> {
         supervisor.run.refresh_progress();
     }
 
+    /// Updates the series of the run from the last readings.
+    fn refresh_series(&self, supervisor: &mut Supervisor<'_>) {
+        let run = &mut supervisor.run;
+        let mut series = self.source.series();
+        self.observers.iter().for_each(|observer| observer.add_to(&mut series));
+        run.series.retain(|series| series.phase < self.index);
+        run.series.extend(series);
+    }
+
     /// How the phase ended.
     fn end(&self, supervisor: &Supervisor<'_>) -> End {
-        let is_cut_off = self.interruption.is_requested() || !supervisor.is_valid(self.index);
+        let is_cut_off = self.interruption.is_by_user() || !supervisor.is_valid(self.index);
         if is_cut_off { End::Interrupted } else { End::Complete }
     }
 
@@ -332,6 +360,9 @@ impl<'r> Phase<'r> {
         let end_ns = self.source.progress().counted_to_ns.unwrap_or(now_ns);
         supervisor.run.phases[self.index].end_ns = Some(end_ns);
         self.refresh(supervisor);
+        let early = self.interruption.is_by_rule();
+        let until = self.decision(supervisor).map(|decision| RuledEnd { decision, early });
+        supervisor.run.phases[self.index].until = until;
         supervisor.end_phase(self.index);
         self.remove_map(supervisor);
         self.require_series(supervisor)

@@ -22,7 +22,7 @@ impl Supervisor<'_> {
         }
         let (label, start_ns) = (plan.label.clone(), self.clock.now_ns());
         self.note(EventKind::Phase, &format!("phase '{label}' begins"), 0);
-        self.run.phases.push(Phase { label, start_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
+        self.run.phases.push(Phase { label, start_ns, remarks, ..Phase::default() });
     }
 
     /// Reports to the listener how far phase `index` is.

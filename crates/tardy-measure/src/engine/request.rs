@@ -6,6 +6,7 @@ use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
+use tardy_record::stop_rule::Decision;
 use tardy_sys::clock::Clock;
 use thiserror::Error;
 
@@ -31,6 +32,9 @@ pub struct Request {
     pub reports_samples: bool,
     /// Whether existing files of these names may be replaced.
     pub force: bool,
+    /// Decides, by the run so far, what phase of this index shows about the claim of [`Plan::until`]. It is needed if the plan has
+    /// such a rule; `None` from a program that does not analyse runs.
+    pub decide: Option<fn(&Run, usize) -> Decision>,
     /// The programs that the run starts.
     pub programs: Programs,
     /// Where kernel files are read: `/`, or a directory with synthetic ones.
@@ -58,6 +62,7 @@ impl Request {
             samples: None,
             reports_samples: false,
             force: false,
+            decide: None,
             programs,
             kernel_root: PathBuf::from("/"),
             fake: None,

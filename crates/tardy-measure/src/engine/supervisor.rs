@@ -99,6 +99,11 @@ impl<'r> Supervisor<'r> {
         outside: Outside,
         listener: &'r mut dyn Listener,
     ) -> Result<Self, RunError> {
+        if request.plan.until.is_some() && request.decide.is_none() {
+            return Err(RunError::Start(
+                "a phase cannot end by its data here; use a duration without --until".to_owned(),
+            ));
+        }
         let file = ResultFile::claim(&request.output, request.force)
             .map(|file| RunFile::at(file, request.redacts))?;
         if let Some(samples) = &request.samples {

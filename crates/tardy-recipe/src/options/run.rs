@@ -4,9 +4,12 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::Span;
+use tardy_record::stop_rule::StopAt;
 
 use super::or;
-use crate::values::{Duration, FloorSpec, PositiveDuration, ProbeKind, by_name, deserialize_loads};
+use crate::values::{
+    Confidence, Duration, FloorSpec, PositiveDuration, Probability, ProbeKind, by_name, deserialize_loads,
+};
 
 /// The `[run]` table of a recipe, and its flags.
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
@@ -49,6 +52,17 @@ pub struct RunOptions {
     /// Highest accepted latency. The worst case is compared with it.
     #[arg(long, value_name = "TIME")]
     pub limit: Option<PositiveDuration>,
+    /// End each phase as soon as the data decide whether at most --probability of the wake-ups are later than --limit on every
+    /// CPU: supported, refuted, or decided for either; at the latest after the duration. Looking at any time is allowed for
+    /// (docs/decide.md) [default: the duration alone]
+    #[arg(long, value_name = "DECISION", value_parser = by_name::<StopAt>)]
+    pub until: Option<StopAt>,
+    /// Share of wake-ups that may be later than --limit, for --until: 1e-9, 0.001% [default: 1e-6]
+    #[arg(long, value_name = "SHARE")]
+    pub probability: Option<Probability>,
+    /// How sure --until has to be: 0.99, 99% [default: 95%]
+    #[arg(long, value_name = "SHARE")]
+    pub confidence: Option<Confidence>,
     /// Further thresholds; the latencies above each are counted.
     #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
     pub thresholds: Option<Vec<PositiveDuration>>,

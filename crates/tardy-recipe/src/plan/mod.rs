@@ -10,6 +10,7 @@ mod pins;
 mod probe;
 mod reaction;
 mod stimulus;
+mod stop_rule;
 mod timer;
 mod tracer;
 mod unused_options;
@@ -67,6 +68,7 @@ pub fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Result<Pla
         scale: extras.scale,
         seed: recipe.run.seed(),
         limit_ns,
+        until: stop_rule::stop_rule(&recipe.run, &phases)?,
         thresholds_ns: thresholds(recipe, limit_ns)?,
         housekeeping_cpu,
         ambient_c: extras.ambient_c,

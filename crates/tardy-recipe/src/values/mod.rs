@@ -10,6 +10,7 @@ mod name;
 mod phase;
 mod program;
 mod scale;
+mod share;
 mod stimulus;
 
 pub use causes::CauseTracing;
@@ -21,6 +22,7 @@ pub use name::{DmaLatency, ProbeKind, by_name};
 pub use phase::PhaseText;
 pub use program::ProgramLine;
 pub use scale::{celsius, scale};
+pub use share::{Confidence, Probability};
 pub use stimulus::StimulusOutput;
 
 /// Serialises a type as its `Display` text and reads it back with `FromStr`.

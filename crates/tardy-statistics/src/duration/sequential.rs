@@ -37,17 +37,6 @@ const ABOVE: &[(f64, f64)] = &[
     (1e8, 0.03),
 ];
 
-/// What the values so far show about a probability that must not be exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The probability is below the limit.
-    Supported,
-    /// The probability is above the limit.
-    Refuted,
-    /// The values so far show neither.
-    Undecided,
-}
-
 /// The values so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sequential {
@@ -55,43 +44,49 @@ pub struct Sequential {
     pub count: u64,
     /// How many of them were late.
     pub late: u64,
-    /// The confidence of every statement, for example 0.95: the probability that any one of them, at any time of the run, is
-    /// wrong is at most 1 − `confidence`. Above 0 and below 1.
+    /// The confidence of each bound, for example 0.95: the probability that it is wrong at any time of the run is at most
+    /// 1 − `confidence`. Above 0 and below 1.
     pub confidence: f64,
 }
 
 impl Sequential {
-    /// Whether the probability of a late value is below or above `limit`. The two wrong statements share the error, half
-    /// each; only one of them can be wrong, so each could have all of it, but then [`interval`](Self::interval) would not
-    /// agree.
-    pub fn decide(&self, limit: f64) -> Decision {
-        let needed = self.log_wealth_needed(0.5);
-        if self.log_wealth(BELOW, limit) >= needed {
-            Decision::Supported
-        } else if self.log_wealth(ABOVE, limit) >= needed {
-            Decision::Refuted
+    /// The upper bound of the probability of a late value. It is not below the true one at any time of the run.
+    pub fn upper_bound(&self) -> f64 {
+        if self.count == 0 {
+            return 1.0;
+        }
+        let needed = self.log_wealth_needed();
+        // In ln p, which gives small bounds all their digits.
+        let excess = |log_p: f64| self.log_wealth(BELOW, log_p.exp()) - needed;
+        if excess(0.0).is_nan() || excess(0.0) <= 0.0 {
+            1.0
         } else {
-            Decision::Undecided
+            roots::between(-90.0, 0.0, excess).exp()
         }
     }
 
-    /// The interval of the probability; both of its ends hold at all times together.
-    pub fn interval(&self) -> (f64, f64) {
-        (self.lower_bound(0.5), self.upper_bound_of(0.5))
+    /// The lower bound of the probability of a late value. It is not above the true one at any time of the run. An error of
+    /// this bound does not count as one of the upper bound: an interval of both has the sum of their errors.
+    pub fn lower_bound(&self) -> f64 {
+        if self.late == 0 {
+            return 0.0;
+        }
+        let needed = self.log_wealth_needed();
+        let excess = |log_p: f64| needed - self.log_wealth(ABOVE, log_p.exp());
+        if excess(-90.0) >= 0.0 { 0.0 } else { roots::between(-90.0, 0.0, excess).exp() }
     }
 
-    /// The one-sided upper bound of the probability, for a run that states no lower one.
-    pub fn upper_bound(&self) -> f64 {
-        self.upper_bound_of(1.0)
-    }
-
-    /// The smallest number of values without a late one that supports `limit`; `None` if the limit is not between 0 and 1.
-    pub fn values_needed(limit: f64, confidence: f64) -> Option<u64> {
-        let shows = |count: u64| Self { count, late: 0, confidence }.decide(limit) == Decision::Supported;
+    /// The smallest number of values, with `late` late ones among them, of which the upper bound is at most `limit`. `None` if
+    /// the limit or the confidence is not between 0 and 1, or if the number does not fit.
+    pub fn values_needed(late: u64, limit: f64, confidence: f64) -> Option<u64> {
         if !(limit > 0.0 && limit < 1.0 && confidence > 0.0 && confidence < 1.0) {
             return None;
         }
-        let mut high = 1u64;
+        let shows = |count: u64| {
+            let all = Self { count, late, confidence };
+            all.log_wealth(BELOW, limit) >= all.log_wealth_needed()
+        };
+        let mut high = late.max(1);
         while !shows(high) {
             high = high.checked_mul(2)?;
         }
@@ -103,9 +98,9 @@ impl Sequential {
         Some(high)
     }
 
-    /// The wealth at which a hypothesis is refuted with this share of the error.
-    fn log_wealth_needed(&self, share: f64) -> f64 {
-        -((1.0 - self.confidence) * share).ln()
+    /// The wealth at which a hypothesis is refuted.
+    fn log_wealth_needed(&self) -> f64 {
+        -(1.0 - self.confidence).ln()
     }
 
     /// ln E(p). A late value leaves nothing of a bet that there are none.
@@ -124,29 +119,6 @@ impl Sequential {
             return highest;
         }
         highest + bets.iter().map(|bet| (term(bet) - highest).exp()).sum::<f64>().ln()
-    }
-
-    fn upper_bound_of(&self, share: f64) -> f64 {
-        if self.count == 0 {
-            return 1.0;
-        }
-        let needed = self.log_wealth_needed(share);
-        // In ln p, which gives small bounds all their digits.
-        let excess = |log_p: f64| self.log_wealth(BELOW, log_p.exp()) - needed;
-        if excess(0.0).is_nan() || excess(0.0) <= 0.0 {
-            1.0
-        } else {
-            roots::between(-90.0, 0.0, excess).exp()
-        }
-    }
-
-    fn lower_bound(&self, share: f64) -> f64 {
-        if self.late == 0 {
-            return 0.0;
-        }
-        let needed = self.log_wealth_needed(share);
-        let excess = |log_p: f64| needed - self.log_wealth(ABOVE, log_p.exp());
-        if excess(-90.0) >= 0.0 { 0.0 } else { roots::between(-90.0, 0.0, excess).exp() }
     }
 }
 
@@ -179,47 +151,41 @@ mod tests {
     }
 
     #[test]
-    fn decision_and_interval_agree() {
+    fn bounds_contain_the_share_and_are_not_far_from_it() {
         for (count, late) in [(1000, 0), (1000, 3), (1000, 100), (10, 10), (1_000_000_000, 50)] {
             let so_far = Sequential { count, late, confidence: 0.95 };
-            let (low, high) = so_far.interval();
-            assert!(
-                low <= late as f64 / count as f64 && late as f64 / count as f64 <= high,
-                "{so_far:?} {low} {high}"
-            );
-            assert!(so_far.upper_bound() <= high);
-            if late < count {
-                // Ten late values leave a factor of about two, with every look allowed.
-                assert!(high < 6.0 * (late as f64 + 2.0) / count as f64, "{so_far:?} {high}");
-                assert_eq!(so_far.decide(high * 1.001), Decision::Supported);
-                assert_eq!(so_far.decide(high * 0.999), Decision::Undecided);
-            }
-            if low > 0.0 {
-                assert_eq!(so_far.decide(low * 0.999), Decision::Refuted);
-            }
+            let (low, high, share) =
+                (so_far.lower_bound(), so_far.upper_bound(), late as f64 / count as f64);
+            assert!(low <= share && share <= high, "{so_far:?} {low} {high}");
+            // The price of looking at any time, over the bound for a fixed number.
+            let fixed = binomial::upper_bound(late, count, 0.95);
+            assert!(high >= fixed && high < 1.7 * fixed, "{so_far:?} {high} {fixed}");
         }
-        assert_eq!(Sequential { count: 0, late: 0, confidence: 0.95 }.interval(), (0.0, 1.0));
+        let nothing = Sequential { count: 0, late: 0, confidence: 0.95 };
+        assert_eq!((nothing.lower_bound(), nothing.upper_bound()), (0.0, 1.0));
     }
 
     /// A fixed number needs 3.0/p; the freedom to look at any time costs the rest.
     #[test]
     fn looking_at_any_time_costs_less_than_twice_the_values() {
-        let needed = Sequential::values_needed(1e-6, 0.95).unwrap();
-        assert!((4_000_000..5_500_000).contains(&needed), "{needed}");
-        assert_eq!(Sequential::values_needed(0.0, 0.95), None);
-        assert_eq!(Sequential { count: needed, late: 0, confidence: 0.95 }.decide(1e-6), Decision::Supported);
-        assert_eq!(
-            Sequential { count: needed - 1, late: 0, confidence: 0.95 }.decide(1e-6),
-            Decision::Undecided
-        );
+        for (late, most) in [(0, 4_500_000), (3, 12_500_000)] {
+            let needed = Sequential::values_needed(late, 1e-6, 0.95).unwrap();
+            let fixed = crate::duration::values_needed(1e-6, 0.95, late).unwrap();
+            assert!((fixed..most).contains(&needed), "{late}: {needed}");
+            let bound = |count| Sequential { count, late, confidence: 0.95 }.upper_bound();
+            assert!(bound(needed) <= 1e-6 * (1.0 + 1e-9) && bound(needed - 1) > 1e-6 * (1.0 - 1e-9));
+        }
+        assert_eq!(Sequential::values_needed(0, 0.0, 0.95), None);
+        assert_eq!(Sequential::values_needed(u64::MAX - 1, 0.5, 0.95), None);
     }
 
-    /// The share of runs in which the interval was wrong at any of the looks. The bounds change only with late values and are
-    /// tightest just before one (above) and at one (below), so looking there is looking always.
-    fn ever_wrong(p: f64, late_values: u64, runs: u64, random: &mut Random) -> f64 {
-        let mut wrong = 0;
+    /// The shares of runs in which the upper and the lower bound were wrong at any of the looks. The bounds change only with late
+    /// values and are tightest just before one (above) and at one (below), so looking there is looking always.
+    fn ever_wrong(p: f64, late_values: u64, runs: u64, random: &mut Random) -> [f64; 2] {
+        let mut wrong = [0u64; 2];
         for _ in 0..runs {
             let (mut count, mut late) = (0u64, 0u64);
+            let mut is_wrong = [false; 2];
             while late < late_values {
                 // The distance to the next late value is geometric.
                 let distance = (random.unit().ln() / (-p).ln_1p()).floor() as u64 + 1;
@@ -227,21 +193,22 @@ mod tests {
                 count += distance;
                 late += 1;
                 let after = Sequential { count, late, confidence: 0.95 };
-                if before.decide(p) == Decision::Supported || after.decide(p) == Decision::Refuted {
-                    wrong += 1;
-                    break;
-                }
+                // As the bounds, without the search for their value.
+                is_wrong[0] |= before.log_wealth(BELOW, p) > before.log_wealth_needed();
+                is_wrong[1] |= after.log_wealth(ABOVE, p) > after.log_wealth_needed();
             }
+            (0..2).for_each(|side| wrong[side] += u64::from(is_wrong[side]));
         }
-        wrong as f64 / runs as f64
+        wrong.map(|wrong| wrong as f64 / runs as f64)
     }
 
     #[test]
-    fn an_interval_is_rarely_wrong_at_any_look() {
-        let wrong = ever_wrong(1e-3, 200, 2000, &mut Random::new(6));
-        assert!(wrong <= 0.05, "{wrong}");
-        // The bound is not useless either.
-        assert!(wrong > 0.002, "{wrong}");
+    fn a_bound_is_rarely_wrong_at_any_look() {
+        for wrong in ever_wrong(1e-3, 200, 2000, &mut Random::new(6)) {
+            assert!(wrong <= 0.05, "{wrong}");
+            // The bound is not useless either.
+            assert!(wrong > 0.002, "{wrong}");
+        }
     }
 
     #[test]
@@ -249,9 +216,13 @@ mod tests {
     fn long_table_of_sequential_errors() {
         for p in [0.3, 0.01, 1e-4, 1e-7] {
             for late_values in [10, 100, 3000] {
-                let wrong = ever_wrong(p, late_values, 20_000, &mut Random::new(late_values));
-                println!("p = {p:e}, every look until {late_values} late: ever wrong {:.2} %", 100.0 * wrong);
-                assert!(wrong <= 0.05);
+                let [upper, lower] = ever_wrong(p, late_values, 20_000, &mut Random::new(late_values));
+                println!(
+                    "p = {p:e}, every look until {late_values} late: upper bound ever wrong {:.2} %, lower {:.2} %",
+                    100.0 * upper,
+                    100.0 * lower
+                );
+                assert!(upper <= 0.05 && lower <= 0.05);
             }
         }
     }

@@ -94,6 +94,7 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
             label: SwitchPlan::label(shaped).to_owned(),
             start_ns,
             end_ns: Some(end_ns),
+            until: None,
             remarks: starts(request)
                 .filter(|_| shaped)
                 .into_iter()

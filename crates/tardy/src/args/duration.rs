@@ -1,9 +1,7 @@
 //! `tardy duration`.
 
 use clap::Args;
-use tardy_recipe::values::PositiveDuration;
-
-use super::values::{confidence, probability};
+use tardy_recipe::values::{Confidence, PositiveDuration, Probability};
 
 /// `tardy duration`.
 #[derive(Debug, Args)]
@@ -12,11 +10,11 @@ pub(crate) struct DurationArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<PositiveDuration>,
     /// The share of wake-ups that may be later than the limit: 1e-9, 0.001%
-    #[arg(long, default_value = "1e-6", value_name = "SHARE", value_parser = probability)]
-    pub(crate) probability: f64,
+    #[arg(long, default_value = "1e-6", value_name = "SHARE")]
+    pub(crate) probability: Probability,
     /// How sure the run has to be: 0.99, 99%
-    #[arg(long, default_value = "95%", value_name = "SHARE", value_parser = confidence)]
-    pub(crate) confidence: f64,
+    #[arg(long, default_value = "95%", value_name = "SHARE")]
+    pub(crate) confidence: Confidence,
     /// Interval between wake-ups.
     #[arg(long, default_value = "1ms", value_name = "TIME")]
     pub(crate) interval: PositiveDuration,

@@ -42,8 +42,9 @@ struct Answer {
 }
 
 fn measurement(arguments: &DurationArgs) -> Result<()> {
+    let (probability, confidence) = (arguments.probability.get(), arguments.confidence.get());
     let needed = |late: u64| {
-        let wakeups = values_needed(arguments.probability, arguments.confidence, late);
+        let wakeups = values_needed(probability, confidence, late);
         let duration_ns = wakeups.and_then(|wakeups| wakeups.checked_mul(arguments.interval.ns()));
         wakeups
             .zip(duration_ns)
@@ -51,11 +52,11 @@ fn measurement(arguments: &DurationArgs) -> Result<()> {
     };
     let (wakeups, duration_ns) = needed(arguments.late)?;
     let more = (arguments.late + 1..=arguments.late + 3).map(|late| needed(late).map(|(wakeups, _)| wakeups));
-    let rate = rate_possibly_missed(duration_ns as f64, arguments.confidence)
+    let rate = rate_possibly_missed(duration_ns as f64, confidence)
         .ok_or_else(|| anyhow!("the duration is not positive"))?;
     let answer = Answer {
-        probability: arguments.probability,
-        confidence: arguments.confidence,
+        probability,
+        confidence,
         interval_ns: arguments.interval.ns(),
         late: arguments.late,
         wakeups,

@@ -25,7 +25,10 @@ impl<'r> ProbeState<'r> {
     /// The state before anything is read.
     pub(crate) fn new(context: &PhaseContext<'r>, setup: &ProbeSetup<'r>) -> Self {
         let map = context.map.shared();
-        let (planned_ns, run_start_ns) = (context.plan.planned_ns(), context.clock.start_ns());
+        let run_start_ns = context.clock.start_ns();
+        // A phase that its data may end early begins with the shortest slices, or it would have one.
+        let ends_by_data = context.request.plan.until.is_some();
+        let planned_ns = if ends_by_data { 0 } else { context.plan.planned_ns() };
         let series = |(block, counter): (usize, &Counter<'r>)| {
             let place = counter.place(context.index, run_start_ns);
             let series = LiveSeries::new(Rc::clone(map), block, place, planned_ns);

@@ -1,0 +1,96 @@
+//! Confidence limits of the share of late readings.
+//!
+//! Of a run of planned length they are those of Clopper and Pearson (Biometrika 26 (1934) 404). If the data ended the run
+//! ([`tardy_record::stop_rule`]), those limits would be wrong too often, for every limit on a latency: the rule looked once per
+//! second. Such a run has the [`Sequential`] limits, which are valid at all times together.
+//!
+//! Where lateness comes in clusters, counts and readings are divided by [`crate::dependence::inflation`]. For sequential limits
+//! this is an approximation: the factor is estimated from the same data.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_statistics::binomial;
+use tardy_statistics::duration::Sequential;
+
+use crate::late::Late;
+
+/// What decided how many readings a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Length {
+    /// The plan, or a user who did not look at the readings.
+    Planned,
+    /// The readings.
+    ByData,
+}
+
+impl Length {
+    /// What decided the length of the phases of `run`.
+    pub fn of(run: &Run) -> Self {
+        if run.plan.until.is_some() { Self::ByData } else { Self::Planned }
+    }
+
+    /// Whether it is [`Self::Planned`].
+    pub fn is_planned(&self) -> bool {
+        *self == Self::Planned
+    }
+}
+
+/// The upper limit, which is above the true share with this `confidence`.
+pub fn upper(late: &Late, inflation: f64, confidence: f64, length: Length) -> f64 {
+    let k = (late.at_most as f64 / inflation).ceil() as u64;
+    let n = (late.of as f64 / inflation).floor() as u64;
+    let n = n.max(k).max(1);
+    match length {
+        Length::Planned => binomial::upper_bound(k, n, confidence),
+        Length::ByData => Sequential { count: n, late: k, confidence }.upper_bound(),
+    }
+}
+
+/// The lower limit, which is below the true share with this `confidence`.
+pub fn lower(late: &Late, inflation: f64, confidence: f64, length: Length) -> f64 {
+    let k = (late.at_least as f64 / inflation).floor() as u64;
+    let n = (late.of as f64 / inflation).ceil() as u64;
+    let n = n.max(k).max(1);
+    match length {
+        Length::Planned => binomial::lower_bound(k, n, confidence),
+        Length::ByData => Sequential { count: n, late: k, confidence }.lower_bound(),
+    }
+}
+
+/// How many further readings, none of them late, the run needs until its sequential upper limit is at most `allowed`; `None` if
+/// the number does not fit.
+pub fn needed_if_none_is_late(late: &Late, inflation: f64, allowed: f64, confidence: f64) -> Option<u64> {
+    let k = (late.at_most as f64 / inflation).ceil() as u64;
+    let needed = Sequential::values_needed(k, allowed, confidence)? as f64 * inflation;
+    (needed < 2f64.powi(63)).then_some((needed.ceil() as u64).saturating_sub(late.of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late(count: u64, of: u64) -> Late {
+        Late { at_least: count, at_most: count, of, dependence: None }
+    }
+
+    #[test]
+    fn sequential_limits_are_wider() {
+        for (count, of) in [(0, 1_000), (3, 1_000), (50, 1_000)] {
+            let late = late(count, of);
+            let width = |length| upper(&late, 1.0, 0.95, length) - lower(&late, 1.0, 0.95, length);
+            assert!(width(Length::ByData) > width(Length::Planned), "{late:?}");
+        }
+    }
+
+    #[test]
+    fn the_readings_that_are_needed_are_enough() {
+        for (count, inflation) in [(0, 1.0), (4, 1.0), (40, 3.5)] {
+            let needed = needed_if_none_is_late(&late(count, 500), inflation, 1e-3, 0.95).unwrap();
+            let with = |more: u64| upper(&late(count, 500 + more), inflation, 0.95, Length::ByData);
+            assert!(with(needed + inflation as u64 + 1) <= 1e-3 * (1.0 + 1e-9), "{count}");
+            assert!(with(needed * 19 / 20) > 1e-3, "{count}");
+        }
+        assert_eq!(needed_if_none_is_late(&late(0, 50_000), 1.0, 1e-3, 0.95), Some(0));
+    }
+}
