@@ -22,7 +22,7 @@ use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
 use crate::stationarity::{self, Stationarity};
 use crate::tail::{self, Tail};
-use crate::until;
+use crate::until::{self, Claim};
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
 use crate::wiggles::{self, Wiggles};
@@ -95,10 +95,9 @@ pub struct Findings {
     /// The tail of each phase beyond the run's duration; empty if it was not requested, or if the numbers may not be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<Tail>,
-    /// What the data decided about each phase that they may end, and when; empty if the plan has no such rule, or if the numbers
-    /// may not be used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub until: Vec<until::End>,
+    /// The claim that ends phases when their data decide it; `None` if the plan has none, or if the numbers may not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Claim>,
     /// The verdict on the limit; `None` if there is no limit, nothing was recorded, or the run is invalid or means
     /// nothing.
     pub verdict: Option<Verdict>,
@@ -138,7 +137,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         stationarity,
         unseen: episodes::unseen(run).filter(|_| supports_verdict),
         tails,
-        until: if supports_verdict { until::of(run) } else { Vec::new() },
+        until: until::of(run).filter(|_| supports_verdict),
         verdict: limit.filter(|_| supports_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
         published: published::of(run, options.published),
         placed: published::place(run, options.published),

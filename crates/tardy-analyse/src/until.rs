@@ -16,6 +16,27 @@ use crate::{dependence, late, name};
 /// enough.
 pub const REFUTING_CAUTION: f64 = 5.0;
 
+/// The claim of a run, and what each of its phases decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The rule, with the claim.
+    pub rule: StopRule,
+    /// The ends of the phases that recorded something.
+    pub phases: Vec<End>,
+}
+
+impl Claim {
+    /// What all phases show together: refuted if any refutes it, supported if all support it.
+    pub fn decision(&self) -> Decision {
+        let any = |decision| self.phases.iter().any(|end| end.decision == decision);
+        match () {
+            () if any(Decision::Refuted) => Decision::Refuted,
+            () if any(Decision::Undecided) || self.phases.is_empty() => Decision::Undecided,
+            () => Decision::Supported,
+        }
+    }
+}
+
 /// The end of a phase that its data may end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct End {
@@ -47,10 +68,11 @@ pub fn decision(run: &Run, phase: usize) -> Decision {
     run.plan.until.map_or(Decision::Undecided, |rule| decided(run, phase, &rule, &limits(run, phase, &rule)))
 }
 
-/// The ends of all phases of `run` that recorded something; empty without a rule.
-pub fn of(run: &Run) -> Vec<End> {
-    let Some(rule) = &run.plan.until else { return Vec::new() };
-    (0..run.phases.len()).filter_map(|phase| end(run, phase, rule)).collect()
+/// The claim of `run`; `None` if its phases have planned lengths.
+pub fn of(run: &Run) -> Option<Claim> {
+    let rule = run.plan.until?;
+    let phases = (0..run.phases.len()).filter_map(|phase| end(run, phase, &rule)).collect();
+    Some(Claim { rule, phases })
 }
 
 /// The limits of one CPU.

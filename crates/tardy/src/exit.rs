@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use tardy_analyse::{flows, verdict};
+use tardy_analyse::{flows, until, verdict};
 use tardy_record::Run;
 use tardy_record::run::State;
+use tardy_record::stop_rule::Decision;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +33,25 @@ impl Exit {
 
     /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was exceeded
     /// or a flow of a switch left its slots or exceeded its limits, else [`Self::Inconclusive`] if only a lower bound of the
-    /// maximum is known.
+    /// maximum is known. Of a run that ends when its data decide a claim about its limit, the claim decides.
     pub(crate) fn of_verdict(run: &Run) -> Self {
+        if let (Self::Done, Some(claim)) = (Self::of_run(run), until::of(run).filter(|claim| run.plan.limit_ns == Some(claim.rule.limit_ns))) {
+            return Self::of_decision(claim.decision());
+        }
         let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
         match (Self::of_run(run), verdict) {
             (Self::Done, _) if flows::held(&flows::of(run)) == Some(false) => Self::Failed,
             (Self::Done, Some(verdict)) if verdict.share_of_limit > 1.0 => Self::Failed,
             (Self::Done, Some(verdict)) if verdict.worst_at_least => Self::Inconclusive,
             (status, _) => status,
+        }
+    }
+
+    fn of_decision(decision: Decision) -> Self {
+        match decision {
+            Decision::Supported => Self::Done,
+            Decision::Refuted => Self::Failed,
+            Decision::Undecided => Self::Inconclusive,
         }
     }
 

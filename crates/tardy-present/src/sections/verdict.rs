@@ -1,8 +1,13 @@
 //! The verdict on the limit: the outcome, the bound that it supports, and what it does not guarantee.
 
+mod until;
+
 use tardy_analyse::episodes::Unseen;
 use tardy_analyse::findings::Findings;
+use tardy_analyse::share_limits::Length;
+use tardy_analyse::until::Claim;
 use tardy_analyse::verdict::{ShareBound, Verdict as Found};
+use tardy_record::stop_rule::Decision;
 use tardy_record::units::format_duration_ns;
 
 use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
@@ -34,6 +39,7 @@ impl Section for Verdict {
         }
         if let Some(verdict) = &context.findings.verdict {
             block.paragraph(Style::Bold, &outcome(verdict));
+            block.paragraphs(Style::Bold, &until::sentences(context.findings.until.as_ref()));
             block.paragraphs(Style::Plain, &reservations(context, verdict));
         } else if let Some(unseen) = &context.findings.unseen {
             block.paragraph(Style::Plain, &format!("{}.", capitalised(&missed(unseen))));
@@ -44,14 +50,13 @@ impl Section for Verdict {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         if let Some(verdict) = &context.findings.verdict {
             let judgement = Judgement {
-                tone: match verdict.late_at_most {
-                    0 => Tone::Kept,
-                    _ if verdict.worst_at_least && verdict.late_at_least == 0 => Tone::Neutral,
-                    _ => Tone::Broken,
-                },
+                tone: tone(verdict, context.findings.until.as_ref()),
                 alert: false,
                 strong: typographic(&outcome(verdict)),
-                paragraphs: reservations(context, verdict).iter().map(|text| typographic(text)).collect(),
+                paragraphs: (until::sentences(context.findings.until.as_ref()).iter())
+                    .chain(&reservations(context, verdict))
+                    .map(|text| typographic(text))
+                    .collect(),
                 items: Vec::new(),
             };
             page.add(Place::Verdict, [Element::Judgement(judgement)]);
@@ -62,6 +67,19 @@ impl Section for Verdict {
         }
         let strong = |text| Element::Paragraph { class: "", strong: true, text };
         page.add(Place::Verdict, no_verdict(context).map(strong));
+    }
+}
+
+fn tone(verdict: &Found, claim: Option<&Claim>) -> Tone {
+    match claim.filter(|claim| claim.rule.limit_ns == verdict.limit_ns).map(Claim::decision) {
+        Some(Decision::Supported) => Tone::Kept,
+        Some(Decision::Undecided) => Tone::Neutral,
+        Some(Decision::Refuted) => Tone::Broken,
+        None => match verdict.late_at_most {
+            0 => Tone::Kept,
+            _ if verdict.worst_at_least && verdict.late_at_least == 0 => Tone::Neutral,
+            _ => Tone::Broken,
+        },
     }
 }
 
@@ -146,7 +164,15 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
         under(context),
         ceil_two_digits(bound.upper),
         assumption(bound, many)
-    )
+    ) + at_any_time(verdict.length)
+}
+
+/// Why the bound is wider than that of a run of planned length.
+fn at_any_time(length: Length) -> &'static str {
+    match length {
+        Length::Planned => "",
+        Length::ByData => " It allows for the end of the run having been chosen by its data.",
+    }
 }
 
 /// The load that a bound holds for.

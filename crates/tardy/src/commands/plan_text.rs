@@ -1,11 +1,12 @@
 //! The text of `--dry-run`: what would be measured, and how.
 
-use tardy_plot::numbers::{count, harmless, prefixed, short};
+use tardy_plot::numbers::{count, harmless, one_in, per_cent, prefixed, short};
 use tardy_present::section;
 use tardy_present::sections;
 use tardy_present::table::Table;
 use tardy_record::cpu_list;
 use tardy_record::plan::{PhasePlan, Plan, Span};
+use tardy_record::stop_rule::StopAt;
 use tardy_record::units::format_duration_ns;
 
 /// The most phases that are listed.
@@ -29,6 +30,18 @@ pub(super) fn text(plan: &Plan, width: usize) -> String {
     let duration = |ns: &u64| format_duration_ns(*ns);
     if let Some(limit_ns) = plan.limit_ns {
         lines.push(format!("limit {}", duration(&limit_ns)));
+    }
+    if let Some(rule) = plan.until {
+        lines.push(format!(
+            "each phase ends when the data decide whether at most {} wake-ups is later than the limit ({} confidence){}",
+            one_in(rule.probability),
+            per_cent(rule.confidence),
+            match rule.at {
+                StopAt::Decided => "",
+                StopAt::Supported => ", if they support it",
+                StopAt::Refuted => ", if they refute it",
+            }
+        ));
     }
     let others: Vec<&u64> = plan.thresholds_ns.iter().filter(|ns| Some(**ns) != plan.limit_ns).collect();
     if !others.is_empty() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_analyse::phase_lock;
+use tardy_analyse::{phase_lock, until};
 use tardy_host::facts;
 use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
@@ -86,6 +86,7 @@ fn request(
         force: arguments.force,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
+        decide: Some(until::decision),
         redacts: arguments.redaction.redact,
         ..Request::new(plan, facts(arguments), origin, output, programs::of_tardy()?)
     })
@@ -189,6 +190,11 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
+    if recipe.run.until.is_some() && (rounds.is_some() || !arguments.ab.is_empty()) {
+        let option = if arguments.ab.is_empty() { "--rounds" } else { "--ab" };
+        let reason = format!("{option} compares phases of equal length; remove --until, or measure without {option}");
+        return Err(wrong("until", reason).into());
+    }
     let plan = resolve(recipe, extras, &machine(arguments, recipe)?)?;
     Ok(if rounds.is_some() { interleaved(plan) } else { plan })
 }

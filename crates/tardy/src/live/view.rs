@@ -1,7 +1,8 @@
 //! The lines of the live view, from the state of a run and the size of the terminal.
 
-use tardy_analyse::late;
+use tardy_analyse::late::{self, Late};
 use tardy_analyse::quantile::CONFIDENCE;
+use tardy_analyse::share_limits::{self, Length};
 use tardy_measure::engine::{LiveSeries, LiveState};
 use tardy_plot::numbers::{
     count, first_few, harmless, microseconds, one_in, per_cent, per_second, prefixed, short, three_digits,
@@ -15,7 +16,6 @@ use tardy_record::Histogram;
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Outlier;
 use tardy_record::units::format_duration_ns;
-use tardy_statistics::duration::Sequential;
 use tardy_sys::terminal::Size;
 
 /// From this width on, which is that of the table, it has full numbers, and the parts are separated by empty lines if there is room.
@@ -148,21 +148,25 @@ fn heading(state: &LiveState<'_>, columns: usize) -> Vec<Line> {
 fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
     let counts = |series: &LiveSeries| {
         let missed = series.missed.unwrap_or(0);
-        let (_, late) = late::in_histogram(&series.histogram, limit_ns.cast_signed(), series.worst_ns);
-        (late.saturating_add(missed), series.recorded.saturating_add(missed))
+        let (at_least, at_most) =
+            late::in_histogram(&series.histogram, limit_ns.cast_signed(), series.worst_ns);
+        Late {
+            at_least: at_least.saturating_add(missed),
+            at_most: at_most.saturating_add(missed),
+            of: series.recorded.saturating_add(missed),
+            dependence: None,
+        }
     };
-    let mut all: Vec<(u64, u64)> =
+    let mut all: Vec<Late> =
         state.series.iter().filter(|series| series.recorded > 0).map(counts).collect();
-    all.sort_unstable();
+    all.sort_unstable_by_key(|one| (one.at_most, one.of));
     all.dedup();
     // Of many CPUs the bound is computed only for those that can have the highest: none has more late wake-ups among fewer.
-    let can_be_highest = |(late, count): &&(u64, u64)| {
-        !all.iter().any(|one| one != &(*late, *count) && one.0 >= *late && one.1 <= *count)
+    let can_be_highest = |late: &&Late| {
+        !all.iter().any(|one| one != *late && one.at_most >= late.at_most && one.of <= late.of)
     };
-    let bound = |(late, count): &(u64, u64)| {
-        Sequential { count: *count, late: *late, confidence: CONFIDENCE }.upper_bound()
-    };
-    let highest = all.iter().filter(can_be_highest).map(bound).reduce(f64::max);
+    let upper = |late: &Late| share_limits::upper(late, 1.0, CONFIDENCE, Length::ByData);
+    let highest = all.iter().filter(can_be_highest).map(upper).reduce(f64::max);
     highest.map_or_else(String::new, |bound| {
         format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE))
     })

@@ -144,6 +144,9 @@ fn prepare_recipe(
 /// Plans the run on the host, so that mistakes are reported before anything boots. Only the guest knows the trace events and
 /// tracers of its kernel, so all are assumed here.
 fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
+    if recipe.run.until.is_some() {
+        return Err(wrong("until", "a run of the lab has a planned length; use --require 'P(>100us)<1e-6@95%'"));
+    }
     let machine = plan::Machine {
         allowed: (0..pace.cpus()).collect(),
         trace: Offer::fake(),
