@@ -84,7 +84,8 @@ struct Limits<'r> {
 
 fn limits<'r>(run: &'r Run, phase: usize, rule: &StopRule) -> Vec<Limits<'r>> {
     let lower_confidence = lower_confidence(run, rule);
-    let counts = |series: &&Series| series.phase == phase && series.is_of_wakeups() && series.max_ns.is_some();
+    let counts =
+        |series: &&Series| series.phase == phase && series.is_of_wakeups() && series.max_ns.is_some();
     let of_series = |series: &'r Series| {
         let late = late::beyond(series, rule.limit_ns);
         let inflation = dependence::inflation(late.dependence);
@@ -148,7 +149,7 @@ fn needs_more_ns(series: &Series, rule: &StopRule) -> Option<u64> {
     let inflation = dependence::inflation(late.dependence);
     let more = share_limits::needed_if_none_is_late(&late, inflation, rule.probability, rule.confidence)?;
     let more_ns = more as f64 / late.of.max(1) as f64 * series.counted_ns as f64;
-    (more_ns < 2f64.powi(63)).then_some(more_ns as u64)
+    (more_ns < 2f64.powi(63)).then_some(more_ns.round() as u64)
 }
 
 #[cfg(test)]

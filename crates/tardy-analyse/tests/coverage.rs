@@ -3,11 +3,15 @@
 //! `make test` runs a few hundred simulated runs of each case and fails if the coverage is below the nominal one by more than
 //! chance allows. `make coverage` runs thousands and prints the table of docs/statistics.md.
 
-use tardy_analyse::{dependence, late, row};
-use tardy_record::Series;
+use tardy_analyse::share_limits::{self, Length};
+use tardy_analyse::{dependence, late, row, until};
+use tardy_record::facts::Facts;
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, Tracer, TracerPlan};
+use tardy_record::run::{Origin, Phase};
 use tardy_record::series::{Level, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
-use tardy_statistics::binomial;
+use tardy_record::stop_rule::{Decision, StopAt, StopRule};
+use tardy_record::{Run, Series};
 
 const CONFIDENCE: f64 = 0.95;
 const LIMIT_NS: u64 = 50_000;
@@ -132,10 +136,72 @@ fn bounds(process: Late, seconds: u64, sets: u64, declared: bool) -> f64 {
         let series = series_of_late(&process.cycles(&mut random, seconds), declared);
         let late = late::beyond(&series, LIMIT_NS);
         let inflation = dependence::inflation(late.dependence);
-        let (k, n) = ((late.at_most as f64 / inflation).ceil(), (late.of as f64 / inflation).floor());
-        binomial::upper_bound(k as u64, (n as u64).max(1), CONFIDENCE) >= process.share()
+        share_limits::upper(&late, inflation, CONFIDENCE, Length::Planned) >= process.share()
     };
     (0..sets).filter(holds).count() as f64 / sets as f64
+}
+
+/// The plan of a run of two CPUs that ends as soon as its data decide whether the share of late wake-ups is at most
+/// `probability`.
+fn plan_until(probability: f64) -> Plan {
+    let tracer = TracerPlan {
+        tracer: Tracer::Timerlat,
+        cpus: vec![0, 1],
+        period_ns: 1_000_000_000 / RATE,
+        runtime_ns: None,
+        priority: None,
+        threshold_ns: None,
+    };
+    let phase = PhasePlan {
+        label: "only".to_owned(),
+        round: 1,
+        loads: Vec::new(),
+        warmup_ns: 0,
+        span: Span::Unknown,
+        probe: ProbePlan::Tracer(tracer),
+    };
+    let rule = StopRule { at: StopAt::Decided, limit_ns: LIMIT_NS, probability, confidence: CONFIDENCE };
+    Plan { until: Some(rule), phases: vec![phase], ..Plan::default() }
+}
+
+/// The shares of `sets` runs of at most `seconds` that end as supported and as refuted, if their data are looked at once per second.
+/// The claim is `claimed` times the true share. Both CPUs have the same process, independently of each other.
+fn stops(process: Late, claimed: f64, seconds: u64, sets: u64) -> [f64; 2] {
+    let mut random = Random(seconds ^ sets ^ claimed.to_bits());
+    let mut run = Run::begun(Origin::default(), plan_until(claimed * process.share()), Facts::default());
+    run.phases.push(Phase::default());
+    let interval_ns = 1_000_000_000 / RATE;
+    let mut ended = [0u64; 2];
+    for _ in 0..sets {
+        let cycles = [0, 1].map(|_| process.cycles(&mut random, seconds));
+        // Slices begin as short as those of a run with such a rule.
+        let mut builders = [0, 1].map(|_| SeriesBuilder::new(0, None, 0, &[LIMIT_NS]));
+        for second in 0..seconds {
+            for (builder, cycles) in builders.iter_mut().zip(&cycles) {
+                for cycle in second * RATE..(second + 1) * RATE {
+                    let value_ns =
+                        if cycles[cycle as usize] { 2 * LIMIT_NS as i64 } else { LIMIT_NS as i64 / 2 };
+                    builder.record(Reading { value_ns, at_ns: cycle * interval_ns, cycle, missed: 0 });
+                }
+            }
+            run.series =
+                (0..2u32).zip(&builders).map(|(cpu, builder)| so_far(builder, cpu, second + 1)).collect();
+            match until::decision(&run, 0) {
+                Decision::Undecided => continue,
+                Decision::Supported => ended[0] += 1,
+                Decision::Refuted => ended[1] += 1,
+            }
+            break;
+        }
+    }
+    ended.map(|count| count as f64 / sets as f64)
+}
+
+fn so_far(builder: &SeriesBuilder, cpu: u32, seconds: u64) -> Series {
+    let (quantity, level) = (Quantity::Latency, Level::UserThread);
+    let mut series = builder.series(format!("cpu {cpu}"), 0, quantity, level, kind(1_000_000_000 / RATE));
+    series.counted_ns = seconds * 1_000_000_000;
+    series
 }
 
 /// The share of `sets` runs of independent late wake-ups that are called clustered.
@@ -206,6 +272,19 @@ const PROCESSES: [(&str, Late, u64, f64); 7] = [
     ("episodes of 30 s, one in 2 min, 1 h", Late::Episodes { length_s: 30.0, pause_s: 90.0 }, 3600, 0.93),
 ];
 
+/// Processes of runs that their data end, and the most seconds of a run.
+const STOPPED: [(&str, Late, u64); 3] = [
+    ("independent, 2 per second", Late::Independent(0.02), 120),
+    ("independent, 0.2 per second", Late::Independent(0.002), 120),
+    ("independent, 0.2 per second, 10 min", Late::Independent(0.002), 600),
+];
+/// The same where independence, which is assumed as long as nothing was late, is wrong: printed, not required.
+const STOPPED_CLUSTERED: [(&str, Late, u64); 3] = [
+    ("groups of 3, one in 5 s", Late::Groups { mean: 3.0, per_second: 0.2 }, 600),
+    ("groups of 10, one in 5 s", Late::Groups { mean: 10.0, per_second: 0.2 }, 600),
+    ("episodes of 10 s, one a minute", Late::Episodes { length_s: 10.0, pause_s: 50.0 }, 600),
+];
+
 /// Three standard errors of a share near `share` in `sets` runs.
 fn slack(share: f64, sets: u64) -> f64 {
     3.0 * (share * (1.0 - share) / sets as f64).sqrt()
@@ -249,6 +328,22 @@ fn intervals_of_quantiles_hold_where_missed_periods_are_filled_in() {
     }
 }
 
+/// The claims are just below and just above the true share, so every decision for the wrong one of them is an error.
+#[test]
+fn runs_that_their_data_end_are_rarely_wrong() {
+    let sets = 100;
+    for (name, process, seconds) in STOPPED.into_iter().filter(|one| one.2 <= 120) {
+        let [wrong, _] = stops(process, 0.99, seconds, sets);
+        assert!(wrong <= 0.05 + slack(0.05, sets), "{name}: supported although it is not so in {wrong}");
+        let [_, wrong] = stops(process, 1.01, seconds, sets);
+        assert!(wrong <= 0.01 + slack(0.01, sets), "{name}: refuted although it is so in {wrong}");
+    }
+    // They do end.
+    let [supported, _] = stops(Late::Independent(0.02), 4.0, 60, sets);
+    let [_, refuted] = stops(Late::Independent(0.02), 0.25, 60, sets);
+    assert!(supported > 0.9 && refuted > 0.9, "{supported} {refuted}");
+}
+
 /// In a run of 2.0001 s, the third block of 100 us is not a block.
 #[test]
 fn a_block_that_has_only_begun_is_not_counted() {
@@ -290,5 +385,23 @@ fn coverage_of_every_interval() {
             |(coverage, closed): (f64, f64)| format!("{:.1} % | {:.0} %", coverage * 100.0, closed * 100.0);
         println!("| {seconds} s | {} | {} |", cell(p99), cell(p99_9));
         assert!(p99.0.min(p99_9.0) >= 0.90, "{seconds} s");
+    }
+}
+
+#[test]
+#[ignore = "a long test: make coverage"]
+fn coverage_of_runs_that_their_data_end() {
+    println!(
+        "| late wake-ups, at most so many seconds | claim 1 % too low: supported | claim 1 % too high: refuted |"
+    );
+    println!("|---|---|---|");
+    for (all, is_required) in [(STOPPED, true), (STOPPED_CLUSTERED, false)] {
+        for (name, process, seconds) in all {
+            let sets = 1000;
+            let [supported, _] = stops(process, 0.99, seconds, sets);
+            let [_, refuted] = stops(process, 1.01, seconds, sets);
+            println!("| {name}, {seconds} s | {:.1} % | {:.1} % |", supported * 100.0, refuted * 100.0);
+            assert!(!is_required || (supported <= 0.05 && refuted <= 0.01), "{name}");
+        }
     }
 }

@@ -15,8 +15,9 @@ use crate::outcome::Outcome;
 
 /// The least difference that matters, in ns.
 const LEAST_NS: f64 = 1_000.0;
-/// Two bins of a histogram of 128 bins per octave, as a share of the value.
-const TWO_BINS: f64 = 2.0 * 0.0055;
+/// Two bins of a histogram of 128 bins per octave, as a share of the value, at most: an octave has bins of equal width, so they are
+/// widest, relative to the value, at its beginning.
+const TWO_BINS: f64 = 2.0 / 128.0;
 
 /// The outcome of runs against a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -233,7 +233,8 @@ mod tests {
 
     fn outcome(k: u64, n: u64) -> Outcome {
         let late = Late { at_least: k, at_most: k, of: n, dependence: None };
-        let lower = share_limits::lower(&late, 1.0, until::refuting_confidence(CONFIDENCE, 1), Length::Planned);
+        let lower =
+            share_limits::lower(&late, 1.0, until::refuting_confidence(CONFIDENCE, 1), Length::Planned);
         let upper = share_limits::upper(&late, 1.0, CONFIDENCE, Length::Planned);
         of_share(lower, upper, ALLOWED)
     }

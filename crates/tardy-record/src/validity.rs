@@ -15,6 +15,7 @@ pub fn judge(run: &Run) -> Validity {
     judge_series(run, &mut spoilt_by, &mut limits);
     limits.extend(run.samples.as_ref().and_then(|samples| samples.what_is_missing()));
     limits.extend(what_is_missing(run));
+    limits.extend(chosen_length(run));
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 
@@ -36,6 +37,16 @@ pub fn what_is_missing(run: &Run) -> Option<String> {
         }
         State::CutShort => Some(format!("cut short (killed or power lost): {}", how_much(run))),
     }
+}
+
+/// The statements that do not hold exactly if the data ended a phase.
+fn chosen_length(run: &Run) -> Option<String> {
+    let ended_early = run.phases.iter().any(|phase| phase.until.is_some_and(|end| end.early));
+    (run.plan.until.is_some() && ended_early).then(|| {
+        "a phase ended when its data decided (--until): bounds on the share of late wake-ups allow for that; intervals of \
+         quantiles, episodes and levels beyond the run assume a planned length"
+            .to_owned()
+    })
 }
 
 fn how_much(run: &Run) -> String {

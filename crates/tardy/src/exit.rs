@@ -35,7 +35,9 @@ impl Exit {
     /// or a flow of a switch left its slots or exceeded its limits, else [`Self::Inconclusive`] if only a lower bound of the
     /// maximum is known. Of a run that ends when its data decide a claim about its limit, the claim decides.
     pub(crate) fn of_verdict(run: &Run) -> Self {
-        if let (Self::Done, Some(claim)) = (Self::of_run(run), until::of(run).filter(|claim| run.plan.limit_ns == Some(claim.rule.limit_ns))) {
+        if let (Self::Done, Some(claim)) =
+            (Self::of_run(run), until::of(run).filter(|claim| run.plan.limit_ns == Some(claim.rule.limit_ns)))
+        {
             return Self::of_decision(claim.decision());
         }
         let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));

@@ -118,8 +118,7 @@ mod tests {
         for text in ["1e-7", "0.0000001", "\"1e-7\"", "\"0.00001%\""] {
             let found: Probability = serde_json::from_str(text).unwrap();
             assert!((found.get() / 1e-7 - 1.0).abs() < 1e-12, "{text}");
-            let again: Probability =
-                serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
+            let again: Probability = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
             assert_eq!(again, found);
         }
         assert!(serde_json::from_str::<Probability>("2").is_err());

@@ -11,7 +11,7 @@
 //! If the hypothesis is true, the expected wealth never increases, so it ever reaches 1/α with probability at most α (Ville,
 //! 1939). With factors below 1 the wealth increases with p, with factors above 1 it decreases, so the values of p that are not
 //! refuted are an interval. Sources: Robbins, Annals of Mathematical Statistics 41 (1970); Waudby-Smith and Ramdas, Journal of
-//! the Royal Statistical Society B 86 (2024). Compared with a fixed number of values, showing that nothing is late needs 1.5
+//! the Royal Statistical Society B 86 (2024). Compared with a fixed number of values, showing that nothing is late needs 1.2
 //! times as many at 95 %. The values must be independent; for clusters, count episodes.
 
 use crate::roots;
@@ -154,8 +154,7 @@ mod tests {
     fn bounds_contain_the_share_and_are_not_far_from_it() {
         for (count, late) in [(1000, 0), (1000, 3), (1000, 100), (10, 10), (1_000_000_000, 50)] {
             let so_far = Sequential { count, late, confidence: 0.95 };
-            let (low, high, share) =
-                (so_far.lower_bound(), so_far.upper_bound(), late as f64 / count as f64);
+            let (low, high, share) = (so_far.lower_bound(), so_far.upper_bound(), late as f64 / count as f64);
             assert!(low <= share && share <= high, "{so_far:?} {low} {high}");
             // The price of looking at any time, over the bound for a fixed number.
             let fixed = binomial::upper_bound(late, count, 0.95);

@@ -34,6 +34,10 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "tardy run --limit 100us --json -o ci.run.json",
                 "Judge a limit in a script: exit status 3 if it was exceeded.",
             ),
+            (
+                "sudo tardy run --limit 100us --until decided --probability 1e-6 --duration 1h",
+                "Measure until the data decide whether at most one wake-up in a million is late, at most an hour.",
+            ),
             ("tardy run rpi3-4.9 --scale 0.001", "Try a recipe out, at a thousandth of its length."),
             ("tardy run my.toml --dry-run", "Print what a recipe would do."),
             (

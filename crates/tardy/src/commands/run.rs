@@ -192,7 +192,8 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
     };
     if recipe.run.until.is_some() && (rounds.is_some() || !arguments.ab.is_empty()) {
         let option = if arguments.ab.is_empty() { "--rounds" } else { "--ab" };
-        let reason = format!("{option} compares phases of equal length; remove --until, or measure without {option}");
+        let reason =
+            format!("{option} compares phases of equal length; remove --until, or measure without {option}");
         return Err(wrong("until", reason).into());
     }
     let plan = resolve(recipe, extras, &machine(arguments, recipe)?)?;

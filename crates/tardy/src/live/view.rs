@@ -157,8 +157,7 @@ fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
             dependence: None,
         }
     };
-    let mut all: Vec<Late> =
-        state.series.iter().filter(|series| series.recorded > 0).map(counts).collect();
+    let mut all: Vec<Late> = state.series.iter().filter(|series| series.recorded > 0).map(counts).collect();
     all.sort_unstable_by_key(|one| (one.at_most, one.of));
     all.dedup();
     // Of many CPUs the bound is computed only for those that can have the highest: none has more late wake-ups among fewer.

@@ -202,3 +202,68 @@ fn a_run_names_the_build_that_measured() {
     bench.run(&["run", "--fake", "1", "--loops", "10", "--quiet", "-o", "a.run.json"]).exits(0);
     assert_eq!(bench.json("a.run.json")["origin"]["build"], build);
 }
+
+/// What a run with a rule and the arguments `more` decided: its file, its findings and what it printed.
+fn decided(bench: &Bench, name: &str, more: &[&str], status: i32) -> (Value, Value, String) {
+    let base = ["run", "--interval", "1ms", "--warmup", "100ms", "--allow-degraded", "-q", "-o", name];
+    let printed = bench.run(&[&base[..], more].concat()).exits(status);
+    let shown = bench.run(&["show", name, "--json"]).exits(status).out;
+    (bench.json(name), serde_json::from_str(&shown).unwrap(), one_line(&printed.out))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// No absolute time of the machine decides: every wake-up is later than 1 ns, and none than an hour.
+#[test]
+fn a_run_ends_when_its_data_decide_the_claim() {
+    let bench = Bench::new();
+    let until = |limit: &'static str, duration: &'static str| {
+        ["--until", "decided", "--limit", limit, "--probability", "1%", "--duration", duration]
+    };
+    let (run, shown, text) = decided(&bench, "refuted.run.json", &until("1ns", "1h"), 3);
+    assert_eq!(run["progress"]["state"], "complete");
+    assert_eq!(run["phases"][0]["until"], serde_json::json!({"decision": "refuted", "early": true}));
+    assert_eq!(shown["until"]["phases"][0]["decision"], "refuted");
+    assert!(text.contains("of at most 1h: the data refute that at most 1 in 100 wake-ups"), "{text}");
+    let counted_ns = shown["until"]["phases"][0]["counted_ns"].as_u64().unwrap();
+    let planned_ns = run["progress"]["planned_ns"].as_u64().unwrap();
+    assert!(counted_ns < planned_ns / 2, "{counted_ns} of {planned_ns}");
+    assert_eq!(run["progress"]["measured_ns"], counted_ns, "analyses use the true length");
+
+    let (run, shown, text) = decided(&bench, "supported.run.json", &until("1h", "1h"), 0);
+    assert_eq!(run["phases"][0]["until"], serde_json::json!({"decision": "supported", "early": true}));
+    assert!(text.contains("of at most 1h: the data support that at most 1 in 100 wake-ups"), "{text}");
+    assert!(text.contains("It allows for the end of the run having been chosen by its data."), "{text}");
+    assert_eq!(shown["verdict"]["length"], "by_data");
+    assert!(shown["verdict"]["bound"]["upper"].as_f64().unwrap() <= 0.01);
+    // The same bound decides a requirement, and another limit has such a bound too.
+    let gate = bench.run(&["gate", "supported.run.json", "--require", "P(>1h)<1%", "--json"]).exits(0).out;
+    let gate: Value = serde_json::from_str(&gate).unwrap();
+    let evidence = &gate["judgements"][0]["evidence"];
+    assert_eq!(evidence["length"], "by_data");
+    assert_eq!(evidence["share_upper"], shown["until"]["phases"][0]["share_upper"]);
+    let other = bench.run(&["show", "supported.run.json", "--limit", "2h", "--json"]).exits(0).out;
+    let other: Value = serde_json::from_str(&other).unwrap();
+    assert_eq!(other["verdict"]["bound"]["upper"], shown["verdict"]["bound"]["upper"]);
+    bench.run(&["report", "supported.run.json", "-o", "a.html"]).exits(0);
+    let page = std::fs::read_to_string(bench.path("a.html")).unwrap();
+    assert!(page.contains("the data support that at most 1 in 100 wake-ups"), "the report lacks it");
+}
+
+#[test]
+fn a_run_that_does_not_decide_says_how_much_longer_it_needs() {
+    let bench = Bench::new();
+    let more = ["--until", "decided", "--limit", "1h", "--duration", "1s"];
+    let (run, shown, text) = decided(&bench, "open.run.json", &more, 4);
+    assert_eq!(run["phases"][0]["until"], serde_json::json!({"decision": "undecided", "early": false}));
+    assert!(text.contains("the data do not decide whether at most 1 in 1 million wake-ups"), "{text}");
+    assert!(text.contains("If nothing more is late, "), "{text}");
+    assert!(shown["until"]["phases"][0]["needs_more_ns"].as_u64().unwrap() > 60_000_000_000);
+    // A refuted claim does not end a run that waits for support.
+    let more = ["--until", "supported", "--limit", "1ns", "--duration", "2s"];
+    let (run, _, text) = decided(&bench, "waits.run.json", &more, 3);
+    assert_eq!(run["phases"][0]["until"], serde_json::json!({"decision": "refuted", "early": false}));
+    assert!(text.contains("the data refute that"), "{text}");
+}

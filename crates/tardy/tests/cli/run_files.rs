@@ -352,6 +352,14 @@ fn damaged_run_files_are_rejected() {
             "series[0].kind.stated_mean_ns: 88003 is not between",
         ),
         (
+            changed(&timer, &|run| {
+                run["plan"]["until"] = serde_json::json!({
+                    "at": "decided", "limit_ns": 1000, "probability": 1.5, "confidence": 0.95
+                });
+            }),
+            "plan.until.probability: out of range",
+        ),
+        (
             changed(&timer, &|run| run["plan"]["phases"][0]["probe"]["kind"] = long.as_str().into()),
             "unknown variant",
         ),

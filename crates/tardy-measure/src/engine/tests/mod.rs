@@ -12,6 +12,7 @@ use tardy_host::facts::{self, SystemAnswers};
 use tardy_record::event::EventKind;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, Tracer, TracerPlan};
 use tardy_record::run::{Origin, State};
+use tardy_record::stop_rule::{Decision, RuledEnd, StopAt, StopRule};
 use tardy_sys::kernel_files::KernelFiles;
 use tempfile::TempDir;
 
@@ -279,4 +280,60 @@ fn a_failing_observer_invalidates_the_phase_and_the_others_finish() {
     assert_eq!(outcome.run.phases[0].spoilt_by, ["first finish failed"]);
     assert_eq!(outcome.run.progress.state, State::Complete);
     assert!(bench.log.has("second finish"));
+}
+
+/// A rule whose claim is decided once the source has been read twice.
+fn with_rule(bench: &mut Bench, at: StopAt) {
+    bench.request.plan.until = Some(StopRule { at, limit_ns: 1, probability: 0.5, confidence: 0.95 });
+    bench.request.decide = Some(|run, phase| {
+        let series = run.series.iter().find(|series| series.phase == phase);
+        match series.map_or(0, |series| series.tally.recorded) {
+            0 | 1 => Decision::Undecided,
+            _ => Decision::Refuted,
+        }
+    });
+}
+
+#[test]
+fn a_rule_ends_a_phase_early_and_the_run_is_complete() {
+    let mut bench = Bench::new(60);
+    with_rule(&mut bench, StopAt::Decided);
+    let run = bench.run(Script::default(), &[]).unwrap().run;
+    assert_eq!(run.progress.state, State::Complete);
+    assert_eq!(run.phases[0].until, Some(RuledEnd { decision: Decision::Refuted, early: true }));
+    assert!(run.validity.valid && !run.events.iter().any(|event| event.kind == EventKind::Interrupted));
+    assert!(run.events.iter().any(|event| event.text == "phase 'fake' is decided"));
+    assert_eq!(bench.log.only(&["read", "stop", "finish"]), ["read", "read", "stop", "finish"]);
+    let counted_ns = run.phases[0].end_ns.unwrap() - run.phases[0].start_ns;
+    assert!(counted_ns < 3 * SECOND_NS, "the true length is recorded: {counted_ns}");
+}
+
+#[test]
+fn a_phase_that_awaits_another_decision_runs_to_its_end() {
+    let mut bench = Bench::new(4);
+    with_rule(&mut bench, StopAt::Supported);
+    let run = bench.run(Script::default(), &[]).unwrap().run;
+    assert_eq!(run.phases[0].until, Some(RuledEnd { decision: Decision::Refuted, early: false }));
+    assert!(!bench.log.has("stop"));
+    assert_eq!(run.phases[0].end_ns.unwrap() - run.phases[0].start_ns, 4 * SECOND_NS);
+}
+
+#[test]
+fn an_interrupt_after_the_rule_has_ended_a_phase_interrupts_the_run_and_does_not_kill() {
+    let mut bench = Bench::new(60);
+    with_rule(&mut bench, StopAt::Decided);
+    let script = Script { ignores_stop: true, ..Script::default() };
+    let run = bench.run(script, &[3 * SECOND_NS]).unwrap().run;
+    assert_eq!(run.progress.state, State::Interrupted);
+    assert!(!bench.log.has("kill: InterruptedTwice"));
+}
+
+#[test]
+fn a_rule_that_nothing_can_decide_is_refused_before_anything_is_measured() {
+    let mut bench = Bench::new(4);
+    with_rule(&mut bench, StopAt::Decided);
+    bench.request.decide = None;
+    let error = bench.run(Script::default(), &[]).unwrap_err().to_string();
+    assert!(error.contains("without --until"), "{error}");
+    assert!(!bench.request.output.exists() && bench.log.all().is_empty());
 }

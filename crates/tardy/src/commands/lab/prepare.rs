@@ -145,7 +145,10 @@ fn prepare_recipe(
 /// tracers of its kernel, so all are assumed here.
 fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
     if recipe.run.until.is_some() {
-        return Err(wrong("until", "a run of the lab has a planned length; use --require 'P(>100us)<1e-6@95%'"));
+        return Err(wrong(
+            "until",
+            "a run of the lab has a planned length; use --require 'P(>100us)<1e-6@95%'",
+        ));
     }
     let machine = plan::Machine {
         allowed: (0..pace.cpus()).collect(),
