@@ -276,13 +276,13 @@ const PROCESSES: [(&str, Late, u64, f64); 7] = [
 const STOPPED: [(&str, Late, u64); 3] = [
     ("independent, 2 per second", Late::Independent(0.02), 120),
     ("independent, 0.2 per second", Late::Independent(0.002), 120),
-    ("independent, 0.2 per second, 10 min", Late::Independent(0.002), 600),
+    ("independent, 0.2 per second", Late::Independent(0.002), 300),
 ];
 /// The same where independence, which is assumed as long as nothing was late, is wrong: printed, not required.
 const STOPPED_CLUSTERED: [(&str, Late, u64); 3] = [
-    ("groups of 3, one in 5 s", Late::Groups { mean: 3.0, per_second: 0.2 }, 600),
-    ("groups of 10, one in 5 s", Late::Groups { mean: 10.0, per_second: 0.2 }, 600),
-    ("episodes of 10 s, one a minute", Late::Episodes { length_s: 10.0, pause_s: 50.0 }, 600),
+    ("groups of 3, one in 5 s", Late::Groups { mean: 3.0, per_second: 0.2 }, 300),
+    ("groups of 10, one in 5 s", Late::Groups { mean: 10.0, per_second: 0.2 }, 300),
+    ("episodes of 10 s, one a minute", Late::Episodes { length_s: 10.0, pause_s: 50.0 }, 300),
 ];
 
 /// Three standard errors of a share near `share` in `sets` runs.
@@ -397,11 +397,12 @@ fn coverage_of_runs_that_their_data_end() {
     println!("|---|---|---|");
     for (all, is_required) in [(STOPPED, true), (STOPPED_CLUSTERED, false)] {
         for (name, process, seconds) in all {
-            let sets = 1000;
+            let sets = 300;
             let [supported, _] = stops(process, 0.99, seconds, sets);
             let [_, refuted] = stops(process, 1.01, seconds, sets);
             println!("| {name}, {seconds} s | {:.1} % | {:.1} % |", supported * 100.0, refuted * 100.0);
-            assert!(!is_required || (supported <= 0.05 && refuted <= 0.01), "{name}");
+            let most = |error| error + slack(error, sets);
+            assert!(!is_required || (supported <= most(0.05) && refuted <= most(0.01)), "{name}");
         }
     }
 }
