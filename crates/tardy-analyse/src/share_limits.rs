@@ -4,15 +4,19 @@
 //! ([`tardy_record::stop_rule`]), those limits would be wrong too often, for every limit on a latency: the rule looked once per
 //! second. Such a run has the [`Sequential`] limits, which are valid at all times together.
 //!
-//! Where lateness comes in clusters, counts and readings are divided by [`crate::dependence::inflation`]. For sequential limits
-//! this is an approximation: the factor is estimated from the same data.
+//! Where lateness comes in clusters, counts and readings are divided by [`inflation`]. For sequential limits this is an
+//! approximation: the factor is estimated from the same data.
 
 use serde::Serialize;
-use tardy_record::Run;
+use tardy_record::{Run, Series};
 use tardy_statistics::binomial;
 use tardy_statistics::duration::Sequential;
 
+use crate::dependence;
 use crate::late::Late;
+
+/// The fewest blocks of time whose dispersion is used alone.
+const BLOCK_MIN: u64 = 5;
 
 /// What decided how many readings a run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,6 +37,20 @@ impl Length {
     /// Whether it is [`Self::Planned`].
     pub fn is_planned(&self) -> bool {
         *self == Self::Planned
+    }
+}
+
+/// The factor by which counts and readings of `series` are divided, at least 1: [`dependence::inflation`]. A run that its data end
+/// needs one from its first second on. As long as it has too few blocks of time for a dispersion, it is at least the mean number of
+/// late readings in a cluster, or one group of late readings would refute every claim.
+pub fn inflation(series: &Series, late: &Late, limit_ns: u64, length: Length) -> f64 {
+    let by_blocks = dependence::inflation(late.dependence);
+    let declared = series.thresholds.iter().find(|count| count.limit_ns == limit_ns);
+    match declared.filter(|_| length == Length::ByData) {
+        Some(count) if series.counted_ns < count.block_ns.saturating_mul(BLOCK_MIN) && count.clusters > 0 => {
+            by_blocks.max(late.at_most as f64 / count.clusters as f64)
+        }
+        _ => by_blocks,
     }
 }
 

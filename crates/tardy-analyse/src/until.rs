@@ -10,7 +10,7 @@ use tardy_record::stop_rule::{Decision, StopRule};
 use tardy_record::{Run, Series};
 
 use crate::share_limits::{self, Length};
-use crate::{dependence, late, name};
+use crate::{late, name};
 
 /// A wrong refutation is this many times less probable than a wrong support: in a short run, one late reading would otherwise be
 /// enough.
@@ -88,7 +88,7 @@ fn limits<'r>(run: &'r Run, phase: usize, rule: &StopRule) -> Vec<Limits<'r>> {
         |series: &&Series| series.phase == phase && series.is_of_wakeups() && series.max_ns.is_some();
     let of_series = |series: &'r Series| {
         let late = late::beyond(series, rule.limit_ns);
-        let inflation = dependence::inflation(late.dependence);
+        let inflation = share_limits::inflation(series, &late, rule.limit_ns, Length::ByData);
         Limits {
             series,
             upper: share_limits::upper(&late, inflation, rule.confidence, Length::ByData),
@@ -146,7 +146,7 @@ fn end(run: &Run, phase: usize, rule: &StopRule) -> Option<End> {
 /// How much longer `series` would have to be to support the claim if nothing more is late, in ns.
 fn needs_more_ns(series: &Series, rule: &StopRule) -> Option<u64> {
     let late = late::beyond(series, rule.limit_ns);
-    let inflation = dependence::inflation(late.dependence);
+    let inflation = share_limits::inflation(series, &late, rule.limit_ns, Length::ByData);
     let more = share_limits::needed_if_none_is_late(&late, inflation, rule.probability, rule.confidence)?;
     let more_ns = more as f64 / late.of.max(1) as f64 * series.counted_ns as f64;
     (more_ns < 2f64.powi(63)).then_some(more_ns.round() as u64)

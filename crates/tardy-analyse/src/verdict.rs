@@ -9,10 +9,10 @@ use tardy_record::{Run, Series};
 use tardy_statistics::duration::values_needed;
 
 use crate::episodes::{self, Episodes};
+use crate::late;
 use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
 use crate::share_limits::{self, Length};
-use crate::{dependence, late};
 
 /// The verdict on a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -123,7 +123,7 @@ fn sum(late: &[(usize, late::Late)], part: impl Fn(&late::Late) -> u64) -> u64 {
 
 fn bound(run: &Run, index: usize, late: &late::Late, limit_ns: u64) -> ShareBound {
     let series = &run.series[index];
-    let inflation = dependence::inflation(late.dependence);
+    let inflation = share_limits::inflation(series, late, limit_ns, Length::of(run));
     ShareBound {
         series: index,
         label: name::of(series),

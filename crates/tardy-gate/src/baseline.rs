@@ -168,6 +168,7 @@ impl AgainstBaseline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tardy_record::layout::FINE;
 
     fn of(higher_by_ns: f64, interval_ns: [f64; 2], p: f64) -> Compared {
         Compared {
@@ -215,5 +216,15 @@ mod tests {
             "doload: 59 us against 50 us in the baseline (medians of 5 and 5); with 95 % confidence 5 us to 12 us more, \
              p = 0.00800, allowed: 2.5 us more."
         );
+    }
+
+    #[test]
+    fn two_adjacent_bins_are_nowhere_wider_than_what_never_matters() {
+        let share = |value: i64| {
+            let (lower, middle) = FINE.edges_of(value);
+            (FINE.edges_of(middle).1 - lower) as f64 / lower as f64
+        };
+        let widest = (1_000..200_000).map(share).fold(0.0, f64::max);
+        assert!(widest <= TWO_BINS && widest > 0.99 * TWO_BINS, "{widest}");
     }
 }

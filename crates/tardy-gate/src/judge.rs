@@ -1,7 +1,7 @@
 //! Decides a requirement for a run.
 //!
 //! A share of late readings is decided by both of its confidence limits ([`share_limits`]), with counts and trials divided by
-//! [`dependence::inflation`] where lateness comes in clusters: it passes if the upper limit is at most the allowed share, fails if
+//! [`share_limits::inflation`] where lateness comes in clusters: it passes if the upper limit is at most the allowed share, fails if
 //! the lower limit is above it, and is not decided between. A wrong pass has at most the probability that the confidence leaves, and
 //! a wrong failure a fifth of it: in a short run, one late reading would otherwise be enough. A quantile below a limit is the same
 //! statement: a share of at most 1 − q is later than the limit. Limits of a run that its data ended are those that hold at all times.
@@ -9,7 +9,7 @@
 use serde::Serialize;
 use tardy_analyse::late::{self, Late};
 use tardy_analyse::share_limits::{self, Length};
-use tardy_analyse::{dependence, lab, name, until};
+use tardy_analyse::{lab, name, until};
 use tardy_record::{Run, Series, reason};
 
 use crate::outcome::Outcome;
@@ -148,8 +148,8 @@ fn decided(
 ) -> (Outcome, Evidence) {
     let demand = requirement.demand;
     let late = late::beyond(series, demand.limit_ns());
-    let inflation = dependence::inflation(late.dependence);
     let length = Length::of(run);
+    let inflation = share_limits::inflation(series, &late, demand.limit_ns(), length);
     let lower = share_limits::lower(&late, inflation, failing_confidence, length);
     let upper = share_limits::upper(&late, inflation, requirement.confidence, length);
     let worst_ns = series.max_ns.unwrap_or(i64::MIN);

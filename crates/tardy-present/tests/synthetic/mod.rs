@@ -166,7 +166,7 @@ pub(crate) fn bare(
     for (wake, round, length, _) in phases {
         let label = format!("{}, round {round}", wake.name());
         let end_ns = Some(start_ns + length);
-        happened.push(Phase { label, start_ns, end_ns, remarks: Vec::new(), spoilt_by: Vec::new() });
+        happened.push(Phase { label, start_ns, end_ns, ..Phase::default() });
         start_ns += length + SECOND;
     }
     Run {

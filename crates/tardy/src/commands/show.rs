@@ -1,10 +1,12 @@
 //! `tardy show`: a run's summary and histogram, or the overview of a directory.
 
 use anyhow::Result;
-use tardy_analyse::findings;
+use serde::Serialize;
+use tardy_analyse::findings::{self, Findings};
 use tardy_analyse::published::PublishedResult;
 use tardy_analyse::tail::Depth;
 use tardy_compare::overview::SortKey;
+use tardy_compare::recommend::{self, Recommendation};
 use tardy_present::sections::extremes;
 use tardy_present::summary;
 use tardy_recipe::wrong;
@@ -57,6 +59,16 @@ fn print_tails(run: &Run) -> Result<()> {
     output::print(&extremes::whole(&findings.tails, output::width(), output::colour()))
 }
 
+/// The numbers of a run as JSON.
+#[derive(Serialize)]
+struct Numbers {
+    #[serde(flatten)]
+    findings: Findings,
+    /// Which of several ways to use, for each load, if they were measured in interleaved rounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recommendations: Vec<Recommendation>,
+}
+
 /// Prints a run.
 pub(super) fn print(run: &Run, json: bool) -> Result<()> {
     let tails = match json {
@@ -66,7 +78,7 @@ pub(super) fn print(run: &Run, json: bool) -> Result<()> {
     };
     let findings = findings::of(run, &findings::Options { tails, ..published::options()? });
     if json {
-        return output::print_json(&findings);
+        return output::print_json(&Numbers { findings, recommendations: recommend::of_run(run) });
     }
     output::print(&summary::text(run, &findings, output::width(), output::colour()))
 }

@@ -175,11 +175,21 @@ fn wake_methods_in_interleaved_rounds_end_with_a_recommendation() {
         flat.contains("The 5 rounds do not decide between ") || flat.contains(" over 5 rounds)."),
         "{decided}"
     );
+    let shown = |measured: &str| -> serde_json::Value {
+        assert!(!measured.is_empty());
+        serde_json::from_str(&bench.run(&["show", "a.run.json", "--json"]).exits(0).out).unwrap()
+    };
+    let recommendation = &shown(&decided)["recommendations"][0];
+    assert_eq!((&recommendation["rounds"], &recommendation["statistic"]), (&5.into(), &"p99.9".into()));
+    let kind = recommendation["answer"]["kind"].as_str().unwrap();
+    assert_eq!(kind == "undecided", flat.contains("do not decide between"), "{recommendation}");
     let few = measure(&["--rounds", "2"]);
+    assert_eq!(shown(&few)["recommendations"][0]["answer"]["kind"], "too_few_rounds");
     assert!(few.contains("2 rounds do not support a recommendation"), "{few}");
     // One method after the other: a drift would look like a difference.
     let sequential = measure(&["--repeat", "5"]);
     assert!(!sequential.contains("recommendation") && !sequential.contains("do not decide"), "{sequential}");
+    assert!(shown(&sequential).get("recommendations").is_none());
 }
 
 const RECIPE: &str =

@@ -7,6 +7,7 @@ use tardy_record::plan::{PhasePlan, Plan};
 use tardy_record::series::Change;
 
 use super::*;
+use tardy_statistics::duration::Sequential;
 
 /// A phase of `seconds` of the default plan: a timer on two CPUs.
 fn phase() -> PhasePlan {
