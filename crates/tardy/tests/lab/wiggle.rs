@@ -15,7 +15,9 @@ const EVERY_NS: f64 = 1_000_000.0;
 const AROUND_NS: u64 = 20_000;
 /// Unrelated to the disturbance's period, so deadlines come at all its phases.
 const INTERVAL_NS: i64 = 97_000;
-const EDGES: u64 = 1_000_000_000 / INTERVAL_NS as u64;
+/// How long a phase lasts: as short as the period of [`EVERY_NS`] can be found in. The emulator takes 15 s for a second of it.
+const DURATION_NS: u64 = 300_000_000;
+const EDGES: u64 = DURATION_NS / INTERVAL_NS as u64;
 
 /// Another program that wiggles: a shell, through sysfs, which releases the line on SIGINT. Debian's kernels number the first
 /// chip's lines from 512.
@@ -26,12 +28,13 @@ const BY: &str = "/bin/busybox sh -c 'cd /sys/class/gpio; trap \"echo 513 > /sys
 /// The scene of this file.
 pub(crate) fn scene() -> Scene {
     let recipe = format!(
-        "about = \"a pin wiggled\"\n[run]\nprobe = \"gpio-wiggle\"\nduration = \"1s\"\nwarmup = \"100ms\"\n\
+        "about = \"a pin wiggled\"\n[run]\nprobe = \"gpio-wiggle\"\nduration = \"{}ms\"\nwarmup = \"100ms\"\n\
          [gpio]\nout = \"tardy-pins:1\"\n\
          [[phase]]\nname = \"busy\"\ntimer = {{ wake = [\"busy\"], policy = \"other\" }}\n\
          [[phase]]\nname = \"timed\"\ntimer = {{ interval = \"97us\" }}\ngpio = {{ echo = \"tardy-pins:2\" }}\n\
          [[phase]]\nname = \"shell\"\nduration = \"200ms\"\n\
-         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n"
+         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n",
+        DURATION_NS / 1_000_000
     );
     let script = "with_modules tardy_pins.ko 'tardy_disturb.ko how=hardirq hold_us=50 every_us=1000' -- \
                   tardy run $FILES/wiggle.toml -o /lab/results/wiggle.run.json\n";
