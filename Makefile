@@ -123,7 +123,7 @@ deny: rust
 
 .PHONY: report-test
 report-test: rust test-packages ## ask a report in a browser, and print it; with TARDY_AXE=axe.min.js also check its accessibility
-	@$(CARGO) test --package tardy-present --test answers -- --ignored --nocapture
+	@$(CARGO) test --package tardy-present --test all answers:: -- --ignored --nocapture
 
 .PHONY: long-tests
 long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth to a tenth: an hour, into target/long-tests/

@@ -23,6 +23,7 @@ mod rust_items;
 mod rust_modules;
 mod rust_source;
 pub mod source_rules;
+pub mod test_files;
 mod use_tree;
 mod word_list;
 
@@ -49,5 +50,6 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(program_lookup::check(repository));
     all.extend(module_circles::check(repository));
     all.extend(english::check(repository));
+    all.extend(test_files::check(repository));
     Ok(all)
 }

@@ -2,7 +2,7 @@
 
 use xtask::{
     Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
-    file_creation, kernel_paths, module_circles, names, paths, program_lookup, source_rules,
+    file_creation, kernel_paths, module_circles, names, paths, program_lookup, source_rules, test_files,
 };
 
 fn here() -> Repository {
@@ -75,4 +75,9 @@ fn modules_do_not_need_each_other() {
 #[test]
 fn texts_and_names_avoid_the_phrases_of_the_style_guide() {
     assert_none(&english::check(&here()));
+}
+
+#[test]
+fn every_file_of_tests_belongs_to_a_program() {
+    assert_none(&test_files::check(&here()));
 }

@@ -1,6 +1,6 @@
 //! Facts of machines that are directories under `kernels/`, compared with snapshots.
 //!
-//! `INSTA_UPDATE=always cargo test -p tardy-host --test facts_of_other_machines` accepts changed snapshots.
+//! `INSTA_UPDATE=always cargo test -p tardy-host --test all` accepts changed snapshots.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,14 +3,12 @@
 //! `make report-test` runs these tests; `make test` checks the values that the script draws from (`script_data.rs`).
 //! Without Chromium they report that they are skipped and pass, except in CI.
 
-mod browser;
-mod recorded;
-mod synthetic;
-
+use crate::browser;
+use crate::synthetic;
 use std::path::Path;
 
-use browser::Browser;
-use recorded::run;
+use crate::browser::Browser;
+use crate::recorded::run;
 use serde_json::Value;
 use tardy_analyse::findings;
 use tardy_analyse::quantile::{self, LEVELS};

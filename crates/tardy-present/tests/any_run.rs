@@ -1,9 +1,8 @@
 //! Every run can be shown without a panic and without NaN.
 
-mod recorded;
-
+use crate::recorded;
+use crate::recorded::run;
 use proptest::prelude::*;
-use recorded::run;
 use tardy_analyse::findings;
 use tardy_analyse::tail::Depth;
 use tardy_compare::side_by_side;

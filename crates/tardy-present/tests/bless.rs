@@ -1,10 +1,8 @@
-//! Writes the synthetic runs that the other tests read: `cargo test -p tardy-present --test bless -- --ignored`.
+//! Writes the synthetic runs that the other tests read: `cargo test -p tardy-present --test all bless:: -- --ignored`.
 
-#[path = "recorded/hash.rs"]
-mod hash;
-#[path = "recorded/published.rs"]
-mod published;
-mod synthetic;
+use crate::hash;
+use crate::published;
+use crate::synthetic;
 
 #[test]
 #[ignore = "writes tests/runs; run it after a change of the run file's format"]

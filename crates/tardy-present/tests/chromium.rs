@@ -2,13 +2,11 @@
 //!
 //! Without Chromium the tests report that they are skipped and pass, except in CI.
 
-mod browser;
-mod recorded;
-
+use crate::browser;
 use std::path::Path;
 
-use browser::Browser;
-use recorded::run;
+use crate::browser::Browser;
+use crate::recorded::run;
 use tardy_analyse::findings;
 use tardy_present::report::{self, Chapter};
 

@@ -1,14 +1,10 @@
 //! Runs of many CPUs: the worst are shown, the others are folded, and the page stays small.
 
-mod recorded;
-mod shown;
-mod synthetic;
-
 use std::sync::LazyLock;
 
-use recorded::run;
-use shown::Shown;
-use synthetic::many_cpus::many_cpus;
+use crate::recorded::run;
+use crate::shown::Shown;
+use crate::synthetic::many_cpus::many_cpus;
 use tardy_analyse::findings::{self, Options};
 use tardy_present::{report, summary};
 use tardy_record::Run;

@@ -1,8 +1,7 @@
 //! Misreadings by sceptical readers, each fixed once.
 
-mod recorded;
-
-use recorded::run;
+use crate::recorded;
+use crate::recorded::run;
 use tardy_analyse::findings;
 use tardy_compare::side_by_side;
 use tardy_plot as plot;

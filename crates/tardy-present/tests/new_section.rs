@@ -1,11 +1,8 @@
 //! A new feature needs only one file: a section that this test adds is shown in the terminal and on the page, without
 //! changes to summaries, templates or lists of probes.
 
-mod recorded;
-mod shown;
-
-use recorded::run;
-use shown::Shown;
+use crate::recorded::run;
+use crate::shown::Shown;
 use tardy_analyse::findings;
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;

@@ -4,9 +4,7 @@ use tardy_compare::overview::{self, LeftOut, Overview, SortKey};
 use tardy_present::overview::{remarks, text};
 use tardy_record::Run;
 
-mod recorded;
-
-use recorded::run;
+use crate::recorded::run;
 
 /// An overview of two runs whose loads and kernels differ, with names too long for a terminal.
 fn two_runs() -> Overview {

@@ -1,9 +1,6 @@
 //! Plots as separate files: every kind in every format, and their data.
-#![cfg(feature = "pictures")]
 
-mod recorded;
-
-use recorded::run;
+use crate::recorded::run;
 use resvg::usvg::roxmltree::Document;
 use tardy_plot::Options;
 use tardy_present::picture;

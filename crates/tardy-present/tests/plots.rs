@@ -1,8 +1,6 @@
 //! The plots of each recorded run: what they name, how many curves they have, and one of them to the byte.
 
-mod recorded;
-
-use recorded::run;
+use crate::recorded::run;
 use tardy_plot::{self as plot, Options, curve};
 use tardy_present::plot_file;
 

@@ -1,12 +1,8 @@
 //! The report of each recorded run, without its plots, style and script, which have their own tests.
 
-#[path = "recorded/published.rs"]
-mod published;
-mod recorded;
-mod shown;
-
-use recorded::run;
-use shown::Shown;
+use crate::published;
+use crate::recorded::run;
+use crate::shown::Shown;
 use tardy_analyse::findings;
 use tardy_compare::side_by_side;
 use tardy_present::report::{self, Chapter};

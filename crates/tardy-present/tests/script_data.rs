@@ -1,13 +1,10 @@
 //! The values that a page gives its script are those of the run, and the page is wired correctly without the script.
 
-mod recorded;
-mod synthetic;
-
 use std::collections::BTreeSet;
 
-use recorded::run;
+use crate::recorded::run;
+use crate::synthetic::many_cpus::many_cpus;
 use serde_json::Value;
-use synthetic::many_cpus::many_cpus;
 use tardy_analyse::findings::Options;
 use tardy_plot::curve;
 use tardy_present::report;

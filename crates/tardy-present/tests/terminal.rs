@@ -1,10 +1,7 @@
 //! What the terminal shows of each recorded run.
 
-#[path = "recorded/published.rs"]
-mod published;
-mod recorded;
-
-use recorded::run;
+use crate::published;
+use crate::recorded::run;
 use tardy_analyse::findings;
 use tardy_analyse::tail::Depth;
 use tardy_present::sections::extremes;

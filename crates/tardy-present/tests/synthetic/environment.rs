@@ -6,7 +6,7 @@ use tardy_record::load::{Death, LoadPart, LoadResult};
 use super::{Random, SECOND};
 
 /// The four parts of doload over `seconds`; `dead` replaces the name and adds the death of a part.
-pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<LoadResult> {
+pub(crate) fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<LoadResult> {
     let mut random = Random(4711);
     let parts = [
         ("scheduler", "messages", 81_000.0, false),
@@ -45,7 +45,7 @@ pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<L
 }
 
 /// An environment with readings of temperature, frequency, interrupts and others once per second.
-pub fn environment(seconds: u64) -> Environment {
+pub(crate) fn environment(seconds: u64) -> Environment {
     let mut random = Random(99);
     let mut series = Vec::new();
     let mut add =

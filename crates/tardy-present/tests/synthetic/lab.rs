@@ -12,18 +12,18 @@ use super::readings::{Behaviour, Stall, timer_series};
 use super::{INTERVAL, SECOND, bare, finish};
 
 /// Debian's standard kernel, idle and under doload.
-pub fn standard() -> Run {
+pub(crate) fn standard() -> Run {
     let stalls = [Stall { at_ns: 9 * SECOND, ns: 612_000 }];
     run("lab-standard", false, &stalls)
 }
 
 /// The same experiment on Debian's PREEMPT_RT kernel.
-pub fn rt() -> Run {
+pub(crate) fn rt() -> Run {
     run("lab-rt", true, &[])
 }
 
 /// The PREEMPT_RT kernel with the kernel's events recorded.
-pub fn levels() -> Run {
+pub(crate) fn levels() -> Run {
     let mut run = bare_lab("lab-levels", true, &[("traced", vec!["doload".to_owned()])]);
     run.plan.published =
         ["g20-xenomai-irq", "g20-xenomai-kernel", "g20-xenomai-user"].map(String::from).into();
@@ -55,7 +55,7 @@ pub fn levels() -> Run {
 }
 
 /// The standard kernel in the host's time, on an emulated CPU.
-pub fn realtime() -> Run {
+pub(crate) fn realtime() -> Run {
     let mut run = standard();
     run.origin.id = "lab-realtime".into();
     let lab = run.lab.as_mut().expect("it is of the lab");

@@ -6,7 +6,7 @@ use tardy_record::facts::{Fact, Facts, Preemption};
 use tardy_record::per_cpu::PerCpu;
 use tardy_record::run::Origin;
 
-pub fn origin(id: &str) -> Origin {
+pub(crate) fn origin(id: &str) -> Origin {
     Origin {
         id: id.to_owned(),
         name: None,
@@ -19,7 +19,7 @@ pub fn origin(id: &str) -> Origin {
     }
 }
 
-pub fn facts(rt: bool) -> Facts {
+pub(crate) fn facts(rt: bool) -> Facts {
     let mut facts = Facts::default();
     let text = |value: &str, how: &str| Fact::known(value.to_owned(), how);
     let kernel = &mut facts.kernel;

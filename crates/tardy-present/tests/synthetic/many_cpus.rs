@@ -24,7 +24,7 @@ const SPREAD: f64 = 0.2;
 const TAIL: f64 = 0.11;
 
 /// A run of `hours` on `cpus` CPUs, one reading per millisecond on each. The worst CPU is the one before the middle.
-pub fn many_cpus(cpus: u32, hours: u64) -> Run {
+pub(crate) fn many_cpus(cpus: u32, hours: u64) -> Run {
     let length = hours * 3600 * SECOND;
     let mut run = bare("many", facts(true), &[(Wake::ClockNanosleep, 1, length, vec!["doload".into()])]);
     run.origin.host = "epyc".into();

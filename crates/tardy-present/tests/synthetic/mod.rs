@@ -1,12 +1,11 @@
 //! Generates reproducible synthetic runs, with two machines, stalls, loads, an environment and hostile names.
-#![allow(unreachable_pub, dead_code)] // one module, used by several tests
 
-pub mod environment;
-pub mod lab;
-pub mod machine;
-pub mod many_cpus;
-pub mod readings;
-pub mod slots;
+pub(crate) mod environment;
+pub(crate) mod lab;
+pub(crate) mod machine;
+pub(crate) mod many_cpus;
+pub(crate) mod readings;
+pub(crate) mod slots;
 
 use machine::{facts, origin};
 use readings::{Behaviour, Stall, timer_series};
@@ -18,14 +17,14 @@ use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
 use tardy_record::{Run, Series};
 
-pub const SECOND: u64 = 1_000_000_000;
-pub const INTERVAL: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const INTERVAL: u64 = 1_000_000;
 
 /// A reproducible generator of random numbers (xorshift64*).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -33,18 +32,18 @@ impl Random {
     }
 
     /// Between 0 and 1.
-    pub fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Roughly normal, mean 0, deviation 1.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.share()).sum::<f64>() - 6.0
     }
 }
 
 /// Every synthetic run, by the name of its file.
-pub fn all() -> Vec<(&'static str, Run)> {
+pub(crate) fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("standard", standard()),
         ("rt", rt()),
@@ -61,7 +60,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
 }
 
 /// A standard kernel under doload, with stalls that skip periods and exceed the limit.
-pub fn standard() -> Run {
+pub(crate) fn standard() -> Run {
     let mut run =
         bare("standard", facts(false), &[(Wake::ClockNanosleep, 1, 60 * SECOND, vec!["doload".into()])]);
     let stalls = [Stall { at_ns: 21 * SECOND, ns: 3_412_345 }, Stall { at_ns: 47 * SECOND, ns: 1_871_002 }];
@@ -77,7 +76,7 @@ pub fn standard() -> Run {
 }
 
 /// A PREEMPT_RT kernel whose latencies have an exponential tail throughout: the level of a longer time is supported.
-pub fn steady() -> Run {
+pub(crate) fn steady() -> Run {
     let mut run =
         bare("steady", facts(true), &[(Wake::ClockNanosleep, 1, 400 * SECOND, vec!["doload".into()])]);
     run.plan.limit_ns = Some(60_000);
@@ -89,7 +88,7 @@ pub fn steady() -> Run {
 }
 
 /// A PREEMPT_RT kernel under the same load; the limit is kept.
-pub fn rt() -> Run {
+pub(crate) fn rt() -> Run {
     let mut run = bare("rt", facts(true), &[(Wake::ClockNanosleep, 1, 60 * SECOND, vec!["doload".into()])]);
     for cpu in 0..2 {
         let behaviour =
@@ -102,7 +101,7 @@ pub fn rt() -> Run {
 }
 
 /// Three wake methods in two rounds each.
-pub fn wakes() -> Run {
+pub(crate) fn wakes() -> Run {
     let mut phases = Vec::new();
     for round in 1..=2 {
         for wake in [Wake::ClockNanosleep, Wake::Nanosleep, Wake::TimerSettime] {
@@ -123,7 +122,7 @@ pub fn wakes() -> Run {
 }
 
 /// A run that was killed early, with a dead load and hostile names.
-pub fn cut_short() -> Run {
+pub(crate) fn cut_short() -> Run {
     let hostile = "<script>alert(1)</script>\u{1b}[31m";
     let load = format!("cmd:{hostile} && echo \"it's\" {{{{ 7*7 }}}}");
     let mut run = bare("cut-short", facts(false), &[(Wake::Timerfd, 1, 60 * SECOND, vec![load.clone()])]);
@@ -149,7 +148,7 @@ pub fn cut_short() -> Run {
 }
 
 /// The first checkpoint of a run, before any reading.
-pub fn nothing_yet() -> Run {
+pub(crate) fn nothing_yet() -> Run {
     let mut run =
         bare("nothing-yet", Default::default(), &[(Wake::ClockNanosleep, 1, 60 * SECOND, Vec::new())]);
     run.phases[0].end_ns = None;
@@ -157,7 +156,11 @@ pub fn nothing_yet() -> Run {
     finish(run, State::Running)
 }
 
-pub fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u64, Vec<String>)]) -> Run {
+pub(crate) fn bare(
+    id: &str,
+    facts: tardy_record::facts::Facts,
+    phases: &[(Wake, u32, u64, Vec<String>)],
+) -> Run {
     let mut start_ns = SECOND;
     let mut happened = Vec::new();
     for (wake, round, length, _) in phases {
@@ -225,7 +228,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
     }
 }
 
-pub fn finish(mut run: Run, state: State) -> Run {
+pub(crate) fn finish(mut run: Run, state: State) -> Run {
     run.progress.state = state;
     run.progress.planned_ns = run
         .plan

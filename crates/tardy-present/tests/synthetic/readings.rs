@@ -14,23 +14,23 @@ use super::{INTERVAL, Random, SECOND};
 
 /// Time during which nothing runs.
 #[derive(Clone, Copy)]
-pub struct Stall {
-    pub at_ns: u64,
-    pub ns: i64,
+pub(crate) struct Stall {
+    pub(crate) at_ns: u64,
+    pub(crate) ns: i64,
 }
 
 /// The distribution of a machine's latencies.
 #[derive(Clone, Copy)]
-pub struct Behaviour<'a> {
+pub(crate) struct Behaviour<'a> {
     /// The usual latency.
-    pub base_ns: f64,
+    pub(crate) base_ns: f64,
     /// Standard deviation of its logarithm.
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// The share of wake-ups that are delayed.
-    pub spike_share: f64,
+    pub(crate) spike_share: f64,
     /// The least delay; the tail falls off as a power.
-    pub spike_ns: f64,
-    pub stalls: &'a [Stall],
+    pub(crate) spike_ns: f64,
+    pub(crate) stalls: &'a [Stall],
 }
 
 struct Counts {
@@ -54,7 +54,7 @@ impl Counts {
 }
 
 /// A series that has recorded nothing yet.
-pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
+pub(crate) fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
     let timer = run.plan.phases[phase].probe.timer().expect("made runs are of timers");
     Series {
         label: format!("cpu {cpu}"),
@@ -96,7 +96,7 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
 }
 
 /// The series of a thread on `cpu` in `phase`.
-pub fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) -> Series {
+pub(crate) fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) -> Series {
     let mut series = empty_series(run, phase, cpu);
     let Span::DurationNs(length) = run.plan.phases[phase].span else {
         panic!("synthetic phases have a duration")
@@ -167,7 +167,7 @@ pub fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) ->
 }
 
 /// The series of a thread on `cpu`: 4 us, and an exponential tail of 2 us.
-pub fn steady_series(run: &Run, cpu: u32) -> Series {
+pub(crate) fn steady_series(run: &Run, cpu: u32) -> Series {
     let (empty, phase) = (empty_series(run, 0, cpu), &run.phases[0]);
     let length = phase.end_ns.unwrap_or(0) - phase.start_ns;
     let mut builder = SeriesBuilder::new(phase.start_ns, Some(INTERVAL), length, &run.plan.thresholds_ns);

@@ -20,7 +20,7 @@ const CAME_IN_EVERY_NS: u64 = 39_000;
 const WIRE_BYTES: u64 = 1538;
 
 /// Blue has 800 us of each millisecond and red 200; a few frames of blue are seen shortly after their slot.
-pub fn slots() -> Run {
+pub(crate) fn slots() -> Run {
     let phases = [
         (Wake::ClockNanosleep, 1, 2 * SECOND, Vec::new()),
         (Wake::ClockNanosleep, 1, 2 * SECOND, Vec::new()),

@@ -1,7 +1,5 @@
 //! What a reader sees of a report: headings, paragraphs and tables as text, and how many plots there are.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 /// The visible text of a page.
 pub(crate) struct Shown {
     html: String,

@@ -1,5 +1,4 @@
 //! Opens a page in Chromium.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::Path;
 use std::process::Command;
