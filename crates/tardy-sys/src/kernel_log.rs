@@ -2,9 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::kernel_files::{KernelFileError, KernelFiles};
+use crate::signals::wait_readable;
 
 const PATH: &str = "/dev/kmsg";
 /// The size of a buffer that holds the longest record, in bytes (CONSOLE_EXT_LOG_MAX in kernel/printk).
@@ -62,15 +64,18 @@ impl KernelLog {
     /// # Errors
     /// As for [`Self::open`], and if the kernel refuses to read.
     pub fn messages(files: &KernelFiles) -> Result<String, KernelFileError> {
-        let mut log = Self::open(files)?;
+        let failed = |source| KernelFileError { action: "read", path: files.resolve(PATH), source };
+        Self::open(files)?.rest().map_err(failed)
+    }
+
+    /// The kernel's own messages from the next record on, one per line, without those of programs.
+    ///
+    /// # Errors
+    /// If the kernel refuses to read.
+    pub fn rest(&mut self) -> io::Result<String> {
         let mut messages = String::new();
         for _ in 0..RECORDS_MAX {
-            let read = log.read();
-            match read.map_err(|source| KernelFileError {
-                action: "read",
-                path: files.resolve(PATH),
-                source,
-            })? {
+            match self.read()? {
                 LogRead::Lines(lines) => {
                     Record::each(lines).filter(Record::is_of_kernel).for_each(|record| {
                         messages.push_str(&String::from_utf8_lossy(record.message));
@@ -82,6 +87,14 @@ impl KernelLog {
             }
         }
         Ok(messages)
+    }
+
+    /// Waits for a record that was not read yet, at most `timeout_ns`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// If the kernel refuses to wait.
+    pub fn wait(&self, timeout_ns: u64) -> io::Result<bool> {
+        Ok(wait_readable(&[self.file.as_raw_fd()], timeout_ns)?[0])
     }
 
     /// Reads the next record by one system call.

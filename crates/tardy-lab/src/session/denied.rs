@@ -1,5 +1,7 @@
 //! What an emulator was killed for, from the kernel's log.
 
+use std::time::{Duration, Instant};
+
 use tardy_sys::confinement;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::kernel_log::KernelLog;
@@ -7,13 +9,33 @@ use tardy_sys::kernel_log::KernelLog;
 /// The type of a record about a system call that a filter denied (AUDIT_SECCOMP, linux/audit.h).
 const RECORD: &str = "type=1326";
 
+/// How long the record may come after the process has ended: a kernel thread writes it (kernel/audit.c, kauditd_thread), which
+/// waits for its turn where other threads use all CPUs.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The system call for which the kernel killed the process `pid`, for the user. The kernel's log names it, unless this user
 /// may not read the log or an audit daemon receives the records instead.
 pub(super) fn system_call(pid: u32) -> String {
-    let log = KernelLog::messages(&KernelFiles::real()).unwrap_or_default();
-    match number(&log, pid) {
+    match logged(pid) {
         Some(number) => describe(number),
         None => "make a system call that its sandbox denies".to_owned(),
+    }
+}
+
+/// The number of the system call. `None` if the log cannot be read or has no record of the process in time.
+fn logged(pid: u32) -> Option<u32> {
+    let end = Instant::now() + PATIENCE;
+    let mut log = KernelLog::open(&KernelFiles::real()).ok()?;
+    loop {
+        if let Some(number) = number(&log.rest().ok()?, pid) {
+            return Some(number);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        // A signal may end it early, so the time that is left decides.
+        log.wait(left.as_nanos() as u64).ok()?;
     }
 }
 
