@@ -6,13 +6,18 @@
 //! fail if the estimate matters and the permutation test shows a difference at 5 %. Both are wrong in at most 2.5 % of cases,
 //! since only one end of the interval, and one direction of the test, can be wrong.
 
+mod same_identity;
+
 use serde::Serialize;
 use tardy_compare::versus::{self, Factor, Options, Strength, Versus};
 use tardy_plot::numbers::{per_cent, ratio, with_unit};
 use tardy_record::Run;
 
 use crate::outcome::Outcome;
+pub use same_identity::{Moved, MovedBin, SameIdentity};
 
+/// The fewest boots of each side in the lab. A test is possible with four, but there a boot costs seconds.
+const LAB_BOOTS_MIN: usize = 5;
 /// The least difference that matters, in ns.
 const LEAST_NS: f64 = 1_000.0;
 /// Two bins of a histogram of 128 bins per octave, as a share of the value, at most: an octave has bins of equal width, so they are
@@ -30,6 +35,8 @@ pub struct AgainstBaseline {
     pub compared: Option<Compared>,
     /// Why nothing was compared; `None` if it was.
     pub not_because: Option<String>,
+    /// The boots of the lab that both sides have with one identity.
+    pub same_identity: Vec<SameIdentity>,
 }
 
 /// The compared statistic. Times are in ns.
@@ -65,6 +72,7 @@ pub fn judge(base: &[&Run], candidate: &[&Run], factor: &Factor, margin: f64) ->
         margin,
         compared: None,
         not_because: Some(reason),
+        same_identity: same_identity::pairs(base, candidate),
     };
     let versus = match versus::of(base, candidate, &options) {
         Ok(versus) => versus,
@@ -73,12 +81,14 @@ pub fn judge(base: &[&Run], candidate: &[&Run], factor: &Factor, margin: f64) ->
     if versus.strength == Strength::NotComparable {
         return not(Outcome::Invalid, obstacles(&versus));
     }
-    match compared(&versus, margin) {
+    let is_lab = candidate.iter().all(|run| run.lab.is_some());
+    match compared(&versus, margin, if is_lab { LAB_BOOTS_MIN } else { 0 }) {
         Some(compared) => AgainstBaseline {
             outcome: outcome(&compared),
             margin,
             compared: Some(compared),
             not_because: None,
+            same_identity: same_identity::pairs(base, candidate),
         },
         None => not(Outcome::Invalid, "there is no quantile that both sides have".to_owned()),
     }
@@ -91,7 +101,8 @@ fn obstacles(versus: &Versus) -> String {
     format!("the baseline differs in more than the {}: {}", versus.factor, all.join("; "))
 }
 
-fn compared(versus: &Versus, margin: f64) -> Option<Compared> {
+/// The numbers of the comparison, of which a decision needs at least `boots_min` boots of each side.
+fn compared(versus: &Versus, margin: f64, boots_min: usize) -> Option<Compared> {
     let experiment = versus.experiments.get(versus.primary.unwrap_or(0))?;
     let statistic = match versus.primary_statistic {
         Some(name) => experiment.statistic(name)?,
@@ -105,10 +116,15 @@ fn compared(versus: &Versus, margin: f64) -> Option<Compared> {
         Strength::DescriptiveOnly => Some(versus::least_observations()),
         Strength::Tested | Strength::NotComparable => None,
     };
+    let boots = [&versus.base, &versus.candidate].map(|group| group.observations.len());
+    let needed = match needed {
+        None if boots.iter().any(|boots| *boots < boots_min) => Some(boots_min),
+        other => other.map(|needed| needed.max(boots_min)),
+    };
     Some(Compared {
         phase: experiment.label.clone(),
         statistic: statistic.name.to_owned(),
-        boots: [&versus.base, &versus.candidate].map(|group| group.observations.len()),
+        boots,
         base_ns,
         candidate_ns: statistic.candidate_median?,
         higher_by_ns: difference.estimate,
@@ -141,6 +157,14 @@ impl AgainstBaseline {
 
     /// Why the outcome is as it is, in plain text.
     pub fn sentence(&self) -> String {
+        let because = self.because();
+        match same_identity::sentence(&self.same_identity) {
+            Some(pairs) => format!("{because} {pairs}"),
+            None => because,
+        }
+    }
+
+    fn because(&self) -> String {
         let Some(compared) = &self.compared else {
             return format!("Not judged: {}.", self.not_because.as_deref().unwrap_or("nothing was compared"));
         };
@@ -209,6 +233,7 @@ mod tests {
             margin: 0.05,
             compared: Some(of(9_000.0, [5_000.0, 12_000.0], 0.008)),
             not_because: None,
+            same_identity: Vec::new(),
         };
         assert_eq!(judged.demand(), "p99.9 within 5 % of the baseline");
         assert_eq!(

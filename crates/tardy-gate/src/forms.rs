@@ -12,7 +12,7 @@ mod text;
 use serde_json::{Value, json};
 use tardy_plot::numbers::harmless;
 
-use crate::baseline::AgainstBaseline;
+use crate::baseline::{AgainstBaseline, SameIdentity};
 use crate::judge::Judgement;
 use crate::outcome::Outcome;
 use crate::sentence;
@@ -71,6 +71,14 @@ impl Judged {
         match &self.by {
             By::Requirement(judgement) => json!(judgement.evidence),
             By::Baseline(against) => json!(against.compared),
+        }
+    }
+
+    /// The boots of the lab that both sides of a baseline have with one identity.
+    fn same_identity(&self) -> &[SameIdentity] {
+        match &self.by {
+            By::Requirement(_) => &[],
+            By::Baseline(against) => &against.same_identity,
         }
     }
 

@@ -15,6 +15,7 @@ pub(super) fn text(judged: &[Judged]) -> String {
             "outcome": one.outcome(),
             "because": one.because(),
             "evidence": one.evidence(),
+            "same_identity": one.same_identity(),
         })
     };
     let all = json!({ "outcome": super::outcome(judged), "judgements": judged.iter().map(one).collect::<Vec<_>>() });

@@ -201,7 +201,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 51] = [
+pub(super) const CHOICES: [&str; 53] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",
@@ -212,6 +212,7 @@ pub(super) const CHOICES: [&str; 51] = [
     "lab.kernel.sha256",
     "lab.tardy_sha256",
     "loads.parts.first_pass",
+    "phases.until.decision",
     "plan.phases.probe.answer_by",
     "plan.phases.probe.clock",
     "plan.phases.probe.kind",
@@ -229,6 +230,7 @@ pub(super) const CHOICES: [&str; 51] = [
     "plan.phases.probe.timer.wake",
     "plan.phases.probe.tracer",
     "plan.phases.probe.wake",
+    "plan.until.at",
     "progress.state",
     "series.kind.answer_by",
     "series.kind.clock",

@@ -201,10 +201,17 @@ mod tests {
         wrong.map(|wrong| wrong as f64 / runs as f64)
     }
 
+    /// Before a late value, the wealth grows by such small factors that Ville's bound is nearly reached: about 5 % of runs are
+    /// wrong. So many of `runs` may be wrong by chance, with three standard errors.
+    fn allowed(runs: u64) -> f64 {
+        0.05 + 3.0 * (0.05 * 0.95 / runs as f64).sqrt()
+    }
+
     #[test]
     fn a_bound_is_rarely_wrong_at_any_look() {
-        for wrong in ever_wrong(1e-3, 200, 2000, &mut Random::new(6)) {
-            assert!(wrong <= 0.05, "{wrong}");
+        const RUNS: u64 = 2000;
+        for wrong in ever_wrong(1e-3, 200, RUNS, &mut Random::new(6)) {
+            assert!(wrong <= allowed(RUNS), "{wrong}");
             // The bound is not useless either.
             assert!(wrong > 0.002, "{wrong}");
         }
@@ -215,13 +222,14 @@ mod tests {
     fn long_table_of_sequential_errors() {
         for p in [0.3, 0.01, 1e-4, 1e-7] {
             for late_values in [10, 100, 3000] {
-                let [upper, lower] = ever_wrong(p, late_values, 20_000, &mut Random::new(late_values));
+                const RUNS: u64 = 20_000;
+                let [upper, lower] = ever_wrong(p, late_values, RUNS, &mut Random::new(late_values));
                 println!(
                     "p = {p:e}, every look until {late_values} late: upper bound ever wrong {:.2} %, lower {:.2} %",
                     100.0 * upper,
                     100.0 * lower
                 );
-                assert!(upper <= 0.05 && lower <= 0.05);
+                assert!(upper <= allowed(RUNS) && lower <= allowed(RUNS));
             }
         }
     }

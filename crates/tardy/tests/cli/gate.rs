@@ -126,6 +126,31 @@ fn runs_are_judged_against_a_baseline() {
     assert!(against["run"].as_str().unwrap().ends_with("and 4 others"), "{against}");
 }
 
+/// Two boots of one identity in the lab have the same bytes, so a bin that moved is named.
+#[test]
+fn bins_that_moved_at_an_equal_identity_are_named() {
+    let bench = Bench::new();
+    let (before, after) = (boots(&bench, "rt", "before", 5), boots(&bench, "rt", "after", 5));
+    let equal = gate(&bench, &after, &["--baseline", "before"]).out;
+    assert!(equal.contains("5 identities are on both sides, with equal counts in all bins."), "{equal}");
+    let mut changed = json(&bench.path(&before[2]));
+    let bins = changed["series"][1]["measured"].as_array_mut().unwrap();
+    let count = |bin: &Value| bin[2].as_u64().unwrap();
+    let (first, second) = (count(&bins[0]), count(&bins[1]));
+    bins[0][2] = (first + 1).into();
+    bins[1][2] = (second - 1).into();
+    bench.write_run(&before[2], changed);
+    let moved = gate(&bench, &after, &["--baseline", "before", "--json"]).out;
+    let moved: Value = serde_json::from_str(&moved).unwrap();
+    let judged = &moved["judgements"][0];
+    assert!(judged["because"].as_str().unwrap().contains("but bins moved"), "{judged}");
+    let pairs = judged["same_identity"].as_array().unwrap();
+    let series: Vec<&Value> = pairs.iter().flat_map(|pair| pair["moved"].as_array().unwrap()).collect();
+    let [one] = series.as_slice() else { panic!("{} series moved", series.len()) };
+    assert_eq!(one["bins"].as_array().unwrap().len(), 2);
+    assert_eq!((&one["bins"][1]["base"], &one["bins"][1]["candidate"]), (&(first + 1).into(), &first.into()));
+}
+
 #[test]
 fn a_baseline_is_replaced_with_who_when_and_why_and_the_former_is_kept() {
     let bench = Bench::new();
