@@ -5,9 +5,11 @@
 //! second. Such a run has the [`Sequential`] limits, which are valid at all times together.
 //!
 //! Where lateness comes in clusters, counts and readings are divided by [`inflation`]. For sequential limits this is an
-//! approximation: the factor is estimated from the same data.
+//! approximation if the factor is estimated from the same data. If the user stated the size of a cluster before the run, it is exact
+//! for clusters of that size, and wide for smaller ones.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use tardy_record::stop_rule::StopRule;
 use tardy_record::{Run, Series};
 use tardy_statistics::binomial;
 use tardy_statistics::duration::Sequential;
@@ -19,19 +21,26 @@ use crate::late::Late;
 const BLOCK_MIN: u64 = 5;
 
 /// What decided how many readings a run has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// The plan, or a user who did not look at the readings.
     Planned,
     /// The readings.
-    ByData,
+    ByData {
+        /// The least size of a cluster of late readings that is allowed for ([`StopRule::cluster`]).
+        cluster: u64,
+    },
 }
 
 impl Length {
     /// What decided the length of the phases of `run`.
     pub fn of(run: &Run) -> Self {
-        if run.plan.until.is_some() { Self::ByData } else { Self::Planned }
+        run.plan.until.as_ref().map_or(Self::Planned, Self::by)
+    }
+
+    /// That of a run with this rule.
+    pub fn by(rule: &StopRule) -> Self {
+        Self::ByData { cluster: rule.cluster }
     }
 
     /// Whether it is [`Self::Planned`].
@@ -40,13 +49,24 @@ impl Length {
     }
 }
 
+impl Serialize for Length {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Planned => "planned",
+            Self::ByData { .. } => "by_data",
+        })
+    }
+}
+
 /// The factor by which counts and readings of `series` are divided, at least 1: [`dependence::inflation`]. A run that its data end
 /// needs one from its first second on. As long as it has too few blocks of time for a dispersion, it is at least the mean number of
-/// late readings in a cluster, or one group of late readings would refute every claim.
+/// late readings in a cluster, or one group of late readings would refute every claim. It is never below the cluster that the user
+/// stated.
 pub fn inflation(series: &Series, late: &Late, limit_ns: u64, length: Length) -> f64 {
     let by_blocks = dependence::inflation(late.dependence);
-    let declared = series.thresholds.iter().find(|count| count.limit_ns == limit_ns);
-    match declared.filter(|_| length == Length::ByData) {
+    let Length::ByData { cluster } = length else { return by_blocks };
+    let by_blocks = by_blocks.max(cluster as f64);
+    match series.thresholds.iter().find(|count| count.limit_ns == limit_ns) {
         Some(count) if series.counted_ns < count.block_ns.saturating_mul(BLOCK_MIN) && count.clusters > 0 => {
             by_blocks.max(late.at_most as f64 / count.clusters as f64)
         }
@@ -61,7 +81,7 @@ pub fn upper(late: &Late, inflation: f64, confidence: f64, length: Length) -> f6
     let n = n.max(k).max(1);
     match length {
         Length::Planned => binomial::upper_bound(k, n, confidence),
-        Length::ByData => Sequential { count: n, late: k, confidence }.upper_bound(),
+        Length::ByData { .. } => Sequential { count: n, late: k, confidence }.upper_bound(),
     }
 }
 
@@ -72,7 +92,7 @@ pub fn lower(late: &Late, inflation: f64, confidence: f64, length: Length) -> f6
     let n = n.max(k).max(1);
     match length {
         Length::Planned => binomial::lower_bound(k, n, confidence),
-        Length::ByData => Sequential { count: n, late: k, confidence }.lower_bound(),
+        Length::ByData { .. } => Sequential { count: n, late: k, confidence }.lower_bound(),
     }
 }
 
@@ -88,6 +108,8 @@ pub fn needed_if_none_is_late(late: &Late, inflation: f64, allowed: f64, confide
 mod tests {
     use super::*;
 
+    const BY_DATA: Length = Length::ByData { cluster: 1 };
+
     fn late(count: u64, of: u64) -> Late {
         Late { at_least: count, at_most: count, of, dependence: None }
     }
@@ -97,7 +119,7 @@ mod tests {
         for (count, of) in [(0, 1_000), (3, 1_000), (50, 1_000)] {
             let late = late(count, of);
             let width = |length| upper(&late, 1.0, 0.95, length) - lower(&late, 1.0, 0.95, length);
-            assert!(width(Length::ByData) > width(Length::Planned), "{late:?}");
+            assert!(width(BY_DATA) > width(Length::Planned), "{late:?}");
         }
     }
 
@@ -105,7 +127,7 @@ mod tests {
     fn the_readings_that_are_needed_are_enough() {
         for (count, inflation) in [(0, 1.0), (4, 1.0), (40, 3.5)] {
             let needed = needed_if_none_is_late(&late(count, 500), inflation, 1e-3, 0.95).unwrap();
-            let with = |more: u64| upper(&late(count, 500 + more), inflation, 0.95, Length::ByData);
+            let with = |more: u64| upper(&late(count, 500 + more), inflation, 0.95, BY_DATA);
             assert!(with(needed + inflation as u64 + 1) <= 1e-3 * (1.0 + 1e-9), "{count}");
             assert!(with(needed * 19 / 20) > 1e-3, "{count}");
         }

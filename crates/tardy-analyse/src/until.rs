@@ -84,15 +84,16 @@ struct Limits<'r> {
 
 fn limits<'r>(run: &'r Run, phase: usize, rule: &StopRule) -> Vec<Limits<'r>> {
     let lower_confidence = lower_confidence(run, rule);
+    let length = Length::by(rule);
     let counts =
         |series: &&Series| series.phase == phase && series.is_of_wakeups() && series.max_ns.is_some();
     let of_series = |series: &'r Series| {
         let late = late::beyond(series, rule.limit_ns);
-        let inflation = share_limits::inflation(series, &late, rule.limit_ns, Length::ByData);
+        let inflation = share_limits::inflation(series, &late, rule.limit_ns, length);
         Limits {
             series,
-            upper: share_limits::upper(&late, inflation, rule.confidence, Length::ByData),
-            lower: share_limits::lower(&late, inflation, lower_confidence, Length::ByData),
+            upper: share_limits::upper(&late, inflation, rule.confidence, length),
+            lower: share_limits::lower(&late, inflation, lower_confidence, length),
         }
     };
     run.own_series().filter(counts).map(of_series).collect()
@@ -146,7 +147,7 @@ fn end(run: &Run, phase: usize, rule: &StopRule) -> Option<End> {
 /// How much longer `series` would have to be to support the claim if nothing more is late, in ns.
 fn needs_more_ns(series: &Series, rule: &StopRule) -> Option<u64> {
     let late = late::beyond(series, rule.limit_ns);
-    let inflation = share_limits::inflation(series, &late, rule.limit_ns, Length::ByData);
+    let inflation = share_limits::inflation(series, &late, rule.limit_ns, Length::by(rule));
     let more = share_limits::needed_if_none_is_late(&late, inflation, rule.probability, rule.confidence)?;
     let more_ns = more as f64 / late.of.max(1) as f64 * series.counted_ns as f64;
     (more_ns < 2f64.powi(63)).then_some(more_ns.round() as u64)

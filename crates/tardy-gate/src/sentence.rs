@@ -42,8 +42,8 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
     let clusters = match (evidence.inflation > 1.0, evidence.length) {
         (true, Length::Planned) => ", allowing for clusters",
         (false, Length::Planned) => "",
-        (true, Length::ByData) => ", allowing for clusters and for a run that its data ended",
-        (false, Length::ByData) => ", allowing for a run that its data ended",
+        (true, Length::ByData { .. }) => ", allowing for clusters and for a run that its data ended",
+        (false, Length::ByData { .. }) => ", allowing for a run that its data ended",
     };
     let allowed = one_in(allowed);
     match (judgement.outcome, evidence.needs_more_ns) {

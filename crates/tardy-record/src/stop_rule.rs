@@ -15,6 +15,18 @@ pub struct StopRule {
     pub probability: f64,
     /// The confidence of the decision; at least 0.5 and below 1.
     pub confidence: f64,
+    /// How many wake-ups of one CPU a single event makes late at most, as the user assumes; at least 1. The data cannot show it
+    /// before the first event.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cluster: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(cluster: &u64) -> bool {
+    *cluster == 1
 }
 
 impl StopRule {
@@ -33,6 +45,7 @@ impl StopRule {
             () if self.limit_ns == 0 => Some("limit_ns"),
             () if !(self.probability > 0.0 && self.probability < 1.0) => Some("probability"),
             () if !(0.5..1.0).contains(&self.confidence) => Some("confidence"),
+            () if self.cluster == 0 => Some("cluster"),
             () => None,
         }
     }
@@ -88,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_rule_ends_a_phase_at_its_decision_only() {
-        let rule = |at| StopRule { at, limit_ns: 1, probability: 0.1, confidence: 0.95 };
+        let rule = |at| StopRule { at, limit_ns: 1, probability: 0.1, confidence: 0.95, cluster: 1 };
         let ends = |at| {
             let all = [Decision::Supported, Decision::Refuted, Decision::Undecided];
             all.map(|decision| rule(at).ends_at(decision))
@@ -100,9 +113,11 @@ mod tests {
 
     #[test]
     fn values_that_no_rule_has_are_found() {
-        let rule = StopRule { at: StopAt::Decided, limit_ns: 1, probability: 0.1, confidence: 0.95 };
+        let rule =
+            StopRule { at: StopAt::Decided, limit_ns: 1, probability: 0.1, confidence: 0.95, cluster: 1 };
         assert_eq!(rule.wrong_field(), None);
         assert_eq!(StopRule { limit_ns: 0, ..rule }.wrong_field(), Some("limit_ns"));
+        assert_eq!(StopRule { cluster: 0, ..rule }.wrong_field(), Some("cluster"));
         for probability in [0.0, 1.0, -1.0, f64::NAN] {
             assert_eq!(StopRule { probability, ..rule }.wrong_field(), Some("probability"));
         }

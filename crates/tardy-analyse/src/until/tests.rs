@@ -6,7 +6,8 @@ use tardy_record::stop_rule::{RuledEnd, StopAt};
 /// A run of two CPUs of ten minutes, in which this share of the readings is later than the limit, with a claim.
 fn run(late_share: f64, probability: f64) -> Run {
     let mut run = test_runs::run(600, 7, |random, _| if random.uniform() < late_share { 90.0 } else { 5.0 });
-    run.plan.until = Some(StopRule { at: StopAt::Decided, limit_ns: 50_000, probability, confidence: 0.95 });
+    run.plan.until =
+        Some(StopRule { at: StopAt::Decided, limit_ns: 50_000, probability, confidence: 0.95, cluster: 1 });
     run.plan.limit_ns = Some(50_000);
     run.plan.phases = vec![PhasePlan {
         label: "only".to_owned(),

@@ -163,7 +163,7 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
         format_duration_ns(verdict.limit_ns),
         under(context),
         ceil_two_digits(bound.upper),
-        assumption(bound, many)
+        assumption(verdict.length, bound, many)
     ) + at_any_time(verdict.length)
 }
 
@@ -171,7 +171,7 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
 fn at_any_time(length: Length) -> &'static str {
     match length {
         Length::Planned => "",
-        Length::ByData => " It allows for the end of the run having been chosen by its data.",
+        Length::ByData { .. } => " It allows for the end of the run having been chosen by its data.",
     }
 }
 
@@ -187,16 +187,22 @@ fn under(context: &Context<'_>) -> &'static str {
 }
 
 /// How the bound treats late readings that depend on each other.
-fn assumption(bound: &ShareBound, many: &str) -> String {
-    match bound.dispersion {
-        Some(dispersion) if bound.clustered => format!(
+fn assumption(length: Length, bound: &ShareBound, many: &str) -> String {
+    match (bound.dispersion, length) {
+        (Some(dispersion), _) if bound.clustered => format!(
             "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
             three_digits(dispersion)
         ),
-        Some(_) => format!(
+        (_, Length::ByData { cluster: cluster @ 2.. }) => {
+            format!(
+                "The bound assumes that a single event makes at most {} {many} of a CPU late.",
+                count(cluster)
+            )
+        }
+        (Some(_), _) => format!(
             "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
         ),
-        None => format!("The bound assumes that {many} are late independently of each other."),
+        (None, _) => format!("The bound assumes that {many} are late independently of each other."),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `[run]`: what to run.
 
+use std::num::NonZero;
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tardy_record::load_spec::LoadSpec;
@@ -63,6 +65,10 @@ pub struct RunOptions {
     /// How sure --until has to be: 0.99, 99% [default: 95%]
     #[arg(long, value_name = "SHARE")]
     pub confidence: Option<Confidence>,
+    /// How many wake-ups of one CPU a single event makes late at most, for --until: with 10, ten late wake-ups count as one
+    /// event, and showing that none comes takes ten times as long [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    pub cluster: Option<NonZero<u64>>,
     /// Further thresholds; the latencies above each are counted.
     #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
     pub thresholds: Option<Vec<PositiveDuration>>,

@@ -1,5 +1,7 @@
 //! The rule by which data end a phase (`--until`).
 
+use std::num::NonZero;
+
 use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::stop_rule::StopRule;
 
@@ -27,12 +29,17 @@ pub(super) fn stop_rule(run: &RunOptions, phases: &[PhasePlan]) -> Result<Option
         limit_ns: limit.ns(),
         probability: run.probability.unwrap_or(Probability::DEFAULT).get(),
         confidence: run.confidence.unwrap_or(Confidence::DEFAULT).get(),
+        cluster: run.cluster.map_or(1, NonZero::get),
     }))
 }
 
 /// The claim of a run of planned length is a requirement.
 fn refuse_its_options(run: &RunOptions) -> Result<(), UsageError> {
-    let given = [("probability", run.probability.is_some()), ("confidence", run.confidence.is_some())];
+    let given = [
+        ("probability", run.probability.is_some()),
+        ("confidence", run.confidence.is_some()),
+        ("cluster", run.cluster.is_some()),
+    ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((key, _)) => Err(wrong(
             key,

@@ -86,17 +86,26 @@ fn a_deadline_task_is_pinned_only_if_the_kernel_allows_it() {
 
 #[test]
 fn the_rule_that_ends_phases_comes_from_a_recipe_or_from_flags() {
-    let text = "about = \"x\"\n[run]\nlimit = \"100us\"\nuntil = \"supported\"\nprobability = 1e-5\nconfidence = \"99%\"\n";
+    let text = "about = \"x\"\n[run]\nlimit = \"100us\"\nuntil = \"supported\"\nprobability = 1e-5\nconfidence = \"99%\"\ncluster = 4\n";
     let recipe = Recipe::of(&RecipeText::new("x", "x.toml", text)).unwrap();
     let rule = |flags: &[&str]| plan_of(recipe.clone(), flags, &machine()).unwrap().until;
-    let of_recipe =
-        StopRule { at: StopAt::Supported, limit_ns: 100_000, probability: 1e-5, confidence: 0.99 };
+    let of_recipe = StopRule {
+        at: StopAt::Supported,
+        limit_ns: 100_000,
+        probability: 1e-5,
+        confidence: 0.99,
+        cluster: 4,
+    };
     assert_eq!(rule(&[]), Some(of_recipe));
-    let flags = ["--until=decided", "--limit=1ms", "--probability=0.1%"];
-    let changed = StopRule { at: StopAt::Decided, limit_ns: 1_000_000, probability: 1e-3, ..of_recipe };
+    let flags = ["--until=decided", "--limit=1ms", "--probability=0.1%", "--cluster=20"];
+    let changed =
+        StopRule { at: StopAt::Decided, limit_ns: 1_000_000, probability: 1e-3, cluster: 20, ..of_recipe };
     assert_eq!(rule(&flags), Some(changed));
     let defaults = plan(&["--until=refuted", "--limit=1ms"]).unwrap();
-    assert_eq!(defaults.until.map(|rule| (rule.probability, rule.confidence)), Some((1e-6, 0.95)));
+    assert_eq!(
+        defaults.until.map(|rule| (rule.probability, rule.confidence, rule.cluster)),
+        Some((1e-6, 0.95, 1))
+    );
     assert_eq!(defaults.thresholds_ns, [1_000_000], "the limit is counted exactly");
     assert_eq!(plan(&["--limit=1ms"]).unwrap().until, None);
 }
@@ -108,6 +117,7 @@ fn a_rule_without_a_limit_or_for_another_probe_is_refused() {
         (&["--until=decided", "--limit=1ms", "--probe=noise"], "until: --probe noise has no wake-ups"),
         (&["--limit=1ms", "--probability=1e-3"], "probability: only --until uses it"),
         (&["--confidence=99%"], "confidence: only --until uses it"),
+        (&["--cluster=2"], "cluster: only --until uses it"),
     ] {
         let error = plan(flags).unwrap_err();
         assert!(error.starts_with(expected), "{flags:?}: {error}");

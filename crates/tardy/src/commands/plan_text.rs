@@ -33,13 +33,17 @@ pub(super) fn text(plan: &Plan, width: usize) -> String {
     }
     if let Some(rule) = plan.until {
         lines.push(format!(
-            "each phase ends when the data decide whether at most {} wake-ups is later than the limit ({} confidence){}",
+            "each phase ends when the data decide whether at most {} wake-ups is later than the limit ({} confidence){}{}",
             one_in(rule.probability),
             per_cent(rule.confidence),
             match rule.at {
                 StopAt::Decided => "",
                 StopAt::Supported => ", if they support it",
                 StopAt::Refuted => ", if they refute it",
+            },
+            match rule.cluster {
+                1 => String::new(),
+                cluster => format!("; a single event makes at most {cluster} of them late"),
             }
         ));
     }

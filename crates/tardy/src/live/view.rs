@@ -164,7 +164,7 @@ fn supported(state: &LiveState<'_>, limit_ns: u64) -> String {
     let can_be_highest = |late: &&Late| {
         !all.iter().any(|one| one != *late && one.at_most >= late.at_most && one.of <= late.of)
     };
-    let upper = |late: &Late| share_limits::upper(late, 1.0, CONFIDENCE, Length::ByData);
+    let upper = |late: &Late| share_limits::upper(late, 1.0, CONFIDENCE, Length::ByData { cluster: 1 });
     let highest = all.iter().filter(can_be_highest).map(upper).reduce(f64::max);
     highest.map_or_else(String::new, |bound| {
         format!(": at most {} late ({})", one_in(bound), per_cent(CONFIDENCE))

@@ -252,6 +252,22 @@ fn a_run_ends_when_its_data_decide_the_claim() {
     assert!(page.contains("the data support that at most 1 in 100 wake-ups"), "the report lacks it");
 }
 
+/// Nothing is late in either run. 360 wake-ups are enough if they are independent, five times as many with clusters of five.
+#[test]
+fn a_stated_cluster_makes_a_support_take_longer() {
+    let bench = Bench::new();
+    let until = ["--until", "supported", "--limit", "1h", "--probability", "1%", "--duration", "1h"];
+    let (_, alone, _) = decided(&bench, "alone.run.json", &until, 0);
+    let with_cluster: Vec<&str> = until.into_iter().chain(["--cluster", "5"]).collect();
+    let (run, clustered, text) = decided(&bench, "clustered.run.json", &with_cluster, 0);
+    assert_eq!(run["plan"]["until"]["cluster"], 5);
+    assert!(text.contains("a single event makes at most 5 wake-ups of a CPU late"), "{text}");
+    let wakeups = |shown: &Value| shown["verdict"]["bound"]["wakeups"].as_u64().unwrap();
+    assert!(wakeups(&clustered) > wakeups(&alone), "{clustered}");
+    let upper = |shown: &Value| shown["verdict"]["bound"]["upper"].as_f64().unwrap();
+    assert!(upper(&clustered) <= 0.01 && upper(&clustered) > 15.0 / wakeups(&clustered) as f64);
+}
+
 #[test]
 fn a_run_that_does_not_decide_says_how_much_longer_it_needs() {
     let bench = Bench::new();

@@ -284,7 +284,8 @@ fn a_failing_observer_invalidates_the_phase_and_the_others_finish() {
 
 /// A rule whose claim is decided once the source has been read twice.
 fn with_rule(bench: &mut Bench, at: StopAt) {
-    bench.request.plan.until = Some(StopRule { at, limit_ns: 1, probability: 0.5, confidence: 0.95 });
+    bench.request.plan.until =
+        Some(StopRule { at, limit_ns: 1, probability: 0.5, confidence: 0.95, cluster: 1 });
     bench.request.decide = Some(|run, phase| {
         let series = run.series.iter().find(|series| series.phase == phase);
         match series.map_or(0, |series| series.tally.recorded) {

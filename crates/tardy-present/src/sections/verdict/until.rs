@@ -81,7 +81,13 @@ mod tests {
     }
 
     fn claim(phases: Vec<End>) -> Claim {
-        let rule = StopRule { at: StopAt::Decided, limit_ns: 100_000, probability: 1e-6, confidence: 0.95 };
+        let rule = StopRule {
+            at: StopAt::Decided,
+            limit_ns: 100_000,
+            probability: 1e-6,
+            confidence: 0.95,
+            cluster: 1,
+        };
         Claim { rule, phases }
     }
 
