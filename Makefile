@@ -10,6 +10,8 @@ IN_BACKGROUND :=
 AS_OWNER = $(IN_BACKGROUND) scripts/as-owner
 CARGO = $(AS_OWNER) scripts/with-rust cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# The Python module is built and tested by make python-test.
+WORKSPACE := --workspace --exclude tardy-python
 # How long `make run` measures.
 DURATION ?= 1m
 # How many jobs of `make test` run at a time.
@@ -63,7 +65,7 @@ test: rust test-packages ## everything that CI runs: the four jobs below, in par
 test-unit: override IN_BACKGROUND :=
 test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
-	@$(CARGO) test --workspace --no-fail-fast
+	@$(CARGO) test $(WORKSPACE) --no-fail-fast
 
 .PHONY: test-lint
 test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, rustdoc and cargo-deny
@@ -102,7 +104,7 @@ shellcheck: test-packages
 .PHONY: clippy
 clippy: rust
 	@echo "== clippy"
-	@$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	@$(CARGO) clippy $(WORKSPACE) --all-targets --quiet -- -D warnings
 
 .PHONY: tidy
 tidy: rust
@@ -112,7 +114,7 @@ tidy: rust
 .PHONY: rustdoc
 rustdoc: rust
 	@echo "== rustdoc"
-	@$(AS_OWNER) env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc --workspace --no-deps --document-private-items --quiet
+	@$(AS_OWNER) env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc $(WORKSPACE) --no-deps --document-private-items --quiet
 
 .PHONY: deny
 deny: rust
@@ -149,6 +151,17 @@ check-added-probe: rust ## can a probe be added in six files? Adds one to a copy
 lab-numbers: build guests ## run the lab, and write its numbers into README.md and docs/lab.md, and its runs into examples/
 	@scripts/as-owner scripts/lab-numbers $(TARGET_DIR)/release/tardy $(TARGET_DIR)/lab-numbers
 	@$(CARGO) run --quiet --package xtask -- lab-numbers $(TARGET_DIR)/lab-numbers
+
+.PHONY: python-test
+python-test: build ## build the Python module, run its tests and its notebook, check its types (uses packages from PyPI)
+	@scripts/install-packages python
+	@$(CARGO) clippy --package tardy-python --quiet -- -D warnings
+	@scripts/as-owner env TARDY_COMMAND=$(abspath $(TARGET_DIR))/release/tardy scripts/with-rust scripts/python-test
+
+.PHONY: wheels
+wheels: rust ## build the Python wheels in dist/, for the static programs that `make dist` has put there (uses packages from PyPI)
+	@scripts/install-packages python
+	@scripts/as-owner scripts/with-rust scripts/make-wheels
 
 .PHONY: bench
 bench: build ## measure tardy itself

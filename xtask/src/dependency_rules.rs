@@ -44,6 +44,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-plot", "tardy-tsn"]),
     (
+        "tardy-python",
+        &[
+            "tardy-record",
+            "tardy-archive",
+            "tardy-formats",
+            "tardy-analyse",
+            "tardy-compare",
+            "tardy-gate",
+            "tardy-plot",
+            "tardy-present",
+        ],
+    ),
+    (
         "tardy",
         &[
             "tardy-record",
