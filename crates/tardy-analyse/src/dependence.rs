@@ -62,7 +62,11 @@ pub fn of_several(series: &[&Series], limit_ns: i64) -> Option<Dependence> {
     let mut lengths = merged(&slices);
     if let [one] = series {
         let declared = one.thresholds.iter().find(|count| i64::try_from(count.limit_ns) == Ok(limit_ns));
-        lengths.extend(declared.and_then(|count| of_threshold(count, one.counted_ns)));
+        // A run too short for slices has blocks for its declared limits only. Those of the nearest one serve for any limit, so that
+        // a limit next to a declared one does not look independent where that one is clustered.
+        let nearest = || nearest(one, limit_ns).filter(|_| lengths.is_empty());
+        let count = declared.or_else(nearest);
+        lengths.extend(count.and_then(|count| of_threshold(count, one.counted_ns)));
     }
     let looks = lengths.len() as f64;
     let clustered = lengths.iter().any(|length| length.probability() < SIGNIFICANCE / looks);
@@ -72,6 +76,12 @@ pub fn of_several(series: &[&Series], limit_ns: i64) -> Option<Dependence> {
         false => slices.iter().filter(|block| block.above > 0).count(),
     };
     Some(Dependence { dispersion, clustered, occupied })
+}
+
+/// The declared threshold of `series` that is nearest to `limit_ns` and was exceeded.
+fn nearest(series: &Series, limit_ns: i64) -> Option<&ThresholdCount> {
+    let exceeded = series.thresholds.iter().filter(|count| count.corrected.unwrap_or(count.measured) > 0);
+    exceeded.min_by_key(|count| count.limit_ns.cast_signed().abs_diff(limit_ns))
 }
 
 /// The values of a block of time.
@@ -184,6 +194,28 @@ fn of_threshold(count: &ThresholdCount, counted_ns: u64) -> Option<OfLength> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_next_to_a_declared_one_is_as_clustered() {
+        let count = |limit_ns| ThresholdCount {
+            limit_ns,
+            measured: 50,
+            corrected: None,
+            clusters: 1,
+            cluster_gap_cycles: 10,
+            blocks: 20,
+            block_ns: 1_000_000_000,
+            sum_of_squared_block_counts: 2_500,
+        };
+        let mut series = crate::test_runs::run(20, 1, |_, _| 5.0).series.remove(0);
+        series.slices.truncate(1);
+        series.thresholds = vec![count(200_000)];
+        series.counted_ns = 20_000_000_000;
+        let of = |limit_ns| of(&series, limit_ns).map(|dependence| dependence.inflation());
+        assert!(of(200_000).is_some_and(|inflation| inflation > 10.0));
+        assert_eq!(of(200_001), of(200_000));
+        assert_eq!(of(100_000), of(200_000));
+    }
 
     #[test]
     fn blocks_of_one_value_are_joined() {

@@ -66,6 +66,8 @@ pub struct ShareBound {
     pub wakeups: u64,
     /// Dispersion of the late ones over blocks of time, the highest of several lengths; `None` if it is unknown.
     pub dispersion: Option<f64>,
+    /// How many late wake-ups counted as one in the bound ([`share_limits::inflation`]); 1 if they were taken as independent.
+    pub inflation: f64,
     /// Whether independent wake-ups vary as much with a probability below 5 %.
     pub clustered: bool,
     /// Whether the limit was given before the run, so that late wake-ups and their episodes were counted exactly.
@@ -134,6 +136,7 @@ fn bound(run: &Run, index: usize, late: &late::Late, limit_ns: u64) -> ShareBoun
         late: late.at_most,
         wakeups: late.of,
         dispersion: late.dependence.map(|dependence| dependence.dispersion),
+        inflation,
         clustered: late.dependence.is_some_and(|dependence| dependence.clustered),
         upper: share_limits::upper(late, inflation, CONFIDENCE, Length::of(run)),
     }

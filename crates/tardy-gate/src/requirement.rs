@@ -8,6 +8,9 @@ use tardy_record::units::{format_duration_ns, parse_duration_ns, parse_share};
 
 /// The confidence of a requirement that does not name one.
 pub const CONFIDENCE: f64 = 0.95;
+/// The least share that may be required: no measurement has as many readings as its inverse.
+const LEAST_SHARE: f64 = 1e-15;
+const WRONG_SHARE: &str = "the share after '<', from 1e-15 to below 1,";
 /// What every error ends with.
 const FORMS: &str = "write p99.9<500us, P(>1ms)<1e-6@95% or max<200us, and in front of it, if not all loaded phases are \
                      meant, idle:, idle/cpu2: or /cpu2:";
@@ -64,6 +67,9 @@ impl FromStr for Requirement {
         let (phase, series) = place.split_once('/').unwrap_or((place, ""));
         let named = |name: &str| Some(name.trim().to_owned()).filter(|name| !name.is_empty());
         let (demand, confidence) = match demand.rsplit_once('@') {
+            Some((demand, _)) if demand.trim_start().starts_with("max") => {
+                return Err(wrong("the confidence, which a maximum does not have,", text));
+            }
             Some((demand, confidence)) => {
                 (demand.trim(), parse_share(confidence).ok_or_else(|| wrong("the confidence after @", text))?)
             }
@@ -74,6 +80,9 @@ impl FromStr for Requirement {
             return Err(wrong("the confidence, which must be at least 50 % and below 100 %,", text));
         }
         let (what, bound) = demand.split_once('<').ok_or_else(|| wrong("the '<'", text))?;
+        if bound.starts_with('=') && what.trim() == "max" {
+            return Err(wrong("the '<' (a maximum must be below its limit)", text));
+        }
         let bound = bound.strip_prefix('=').unwrap_or(bound).trim();
         let demand = demand_of(what.trim(), bound).map_err(|part| wrong(part, text))?;
         Ok(Self { phase: named(phase), series: named(series), demand, confidence })
@@ -88,7 +97,7 @@ fn demand_of(what: &str, bound: &str) -> Result<Demand, &'static str> {
     if let Some(inner) = what.strip_prefix("P(").and_then(|rest| rest.strip_suffix(')')) {
         let limit_ns = limit(inner.trim().strip_prefix('>').ok_or("the '>' in P(>TIME)")?.trim())?;
         let allowed =
-            parse_share(bound).filter(|share| *share > 0.0 && *share < 1.0).ok_or("the share after '<'")?;
+            parse_share(bound).filter(|share| (LEAST_SHARE..1.0).contains(share)).ok_or(WRONG_SHARE)?;
         return Ok(Demand::Share { limit_ns, allowed, quantile: None });
     }
     let level =
@@ -175,6 +184,9 @@ mod tests {
             ("P(>1ms)<nan", "the share"),
             ("max<1ms@100%", "the confidence"),
             ("max<1ms@x", "the confidence"),
+            ("max<1ms@99%", "the confidence, which a maximum does not have,"),
+            ("max<=1ms", "the '<' (a maximum must be below its limit)"),
+            ("P(>1ms)<1e-16", "the share"),
         ] {
             let error = text.parse::<Requirement>().unwrap_err();
             assert!(error.starts_with(part) && error.contains("write p99.9<500us"), "{text}: {error}");

@@ -61,15 +61,27 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
             )
         }
         (_, Some(more_ns)) => format!(
-            "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}. Needs {} more.",
+            "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}. At this rate it needs {} more.",
             one_in(evidence.share_upper),
             roughly(more_ns)
         ),
         (_, None) => format!(
-            "{seen}; with {confidence} confidence {} to {}{clusters}, allowed: {allowed}. At this rate it will not pass.",
+            "{seen}; with {confidence} confidence {} to {}{clusters}, allowed: {allowed}. {}",
             at_least(evidence.share_lower),
-            one_in(evidence.share_upper)
+            one_in(evidence.share_upper),
+            why_never(evidence, judgement.requirement.demand)
         ),
+    }
+}
+
+/// Why no length of the run is stated that would decide.
+fn why_never(evidence: &Evidence, demand: Demand) -> &'static str {
+    let Demand::Share { allowed, .. } = demand else { return "" };
+    let share = |late: u64| late as f64 / evidence.readings.max(1) as f64;
+    match () {
+        () if share(evidence.late_at_least) >= allowed => "At this rate it will not pass.",
+        () if share(evidence.late_at_most) >= allowed => "How many were late is not known exactly enough.",
+        () => "It would take longer than can be measured.",
     }
 }
 

@@ -89,7 +89,9 @@ pub(crate) fn of_single_cpus<'t, 'a>(tables: &'t [Columns<'a>]) -> (Vec<&'t Colu
 pub(crate) fn headline(comparison: &Comparison, tables: &[Columns<'_>]) -> String {
     let obstacles = comparison.candidates.iter().any(|pair| !pair.not_comparable_because.is_empty());
     let limitation = if obstacles { "Not comparable, for the reasons below. " } else { "" };
-    let worst = worst_sentences(comparison, tables).map(|text| format!(" {text}")).unwrap_or_default();
+    // A factor between runs that are not comparable would be quoted.
+    let worst = if obstacles { None } else { worst_sentences(comparison, tables) };
+    let worst = worst.map(|text| format!(" {text}")).unwrap_or_default();
     format!("{limitation}{DESCRIPTIVE}{worst}")
 }
 

@@ -165,6 +165,23 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
         ceil_two_digits(bound.upper),
         assumption(verdict.length, bound, many)
     ) + at_any_time(verdict.length)
+        + &of_which_phase(context, bound, many)
+}
+
+/// Where the bound is from, if there are several phases: the shortest one has the highest, though nothing was late in it.
+fn of_which_phase(context: &Context<'_>, bound: &ShareBound, many: &str) -> String {
+    let phases = &context.run.phases;
+    let phase = context.run.series.get(bound.series).and_then(|series| phases.get(series.phase));
+    match phase.filter(|_| phases.len() > 1) {
+        None => String::new(),
+        Some(phase) => format!(
+            " It is that of {} in '{}', with {} late among {} {many}; the other bounds are lower.",
+            harmless(&bound.label),
+            harmless(&phase.label),
+            count(bound.late),
+            count(bound.wakeups)
+        ),
+    }
 }
 
 /// Why the bound is wider than that of a run of planned length.
@@ -188,17 +205,20 @@ fn under(context: &Context<'_>) -> &'static str {
 
 /// How the bound treats late readings that depend on each other.
 fn assumption(length: Length, bound: &ShareBound, many: &str) -> String {
+    let counted_as_one = three_digits(bound.inflation);
     match (bound.dispersion, length) {
-        (Some(dispersion), _) if bound.clustered => format!(
-            "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
-            three_digits(dispersion)
-        ),
+        (Some(_), _) if bound.clustered => {
+            format!("Late {many} come in clusters; in the bound, {counted_as_one} of them count as one.")
+        }
         (_, Length::ByData { cluster: cluster @ 2.. }) => {
             format!(
                 "The bound assumes that a single event makes at most {} {many} of a CPU late.",
                 count(cluster)
             )
         }
+        (Some(_), _) if bound.inflation > 1.0 => format!(
+            "Counts of late {many} per block of time vary no more than chance allows; in the bound, {counted_as_one} of them count as one."
+        ),
         (Some(_), _) => format!(
             "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
         ),
@@ -265,10 +285,10 @@ fn no_bound(verdict: &Found) -> String {
             "How many {many} were late is unknown: there is no histogram, or its bins are too wide."
         );
     }
-    if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
-        return format!(
-            "Nearly all {many} on {label} were late ({late} of {of}), so no useful bound exists."
-        );
+    let share_late = bound.late as f64 / bound.wakeups.max(1) as f64;
+    if share_late >= 0.5 {
+        let share = if share_late >= 0.9 { "Nearly all" } else { "Most" };
+        return format!("{share} {many} on {label} were late ({late} of {of}), so no useful bound exists.");
     }
     format!("{late} of {of} {many} on {label} were late: too few, or too clustered, to bound their share.")
 }

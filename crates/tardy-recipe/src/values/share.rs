@@ -6,7 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 use tardy_record::units::parse_share;
 
-/// A probability above 0 and below 1, such as `1e-9` or `0.001%`.
+/// The least probability that may be claimed: no measurement has as many readings as its inverse.
+const LEAST_SHARE: f64 = 1e-15;
+
+/// A probability from 1e-15 to below 1, such as `1e-9` or `0.001%`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Probability(f64);
 
@@ -38,10 +41,10 @@ impl FromStr for Probability {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let share = parse_share(text).filter(|share| *share > 0.0 && *share < 1.0);
+        let share = parse_share(text).filter(|share| (LEAST_SHARE..1.0).contains(share));
         share
             .map(Self)
-            .ok_or_else(|| format!("'{text}' is not a share between 0 and 1, such as 1e-9 or 0.001%"))
+            .ok_or_else(|| format!("'{text}' is not a share from 1e-15 to below 1, such as 1e-9 or 0.001%"))
     }
 }
 

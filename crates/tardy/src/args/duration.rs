@@ -22,7 +22,7 @@ pub(crate) struct DurationArgs {
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub(crate) late: u64,
     /// Print the smallest difference that a comparison with this many boots or runs of each side can show instead.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=50), conflicts_with_all = ["limit", "probability", "interval", "late"])]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=50), conflicts_with_all = ["limit", "probability", "confidence", "interval", "late"])]
     pub(crate) boots: Option<u32>,
     /// Print JSON.
     #[arg(long)]

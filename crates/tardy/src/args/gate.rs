@@ -46,10 +46,10 @@ pub(crate) struct BaselineArgs {
     #[arg(long, num_args = 1.., value_name = "RUN|DIR")]
     pub(crate) baseline: Vec<PathBuf>,
     /// Differences up to this share of the baseline do not matter: 0.05, 5%
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = probability)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = probability, requires = "baseline")]
     pub(crate) margin: f64,
     /// What may differ: kernel (version and configuration), cmdline, recipe, or the name of a fact.
-    #[arg(long, value_name = "FACTOR", default_value = "kernel")]
+    #[arg(long, value_name = "FACTOR", default_value = "kernel", requires = "baseline")]
     pub(crate) factor: Factor,
     /// Make the runs the new baseline, for this reason. The baseline is a directory, or becomes one; its former files are moved to a
     /// directory next to it.

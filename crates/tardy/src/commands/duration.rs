@@ -87,8 +87,8 @@ fn text(arguments: &DurationArgs, answer: &Answer) -> String {
         "{}: {} wake-ups at an interval of {}.\n\n\
          If {late} later than {limit}, at most {} is, with {} confidence. It takes {} late ones.\n\
          The time is that of each CPU that the statement is about: CPUs do not replace each other.\n\
-         It assumes that wake-ups are late independently. Where late ones come in clusters, multiply by the dispersion that \
-         'tardy show' prints.\n\
+         It assumes that wake-ups are late independently. Where late ones come in clusters, multiply by how many of them \
+         count as one, which 'tardy show' prints.\n\
          An event at random times that is rarer than once per {} may be missed.\n",
         time(answer.duration_ns),
         count(answer.wakeups),

@@ -31,7 +31,12 @@ fn sentence(claim: &Claim, end: &End) -> String {
         true => format!("Ended after {counted} of at most {}", format_duration_ns(end.planned_ns)),
         false => format!("Ran for {counted}"),
     };
-    let what = format!("at most {} wake-ups on any CPU is later than {limit}", one_in(rule.probability));
+    let what = match rule.probability < 0.1 {
+        true => format!("at most {} wake-ups on any CPU is later than {limit}", one_in(rule.probability)),
+        false => {
+            format!("at most {} of wake-ups on any CPU are later than {limit}", one_in(rule.probability))
+        }
+    };
     let confidence = per_cent(rule.confidence);
     match end.decision {
         Decision::Supported => {
