@@ -20,7 +20,15 @@ pub fn command_line(machine: Machine, pace: Pace, append: &str) -> String {
         "randomize_kstack_offset=off",
         // The self-tests of ciphers take seconds after the boot.
         "cryptomgr.notests",
+        // A third of a boot's instructions: checks of the kernel's own tables, and a source of random numbers
+        // (docs/adr/0026-shorter-boots.md).
+        "rodata=off",
+        "initcall_blacklist=jent_mod_init,ftrace_check_for_weak_functions",
     ];
+    if machine == Machine::Pc {
+        // A test of the timer's interrupt in a loop of `pause`, at each of which the emulator leaves its translated code.
+        parameters.push("no_timer_check");
+    }
     if machine == Machine::Raspi3b && pace.cpus() == 1 {
         parameters.push("maxcpus=1");
     }

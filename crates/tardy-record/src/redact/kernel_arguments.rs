@@ -3,7 +3,7 @@
 use super::{REDACTED, identifiers};
 
 /// Parameters that are kept with their values (Documentation/admin-guide/kernel-parameters.txt).
-const KEPT: [&str; 74] = [
+const KEPT: [&str; 77] = [
     "isolcpus",
     "nohz",
     "nohz_full",
@@ -72,6 +72,9 @@ const KEPT: [&str; 74] = [
     "nokaslr",
     "randomize_kstack_offset",
     "cryptomgr.notests",
+    "rodata",
+    "initcall_blacklist",
+    "no_timer_check",
     "selinux",
     "apparmor",
     "workqueue.power_efficient",

@@ -4,6 +4,7 @@ mod trace;
 
 use std::collections::BTreeMap;
 
+use tardy_lab::kernel::KernelSpec;
 use tardy_lab::machine::Pace;
 use tardy_record::switch::PortSchedule;
 use tardy_tsn::network::Network;
@@ -330,10 +331,11 @@ fn random_switches_agree_with_the_kernel_in_every_frame() {
 #[ignore = "takes twenty times as long as the test above; `make long-tests` runs it"]
 fn long_random_switches_agree_with_the_kernel_in_every_frame() {
     let Some(guests) = guests::directory() else { return };
+    let spec = KernelSpec::parse(KERNEL).unwrap();
     let mut compared = Vec::new();
     let mut seeds_that_differ = Vec::new();
     for seeds in seeds(FILES * BOOTS).chunks(FILES) {
-        let booted = scripted::boot(KERNEL, Some(PACE), &[scene(seeds)], &guests).unwrap();
+        let booted = scripted::boot(&spec, Some(PACE), &[scene(seeds)], &guests).unwrap();
         compared.extend(compare_all(&booted.scenes()[0], seeds));
         seeds_that_differ = differing(&compared);
     }

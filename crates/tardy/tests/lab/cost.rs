@@ -5,6 +5,7 @@
 
 use tardy_analyse::quantile;
 use tardy_init::thread_cost::ThreadCost;
+use tardy_lab::kernel::KernelSpec;
 use tardy_record::Series;
 
 use crate::own_modules::KERNELS;
@@ -12,7 +13,7 @@ use crate::scripted::{Printed, Scene, SharedBoot, boot};
 use crate::{answer_cost, c_program, guests, noise, rtla};
 
 /// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
-static COSTS: SharedBoot = SharedBoot::new(KERNELS[1], || {
+static COSTS: SharedBoot = SharedBoot::as_in_the_lab(KERNELS[1], || {
     let mut scenes = vec![scene(1000), noise::scene(), rtla::scene()];
     scenes.extend(answer_cost::scene());
     scenes
@@ -167,7 +168,8 @@ fn long_costs_on_both_kernels_at_two_intervals() {
     let Some(guests) = guests::directory() else { return };
     for kernel in KERNELS {
         for interval_us in [1000, 200] {
-            let booted = boot(kernel, None, &[scene(interval_us)], &guests).unwrap();
+            let booted =
+                boot(&KernelSpec::parse(kernel).unwrap(), None, &[scene(interval_us)], &guests).unwrap();
             let costs = Costs::of(&booted.scenes()[0], &format!("{kernel}, {interval_us} us"));
             assert!(costs.ratio() < 1.0, "{kernel}: cyclictest needs less run time");
         }

@@ -38,6 +38,10 @@ const QUOTED_LINES: usize = 20;
 const PRELUDE: &str = include_str!("prelude.sh");
 /// Functions that scenes about networks may use as well.
 const NETWORK_PRELUDE: &str = include_str!("network.sh");
+/// Appended to the kernel's command line for scenes of which no test reads a time as a kernel's cost. Without page-table
+/// isolation the emulator keeps what it has translated when a program enters the kernel: these scenes then take two thirds of
+/// the CPU time.
+const WITHOUT_MITIGATIONS: &str = "mitigations=off";
 const BUSYBOX: Tool = ("busybox-static", "/bin/busybox");
 
 /// A program or library: package and path.
@@ -120,20 +124,26 @@ impl Scene {
 /// A boot that several tests share. The first test that requests one of its scenes starts it.
 pub(crate) struct SharedBoot {
     kernel: &'static str,
+    append: &'static str,
     pace: Option<Pace>,
     scenes: fn() -> Vec<Scene>,
     booted: OnceLock<Result<Booted, String>>,
 }
 
 impl SharedBoot {
-    /// A boot of `kernel`, at the lab's usual pace.
+    /// A boot of `kernel` without mitigations, at the lab's usual pace.
     pub(crate) const fn new(kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
-        Self { kernel, pace: None, scenes, booted: OnceLock::new() }
+        Self { kernel, append: WITHOUT_MITIGATIONS, pace: None, scenes, booted: OnceLock::new() }
     }
 
-    /// A boot of `kernel` at another pace.
+    /// The same at another pace.
     pub(crate) const fn at_pace(pace: Pace, kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
-        Self { kernel, pace: Some(pace), scenes, booted: OnceLock::new() }
+        Self { kernel, append: WITHOUT_MITIGATIONS, pace: Some(pace), scenes, booted: OnceLock::new() }
+    }
+
+    /// A boot of `kernel` as `tardy lab` boots it.
+    pub(crate) const fn as_in_the_lab(kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
+        Self { kernel, append: "", pace: None, scenes, booted: OnceLock::new() }
     }
 
     /// What the scene `name` printed and which files the guest handed out. `None`, with the reason printed, if lab tests
@@ -150,10 +160,15 @@ impl SharedBoot {
     /// What all scenes printed. `None` as in [`Self::scene`].
     pub(crate) fn booted(&self) -> Option<&Booted> {
         let guests = guests::directory()?;
-        match self.booted.get_or_init(|| boot(self.kernel, self.pace, &runnable((self.scenes)()), &guests)) {
+        match self.booted.get_or_init(|| self.boot(&guests)) {
             Ok(booted) => Some(booted),
             Err(error) => panic!("the shared boot failed: {error}"),
         }
+    }
+
+    fn boot(&self, guests: &Path) -> Result<Booted, String> {
+        let spec = KernelSpec { append: self.append.to_owned(), ..KernelSpec::parse(self.kernel).unwrap() };
+        boot(&spec, self.pace, &runnable((self.scenes)()), guests)
     }
 }
 
@@ -165,15 +180,14 @@ fn runnable(mut scenes: Vec<Scene>) -> Vec<Scene> {
     scenes
 }
 
-/// Boots `kernel` once and runs `scenes` there, one after the other.
+/// Boots the kernel of `spec` once and runs `scenes` there, one after the other.
 pub(crate) fn boot(
-    kernel: &str,
+    spec: &KernelSpec,
     pace: Option<Pace>,
     scenes: &[Scene],
     guests: &Path,
 ) -> Result<Booted, String> {
-    let spec = KernelSpec::parse(kernel).unwrap();
-    let kernel = kernel::find(&spec, Arch::X86_64, false, &mut notice).map_err(|error| error.to_string())?;
+    let kernel = kernel::find(spec, Arch::X86_64, false, &mut notice).map_err(|error| error.to_string())?;
     let wanted: Vec<ModuleRequest> =
         scenes.iter().flat_map(|scene| &scene.modules).map(|module| ModuleRequest::parse(module)).collect();
     let modules = kernel::modules::resolve(&kernel, &wanted, &[]).map_err(|error| error.to_string())?;
