@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use tardy_analyse::name;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::recovery;
 use tardy_plot::numbers::{harmless, harmless_lines};
@@ -32,16 +33,14 @@ pub(super) fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
 
 /// Names a run without a name after its regular file. A run of the lab is named after its kernel instead.
 pub(super) fn name_after_file(run: &mut Run, path: &Path) {
-    if run.origin.name.is_none() && run.lab.is_none() && path.is_file() {
-        run.origin.name = Some(stem(path));
+    if path.is_file() {
+        name::after_file(run, &path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
     }
 }
 
 /// The name of a run file without its ending.
 pub(super) fn stem(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.strip_suffix(".run.json").or_else(|| name.strip_suffix(".json"));
-    stem.unwrap_or(&name).to_owned()
+    name::stem(&path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default()).to_owned()
 }
 
 fn open(path: &Path) -> Result<Run> {

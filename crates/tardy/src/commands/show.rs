@@ -76,7 +76,7 @@ pub(super) fn print(run: &Run, json: bool) -> Result<()> {
         false if run.phases.len() <= extremes::PHASE_MAX => Depth::Quoted,
         false => Depth::Nothing,
     };
-    let findings = findings::of(run, &findings::Options { tails, ..published::options()? });
+    let findings = findings::of(run, &findings::Options { tails, ..published::options() });
     if json {
         return output::print_json(&Numbers { findings, recommendations: recommend::of_run(run) });
     }
