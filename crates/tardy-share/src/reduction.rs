@@ -8,7 +8,9 @@ use serde_json::Value;
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::environment::Environment;
 use tardy_record::file::{self, RunFileError};
-use tardy_record::{Run, Series};
+use tardy_record::gaps::GapTrain;
+use tardy_record::series::SeriesKind;
+use tardy_record::{Knowable, Run, Series};
 
 use crate::link;
 use crate::thinning;
@@ -20,6 +22,11 @@ const LENGTH_OF_MANY: usize = 16_000;
 const FEW_SERIES: usize = 8;
 /// The source of a fact whose source was left out.
 const LEFT_OUT: &str = "left out of the link";
+
+/// The facts whose sources the headline quotes.
+const QUOTED_SOURCES: [&str; 2] = ["real_time", "preemption"];
+/// The beginnings of the options of the kernel's configuration that stay.
+const KEPT_OPTIONS: [&str; 3] = ["PREEMPT", "HZ", "HIGH_RES_TIMERS"];
 
 /// A run for a link.
 #[derive(Clone, Debug)]
@@ -36,12 +43,18 @@ struct Part {
     leave_out: fn(&mut Run) -> Result<(), RunFileError>,
 }
 
-const PARTS: [Part; 5] = [
+const SLICES_THIN: &str = "the distribution over time, except near quantiles and limits";
+
+const PARTS: [Part; 9] = [
     Part { name: "the worst readings and their causes", leave_out: without_worst },
     Part { name: "loads, environment, events and tardy's own cost", leave_out: without_surroundings },
-    Part { name: "the kernel's configuration and the sources of all facts", leave_out: without_sources },
+    Part { name: "the sources of facts", leave_out: without_sources },
+    Part { name: "the kernel's configuration, except what the report quotes", leave_out: without_configuration },
     Part { name: "the distribution over time", leave_out: without_slices },
+    Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 2) },
+    Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 0) },
     Part { name: "the maxima over time", leave_out: without_maxima },
+    Part { name: "the times of single gaps", leave_out: without_gaps },
 ];
 
 /// `run` without what `screen`, the sentences of the first screen of a report, does not need.
@@ -61,6 +74,7 @@ pub fn reduced(run: &Run, screen: &dyn Fn(&Run) -> Vec<String>) -> Result<Reduce
         remark_on_lost(&mut without, &wanted, screen);
         if is_same(&without, &wanted, screen) {
             kept = without;
+            left_out.retain(|name| name != part.name);
             left_out.push(part.name.to_owned());
         }
     }
@@ -133,6 +147,11 @@ fn without_slices(run: &mut Run) -> Result<(), RunFileError> {
     Ok(())
 }
 
+fn without_bins_of_slices(run: &mut Run, bits: u32) -> Result<(), RunFileError> {
+    thinning::thin_slices(run, bits);
+    Ok(())
+}
+
 /// Without a limit no maximum of a block is needed. With one, those below it need not be known exactly.
 fn without_maxima(run: &mut Run) -> Result<(), RunFileError> {
     let limit_ns = run.plan.limit_ns.and_then(|limit| i64::try_from(limit).ok());
@@ -152,16 +171,34 @@ fn level_below(series: &mut Series, limit_ns: i64) {
     }
 }
 
+fn without_gaps(run: &mut Run) -> Result<(), RunFileError> {
+    for series in &mut run.series {
+        if let SeriesKind::Gaps(gaps) = &mut series.kind {
+            (gaps.first, gaps.longest) = (GapTrain::default(), GapTrain::default());
+            gaps.windows.clear();
+        }
+    }
+    Ok(())
+}
+
 /// By way of text, so that a fact that is added later is treated like the others.
 fn without_sources(run: &mut Run) -> Result<(), RunFileError> {
     let mut value: Value = serde_json::from_str(&file::to_text(run))?;
-    if let Some(facts) = value.get_mut("facts") {
-        if let Some(config) = facts.pointer_mut("/kernel/config/value") {
-            *config = "unknown".into();
-        }
-        leave_out_sources(facts);
+    let kinds = value.get_mut("facts").and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, facts) in kinds {
+        let facts = facts.as_object_mut().into_iter().flatten();
+        facts.filter(|(name, _)| !QUOTED_SOURCES.contains(&name.as_str())).for_each(|(_, fact)| leave_out_sources(fact));
     }
-    *run = serde_json::from_value(value)?;
+    // Of a second source the compiler would make the deserialisation of all types a second time.
+    *run = serde_json::from_slice(value.to_string().as_bytes())?;
+    Ok(())
+}
+
+/// Keeps the options that decide what kind of kernel it is.
+fn without_configuration(run: &mut Run) -> Result<(), RunFileError> {
+    if let Knowable::Known(config) = &mut run.facts.kernel.config.value {
+        config.retain(|option, _| KEPT_OPTIONS.iter().any(|kept| option.starts_with(kept)));
+    }
     Ok(())
 }
 

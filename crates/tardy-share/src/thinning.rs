@@ -10,7 +10,7 @@ use tardy_record::{Bin, Histogram, Run, Series};
 /// The binary logarithm of the bins per octave, one step after the other.
 pub(crate) const BITS: [u32; 6] = [6, 5, 4, 3, 2, 1];
 /// The quantiles of a report, as the number of readings of which one is above; and the median.
-const ONE_ABOVE_IN: [u64; 5] = [2, 100, 1_000, 10_000, 100_000];
+const ONE_ABOVE_IN: [u64; 6] = [2, 10, 100, 1_000, 10_000, 100_000];
 
 /// `run` with bins of at least an octave's `1 / 2^bits`.
 pub(crate) fn thinned(run: &Run, bits: u32) -> Run {
@@ -27,11 +27,54 @@ pub(crate) fn thinned(run: &Run, bits: u32) -> Run {
     thin
 }
 
+/// The binary logarithm of the bins per octave of slices.
+const SLICE_BITS: u32 = 4;
+/// The times of slices are rounded to this, in ns.
+const SLICE_TIME_NS: u64 = 1_000_000;
+
+/// Makes the bins of slices as wide as possible, except where the quantiles of the phase and of its worst CPU are, and where the
+/// limits are: how many readings of a slice were above these is what intervals and bounds need.
+///
+/// Other bins are at most a `2^bits`th of an octave wide, since a slice's own quantile must not move far.
+pub(crate) fn thin_slices(run: &mut Run, bits: u32) {
+    for phase in 0..run.phases.len() {
+        let of_phase: Vec<&Series> = run.series.iter().filter(|series| series.phase == phase).collect();
+        let mut exact = exact_cells(&of_phase, SLICE_BITS);
+        let limits = of_phase.iter().flat_map(|series| series.thresholds.iter().map(|threshold| threshold.limit_ns));
+        let limits = limits.chain(run.plan.limit_ns).filter_map(|limit| i64::try_from(limit).ok());
+        exact.extend(limits.map(|limit| cell(limit, SLICE_BITS)).collect::<Vec<_>>());
+        for series in run.series.iter_mut().filter(|series| series.phase == phase) {
+            for slice in &mut series.slices {
+                slice.histogram = between(&slice.histogram, &exact, bits);
+                slice.start_ns -= slice.start_ns % SLICE_TIME_NS;
+                slice.end_ns -= slice.end_ns % SLICE_TIME_NS;
+            }
+        }
+    }
+}
+
+/// `histogram` with one bin for each `2^bits`th of an octave, except for the cells `exact`.
+fn between(histogram: &Histogram, exact: &BTreeSet<i64>, bits: u32) -> Histogram {
+    let mut bins: Vec<Bin> = Vec::new();
+    let mut merges = false;
+    for bin in histogram.bins() {
+        let is_exact = bin.is_open() || exact.contains(&cell(bin.lower_ns, SLICE_BITS));
+        match bins.last_mut() {
+            Some(last) if merges && !is_exact && cell(last.lower_ns, bits) == cell(bin.lower_ns, bits) => {
+                (last.upper_ns, last.count) = (bin.upper_ns, last.count + bin.count);
+            }
+            _ => bins.push(*bin),
+        }
+        merges = !is_exact;
+    }
+    Histogram::from_bins(bins).unwrap_or_else(|_| histogram.clone())
+}
+
 /// The cell of a value: its lower end, if an octave has `2^bits` cells.
 fn cell(ns: i64, bits: u32) -> i64 {
     let magnitude = ns.unsigned_abs().max(1);
     let shift = magnitude.ilog2().saturating_sub(bits);
-    let lower = ((ns.unsigned_abs() >> shift) << shift) as i64;
+    let lower = i64::try_from(ns.unsigned_abs() >> shift << shift).unwrap_or(i64::MAX);
     if ns < 0 { -lower } else { lower }
 }
 

@@ -20,6 +20,7 @@ use tardy_share::shared;
 
 use crate::bench;
 use crate::import_options::Options;
+use crate::reply::Answer;
 use crate::session::{Session, Source};
 
 /// The kinds of plots, in the page's order.
@@ -36,21 +37,6 @@ const KINDS: [Kind; 9] = [
 ];
 /// The width of texts for the page, in characters.
 const TEXT_WIDTH: usize = 100;
-
-/// An answer.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// What the page reads.
-    pub value: Value,
-    /// Content that is not JSON: a report, a figure, the files of an export one after the other.
-    pub content: Vec<u8>,
-}
-
-impl From<Value> for Answer {
-    fn from(value: Value) -> Self {
-        Self { value, content: Vec::new() }
-    }
-}
 
 /// A request of the page.
 #[derive(Debug, Deserialize)]

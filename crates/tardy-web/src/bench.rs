@@ -16,8 +16,8 @@ use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
-use crate::answer::Answer;
 use crate::gantt;
+use crate::reply::Answer;
 use crate::session::Session;
 
 /// The switch files of the repository.

@@ -11,8 +11,10 @@ mod answer;
 mod bench;
 mod gantt;
 mod import_options;
+mod reply;
 mod session;
 
-pub use answer::{Answer, answer};
+pub use answer::answer;
 pub use import_options::Options;
+pub use reply::Answer;
 pub use session::{Added, Refusal, Session, Source, Summary};

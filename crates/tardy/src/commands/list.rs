@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tardy_present::published as shown;
 
-use super::{output, overview, published};
+use super::{output, overview};
 use crate::args::ListArgs;
 use crate::exit::Exit;
 

@@ -10,6 +10,7 @@ use tardy_measure::recovery;
 use tardy_plot::numbers::{harmless, harmless_lines};
 use tardy_record::Run;
 use tardy_record::redact::redact;
+use tardy_share::link;
 
 use super::published;
 use crate::args::RedactionFlag;
@@ -50,6 +51,9 @@ fn open(path: &Path) -> Result<Run> {
             "published:{id} is a published result, without a distribution. 'tardy show published:{id}' shows its figures; \
              'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' show it next to a run"
         );
+    }
+    if path.to_str().is_some_and(link::is_of_runs) {
+        bail!("a link is opened by 'tardy show LINK' and by the page; other commands need a run file");
     }
     if path.is_dir() {
         let directory = path.display();
