@@ -72,7 +72,7 @@ fn policy(scripts: &[String], styles: &[String]) -> String {
         hashes.iter().map(|hash| format!("'sha256-{}'", hash.trim())).collect::<Vec<_>>().join(" ")
     };
     format!(
-        "default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src {}; img-src data: blob:; worker-src blob:; frame-src blob:; \
+        "default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src {}; img-src data: blob:; worker-src blob:; \
          connect-src 'none'; form-action 'none'; base-uri 'none'",
         listed(scripts),
         listed(styles)

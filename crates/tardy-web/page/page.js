@@ -235,20 +235,23 @@ async function makeReport(runs = numbers()) {
   let text = "";
   if (published.length > 0) text = (await ask({ do: "published", runs, published })).value.text;
   $("outcome").replaceChildren(...(text ? [make("pre", { tabIndex: 0, textContent: text })] : []));
-  showReport();
+  $("frame").srcdoc = report;
   $("report").hidden = false;
   $("save-report").disabled = false;
   $("report").scrollIntoView({ block: "nearest" });
 }
 
-// In a frame from a blob, which inherits the page's policy: links within the report are those of the blob's own address, where a
-// frame with srcdoc would take them for links to the page.
-let reportAddress = null;
-
-function showReport() {
-  if (reportAddress) URL.revokeObjectURL(reportAddress);
-  reportAddress = URL.createObjectURL(new Blob([report], { type: "text/html" }));
-  $("frame").src = reportAddress;
+// The frame has the page's address as its base, so a link within the report would leave it: the page follows such links itself.
+function followLinks() {
+  const inside = $("frame").contentDocument;
+  inside.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (!link) return;
+    event.preventDefault();
+    const target = inside.getElementById(link.getAttribute("href").slice(1));
+    if (target?.tagName === "DETAILS") target.open = true;
+    target?.scrollIntoView();
+  });
 }
 
 async function judge() {
@@ -303,13 +306,23 @@ async function saveTables() {
 
 let shared = null;
 
+// The options of a kernel's configuration are one field for the reader.
+function grouped(redacted) {
+  const groups = {};
+  for (const [field, count] of Object.entries(redacted)) {
+    const name = field.replace(/^(facts\.kernel\.config)\..*/, "$1");
+    groups[name] = (groups[name] ?? 0) + count;
+  }
+  return groups;
+}
+
 async function share() {
   const keep = [...$("shared").querySelectorAll("input:checked")].map((box) => box.value);
   const { value } = await ask({ do: "share", runs: numbers(), keep, base: $("base").value }, "Making the link");
   shared = value;
   const box = (field, count, checked) => make("li", {}, make("label", {},
     make("input", { type: "checkbox", value: field, checked }), ` ${field}${count ? ` (${count})` : ""}`));
-  const removed = Object.entries(value.shared.redacted).map(([field, count]) => box(field, count, false));
+  const removed = Object.entries(grouped(value.shared.redacted)).map(([field, count]) => box(field, count, false));
   const list = [...keep.map((field) => box(field, 0, true)), ...removed];
   const parts = [make("p", { textContent: `The link has ${value.shared.link.length.toLocaleString("en-GB")} characters.` }),
     make("code", { className: "link", tabIndex: 0, textContent: value.shared.link })];
@@ -513,6 +526,7 @@ function connect() {
   on("show-runs", "click", () => show("runs"));
   on("show-bench", "click", () => show("bench"));
   on("cancel", "click", restartWorker);
+  $("frame").addEventListener("load", followLinks);
   on("make-report", "click", () => makeReport());
   on("save-report", "click", () => save(`${fileName()}.html`, report, "text/html"));
   on("judge", "click", judge);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tardy_analyse::findings;
+use tardy_analyse::published::built_in;
 use tardy_plot::{Options as PlotOptions, cycle};
 use tardy_present::{summary, tsn_check};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
@@ -119,7 +120,8 @@ fn of_mode(
     };
     let simulated = recorded::simulate(&request, &mut ())
         .map_err(|error: WiringError| format!("line {}: {error}", error.span.line(text)))?;
-    let found = findings::of(&simulated.run, &findings::Options::default());
+    let options = findings::Options { published: built_in(), ..findings::Options::default() };
+    let found = findings::of(&simulated.run, &options);
     let plot = PlotOptions { standalone: false, ..PlotOptions::default() };
     let word = if mode == Mode::Linux { "linux" } else { "standard" };
     let drawn = cycle::draw(&format!("cycle-{word}"), &simulated.run, &found.flows, &plot);

@@ -3,7 +3,7 @@
 
 use tardy_plot::frame::Area;
 use tardy_plot::numbers::{harmless, short};
-use tardy_plot::scale::{Scale, time_label};
+use tardy_plot::scale::Scale;
 use tardy_plot::svg::{Anchor, Head, Svg};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::network::{Flow, Network, Pace, Port, PortId, Schedule, Switch};
@@ -122,7 +122,7 @@ impl Panel<'_> {
         let area = Area { left: LEFT, right: WIDTH - 12.0, top: above + ABOVE, bottom };
         let x = Scale::linear(0.0, cycle_ns as f64, area.left, area.right);
         svg.text("title", (4.0, above + 17.0), Anchor::Start, &short(&self.title(), 90));
-        area.vertical_grid(svg, &x, &x.ticks(8), |ns| time_label(ns, cycle_ns as f64));
+        area.vertical_grid(svg, &x, &x.ticks(8), |ns| format_duration_ns(ns as u64));
         let mut middle = area.top + ROW / 2.0;
         for class in 0..self.switch.classes.len() {
             self.draw_class(svg, class, middle, &x, &area);
