@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn the_file_for_the_linker_has_declarations_and_no_unsafe_code() {
-        let declared = "unsafe extern \"C\" { safe fn f(); }\n#[unsafe(no_mangle)]\npub extern \"C\" fn g() {}";
+        let declared =
+            "unsafe extern \"C\" { safe fn f(); }\n#[unsafe(no_mangle)]\npub extern \"C\" fn g() {}";
         assert_eq!(complaints(LINKED_FILE, declared), Vec::<String>::new());
         assert_eq!(complaints("crates/tardy-web/src/lib.rs", declared).len(), 2);
         for text in ["fn f() { unsafe { g() } }", "unsafe fn f() {}", "unsafe impl Send for A {}"] {

@@ -102,14 +102,22 @@ mod tests {
     fn the_page_allows_its_own_scripts_and_those_of_reports_alone() {
         let root = Repository::here().unwrap().root;
         let page = made(&root, b"module").unwrap();
-        let policy = page.split_once("Content-Security-Policy\" content=\"").unwrap().1.split_once('"').unwrap().0;
+        let policy =
+            page.split_once("Content-Security-Policy\" content=\"").unwrap().1.split_once('"').unwrap().0;
         assert_eq!(policy.matches("'sha256-").count(), 4, "{policy}");
-        assert!(policy.starts_with("default-src 'none'; ") && policy.contains("connect-src 'none'"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; ") && policy.contains("connect-src 'none'"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{policy}");
         let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
         assert!(policy.contains(&hash(script)), "the hash is that of the script as the browser sees it");
         let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
         assert!(policy.contains(&hash(style)));
-        assert_eq!(page.matches("http").count(), page.matches("http-equiv").count(), "no address of another place");
+        assert_eq!(
+            page.matches("http").count(),
+            page.matches("http-equiv").count(),
+            "no address of another place"
+        );
     }
 }

@@ -207,7 +207,9 @@ fn compare(pairs: &[(i64, i64)]) -> Compared {
         without_ns: median(pairs.iter().map(|pair| pair.0)),
         with_ns: median(pairs.iter().map(|pair| pair.1)),
         ratio: shift.map(|(ratio, _)| libm::exp(ratio)),
-        ratio_interval: shift.and_then(|(_, interval)| interval).map(|(low, high)| (libm::exp(low), libm::exp(high))),
+        ratio_interval: shift
+            .and_then(|(_, interval)| interval)
+            .map(|(low, high)| (libm::exp(low), libm::exp(high))),
         p: signed_rank::test(&ratios).p,
         verdict: Verdict::NoDifferenceSeen,
     }

@@ -31,7 +31,8 @@ pub fn of(runs: &[&Run], link: &str) -> String {
 
 /// The histogram of the phase with the highest reading, all its series together.
 fn histogram(run: &Run) -> String {
-    let Some(worst) = run.own_series().filter(|series| series.max_ns.is_some()).max_by_key(|one| one.max_ns) else {
+    let Some(worst) = run.own_series().filter(|series| series.max_ns.is_some()).max_by_key(|one| one.max_ns)
+    else {
         return String::new();
     };
     let series: Vec<&Series> = run.own_series().filter(|series| series.phase == worst.phase).collect();

@@ -82,7 +82,9 @@ struct Walk<'k> {
 impl Walk<'_> {
     /// Whether the field, or one that contains it, stays.
     fn keeps(&self, field: &str) -> bool {
-        let is_of = |keep: &String| field.strip_prefix(keep.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_of = |keep: &String| {
+            field.strip_prefix(keep.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         self.keep.iter().any(is_of)
     }
 

@@ -26,7 +26,8 @@ pub(crate) fn written(value: Value) -> Value {
         },
         Value::Object(mut members) => {
             let is_same = members.get("corrected").is_some_and(|corrected| {
-                corrected.as_array().is_some_and(|bins| !bins.is_empty()) && members.get("measured") == Some(corrected)
+                corrected.as_array().is_some_and(|bins| !bins.is_empty())
+                    && members.get("measured") == Some(corrected)
             });
             if is_same {
                 members.remove("corrected");
@@ -46,7 +47,9 @@ pub(crate) fn written(value: Value) -> Value {
 pub(crate) fn read(value: Value) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => match text.chars().next() {
-            Some(MARK) => Value::Array(to_bins(&text[1..]).ok_or_else(|| wrong(&text))?.into_iter().map(triple).collect()),
+            Some(MARK) => Value::Array(
+                to_bins(&text[1..]).ok_or_else(|| wrong(&text))?.into_iter().map(triple).collect(),
+            ),
             Some(ESCAPE) => Value::String(text[1..].to_owned()),
             _ => Value::String(text),
         },
@@ -56,8 +59,10 @@ pub(crate) fn read(value: Value) -> Result<Value, String> {
             if is_same {
                 members.remove("corrected");
             }
-            let mut members =
-                members.into_iter().map(|(key, value)| Ok((key, read(value)?))).collect::<Result<Map<_, _>, String>>()?;
+            let mut members = members
+                .into_iter()
+                .map(|(key, value)| Ok((key, read(value)?)))
+                .collect::<Result<Map<_, _>, String>>()?;
             if let Some(measured) = members.get("measured").cloned().filter(|_| is_same) {
                 members.insert("corrected".to_owned(), measured);
             }
@@ -122,7 +127,8 @@ fn to_bins(text: &str) -> Option<Vec<Bin>> {
             }
             [word] => {
                 let rest = word.trim_start_matches('*');
-                let doublings = u32::try_from(word.len() - rest.len()).ok().filter(|times| *times <= DOUBLINGS_MAX)?;
+                let doublings =
+                    u32::try_from(word.len() - rest.len()).ok().filter(|times| *times <= DOUBLINGS_MAX)?;
                 let of_bin = width << doublings;
                 let (gap, count) = rest.split_once(':').unwrap_or(("0", rest));
                 let lower = end.checked_add(from_base36(gap)?.checked_mul(of_bin)?)?;
@@ -148,7 +154,10 @@ fn base36(number: i128) -> String {
 }
 
 fn from_base36(text: &str) -> Option<i128> {
-    i64::from_str_radix(text, 36).map(i128::from).or_else(|_| u64::from_str_radix(text, 36).map(i128::from)).ok()
+    i64::from_str_radix(text, 36)
+        .map(i128::from)
+        .or_else(|_| u64::from_str_radix(text, 36).map(i128::from))
+        .ok()
 }
 
 #[cfg(test)]
@@ -159,7 +168,13 @@ mod tests {
 
     #[test]
     fn bins_of_an_octave_are_their_counts() {
-        let bins = vec![(7072, 7104, 2), (7104, 7136, 47), (7168, 7200, 44), (7264, 7328, 36), (1 << 40, i64::MAX, 1)];
+        let bins = vec![
+            (7072, 7104, 2),
+            (7104, 7136, 47),
+            (7168, 7200, 44),
+            (7264, 7328, 36),
+            (1 << 40, i64::MAX, 1),
+        ];
         assert_eq!(of_bins(&bins), "~5gg,w,2 1b 1:18 *1:10 e13wu1og,,1");
         assert_eq!(to_bins(&of_bins(&bins)[1..]), Some(bins));
     }

@@ -27,7 +27,9 @@ const HEAD: usize = 7;
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The text is something else.
-    #[error("the link holds no {what}: behind its # must be {mark}{VERSION}. and the compressed {what}; copy the whole link")]
+    #[error(
+        "the link holds no {what}: behind its # must be {mark}{VERSION}. and the compressed {what}; copy the whole link"
+    )]
     Other {
         /// What was expected.
         what: &'static str,
@@ -41,7 +43,9 @@ pub enum LinkError {
         found: u32,
     },
     /// It was cut short.
-    #[error("the link was cut short: {has} of {of} characters behind its mark are left; copy it again as a whole, or use the run file")]
+    #[error(
+        "the link was cut short: {has} of {of} characters behind its mark are left; copy it again as a whole, or use the run file"
+    )]
     CutShort {
         /// The number of characters that are left.
         has: usize,
@@ -49,7 +53,9 @@ pub enum LinkError {
         of: usize,
     },
     /// Characters were changed.
-    #[error("the link was changed on its way: its check sum is not that of its contents; copy it again, or use the run file")]
+    #[error(
+        "the link was changed on its way: its check sum is not that of its contents; copy it again, or use the run file"
+    )]
     Damaged,
     /// It is longer, or expands to more, than any link that tardy makes.
     #[error("the link holds more than {} MiB, more than any that tardy makes; use the run file", TEXT_MAX >> 20)]
@@ -178,7 +184,9 @@ fn content(text: &str, kind: Kind) -> Result<Vec<u8>, LinkError> {
     let end = payload.find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
     let payload = &payload[..end.unwrap_or(payload.len())];
     let of = payload.get(..4).and_then(|head| URL_SAFE_NO_PAD.decode(head).ok());
-    let Some([a, b, c]) = of.as_deref() else { return Err(LinkError::CutShort { has: payload.len(), of: 4 }) };
+    let Some([a, b, c]) = of.as_deref() else {
+        return Err(LinkError::CutShort { has: payload.len(), of: 4 });
+    };
     let squeezed = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
     let of = ((HEAD + squeezed) * 4).div_ceil(3);
     if payload.len() < of {

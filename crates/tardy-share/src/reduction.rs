@@ -49,7 +49,10 @@ const PARTS: [Part; 9] = [
     Part { name: "the worst readings and their causes", leave_out: without_worst },
     Part { name: "loads, environment, events and tardy's own cost", leave_out: without_surroundings },
     Part { name: "the sources of facts", leave_out: without_sources },
-    Part { name: "the kernel's configuration, except what the report quotes", leave_out: without_configuration },
+    Part {
+        name: "the kernel's configuration, except what the report quotes",
+        leave_out: without_configuration,
+    },
     Part { name: "the distribution over time", leave_out: without_slices },
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 2) },
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 0) },
@@ -187,7 +190,9 @@ fn without_sources(run: &mut Run) -> Result<(), RunFileError> {
     let kinds = value.get_mut("facts").and_then(Value::as_object_mut).into_iter().flatten();
     for (_, facts) in kinds {
         let facts = facts.as_object_mut().into_iter().flatten();
-        facts.filter(|(name, _)| !QUOTED_SOURCES.contains(&name.as_str())).for_each(|(_, fact)| leave_out_sources(fact));
+        facts
+            .filter(|(name, _)| !QUOTED_SOURCES.contains(&name.as_str()))
+            .for_each(|(_, fact)| leave_out_sources(fact));
     }
     // Of a second source the compiler would make the deserialisation of all types a second time.
     *run = serde_json::from_slice(value.to_string().as_bytes())?;

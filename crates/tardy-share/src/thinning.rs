@@ -40,7 +40,8 @@ pub(crate) fn thin_slices(run: &mut Run, bits: u32) {
     for phase in 0..run.phases.len() {
         let of_phase: Vec<&Series> = run.series.iter().filter(|series| series.phase == phase).collect();
         let mut exact = exact_cells(&of_phase, SLICE_BITS);
-        let limits = of_phase.iter().flat_map(|series| series.thresholds.iter().map(|threshold| threshold.limit_ns));
+        let limits =
+            of_phase.iter().flat_map(|series| series.thresholds.iter().map(|threshold| threshold.limit_ns));
         let limits = limits.chain(run.plan.limit_ns).filter_map(|limit| i64::try_from(limit).ok());
         exact.extend(limits.map(|limit| cell(limit, SLICE_BITS)).collect::<Vec<_>>());
         for series in run.series.iter_mut().filter(|series| series.phase == phase) {

@@ -22,7 +22,11 @@ const EXPANSION_FROM: f64 = 1e5;
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         let factorial: f64 = (1..=n as u64).map(|i| i as f64).product();
-        return if n == 0.0 { 0.0 } else { libm::log(factorial) - (n + 0.5) * libm::log(n) + n - 0.5 * libm::log(2.0 * PI) };
+        return if n == 0.0 {
+            0.0
+        } else {
+            libm::log(factorial) - (n + 0.5) * libm::log(n) + n - 0.5 * libm::log(2.0 * PI)
+        };
     }
     let square = n * n;
     (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0) / square) / square) / square) / n

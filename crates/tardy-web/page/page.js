@@ -228,7 +228,7 @@ function showRuns() {
 
 let report = null;
 
-async function makeReport(runs = numbers()) {
+async function makeReport(place = "nearest", runs = numbers()) {
   const published = [$("published").value].filter(Boolean);
   const { content } = await ask({ do: "report", runs, published }, "Making the report");
   report = textOf(content);
@@ -238,7 +238,7 @@ async function makeReport(runs = numbers()) {
   $("frame").srcdoc = report;
   $("report").hidden = false;
   $("save-report").disabled = false;
-  $("report").scrollIntoView({ block: "nearest" });
+  $("report").scrollIntoView({ block: place });
 }
 
 // The frame has the page's address as its base, so a link within the report would leave it: the page follows such links itself.
@@ -351,7 +351,7 @@ async function openLink(text) {
   for (const entry of opened) entry.used = false;
   await keepAll(value.runs);
   show("runs");
-  await makeReport();
+  await makeReport("start");
 }
 
 // ---- The bench ----

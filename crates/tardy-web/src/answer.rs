@@ -45,23 +45,77 @@ enum Request {
     /// What the module knows.
     About,
     /// Reads the file behind the source.
-    Add { name: String, #[serde(default)] options: Options },
-    Close { run: usize },
-    Open { link: String },
-    Report { runs: Vec<usize>, #[serde(default)] published: Vec<String> },
-    Tables { runs: Vec<usize> },
-    Published { runs: Vec<usize>, published: Vec<String> },
-    Gate { runs: Vec<usize>, require: String, form: String },
-    Figure { runs: Vec<usize>, kind: String, data: bool },
-    Export { run: usize, to: String, unit: String, limit: String, outlier: usize },
-    RunFile { run: usize },
-    Share { runs: Vec<usize>, keep: Vec<String>, base: String },
-    Check { text: String, name: String },
-    Simulate { text: String, name: String, talk: String },
-    Plan { text: String, switch: String },
-    ShareSwitch { text: String, base: String },
-    OpenSwitch { link: String },
-    Example { name: String },
+    Add {
+        name: String,
+        #[serde(default)]
+        options: Options,
+    },
+    Close {
+        run: usize,
+    },
+    Open {
+        link: String,
+    },
+    Report {
+        runs: Vec<usize>,
+        #[serde(default)]
+        published: Vec<String>,
+    },
+    Tables {
+        runs: Vec<usize>,
+    },
+    Published {
+        runs: Vec<usize>,
+        published: Vec<String>,
+    },
+    Gate {
+        runs: Vec<usize>,
+        require: String,
+        form: String,
+    },
+    Figure {
+        runs: Vec<usize>,
+        kind: String,
+        data: bool,
+    },
+    Export {
+        run: usize,
+        to: String,
+        unit: String,
+        limit: String,
+        outlier: usize,
+    },
+    RunFile {
+        run: usize,
+    },
+    Share {
+        runs: Vec<usize>,
+        keep: Vec<String>,
+        base: String,
+    },
+    Check {
+        text: String,
+        name: String,
+    },
+    Simulate {
+        text: String,
+        name: String,
+        talk: String,
+    },
+    Plan {
+        text: String,
+        switch: String,
+    },
+    ShareSwitch {
+        text: String,
+        base: String,
+    },
+    OpenSwitch {
+        link: String,
+    },
+    Example {
+        name: String,
+    },
 }
 
 /// The answer to a request about the runs of `session`. `source` is the file that a request to add one reads.
@@ -111,7 +165,8 @@ fn about() -> Value {
     let formats = FORMATS.iter().map(|one| Named { name: one.name, about: one.about });
     let exports = EXPORTS.iter().map(|one| Named { name: one.name, about: one.about });
     let forms = FORMS.iter().map(|one| Named { name: one.name, about: one.about });
-    let published = built_in().iter().map(|one| json!({ "id": one.id, "source": one.source, "board": one.board }));
+    let published =
+        built_in().iter().map(|one| json!({ "id": one.id, "source": one.source, "board": one.board }));
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "formats": formats.collect::<Vec<_>>(),
@@ -198,9 +253,14 @@ fn requirement_of_line(line: &str) -> &str {
 /// A figure as SVG, or its data as CSV.
 fn figure(session: &Session, numbers: &[usize], kind: &str, data: bool) -> Result<Answer, String> {
     let runs = chosen(session, numbers)?;
-    let kind = KINDS.into_iter().find(|one| one.name() == kind).ok_or_else(|| format!("there is no plot '{kind}'"))?;
+    let kind = KINDS
+        .into_iter()
+        .find(|one| one.name() == kind)
+        .ok_or_else(|| format!("there is no plot '{kind}'"))?;
     let versus = match (kind, &runs[..]) {
-        (Kind::Shift, [base, candidate]) => Some(versus::of(&[*base], &[*candidate], &versus::Options::default())?),
+        (Kind::Shift, [base, candidate]) => {
+            Some(versus::of(&[*base], &[*candidate], &versus::Options::default())?)
+        }
         _ => None,
     };
     let plot = Plot {
@@ -219,7 +279,8 @@ fn figure(session: &Session, numbers: &[usize], kind: &str, data: bool) -> Resul
 
 /// The files of an export, one after the other; their names and lengths are in the value.
 fn exported(run: &Run, to: &str, unit: &str, limit: &str, outlier: usize) -> Result<Answer, String> {
-    let format = EXPORTS.iter().find(|one| one.name == to).ok_or_else(|| format!("there is no format '{to}'"))?;
+    let format =
+        EXPORTS.iter().find(|one| one.name == to).ok_or_else(|| format!("there is no format '{to}'"))?;
     let limit_ns = match limit.trim() {
         "" => None,
         limit => Some(parse_duration_ns(limit).map_err(|error| error.to_string())?),

@@ -82,7 +82,9 @@ pub(crate) fn simulate(session: &mut Session, text: &str, name: &str, talk: &str
     let talk_ns = parse_duration_ns(talk).map_err(|error| error.to_string())?;
     if talk_ns == 0 || talk_ns > TALK_NS_MAX {
         let most = format_duration_ns(TALK_NS_MAX);
-        return Err(format!("'{talk}' is not a time to simulate here; give up to {most}, or use 'tardy tsn simulate'"));
+        return Err(format!(
+            "'{talk}' is not a time to simulate here; give up to {most}, or use 'tardy tsn simulate'"
+        ));
     }
     if network.flows.is_empty() {
         return Err("the file has no [[flow]], so there is nothing to send".to_owned());
@@ -134,7 +136,9 @@ fn refuse_what_the_kernel_refuses(network: &Network, text: &str, ports: Ports) -
     let machine = Machine { ports, ..Machine::default() };
     let findings = check::check(network, text, &machine);
     match findings.iter().find(|finding| matches!(finding.kind, Kind::Refused { .. })) {
-        Some(finding) => Err(format!("line {}: the kernel would refuse this: {}", finding.line, finding.what)),
+        Some(finding) => {
+            Err(format!("line {}: the kernel would refuse this: {}", finding.line, finding.what))
+        }
         None => Ok(()),
     }
 }
@@ -170,7 +174,8 @@ fn refuse_long(text: &str) -> Result<(), String> {
 fn parsed(text: &str) -> Result<Network, Vec<Value>> {
     refuse_long(text).map_err(|reason| vec![json!({ "line": 1, "what": reason })])?;
     file::parse(text).map_err(|error| {
-        let problem = |one: &file::Problem| json!({ "line": one.line, "also": one.also_on, "what": one.what });
+        let problem =
+            |one: &file::Problem| json!({ "line": one.line, "also": one.also_on, "what": one.what });
         error.problems.iter().map(problem).collect()
     })
 }

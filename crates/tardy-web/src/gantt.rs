@@ -62,7 +62,9 @@ fn panels(network: &Network) -> Vec<Panel<'_>> {
     let mut panels = Vec::new();
     for (index, switch) in network.switches.iter().enumerate() {
         for (number, port) in switch.ports.iter().enumerate() {
-            let Some(schedule) = port.schedule.as_ref().filter(|schedule| schedule.cycle_ns() > 0) else { continue };
+            let Some(schedule) = port.schedule.as_ref().filter(|schedule| schedule.cycle_ns() > 0) else {
+                continue;
+            };
             let id = PortId { switch: index, port: number };
             let flows = ways.iter().filter(|(_, way)| way.contains(&id)).map(|(flow, _)| *flow).collect();
             panels.push(Panel { switch, port, schedule, flows });
@@ -94,7 +96,10 @@ impl Panel<'_> {
                 format!("from {} to {}", format_duration_ns(*from), format_duration_ns(*to))
             });
             let name = harmless(&self.switch.class_name(class as u8));
-            format!("{name} is open {}", if windows.is_empty() { "never".to_owned() } else { texts.collect::<Vec<_>>().join(", ") })
+            format!(
+                "{name} is open {}",
+                if windows.is_empty() { "never".to_owned() } else { texts.collect::<Vec<_>>().join(", ") }
+            )
         };
         let classes: Vec<String> = (0..self.switch.classes.len()).map(of_class).collect();
         format!("{}: {}.", self.title(), classes.join("; "))
@@ -179,8 +184,14 @@ mod tests {
     fn a_class_has_a_bar_while_its_gate_is_open() {
         let network = file::parse(TWO_FLOWS).unwrap();
         let svg = draw(&network).unwrap();
-        assert!(svg.contains("tsn0 swp1, a cycle of 1ms: blue is open from 0s to 800us; red is open from 800us to 1ms."), "{svg}");
-        let bars: Vec<&str> = svg.match_indices("class=\"gate s").map(|(at, _)| &svg[at + 12..at + 14]).collect();
+        assert!(
+            svg.contains(
+                "tsn0 swp1, a cycle of 1ms: blue is open from 0s to 800us; red is open from 800us to 1ms."
+            ),
+            "{svg}"
+        );
+        let bars: Vec<&str> =
+            svg.match_indices("class=\"gate s").map(|(at, _)| &svg[at + 12..at + 14]).collect();
         assert_eq!(bars, ["s0", "s1"]);
     }
 

@@ -85,7 +85,9 @@ fn one_of<T: Copy>(option: &str, text: &str, values: &[(&str, T)]) -> Result<Opt
     }
     let value = values.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
     let names = || values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    value.map(Some).ok_or_else(|| format!("'{text}' is not a value of --{option}; expected one of {}", names()))
+    value
+        .map(Some)
+        .ok_or_else(|| format!("'{text}' is not a value of --{option}; expected one of {}", names()))
 }
 
 #[cfg(test)]

@@ -129,7 +129,8 @@ impl Session {
             Err(error) => added.refused.push(refusal(&name, &error)),
             Ok(content) if content.is_tar() => self.archive(content, &name, &parsed, &mut added),
             Ok(mut content) => {
-                let options = ImportOptions { unit: parsed.unit.or_else(|| self.unit_beside(&name)), ..parsed };
+                let options =
+                    ImportOptions { unit: parsed.unit.or_else(|| self.unit_beside(&name)), ..parsed };
                 self.content(&mut content, &name, format, &options, &mut added);
             }
         }
@@ -144,7 +145,7 @@ impl Session {
         let runs = link::runs(text).map_err(|error| error.to_string())?;
         let mut added = Added::default();
         for run in runs {
-            let name = run.origin.name.clone().unwrap_or_else(|| "link".to_owned());
+            let name = name::of_run(&run);
             added.runs.push(self.keep(run, &name, "link"));
         }
         Ok(added)
@@ -242,7 +243,8 @@ fn run_file(content: &mut Content<'_>) -> Result<Run, String> {
     let run = file::from_text(&text).map_err(|error| error.to_string())?;
     match run.progress.state {
         State::Running => Err(
-            "the run is in progress, or was killed; 'tardy recover' writes its last numbers into the file".to_owned(),
+            "the run is in progress, or was killed; 'tardy recover' writes its last numbers into the file"
+                .to_owned(),
         ),
         _ => Ok(run),
     }
@@ -253,7 +255,11 @@ fn summary(number: usize, run: &Run, name: &str, format: &'static str) -> Summar
     let remarks = run.phases.iter().flat_map(|phase| phase.remarks.iter().map(|remark| harmless(remark)));
     Summary {
         number,
-        name: harmless(run.origin.name.as_deref().unwrap_or(name)),
+        name: harmless(&if run.lab.is_some() {
+            name::of_run(run)
+        } else {
+            run.origin.name.clone().unwrap_or_else(|| name.to_owned())
+        }),
         format,
         headline: harmless(&run.headline()),
         valid: run.validity.valid,

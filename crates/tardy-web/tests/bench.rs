@@ -48,7 +48,9 @@ fn the_plan_is_that_of_the_command_line_and_a_link_holds_the_file() {
     let link = ask(json!({"do": "share-switch", "text": text, "base": "tardy.html"})).unwrap();
     let back = ask(json!({"do": "open-switch", "link": link["link"]})).unwrap();
     assert_eq!(back["text"], text);
-    assert!(ask(json!({"do": "plan", "text": "nonsense", "switch": ""})).unwrap_err().starts_with("line 1: "));
+    assert!(
+        ask(json!({"do": "plan", "text": "nonsense", "switch": ""})).unwrap_err().starts_with("line 1: ")
+    );
     let long = ask(json!({"do": "simulate", "text": text, "name": "a", "talk": "1h"})).unwrap_err();
     assert!(long.contains("give up to 10s"), "{long}");
 }

@@ -33,7 +33,10 @@ fn every_run_file_is_opened_as_such() {
         let is_running = String::from_utf8_lossy(&bytes).contains("\"state\":\"running\"");
         match &added.runs[..] {
             [one] => assert_eq!(one.format, "run file", "{name}"),
-            _ => assert!(is_running && added.refused[0].message.contains("'tardy recover'"), "{name}: {added:?}"),
+            _ => assert!(
+                is_running && added.refused[0].message.contains("'tardy recover'"),
+                "{name}: {added:?}"
+            ),
         }
     }
 }
@@ -43,7 +46,8 @@ fn the_samples_take_the_unit_from_the_results_in_their_directory() {
     let mut session = Session::new();
     let samples = file("crates/tardy-formats/tests/fixtures/jitterdebugger-samples.raw");
     let results = file("crates/tardy-formats/tests/fixtures/jitterdebugger-results.json");
-    let add = |session: &mut Session, name: &str, bytes: &[u8]| session.add(name, &bytes, &Options::default());
+    let add =
+        |session: &mut Session, name: &str, bytes: &[u8]| session.add(name, &bytes, &Options::default());
     assert_eq!(add(&mut session, "a/samples.raw", &samples).refused[0].asks, ["unit", "command"]);
     assert_eq!(add(&mut session, "a/results.json", &results).runs.len(), 1);
     assert_eq!(add(&mut session, "b/samples.raw", &samples).runs.len(), 0, "another directory");
@@ -86,7 +90,15 @@ fn an_archive_has_several_runs() {
     let path = directory.path().join("two.tar");
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let made = std::process::Command::new("tar")
-        .args(["-cf", path.to_str().unwrap(), "-C", source.to_str().unwrap(), name, "examples/rt.run.json", "LICENSE-MIT"])
+        .args([
+            "-cf",
+            path.to_str().unwrap(),
+            "-C",
+            source.to_str().unwrap(),
+            name,
+            "examples/rt.run.json",
+            "LICENSE-MIT",
+        ])
         .status();
     assert!(made.unwrap().success());
     let added = Session::new().add("two.tar", &std::fs::read(path).unwrap().as_slice(), &Options::default());

@@ -16,7 +16,11 @@ fn runs() -> Vec<(String, Run)> {
         let mut session = Session::new();
         let mut added = session.add(&name, &bytes.as_slice(), &Options::default());
         if added.refused.iter().any(|refusal| refusal.asks.contains(&"unit")) {
-            added = session.add(&name, &bytes.as_slice(), &Options { unit: "us".to_owned(), ..Options::default() });
+            added = session.add(
+                &name,
+                &bytes.as_slice(),
+                &Options { unit: "us".to_owned(), ..Options::default() },
+            );
         }
         runs.extend(added.runs.iter().map(|run| (name.clone(), session.run(run.number).unwrap().clone())));
     }
@@ -33,9 +37,21 @@ const FEW_SERIES: usize = 8;
 
 #[test]
 fn a_link_has_the_first_screen_of_its_run_and_is_short() {
+    links_of_every(6);
+}
+
+#[test]
+#[ignore = "takes a minute; run by `make long-tests`"]
+fn long_every_link_has_the_first_screen_of_its_run_and_is_short() {
+    links_of_every(1);
+}
+
+/// Puts every `n`th run into a link and back.
+fn links_of_every(n: usize) {
     let mut lengths = Vec::new();
-    for (name, run) in runs() {
-        let shared = shared(&[&run], &[], link::BASE, &first_screen).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, run) in runs().into_iter().step_by(n) {
+        let shared =
+            shared(&[&run], &[], link::BASE, &first_screen).unwrap_or_else(|error| panic!("{name}: {error}"));
         let opened = link::runs(&shared.link).unwrap();
         let redacted = redact_except(&run, &[]).unwrap().run;
         assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)), "{name}");
@@ -51,7 +67,8 @@ fn a_link_has_the_first_screen_of_its_run_and_is_short() {
         lengths.push((shared.link.len(), run.series.len(), most, name));
     }
     lengths.sort();
-    let table: Vec<String> = lengths.iter().map(|(length, series, _, name)| format!("| {name} | {series} | {length} |")).collect();
+    let table: Vec<String> =
+        lengths.iter().map(|(length, series, _, name)| format!("| {name} | {series} | {length} |")).collect();
     println!("| run | series | characters |\n|---|---|---|\n{}", table.join("\n"));
     for (length, series, most, name) in &lengths {
         assert!(length <= most, "{name}: {length} characters for {series} series");
@@ -61,7 +78,11 @@ fn a_link_has_the_first_screen_of_its_run_and_is_short() {
 #[test]
 fn names_are_taken_out_unless_they_are_kept() {
     let mut session = Session::new();
-    session.add("my-secret-board.json", &file("crates/tardy/tests/run_files/timer.run.json").as_slice(), &Options::default());
+    session.add(
+        "my-secret-board.json",
+        &file("crates/tardy/tests/run_files/timer.run.json").as_slice(),
+        &Options::default(),
+    );
     let host = session.run(0).unwrap().origin.host.clone();
     assert!(!host.is_empty());
     let mut share = |keep: &[&str]| {
@@ -76,7 +97,10 @@ fn names_are_taken_out_unless_they_are_kept() {
     let with = share(&["origin"]).unwrap();
     assert_eq!(of(&with).origin.host, host);
     let message = share(&["origin.shoe_size"]).unwrap_err();
-    assert!(message.contains("nothing is removed from 'origin.shoe_size'") && message.contains("origin.host"), "{message}");
+    assert!(
+        message.contains("nothing is removed from 'origin.shoe_size'") && message.contains("origin.host"),
+        "{message}"
+    );
 }
 
 #[test]

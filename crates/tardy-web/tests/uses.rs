@@ -70,7 +70,9 @@ fn every_figure_is_drawn_or_has_a_reason() {
     let mut drawn = 0;
     for kind in about["kinds"].as_array().unwrap() {
         for runs in [json!([0]), json!([0, 1])] {
-            let mut figure = |data: bool| ask(&mut session, json!({"do": "figure", "runs": runs, "kind": kind, "data": data}));
+            let mut figure = |data: bool| {
+                ask(&mut session, json!({"do": "figure", "runs": runs, "kind": kind, "data": data}))
+            };
             match (figure(false), figure(true)) {
                 (Ok(svg), Ok(csv)) => {
                     assert!(svg.content.starts_with(b"<svg ") && csv.content.contains(&b'\n'), "{kind}");
@@ -89,7 +91,12 @@ fn tables_and_exports_are_written() {
     let mut session = session(&["standard", "rt"]);
     let tables = ask(&mut session, json!({"do": "tables", "runs": [0, 1]})).unwrap().value;
     let tables = tables.as_array().unwrap();
-    assert!(tables.len() > 5 && tables.iter().any(|one| one["csv"].as_str().unwrap().starts_with("µs,debian:6.12,debian:6.12-rt\n")));
+    assert!(
+        tables.len() > 5
+            && tables
+                .iter()
+                .any(|one| one["csv"].as_str().unwrap().starts_with("µs,debian:6.12,debian:6.12-rt\n"))
+    );
     let about = ask(&mut session, json!({"do": "about"})).unwrap().value;
     for format in about["exports"].as_array().unwrap() {
         let request = json!({"do": "export", "run": 1, "to": format["name"], "unit": "us", "limit": "1ms", "outlier": 1});

@@ -21,13 +21,17 @@ pub fn first_screen(run: &Run) -> Vec<String> {
 
 fn texts(element: Element) -> Vec<String> {
     match element {
-        Element::Heading { text, .. } | Element::Paragraph { text, .. } | Element::Code { text } => vec![text],
+        Element::Heading { text, .. } | Element::Paragraph { text, .. } | Element::Code { text } => {
+            vec![text]
+        }
         Element::Spans { spans, .. } => vec![spans.concat().concat()],
         Element::List { items, .. } => items,
         Element::Judgement(judgement) => {
             [vec![judgement.strong], judgement.paragraphs, judgement.items].concat()
         }
         Element::Numbers { numbers } => numbers.iter().map(KeyNumber::text).collect(),
-        Element::Table(_) | Element::Figure { .. } | Element::Fold { .. } | Element::Rest { .. } => Vec::new(),
+        Element::Table(_) | Element::Figure { .. } | Element::Fold { .. } | Element::Rest { .. } => {
+            Vec::new()
+        }
     }
 }

@@ -142,7 +142,8 @@ mod tests {
             let (n, p) = (40, 0.07);
             let expected: f64 = (0..=n)
                 .map(|late| {
-                    let wealth = libm::exp(Sequential { count: n, late, confidence: 0.95 }.log_wealth(bets, p));
+                    let wealth =
+                        libm::exp(Sequential { count: n, late, confidence: 0.95 }.log_wealth(bets, p));
                     wealth * binomial::probability(late, n, p)
                 })
                 .sum();

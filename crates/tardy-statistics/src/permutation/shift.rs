@@ -18,7 +18,8 @@ pub struct Shift {
 impl Shift {
     /// The same as a ratio, if the values were natural logarithms: B is `estimate` times A.
     pub fn as_ratio(&self) -> Self {
-        let interval = Ends { low: self.interval.low.map(libm::exp), high: self.interval.high.map(libm::exp) };
+        let interval =
+            Ends { low: self.interval.low.map(libm::exp), high: self.interval.high.map(libm::exp) };
         Self { estimate: libm::exp(self.estimate), interval, ..*self }
     }
 }

@@ -37,7 +37,9 @@ pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
 pub(crate) use plot::{FormatArg, KindArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs};
+pub(crate) use results::{
+    CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs,
+};
 pub(crate) use run::RunArgs;
 pub(crate) use suggestion::with_similar_suggestion;
 pub(crate) use tsn::{

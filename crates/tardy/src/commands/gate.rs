@@ -64,8 +64,10 @@ pub(super) fn after_measuring<'r>(
     if required.is_empty() {
         return Ok(measured);
     }
-    let judged: Vec<Judged> =
-        runs.into_iter().flat_map(|run| Judged::all(run, &tardy_analyse::name::of_run(run), required)).collect();
+    let judged: Vec<Judged> = runs
+        .into_iter()
+        .flat_map(|run| Judged::all(run, &tardy_analyse::name::of_run(run), required))
+        .collect();
     let text = (forms::by_name("text").expect("a form").write)(&judged);
     match json {
         true => text.lines().for_each(output::report),

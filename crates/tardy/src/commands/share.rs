@@ -28,10 +28,13 @@ pub(crate) fn run(arguments: &ShareArgs) -> Result<Exit> {
     // Names are taken out with everything else, so the files' names are given first.
     let runs = output::open_runs(&arguments.runs, RedactionFlag::default())?;
     let runs: Vec<&Run> = runs.iter().collect();
-    let shared = shared(&runs, &arguments.keep, &arguments.base, &report::first_screen).map_err(|error| match error {
-        ShareError::KeepsNothing { .. } => wrong("keep", error.to_string()).into(),
-        error => anyhow!(error),
-    })?;
+    let shared =
+        shared(&runs, &arguments.keep, &arguments.base, &report::first_screen).map_err(
+            |error| match error {
+                ShareError::KeepsNothing { .. } => wrong("keep", error.to_string()).into(),
+                error => anyhow!(error),
+            },
+        )?;
     let markdown = arguments.markdown.then(|| of_link(&shared.link)).transpose()?;
     if arguments.json {
         let characters = shared.link.len();
