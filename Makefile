@@ -47,6 +47,10 @@ dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, and 
 	@scripts/install-packages dist
 	@scripts/as-owner scripts/with-rust scripts/make-dist
 
+.PHONY: web
+web: rust ## build the page that reads latency files in a browser: dist/site/tardy.html
+	@scripts/as-owner scripts/with-rust scripts/make-page $(abspath $(TARGET_DIR)) dist/site/tardy.html
+
 ## For people who change tardy
 
 .PHONY: check
@@ -126,6 +130,11 @@ deny: rust
 .PHONY: report-test
 report-test: rust test-packages ## ask a report in a browser, and print it; with TARDY_AXE=axe.min.js also check its accessibility
 	@$(CARGO) test --package tardy-present --test all answers:: -- --ignored --nocapture
+
+.PHONY: web-test
+web-test: web ## drive the page in Node and Chromium, and compare its reports with those of the command line
+	@$(CARGO) build --package tardy
+	@scripts/as-owner scripts/with-rust scripts/web-test $(abspath $(TARGET_DIR)) dist/site/tardy.html $(TARGET_DIR)/debug/tardy
 
 .PHONY: long-tests
 long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth to a tenth: an hour, into target/long-tests/

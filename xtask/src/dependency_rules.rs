@@ -43,6 +43,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-tsn"]),
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-plot", "tardy-tsn"]),
+    ("tardy-share", &["tardy-record"]),
+    (
+        "tardy-web",
+        &[
+            "tardy-record",
+            "tardy-archive",
+            "tardy-formats",
+            "tardy-tsn",
+            "tardy-analyse",
+            "tardy-compare",
+            "tardy-gate",
+            "tardy-plot",
+            "tardy-present",
+            "tardy-share",
+        ],
+    ),
     (
         "tardy-python",
         &[
@@ -79,6 +95,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-gate",
             "tardy-plot",
             "tardy-present",
+            "tardy-share",
         ],
     ),
     (

@@ -25,6 +25,7 @@ mod rust_source;
 pub mod source_rules;
 pub mod test_files;
 mod use_tree;
+pub mod web_page;
 mod word_list;
 
 pub use repository::{File, Repository};

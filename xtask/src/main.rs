@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{Complaint, Repository, complaints, english, lab_numbers};
+use xtask::{Complaint, Repository, complaints, english, lab_numbers, web_page};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy              list every place in this repository that breaks one of its rules
        cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)
-       cargo xtask lab-numbers DIR   write the numbers of the run files in DIR into the documents";
+       cargo xtask lab-numbers DIR   write the numbers of the run files in DIR into the documents
+       cargo xtask page WASM FILE    write the page with this module in it, as one file";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +21,11 @@ fn main() -> ExitCode {
         ["lab-numbers", directory] => {
             let kernels = lab_numbers::read(Path::new(directory));
             print(kernels.and_then(|kernels| lab_numbers::write(&kernels)).map(|()| Vec::new()))
+        }
+        ["page", module, to] => {
+            let written = Repository::here()
+                .and_then(|repository| web_page::write(&repository.root, Path::new(module), Path::new(to)));
+            print(written.map(|()| Vec::new()))
         }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

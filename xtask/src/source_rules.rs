@@ -1,4 +1,4 @@
-//! Files and functions are short, and only tardy-sys contains `unsafe`.
+//! Files and functions are short, and only tardy-sys contains `unsafe`, except for the names that a browser calls.
 
 use crate::rust_source::{code_only, functions, line_of, words};
 use crate::{Complaint, File, Repository};
@@ -9,7 +9,10 @@ const LONGEST_FILE: usize = 700;
 const LONGEST_FUNCTION: usize = 120;
 /// The one crate that may contain `unsafe`.
 const UNSAFE_CRATE: &str = "crates/tardy-sys/";
-
+/// The crate whose functions a browser calls, and the one file of it that may declare names and functions for the linker. It must
+/// not have an unsafe block, function or implementation.
+const LINKED_CRATE: &str = "crates/tardy-web/";
+const LINKED_FILE: &str = "crates/tardy-web/src/abi.rs";
 /// The crate whose macros generate unsafe code, so that its lints deny instead of forbid it. Its own files contain none.
 const GENERATED_CRATE: &str = "crates/tardy-python/";
 
@@ -59,6 +62,7 @@ fn unsafe_code(file: &File, code: &str) -> Vec<Complaint> {
     }
     words(code)
         .filter(|(_, word)| *word == "unsafe")
+        .filter(|(at, _)| file.path != LINKED_FILE || !is_declaration(&code[at + "unsafe".len()..]))
         .map(|(at, _)| {
             format!(
                 "{}:{}: contains unsafe, which is allowed in {UNSAFE_CRATE} only. Write a safe function there, and call that",
@@ -69,13 +73,19 @@ fn unsafe_code(file: &File, code: &str) -> Vec<Complaint> {
         .collect()
 }
 
-/// Crates inherit the workspace's lints, which forbid `unsafe`. tardy-sys cannot, and has its own.
+/// Whether what follows `unsafe` makes it part of an attribute, or of a block of foreign functions.
+fn is_declaration(rest: &str) -> bool {
+    rest.starts_with("(no_mangle)") || rest.trim_start().starts_with("extern")
+}
+
+/// Crates inherit the workspace's lints, which forbid `unsafe`. tardy-sys, tardy-web and tardy-python cannot, and have
+/// their own.
 fn lint_settings(manifest: &File) -> Option<Complaint> {
     if !manifest.text.lines().any(|line| line.trim() == "[package]") {
         return None;
     }
     let own_lints = manifest.text.lines().any(|line| line.trim().starts_with("[lints."));
-    if [UNSAFE_CRATE, GENERATED_CRATE].iter().any(|path| manifest.path.starts_with(path)) {
+    if [UNSAFE_CRATE, LINKED_CRATE, GENERATED_CRATE].iter().any(|path| manifest.path.starts_with(path)) {
         let complaint =
             "has no lints. Add a [lints.rust] table like the workspace's, with unsafe_code allowed";
         return (!own_lints).then(|| format!("{}: {complaint}", manifest.path));
@@ -126,6 +136,17 @@ mod tests {
                 .starts_with("crates/tardy/src/main.rs:1: contains")
         );
         assert!(complaints("crates/tardy/src/main.rs", "#![forbid(unsafe_code)] // unsafe").is_empty());
+    }
+
+    #[test]
+    fn the_file_for_the_linker_has_declarations_and_no_unsafe_code() {
+        let declared =
+            "unsafe extern \"C\" { safe fn f(); }\n#[unsafe(no_mangle)]\npub extern \"C\" fn g() {}";
+        assert_eq!(complaints(LINKED_FILE, declared), Vec::<String>::new());
+        assert_eq!(complaints("crates/tardy-web/src/lib.rs", declared).len(), 2);
+        for text in ["fn f() { unsafe { g() } }", "unsafe fn f() {}", "unsafe impl Send for A {}"] {
+            assert_eq!(complaints(LINKED_FILE, text).len(), 1, "{text}");
+        }
     }
 
     #[test]

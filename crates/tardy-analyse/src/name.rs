@@ -4,6 +4,19 @@ use serde::Serialize;
 use tardy_record::series::{Quantity, SeriesKind};
 use tardy_record::{Run, Series};
 
+/// Names a run without a name after the file `file_name`. A run of the lab is named after its kernel instead.
+pub fn after_file(run: &mut Run, file_name: &str) {
+    if run.origin.name.is_none() && run.lab.is_none() {
+        run.origin.name = Some(stem(file_name).to_owned());
+    }
+}
+
+/// The name of a run file without its ending.
+pub fn stem(file_name: &str) -> &str {
+    let stem = file_name.strip_suffix(".run.json").or_else(|| file_name.strip_suffix(".json"));
+    stem.unwrap_or(file_name)
+}
+
 /// The name of `series`: its label, such as `cpu 1`. An unpinned thread is not named after a CPU.
 pub fn of(series: &Series) -> String {
     match series.timer() {

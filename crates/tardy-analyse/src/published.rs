@@ -4,6 +4,7 @@
 //! There is no verdict. An article's maximum is from another board and another duration, so "better than published" would not
 //! describe the kernels. The comparison lists the circumstances that are the same, that differ, and that are unknown.
 
+mod built_in;
 mod circumstances;
 mod duration;
 mod placement;
@@ -16,6 +17,7 @@ use tardy_record::series::{Level, TraceSource};
 use crate::lab;
 use crate::outcome::{self, Outcome};
 
+pub use built_in::{built_in, built_in_named};
 pub use circumstances::{Circumstance, Sameness, Value};
 pub use placement::{Placed, PlacedRow, place, what};
 

@@ -26,7 +26,7 @@ impl Random {
 
     /// 4 us and an exponential tail of 2 us.
     pub(crate) fn latency_us(&mut self) -> f64 {
-        4.0 - 2.0 * self.uniform().ln()
+        4.0 - 2.0 * libm::log(self.uniform())
     }
 }
 

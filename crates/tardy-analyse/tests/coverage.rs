@@ -30,7 +30,7 @@ impl Random {
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * self.uniform().ln()
+        -mean * libm::log(self.uniform())
     }
 }
 
@@ -61,7 +61,7 @@ impl Late {
                 let mut left = 0.0;
                 let mut cycle = || {
                     if left < 1.0 && random.uniform() < starts {
-                        left = 1.0 + (random.uniform().ln() / (1.0 - 1.0 / mean).ln()).floor();
+                        left = 1.0 + (libm::log(random.uniform()) / libm::log(1.0 - 1.0 / mean)).floor();
                     }
                     let is_late = left >= 1.0;
                     left -= 1.0;

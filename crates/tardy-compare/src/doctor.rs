@@ -199,15 +199,17 @@ fn effect(change: &str, observations: &[Observation]) -> Effect {
 /// Compares pairs of a number without the change and with it. The p-value is not corrected yet.
 fn compare(pairs: &[(i64, i64)]) -> Compared {
     // A wake-up may be early by the clock's resolution; a ratio needs values above 0.
-    let log = |ns: i64| (ns.max(1) as f64).ln();
+    let log = |ns: i64| libm::log(ns.max(1) as f64);
     let ratios: Vec<f64> = pairs.iter().map(|(without, with)| log(*with) - log(*without)).collect();
     let shift = signed_rank::shift(&ratios, CONFIDENCE);
     Compared {
         pairs: pairs.len(),
         without_ns: median(pairs.iter().map(|pair| pair.0)),
         with_ns: median(pairs.iter().map(|pair| pair.1)),
-        ratio: shift.map(|(ratio, _)| ratio.exp()),
-        ratio_interval: shift.and_then(|(_, interval)| interval).map(|(low, high)| (low.exp(), high.exp())),
+        ratio: shift.map(|(ratio, _)| libm::exp(ratio)),
+        ratio_interval: shift
+            .and_then(|(_, interval)| interval)
+            .map(|(low, high)| (libm::exp(low), libm::exp(high))),
         p: signed_rank::test(&ratios).p,
         verdict: Verdict::NoDifferenceSeen,
     }

@@ -72,6 +72,17 @@ impl From<ArchiveError> for ImportError {
 }
 
 impl ImportError {
+    /// Whether the content is not that of a known tool, as opposed to content with a mistake.
+    pub fn is_of_other_content(&self) -> bool {
+        matches!(self, Self::Wrapped(_) | Self::NoFormat | Self::Empty)
+    }
+
+    /// The error as a sentence about the file `name`.
+    pub fn about(&self, name: &str) -> String {
+        let verb = if self.is_of_other_content() { " " } else { ": " };
+        format!("{name}{verb}{self}")
+    }
+
     /// An error in `field` of line `number`.
     pub(crate) fn line(number: u64, field: &str, reason: impl Into<String>) -> Self {
         Self::field(format!("line {number}, {field}"), reason)

@@ -86,8 +86,12 @@ pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
     if path.file_name()? != "samples.raw" {
         return None;
     }
-    let mut file = std::fs::File::open(path.with_file_name("results.json")).ok()?;
-    let mut root = json::parse(&mut file).ok()?;
+    unit_of_results(&mut std::fs::File::open(path.with_file_name("results.json")).ok()?)
+}
+
+/// The unit that jitterdebugger's results.json states; `None` if the content is something else.
+pub fn unit_of_results(content: &mut dyn Read) -> Option<Unit> {
+    let mut root = json::parse(content).ok()?;
     import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
 }
 

@@ -11,10 +11,12 @@ mod text;
 
 use serde_json::{Value, json};
 use tardy_plot::numbers::harmless;
+use tardy_record::Run;
 
 use crate::baseline::{AgainstBaseline, SameIdentity};
-use crate::judge::Judgement;
+use crate::judge::{Judgement, judge};
 use crate::outcome::Outcome;
+use crate::requirement::Requirement;
 use crate::sentence;
 
 /// A judgement of a run.
@@ -42,6 +44,18 @@ pub enum By {
 }
 
 impl Judged {
+    /// The judgements of `run`, which is shown as `name`, by each requirement.
+    pub fn all(run: &Run, name: &str, required: &[Requirement]) -> Vec<Self> {
+        let one = |requirement: &Requirement| Self {
+            run: name.to_owned(),
+            id: run.origin.id.clone(),
+            kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
+            started_at: run.origin.started_at.clone(),
+            by: By::Requirement(judge(run, requirement)),
+        };
+        required.iter().map(one).collect()
+    }
+
     /// The outcome.
     pub fn outcome(&self) -> Outcome {
         match &self.by {

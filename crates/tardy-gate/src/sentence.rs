@@ -102,7 +102,7 @@ fn at_least(share: f64) -> String {
         return "none".to_owned();
     }
     // Two digits, as [`one_in`] has, but never a larger share than the limit.
-    let unit = 10f64.powf((1.0 / share).log10().floor() - 1.0).max(1.0);
+    let unit = libm::pow(10.0, libm::log10(1.0 / share).floor() - 1.0).max(1.0);
     format!("1 in {}", count(((1.0 / share) / unit - 1e-9).ceil() as u64 * unit as u64))
 }
 

@@ -83,7 +83,7 @@ impl CpuMap {
     /// The depth of colour of `max_ns`, from 0 for the lowest latencies of the map to below `depths`, on a logarithmic
     /// scale. `range_ns` is that of the map.
     pub fn depth(range_ns: (i64, i64), max_ns: i64, depths: usize) -> usize {
-        let log = |ns: i64| (ns as f64).max(FLOOR_NS).ln();
+        let log = |ns: i64| libm::log((ns as f64).max(FLOOR_NS));
         let (low, high) = (log(range_ns.0), log(range_ns.1));
         let share = (log(max_ns) - low) / (high - low).max(f64::MIN_POSITIVE);
         ((share * depths as f64) as usize).min(depths - 1)

@@ -139,7 +139,7 @@ fn cells(map: &CpuMap, wanted: Option<usize>, range_ns: (i64, i64), row: f64, ar
 fn row_labels(svg: &mut Svg, map: &CpuMap, row: f64, area: &Area) {
     let every = nice(LABEL_GAP / row).max(1.0);
     // The number of CPUs is often a power of two.
-    let every = if every > 2.0 { (LABEL_GAP / row).log2().ceil().exp2() } else { every } as usize;
+    let every = if every > 2.0 { libm::exp2(libm::log2(LABEL_GAP / row).ceil()) } else { every } as usize;
     for (place, one) in map.rows.iter().enumerate().step_by(every) {
         let y = area.top + (place as f64 + 0.5) * row;
         svg.line("tick", (area.left - 4.0, y), (area.left - 1.0, y));

@@ -107,7 +107,7 @@ pub(crate) fn data(one: &Curve) -> Vec<(i64, u64)> {
 fn thinned(corners: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for (place, corner) in corners.iter().enumerate() {
-        let is_close = |last: &(f64, f64)| (corner.0 - last.0).hypot(corner.1 - last.1) < INVISIBLE;
+        let is_close = |last: &(f64, f64)| libm::hypot(corner.0 - last.0, corner.1 - last.1) < INVISIBLE;
         if place + 1 == corners.len() || !kept.last().is_some_and(is_close) {
             kept.push(*corner);
         }
@@ -162,7 +162,7 @@ mod tests {
         let to_segment = |pair: &[(f64, f64)]| {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
             let nearest = (point.0.clamp(ax.min(bx), ax.max(bx)), point.1.clamp(ay.min(by), ay.max(by)));
-            (point.0 - nearest.0).hypot(point.1 - nearest.1)
+            libm::hypot(point.0 - nearest.0, point.1 - nearest.1)
         };
         line.windows(2).map(to_segment).fold(f64::INFINITY, f64::min)
     }
@@ -171,7 +171,7 @@ mod tests {
     fn along(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let parts = line.windows(2).flat_map(|pair| {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
-            let steps = ((ax - bx).hypot(ay - by) * 4.0).ceil().max(1.0) as u32;
+            let steps = (libm::hypot(ax - bx, ay - by) * 4.0).ceil().max(1.0) as u32;
             let at = move |step: u32| f64::from(step) / f64::from(steps);
             (0..=steps).map(move |step| (ax + (bx - ax) * at(step), ay + (by - ay) * at(step)))
         });

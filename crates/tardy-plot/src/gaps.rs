@@ -64,12 +64,12 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
 fn columns(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
     let mut columns: Vec<(i64, u64)> = Vec::new();
     for bin in histogram.bins() {
-        let column = ((bin.lower_ns.max(1) as f64).log2() * COLUMNS).floor() as i64;
+        let column = (libm::log2(bin.lower_ns.max(1) as f64) * COLUMNS).floor() as i64;
         match columns.last_mut() {
             Some((last, count)) if *last == column => *count = count.saturating_add(bin.count),
             _ => columns.push((column, bin.count)),
         }
     }
-    let edge = |column: i64| (column as f64 / COLUMNS).exp2();
+    let edge = |column: i64| libm::exp2(column as f64 / COLUMNS);
     columns.into_iter().map(|(column, count)| (edge(column), edge(column + 1), count)).collect()
 }

@@ -134,15 +134,15 @@ pub fn column_of(stretches: &[(usize, u64, u64)], phase: usize, slice: &Slice) -
 
 fn row(lower_ns: i64) -> i32 {
     // About half a bin is added, so that rounding does not move a bin at a power of two into the row below.
-    ((lower_ns as f64 * 1.01).max(FLOOR_NS).log2() * ROWS_AN_OCTAVE).floor() as i32
+    (libm::log2((lower_ns as f64 * 1.01).max(FLOOR_NS)) * ROWS_AN_OCTAVE).floor() as i32
 }
 
 fn edge(row: i32) -> f64 {
-    2f64.powf(f64::from(row) / ROWS_AN_OCTAVE)
+    libm::pow(2.0, f64::from(row) / ROWS_AN_OCTAVE)
 }
 
 fn depth(count: u64, most: u64) -> usize {
-    let share = (count as f64).ln_1p() / (most as f64).ln_1p();
+    let share = libm::log1p(count as f64) / libm::log1p(most as f64);
     ((share * DEPTHS as f64).ceil() as usize).clamp(1, DEPTHS)
 }
 

@@ -113,7 +113,7 @@ fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
     let widest =
         on_axis().map(|bin| bin.upper_ns.saturating_sub(bin.lower_ns)).max().unwrap_or(1).max(1) as f64;
     let least = ((high - low) / COLUMN_MAX).max(widest.min(high - low));
-    let power = 2f64.powf(least.log2().ceil());
+    let power = libm::pow(2.0, libm::log2(least).ceil());
     let nests = |width: f64| {
         on_axis().all(|bin| column_of(bin.lower_ns, width) == column_of(bin.upper_ns - 1, width))
     };

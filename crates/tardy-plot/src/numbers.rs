@@ -125,7 +125,7 @@ pub fn period_text(period_ns: f64, error_ns: f64) -> String {
         _ => (1e9, "s"),
     };
     let error = (error_ns / unit).max(1e-12);
-    let digits = (-error.log10().floor()).clamp(0.0, 3.0) as usize;
+    let digits = (-libm::log10(error).floor()).clamp(0.0, 3.0) as usize;
     format!("{:.digits$} {name}", period_ns / unit)
 }
 
@@ -181,7 +181,7 @@ pub fn ratio(value: f64) -> String {
     if value >= 1.0 || value <= 0.0 {
         return three_digits(value);
     }
-    let decimals = (2.0 - value.log10().floor()).min(12.0) as usize;
+    let decimals = (2.0 - libm::log10(value).floor()).min(12.0) as usize;
     format!("{value:.decimals$}")
 }
 
@@ -196,7 +196,7 @@ pub fn one_in(share: f64) -> String {
         return per_cent((share * 1000.0).ceil() / 1000.0);
     }
     let every = 1.0 / share;
-    let unit = 10f64.powf(every.log10().floor() - 1.0).max(1.0);
+    let unit = libm::pow(10.0, libm::log10(every).floor() - 1.0).max(1.0);
     let rounded = (every / unit + 1e-9).floor() * unit;
     match rounded {
         million if million >= 1e9 => format!("1 in {} billion", three_digits(million / 1e9)),

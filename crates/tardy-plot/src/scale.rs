@@ -27,7 +27,7 @@ impl Scale {
     /// The position of `value`, or of the nearer end if it is off the axis.
     pub fn at(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
-            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            libm::log(value.max(self.low) / self.low) / libm::log(self.high / self.low)
         } else {
             (value - self.low) / (self.high - self.low)
         };
@@ -56,7 +56,7 @@ impl Scale {
         if !self.logarithmic {
             return multiples(self.low, self.high, nice((self.high - self.low) / wanted.max(1) as f64));
         }
-        let (first, last) = (decade_above(self.low), (self.high * 1.000_001).log10().floor() as i32);
+        let (first, last) = (decade_above(self.low), libm::log10(self.high * 1.000_001).floor() as i32);
         if last <= first {
             return self.steps_of_decades().filter(|value| (self.low..=self.high).contains(value)).collect();
         }
@@ -69,7 +69,7 @@ impl Scale {
 
     /// 1, 2 and 5 of each decade of a logarithmic axis, and of the decades next to it.
     fn steps_of_decades(&self) -> impl Iterator<Item = f64> + use<> {
-        let (first, last) = (decade_above(self.low) - 1, self.high.log10().ceil() as i32);
+        let (first, last) = (decade_above(self.low) - 1, libm::log10(self.high).ceil() as i32);
         (first..=last).flat_map(|decade| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(decade)))
     }
 
@@ -78,7 +78,7 @@ impl Scale {
         if !self.logarithmic {
             return Vec::new();
         }
-        let (first, last) = (decade_above(self.low) - 1, self.high.log10().floor() as i32);
+        let (first, last) = (decade_above(self.low) - 1, libm::log10(self.high).floor() as i32);
         let inside = |value: &f64| *value > self.low && *value < self.high;
         (first..=last)
             .flat_map(|decade| (2..10).map(move |i| f64::from(i) * 10f64.powi(decade)))
@@ -88,7 +88,7 @@ impl Scale {
 }
 
 fn decade_above(value: f64) -> i32 {
-    (value * 0.999_999).log10().ceil() as i32
+    libm::log10(value * 0.999_999).ceil() as i32
 }
 
 fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
@@ -98,7 +98,7 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
 
 /// The smallest of 1, 2, 5 times a power of ten that is not below `value`.
 pub fn nice(value: f64) -> f64 {
-    let power = 10f64.powf(value.max(1e-12).log10().floor());
+    let power = libm::pow(10.0, libm::log10(value.max(1e-12)).floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
     steps.into_iter().map(|step| step * power).find(|step| *step >= value * 0.999_999).unwrap_or(10.0 * power)
 }

@@ -129,8 +129,8 @@ impl<'a> Screen<'a> {
 
     /// The shade for `count` of all reactions.
     fn shade(&self, count: u64) -> String {
-        let most = (self.total().max(2) as f64).ln();
-        let share = (count.max(1) as f64).ln() / most;
+        let most = libm::log(self.total().max(2) as f64);
+        let share = libm::log(count.max(1) as f64) / most;
         format!("h{}", (1.0 + share * (SHADES - 1.0)).round())
     }
 

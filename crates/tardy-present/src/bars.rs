@@ -57,7 +57,7 @@ fn drawn(bins: &[Line], counted: &str, width: usize) -> Vec<String> {
     let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let count_width = numbers::count(most).len();
     let room = width.saturating_sub(label_width + count_width + 5).max(10);
-    let decades = (most as f64).log10().ceil().max(1.0);
+    let decades = libm::log10(most as f64).ceil().max(1.0);
     let marks_width = width.saturating_sub(label_width + counted.chars().count() + 3);
     let mut lines = vec![axis(label_width, room, marks_width, decades, counted)];
     let mut gap = 0;
@@ -75,7 +75,7 @@ fn drawn(bins: &[Line], counted: &str, width: usize) -> Vec<String> {
 
 fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f64) -> String {
     // Half a column is added to each bar, so that a count of 1 is visible.
-    let share = ((bin.count as f64).log10() * room as f64 / decades).max(0.0) + 0.5;
+    let share = (libm::log10(bin.count as f64) * room as f64 / decades).max(0.0) + 0.5;
     let eighths = (share.min(room as f64 + 0.5) * 8.0).round() as usize;
     let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
     format!("{label:>label_width$} │{bar} {}", numbers::count(bin.count))

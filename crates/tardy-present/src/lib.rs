@@ -12,6 +12,7 @@ mod effect;
 pub mod figures;
 pub mod history;
 pub mod lab;
+pub mod markdown;
 pub mod overview;
 pub mod page;
 #[cfg(feature = "pictures")]

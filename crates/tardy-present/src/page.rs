@@ -127,6 +127,11 @@ impl KeyNumber {
         let (value, unit) = value.split_once('\u{a0}').unwrap_or((value, ""));
         Self { name: name.to_owned(), value: value.to_owned(), unit: unit.to_owned(), note }
     }
+
+    /// The number as one text.
+    pub fn text(&self) -> String {
+        format!("{} {} {} {}", self.name, self.value, self.unit, self.note)
+    }
 }
 
 /// A table.

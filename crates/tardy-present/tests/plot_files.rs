@@ -104,7 +104,7 @@ fn scale(svg: &str, axis: &str) -> impl Fn(f64) -> f64 {
     let &[low, high, from, to] = &numbers[..] else { panic!("{text}") };
     move |value| {
         let share = match is_logarithmic {
-            true => (value.max(low) / low).ln() / (high / low).ln(),
+            true => libm::log(value.max(low) / low) / libm::log(high / low),
             false => (value - low) / (high - low),
         };
         from + share.clamp(0.0, 1.0) * (to - from)

@@ -43,10 +43,20 @@ pub struct Redacted {
 /// # Errors
 /// If the result is not a run, which only a run that [`file::check`] refuses can cause.
 pub fn redact(run: &Run) -> Result<Redacted, RunFileError> {
+    redact_except(run, &[])
+}
+
+/// The same as [`redact`], without the fields `keep` and those below them, such as `origin.host` or `facts.machine`.
+///
+/// # Errors
+/// As [`redact`].
+pub fn redact_except(run: &Run, keep: &[String]) -> Result<Redacted, RunFileError> {
     // By way of text: the compiler would make `to_value` and `from_value` of all types a second time.
     let mut value: Value = serde_json::from_str(&file::to_text(run))?;
-    let mut walk = Walk { names: Names::of_phases(labels(run)), changed: BTreeMap::new() };
-    walk.command_of_origin(&mut value);
+    let mut walk = Walk { names: Names::of_phases(labels(run)), changed: BTreeMap::new(), keep };
+    if !walk.keeps("origin.command") {
+        walk.command_of_origin(&mut value);
+    }
     walk.value(&mut value, "", "");
     let mut run: Run = serde_json::from_slice(&serde_json::to_vec(&value)?)?;
     let fields: BTreeSet<String> = run.redacted.drain(..).chain(walk.changed.keys().cloned()).collect();
@@ -62,12 +72,22 @@ fn labels(run: &Run) -> Vec<String> {
 }
 
 /// Visits every text of a run in a fixed order.
-struct Walk {
+struct Walk<'k> {
     names: Names,
     changed: BTreeMap<String, usize>,
+    /// The fields that stay.
+    keep: &'k [String],
 }
 
-impl Walk {
+impl Walk<'_> {
+    /// Whether the field, or one that contains it, stays.
+    fn keeps(&self, field: &str) -> bool {
+        let is_of = |keep: &String| {
+            field.strip_prefix(keep.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.keep.iter().any(is_of)
+    }
+
     /// Keeps the program and the subcommand of the command line of origin.
     fn command_of_origin(&mut self, run: &mut Value) {
         let Some(words) = run.pointer_mut("/origin/command").and_then(Value::as_array_mut) else { return };
@@ -84,6 +104,7 @@ impl Walk {
     /// `field` is the path of `value` without indices, and `parent` that of the object that holds it.
     fn value(&mut self, value: &mut Value, field: &str, parent: &str) {
         match value {
+            Value::String(_) if self.keeps(field) => {}
             Value::String(text) => {
                 let new = self.text(text, field, parent);
                 if *text != new {

@@ -138,7 +138,7 @@ fn judged(series: &[f64], indices: &[usize], scale: Scale) -> Vec<ChangePoint> {
 /// The larger one of both relative changes; a change from or to 0 has that of the other direction only.
 fn magnitude(before: f64, after: f64, scale: Scale) -> f64 {
     match scale {
-        Scale::Logarithmic => (after - before).abs().exp_m1(),
+        Scale::Logarithmic => libm::expm1((after - before).abs()),
         Scale::Linear => {
             let relative = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
             relative(before, after).max(relative(after, before))

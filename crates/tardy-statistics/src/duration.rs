@@ -19,7 +19,7 @@ pub fn values_needed(probability: f64, confidence: f64, allowed: u64) -> Option<
         return None;
     }
     if allowed == 0 {
-        let needed = ((1.0 - confidence).ln() / (-probability).ln_1p()).ceil();
+        let needed = (libm::log(1.0 - confidence) / libm::log1p(-probability)).ceil();
         return (needed < 2f64.powi(63)).then_some(needed as u64);
     }
     // The approximation is a little high for probabilities that are not small.
@@ -41,18 +41,18 @@ pub fn values_needed(probability: f64, confidence: f64, allowed: u64) -> Option<
 
 /// The probability to see at least one of the events that come at `rate` per unit of time, at random times, within `time`.
 pub fn probability_to_see(rate: f64, time: f64) -> f64 {
-    -(-rate * time).exp_m1()
+    -libm::expm1(-rate * time)
 }
 
 /// How long to measure to see such an event with this probability; `None` for a rate that is not positive.
 pub fn time_to_see(rate: f64, probability: f64) -> Option<f64> {
-    (rate > 0.0 && (0.0..1.0).contains(&probability)).then(|| -(-probability).ln_1p() / rate)
+    (rate > 0.0 && (0.0..1.0).contains(&probability)).then(|| -libm::log1p(-probability) / rate)
 }
 
 /// The rate of an event of which none was seen within `time`: with this `confidence` it is not higher. `None` for a time that
 /// is not positive.
 pub fn rate_possibly_missed(time: f64, confidence: f64) -> Option<f64> {
-    (time > 0.0 && (0.0..1.0).contains(&confidence)).then(|| -(-confidence).ln_1p() / time)
+    (time > 0.0 && (0.0..1.0).contains(&confidence)).then(|| -libm::log1p(-confidence) / time)
 }
 
 /// The interval of the rate of independent events, of which `events` were seen within `time` (Garwood, Biometrika 28, 1936).

@@ -45,7 +45,7 @@ impl Random {
 
     /// A number of the exponential distribution with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
-        -self.unit().ln()
+        -libm::log(self.unit())
     }
 
     /// A number of the standard normal distribution.

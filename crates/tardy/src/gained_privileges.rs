@@ -66,6 +66,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Gate(_)
         | Command::Import(_)
         | Command::Export(_)
+        | Command::Share(_)
         | Command::List(_)
         | Command::Name(_)
         | Command::Lab(_)

@@ -81,6 +81,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
+        Command::Share(arguments) => commands::share::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),

@@ -130,7 +130,7 @@ impl Comb {
         let (mut points, mut own) = (Vec::with_capacity(times.len()), 0.0);
         for at in times {
             let (tooth, away_ns) = self.nearest(*at as f64);
-            let density = height * (-0.5 * (away_ns / jitter_ns).powi(2)).exp();
+            let density = height * libm::exp(-0.5 * (away_ns / jitter_ns).powi(2));
             let weight = density / (density + background);
             own += weight;
             points.push(Point { x: tooth, y: *at as f64 - self.origin_ns, weight });

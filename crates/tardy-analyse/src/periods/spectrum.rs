@@ -49,7 +49,7 @@ pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let powers = powers(times, *first, bins, bin_ns);
     let floor = floor(&powers);
     let trials = powers.len().saturating_sub(TURNS_MIN).max(1);
-    let threshold = 2.0 * (trials as f64 / FALSE_ALARM_RATE).ln();
+    let threshold = 2.0 * libm::log(trials as f64 / FALSE_ALARM_RATE);
     let span_s = bins as f64 * bin_ns as f64 * 1e-9;
     let mut lines: Vec<Line> = (TURNS_MIN..powers.len())
         .map(|turns| Line {

@@ -144,7 +144,7 @@ impl Diagnostics {
     pub(super) fn add_curve(&mut self, task: &Task<'_>, fit: &Fit, horizon: Horizons<'_>) {
         let from = self.observed.first().map_or(1.0, |one| 2.0 * one.once_per_ns);
         let to = task.measured_ns as f64 * MOST_EXTRAPOLATION;
-        let time = |i: u32| from * (to / from).powf(f64::from(i) / f64::from(CURVE_POINTS - 1));
+        let time = |i: u32| from * libm::pow(to / from, f64::from(i) / f64::from(CURVE_POINTS - 1));
         self.curve = (0..CURVE_POINTS).filter_map(|i| level(task, fit, time(i) as u64, horizon)).collect();
     }
 }

@@ -11,7 +11,7 @@ fn tail_of(run: &Run) -> Tail {
 
 /// The level that readings of two CPUs every 2 ms exceed once per so many seconds.
 fn true_level_ns(seconds: f64) -> f64 {
-    (4.0 + 2.0 * (seconds * 1000.0).ln()) * 1000.0
+    (4.0 + 2.0 * libm::log(seconds * 1000.0)) * 1000.0
 }
 
 fn contains(level: &Level) -> bool {

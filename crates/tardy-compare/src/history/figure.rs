@@ -50,7 +50,7 @@ impl Figure {
     /// The value on the scale on which changes are searched: latencies as logarithms.
     pub(super) fn on_its_scale(self, value: f64) -> f64 {
         match self.scale() {
-            Scale::Logarithmic => value.ln(),
+            Scale::Logarithmic => libm::log(value),
             Scale::Linear => value,
         }
     }
@@ -59,7 +59,7 @@ impl Figure {
     pub(super) fn mean(self, scaled: &[f64]) -> f64 {
         let mean = scaled.iter().sum::<f64>() / scaled.len() as f64;
         match self.scale() {
-            Scale::Logarithmic => mean.exp(),
+            Scale::Logarithmic => libm::exp(mean),
             Scale::Linear => mean,
         }
     }

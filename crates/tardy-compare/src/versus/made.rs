@@ -26,7 +26,7 @@ impl Random {
     }
 
     fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
+        -libm::log(self.uniform())
     }
 }
 
@@ -143,6 +143,6 @@ pub(super) fn exponential(random: &mut Random, count: usize, mean_ns: f64) -> Ve
 /// A boot whose latencies have this mean times a factor of the boot, whose logarithm varies by `scatter`.
 pub(super) fn boot(name: &str, random: &mut Random, mean_ns: f64, scatter: f64) -> Run {
     let normal = (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
-    let mean_ns = mean_ns * (scatter * normal).exp();
+    let mean_ns = mean_ns * libm::exp(scatter * normal);
     run(name, &exponential(random, 1000, mean_ns / 4.0), &exponential(random, 1000, mean_ns))
 }

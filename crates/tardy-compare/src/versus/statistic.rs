@@ -92,7 +92,7 @@ impl Statistic {
         let (mut ratio, mut difference) = (None, None);
         if let [Some(base), Some(candidate)] = &known {
             difference = effect(base, candidate, |shift| shift);
-            ratio = effect(&logarithms(base, quantity), &logarithms(candidate, quantity), f64::exp);
+            ratio = effect(&logarithms(base, quantity), &logarithms(candidate, quantity), libm::exp);
         }
         let [base, candidate] = values;
         let [base_median, candidate_median] = medians;
@@ -133,7 +133,7 @@ fn logarithms(values: &[f64], quantity: Quantity) -> Vec<f64> {
         Quantity::Ns => 1.0,
         Quantity::Share => 1e-9,
     };
-    values.iter().map(|value| value.max(least).ln()).collect()
+    values.iter().map(|value| libm::log(value.max(least))).collect()
 }
 
 /// The median; `None` of no values.

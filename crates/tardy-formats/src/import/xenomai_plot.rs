@@ -116,7 +116,7 @@ impl Point {
     /// How far `%g`, which prints six digits, may have moved it.
     fn rounding_ns(self) -> f64 {
         let us = self.ns / 1000.0;
-        if us < 1.0 { 0.001 } else { 0.51 * 1000.0 * 10f64.powf(us.log10().floor() - 5.0) }
+        if us < 1.0 { 0.001 } else { 0.51 * 1000.0 * libm::pow(10.0, libm::log10(us).floor() - 5.0) }
     }
 }
 

@@ -153,7 +153,7 @@ fn shortened(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
-    let places = 3 - value.abs().log10().floor() as i32;
+    let places = 3 - libm::log10(value.abs()).floor() as i32;
     let scale = 10f64.powi(places.abs());
     if places >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }

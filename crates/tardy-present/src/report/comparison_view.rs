@@ -41,7 +41,7 @@ pub(super) struct ComparisonView {
     /// Why the runs are not comparable.
     obstacles: Vec<String>,
     whose: Vec<String>,
-    sections: Vec<Vec<Element>>,
+    pub(super) sections: Vec<Vec<Element>>,
     /// The beginning of the ids of its plots.
     id: String,
     /// The values of its plots for the page's script, as JSON.

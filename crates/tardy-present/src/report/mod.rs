@@ -5,14 +5,19 @@
 
 mod comparison_view;
 mod contents_view;
+mod first_screen;
 mod page_view;
 mod run_page;
 mod script_data;
+mod tables;
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use tardy_analyse::findings;
 use tardy_record::Run;
+
+pub use first_screen::first_screen;
+pub use tables::{ReportTable, tables};
 
 use crate::page::RunPage;
 use crate::section::Section;

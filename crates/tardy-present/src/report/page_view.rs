@@ -11,9 +11,9 @@ use super::comparison_view::{self, ComparisonView};
 use super::contents_view::{self, ContentsView, EntryView, Measured};
 use super::run_page;
 use super::{Chapter, SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
-use crate::page::RunPage;
+use crate::page::{Element, RunPage};
 use crate::section::Section;
-use crate::sections::flows;
+use crate::sections::{self, flows};
 use tardy_plot::curve;
 use tardy_plot::numbers::harmless;
 
@@ -57,6 +57,15 @@ pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::O
         runs: run_pages(sections, runs, &found, ""),
     };
     page(title, None, vec![chapter], runs)
+}
+
+/// The elements of the report of `runs`, section by section: those of the comparison, then of each run.
+pub(super) fn sections_of(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Vec<Element>> {
+    let found = found(runs, options);
+    let comparison = comparison(sections::ALL, runs, &found, options, "");
+    let pages = run_pages(sections::ALL, runs, &found, "");
+    let of_runs = pages.into_iter().flat_map(|page| std::iter::once(page.header).chain(page.sections));
+    comparison.into_iter().flat_map(|comparison| comparison.sections).chain(of_runs).collect()
 }
 
 /// The page of several experiments, with a chapter for each.

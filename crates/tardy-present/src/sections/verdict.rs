@@ -294,6 +294,6 @@ fn no_bound(verdict: &Found) -> String {
 }
 
 fn ceil_two_digits(share: f64) -> f64 {
-    let unit = 10f64.powf(share.log10().floor() - 1.0);
+    let unit = libm::pow(10.0, libm::log10(share).floor() - 1.0);
     (share / unit - 1e-9).ceil() * unit
 }

@@ -65,10 +65,10 @@ pub(crate) fn environment(seconds: u64) -> Environment {
             series.push(one);
         };
     add("temperature", "cpu-thermal", None, "°C", Merge::Max, &mut |t| {
-        (47.0 + 9.0 * (1.0 - (-t / 18.0).exp())).round()
+        (47.0 + 9.0 * (1.0 - libm::exp(-t / 18.0))).round()
     });
     add("temperature", "gpu-thermal", None, "°C", Merge::Max, &mut |t| {
-        (45.0 + 6.0 * (1.0 - (-t / 25.0).exp())).round()
+        (45.0 + 6.0 * (1.0 - libm::exp(-t / 25.0))).round()
     });
     for cpu in 0..2 {
         add("frequency", "", Some(cpu), "MHz", Merge::Min, &mut |t| {
@@ -81,8 +81,8 @@ pub(crate) fn environment(seconds: u64) -> Environment {
         });
     }
     add("steal", "", Some(0), "%", Merge::Mean, &mut |_| 0.0);
-    add("pressure", "cpu", None, "%", Merge::Mean, &mut |t| 31.0 + 9.0 * (t / 9.0).sin());
-    add("pressure", "io", None, "%", Merge::Mean, &mut |t| (12.0 * (t / 5.0).sin()).max(0.0));
+    add("pressure", "cpu", None, "%", Merge::Mean, &mut |t| 31.0 + 9.0 * libm::sin(t / 9.0));
+    add("pressure", "io", None, "%", Merge::Mean, &mut |t| (12.0 * libm::sin(t / 5.0)).max(0.0));
     let thread = |name: &str, pid, share: f64| ThreadTime {
         name: name.into(),
         pid,

@@ -101,7 +101,7 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
                 false if is_disturbed => 2.6,
                 false => 1.0,
             };
-            (spike_ns * factor * (1.0 - random.share()).powf(-TAIL)) as i64
+            (spike_ns * factor * libm::pow(1.0 - random.share(), -TAIL)) as i64
         })
         .collect();
     let least = *maxima.iter().min().expect("there is a block") as f64;
@@ -109,8 +109,8 @@ fn series(run: &Run, cpu: u32, cpus: u32, length: u64) -> Series {
     let body = |count: u64, random: &mut Random| -> Vec<u64> {
         let mut bins = vec![0; FINE.bin_count()];
         let density = |ns: f64| {
-            let deviations = (ns / BASE_NS).ln() / SPREAD;
-            (-0.5 * deviations * deviations).exp() / (ns * SPREAD * (2.0 * std::f64::consts::PI).sqrt())
+            let deviations = libm::log(ns / BASE_NS) / SPREAD;
+            libm::exp(-0.5 * deviations * deviations) / (ns * SPREAD * (2.0 * std::f64::consts::PI).sqrt())
         };
         for (index, bin) in bins.iter_mut().enumerate() {
             let (lower, upper) = FINE.edges(index);

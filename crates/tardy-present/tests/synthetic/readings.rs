@@ -173,7 +173,7 @@ pub(crate) fn steady_series(run: &Run, cpu: u32) -> Series {
     let mut builder = SeriesBuilder::new(phase.start_ns, Some(INTERVAL), length, &run.plan.thresholds_ns);
     let mut random = Random(0x51ed_2701 + u64::from(cpu));
     for cycle in 0..length / INTERVAL {
-        let value_ns = (4_000.0 - 2_000.0 * (1.0 - random.share()).ln()) as i64;
+        let value_ns = (4_000.0 - 2_000.0 * libm::log(1.0 - random.share())) as i64;
         builder.record(Reading { value_ns, at_ns: phase.start_ns + cycle * INTERVAL, cycle, missed: 0 });
     }
     let series = builder.series(empty.label, 0, empty.quantity, empty.level, empty.kind);
@@ -186,9 +186,9 @@ fn latency(random: &mut Random, behaviour: &Behaviour, at: u64) -> i64 {
     {
         return stall.ns;
     }
-    let usual = behaviour.base_ns * (behaviour.spread * random.normal()).exp() - behaviour.base_ns * 0.1;
+    let usual = behaviour.base_ns * libm::exp(behaviour.spread * random.normal()) - behaviour.base_ns * 0.1;
     if random.share() < behaviour.spike_share {
-        let tail = (1.0 - random.share()).powf(-0.28);
+        let tail = libm::pow(1.0 - random.share(), -0.28);
         return (usual + behaviour.spike_ns * tail) as i64;
     }
     usual as i64 - if behaviour.base_ns < 1000.0 { 120 } else { 0 }

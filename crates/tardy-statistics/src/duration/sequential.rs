@@ -57,11 +57,11 @@ impl Sequential {
         }
         let needed = self.log_wealth_needed();
         // In ln p, which gives small bounds all their digits.
-        let excess = |log_p: f64| self.log_wealth(BELOW, log_p.exp()) - needed;
+        let excess = |log_p: f64| self.log_wealth(BELOW, libm::exp(log_p)) - needed;
         if excess(0.0).is_nan() || excess(0.0) <= 0.0 {
             1.0
         } else {
-            roots::between(-90.0, 0.0, excess).exp()
+            libm::exp(roots::between(-90.0, 0.0, excess))
         }
     }
 
@@ -72,8 +72,8 @@ impl Sequential {
             return 0.0;
         }
         let needed = self.log_wealth_needed();
-        let excess = |log_p: f64| needed - self.log_wealth(ABOVE, log_p.exp());
-        if excess(-90.0) >= 0.0 { 0.0 } else { roots::between(-90.0, 0.0, excess).exp() }
+        let excess = |log_p: f64| needed - self.log_wealth(ABOVE, libm::exp(log_p));
+        if excess(-90.0) >= 0.0 { 0.0 } else { libm::exp(roots::between(-90.0, 0.0, excess)) }
     }
 
     /// The smallest number of values, with `late` late ones among them, of which the upper bound is at most `limit`. `None` if
@@ -100,7 +100,7 @@ impl Sequential {
 
     /// The wealth at which a hypothesis is refuted.
     fn log_wealth_needed(&self) -> f64 {
-        -(1.0 - self.confidence).ln()
+        -libm::log(1.0 - self.confidence)
     }
 
     /// ln E(p). A late value leaves nothing of a bet that there are none.
@@ -111,14 +111,14 @@ impl Sequential {
             if factor == 0.0 && self.late > 0 {
                 return f64::NEG_INFINITY;
             }
-            let of_late = if self.late == 0 { 0.0 } else { k * factor.ln() };
-            weight.ln() + of_late - n * ((factor - 1.0) * p).ln_1p()
+            let of_late = if self.late == 0 { 0.0 } else { k * libm::log(factor) };
+            libm::log(weight) + of_late - n * libm::log1p((factor - 1.0) * p)
         };
         let highest = bets.iter().map(term).fold(f64::NEG_INFINITY, f64::max);
         if highest.is_infinite() {
             return highest;
         }
-        highest + bets.iter().map(|bet| (term(bet) - highest).exp()).sum::<f64>().ln()
+        highest + libm::log(bets.iter().map(|bet| libm::exp(term(bet) - highest)).sum::<f64>())
     }
 }
 
@@ -142,7 +142,8 @@ mod tests {
             let (n, p) = (40, 0.07);
             let expected: f64 = (0..=n)
                 .map(|late| {
-                    let wealth = Sequential { count: n, late, confidence: 0.95 }.log_wealth(bets, p).exp();
+                    let wealth =
+                        libm::exp(Sequential { count: n, late, confidence: 0.95 }.log_wealth(bets, p));
                     wealth * binomial::probability(late, n, p)
                 })
                 .sum();
@@ -187,7 +188,7 @@ mod tests {
             let mut is_wrong = [false; 2];
             while late < late_values {
                 // The distance to the next late value is geometric.
-                let distance = (random.unit().ln() / (-p).ln_1p()).floor() as u64 + 1;
+                let distance = (libm::log(random.unit()) / libm::log1p(-p)).floor() as u64 + 1;
                 let before = Sequential { count: count + distance - 1, late, confidence: 0.95 };
                 count += distance;
                 late += 1;

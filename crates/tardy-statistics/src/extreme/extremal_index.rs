@@ -35,8 +35,8 @@ pub fn blocks(occupied: u64, blocks: u64, over: u64, values: u64) -> Option<f64>
     if occupied == 0 || occupied >= blocks || over < occupied || over >= values {
         return None;
     }
-    let empty = (-(occupied as f64) / blocks as f64).ln_1p();
-    let below = (values as f64 / blocks as f64) * (-(over as f64) / values as f64).ln_1p();
+    let empty = libm::log1p(-(occupied as f64) / blocks as f64);
+    let below = (values as f64 / blocks as f64) * libm::log1p(-(over as f64) / values as f64);
     Some((empty / below).clamp(f64::MIN_POSITIVE, 1.0))
 }
 

@@ -65,7 +65,7 @@ impl Horizon {
             return Err(Reason::HorizonTooShort);
         }
         // −ln(−ln(1 − 1/m)), which keeps its digits for large m.
-        Ok(Self { family: Family::Gev, y: -(-(-1.0 / blocks).ln_1p()).ln() })
+        Ok(Self { family: Family::Gev, y: -libm::log(-libm::log1p(-1.0 / blocks)) })
     }
 
     /// The level that is exceeded once in `observations` values on average.
@@ -85,7 +85,7 @@ impl Horizon {
         if !(clusters > 1.0 && clusters.is_finite()) {
             return Err(Reason::HorizonTooShort);
         }
-        Ok(Self { family: Family::Gpd, y: clusters.ln() })
+        Ok(Self { family: Family::Gpd, y: libm::log(clusters) })
     }
 }
 
@@ -217,8 +217,8 @@ fn starts(sample: &Sample, model: Model) -> Vec<Vector> {
         let shape = if model.has_shape() { shape } else { 0.0 };
         for factor in [1.0, 3.0, 10.0] {
             let start = match family {
-                Family::Gev => [location, (scale * factor).ln(), shape],
-                Family::Gpd => [(scale * factor).ln(), shape, 0.0],
+                Family::Gev => [location, libm::log(scale * factor), shape],
+                Family::Gpd => [libm::log(scale * factor), shape, 0.0],
             };
             if family.negative_log_likelihood(sample, &start).is_some() {
                 starts.push(start);
@@ -243,8 +243,8 @@ impl Fit {
     /// The x with P(X ≤ x) = `level`, for a level between 0 and 1.
     pub fn quantile(&self, level: f64) -> f64 {
         let y = match self.model.family() {
-            Family::Gev => -(-level.ln()).ln(),
-            Family::Gpd => -(-level).ln_1p(),
+            Family::Gev => -libm::log(-libm::log(level)),
+            Family::Gpd => -libm::log1p(-level),
         };
         self.location + self.scale * inverse(y, self.shape)
     }
@@ -318,7 +318,7 @@ impl Fit {
     pub(super) fn with_level(&self, y: f64, level: f64, rest: &Vector) -> Option<(Vector, Vector)> {
         match (self.model.family(), self.model.has_shape()) {
             (Family::Gev, has_shape) => {
-                let (scale, shape) = (rest[0].exp(), if has_shape { rest[1] } else { 0.0 });
+                let (scale, shape) = (libm::exp(rest[0]), if has_shape { rest[1] } else { 0.0 });
                 let at = [level - scale * inverse(y, shape), rest[0], shape];
                 // The location's derivatives by ln scale and ξ.
                 let chain = [-scale * inverse(y, shape), -scale * inverse_by_shape(y, shape), 0.0];
@@ -330,7 +330,7 @@ impl Fit {
                 if level <= 0.0 || distance <= 0.0 {
                     return None;
                 }
-                let at = [(level / distance).ln(), shape, 0.0];
+                let at = [libm::log(level / distance), shape, 0.0];
                 Some((at, [-inverse_by_shape(y, shape) / distance, 0.0, 0.0]))
             }
         }

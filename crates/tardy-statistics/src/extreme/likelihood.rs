@@ -40,13 +40,13 @@ fn transform(z: f64, shape: f64) -> Transformed {
             z * z * (-1.0 / 2.0 + w * (2.0 / 3.0 + w * (-3.0 / 4.0 + w * (4.0 / 5.0 - w * 5.0 / 6.0))));
         return Transformed { y, by_z, by_shape };
     }
-    let y = w.ln_1p() / shape;
+    let y = libm::log1p(w) / shape;
     Transformed { y, by_z, by_shape: (z * by_z - y) / shape }
 }
 
 /// The value whose transformed value is `y`: (e^{ξy} − 1)/ξ, in units of the scale over the location.
 pub(crate) fn inverse(y: f64, shape: f64) -> f64 {
-    if (shape * y).abs() < 1e-10 { y * (1.0 + 0.5 * shape * y) } else { (shape * y).exp_m1() / shape }
+    if (shape * y).abs() < 1e-10 { y * (1.0 + 0.5 * shape * y) } else { libm::expm1(shape * y) / shape }
 }
 
 /// The derivative of [`inverse`] by the shape.
@@ -55,7 +55,7 @@ pub(crate) fn inverse_by_shape(y: f64, shape: f64) -> f64 {
     if w.abs() < SMALL {
         return y * y * (0.5 + w * (1.0 / 3.0 + w * (1.0 / 8.0 + w * (1.0 / 30.0 + w / 144.0))));
     }
-    (y * w.exp() - w.exp_m1() / shape) / shape
+    (y * libm::exp(w) - libm::expm1(w) / shape) / shape
 }
 
 /// y of a value, without derivatives.
@@ -77,8 +77,8 @@ fn negative_log_of_difference(a: &Hazard, b: &Hazard) -> Option<Value> {
         return None;
     }
     // 1/(e^d − 1), the weight of the change of the distance.
-    let weight = 1.0 / distance.exp_m1();
-    let value = a.value - (-(-distance).exp_m1()).ln();
+    let weight = 1.0 / libm::expm1(distance);
+    let value = a.value - libm::log(-libm::expm1(-distance));
     let gradient = std::array::from_fn(|i| {
         let of_distance = if weight > 0.0 { weight * (b.gradient[i] - a.gradient[i]) } else { 0.0 };
         a.gradient[i] - of_distance
@@ -105,8 +105,8 @@ impl Family {
     /// The location, scale and shape of these parameters.
     pub(crate) fn unpack(self, at: &Vector) -> (f64, f64, f64) {
         match self {
-            Self::Gev => (at[0], at[1].exp(), at[2]),
-            Self::Gpd => (0.0, at[0].exp(), at[1]),
+            Self::Gev => (at[0], libm::exp(at[1]), at[2]),
+            Self::Gpd => (0.0, libm::exp(at[0]), at[1]),
         }
     }
 
@@ -160,10 +160,10 @@ impl Family {
             return None;
         }
         // GEV: ln scale + (1+ξ) y + e^−y; GPD: ln scale + (1+ξ) y.
-        let double_exponential = if self == Self::Gev { (-y).exp() } else { 0.0 };
+        let double_exponential = if self == Self::Gev { libm::exp(-y) } else { 0.0 };
         let by_y = 1.0 + shape - double_exponential;
         Some(Value {
-            value: scale.ln() + (1.0 + shape) * y + double_exponential,
+            value: libm::log(scale) + (1.0 + shape) * y + double_exponential,
             gradient: [-by_y * by_z / scale, 1.0 - by_y * by_z * z, y + by_y * by_shape],
         })
     }
@@ -173,7 +173,7 @@ impl Family {
         let z = (x - location) / scale;
         let Transformed { y, by_z, by_shape } = transform(z, shape);
         let (value, by_y) = match self {
-            Self::Gev => ((-y).exp(), -(-y).exp()),
+            Self::Gev => (libm::exp(-y), -libm::exp(-y)),
             Self::Gpd => (y, 1.0),
         };
         // Far outside, e^−y is infinite; the gradient of such an end has no weight.
@@ -186,8 +186,8 @@ impl Family {
     pub(crate) fn below(self, x: f64, location: f64, scale: f64, shape: f64) -> f64 {
         let y = transformed((x - location) / scale, shape);
         match self {
-            Self::Gev => (-(-y).exp()).exp(),
-            Self::Gpd => -(-y.max(0.0)).exp_m1(),
+            Self::Gev => libm::exp(-libm::exp(-y)),
+            Self::Gpd => -libm::expm1(-y.max(0.0)),
         }
     }
 
@@ -195,8 +195,8 @@ impl Family {
     pub(crate) fn above(self, x: f64, location: f64, scale: f64, shape: f64) -> f64 {
         let y = transformed((x - location) / scale, shape);
         match self {
-            Self::Gev => -(-(-y).exp()).exp_m1(),
-            Self::Gpd => (-y.max(0.0)).exp(),
+            Self::Gev => -libm::expm1(-libm::exp(-y)),
+            Self::Gpd => libm::exp(-y.max(0.0)),
         }
     }
 }
@@ -255,7 +255,7 @@ mod tests {
                     .filter_map(|end| {
                         family.negative_log_likelihood(&sample(vec![cell(end[0], end[1], 1.0)]), &at)
                     })
-                    .map(|value| (-value.value).exp())
+                    .map(|value| libm::exp(-value.value))
                     .sum();
                 assert!((total - 1.0).abs() < 1e-12, "{family:?} {shape} {total}");
             }

@@ -61,7 +61,7 @@ pub fn kpss(values: &[f64]) -> Option<f64> {
     }
     let mut variance = sum_of_squares(values)?;
     let mean = mean(values);
-    let lags = (4.0 * (n / 100.0).powf(0.25)) as usize;
+    let lags = (4.0 * libm::pow(n / 100.0, 0.25)) as usize;
     for lag in 1..=lags {
         let product: f64 = values.iter().zip(&values[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum();
         variance += 2.0 * (1.0 - lag as f64 / (lags as f64 + 1.0)) * product;

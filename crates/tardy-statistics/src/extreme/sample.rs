@@ -123,7 +123,7 @@ impl Sample {
             let (low, high) = if is_exact { (bin.middle(), bin.middle()) } else { (bin.low, bin.high) };
             let weight = bin.count as f64;
             if is_exact {
-                unit_term += weight * if width > 0.0 { (spread / width).ln() } else { spread.ln() };
+                unit_term += weight * if width > 0.0 { libm::log(spread / width) } else { libm::log(spread) };
             }
             let cell = Cell { low: (low - shift) / spread, high: (high - shift) / spread, weight, is_exact };
             match cells.last_mut() {

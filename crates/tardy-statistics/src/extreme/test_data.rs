@@ -40,7 +40,7 @@ pub(crate) fn simulate(
 ) -> Vec<f64> {
     let value = |random: &mut Random| {
         let y = match family {
-            Family::Gev => -random.exponential().ln(),
+            Family::Gev => -libm::log(random.exponential()),
             Family::Gpd => random.exponential(),
         };
         location + scale * inverse(y, shape)

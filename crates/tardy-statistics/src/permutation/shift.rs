@@ -18,8 +18,9 @@ pub struct Shift {
 impl Shift {
     /// The same as a ratio, if the values were natural logarithms: B is `estimate` times A.
     pub fn as_ratio(&self) -> Self {
-        let interval = Ends { low: self.interval.low.map(f64::exp), high: self.interval.high.map(f64::exp) };
-        Self { estimate: self.estimate.exp(), interval, ..*self }
+        let interval =
+            Ends { low: self.interval.low.map(libm::exp), high: self.interval.high.map(libm::exp) };
+        Self { estimate: libm::exp(self.estimate), interval, ..*self }
     }
 }
 
@@ -139,7 +140,7 @@ mod tests {
         close(found.interval.low.unwrap(), 0.15, 1e-9);
         close(found.interval.high.unwrap(), 2.2, 1e-9);
         assert!(found.confidence >= 0.95);
-        let logs = |values: &[f64]| values.iter().map(|value| f64::ln(*value)).collect::<Vec<_>>();
+        let logs = |values: &[f64]| values.iter().map(|value| libm::log(*value)).collect::<Vec<_>>();
         let ratio = shift(&logs(&a), &logs(&b), 0.95).unwrap().as_ratio();
         assert!(ratio.estimate > 1.0 && ratio.interval.low.unwrap() < ratio.estimate);
     }

@@ -37,7 +37,9 @@ pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
 pub(crate) use plot::{FormatArg, KindArg, PlotArgs};
 pub(crate) use redaction::RedactionFlag;
-pub(crate) use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShowArgs};
+pub(crate) use results::{
+    CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs,
+};
 pub(crate) use run::RunArgs;
 pub(crate) use suggestion::with_similar_suggestion;
 pub(crate) use tsn::{
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Convert a run to another tool's format: cyclictest, CSV, HdrHistogram, OpenMetrics and more.
     Export(ExportArgs),
+    /// Print a link that holds runs: reduced to a report's first screen, redacted, and opened by the page (docs/web.md)
+    Share(ShareArgs),
     /// Measure with cyclictest's options and output (docs/cyclictest.md).
     #[command(disable_help_flag = true)]
     Cyclictest {

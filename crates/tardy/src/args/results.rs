@@ -13,7 +13,7 @@ use super::values::{RunName, output_path, probability, run_name};
 /// `tardy show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Run file; a directory, for an overview of its runs; or a published result as published:ID.
+    /// Run file; a directory, for an overview of its runs; a link of 'tardy share'; or a published result as published:ID.
     pub(crate) run: PathBuf,
     /// Judge this limit instead of the run's own, such as 100us.
     #[arg(long, value_name = "TIME")]
@@ -26,6 +26,26 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
+}
+
+/// `tardy share`.
+#[derive(Debug, Args)]
+pub(crate) struct ShareArgs {
+    /// Run files, up to four; the first is the base of a comparison.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Do not redact this field, or the fields below it, such as origin.name or facts.machine. May be repeated.
+    #[arg(long, value_name = "FACT")]
+    pub(crate) keep: Vec<String>,
+    /// Address of the page that the link opens.
+    #[arg(long, value_name = "URL", default_value = tardy_share::link::BASE)]
+    pub(crate) base: String,
+    /// Print Markdown for a forum or a pull request: the result, a histogram of characters, and the link.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy list`.

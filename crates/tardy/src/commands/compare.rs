@@ -104,7 +104,7 @@ pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Resul
         return output::print_json(comparison);
     }
     for run in runs {
-        let findings = findings::of(run, &published::options()?);
+        let findings = findings::of(run, &published::options());
         if let Some(slots) = summary::before_comparison(run, &findings, output::width(), output::colour()) {
             output::print(&(slots + "\n"))?;
         }

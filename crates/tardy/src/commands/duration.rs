@@ -124,7 +124,7 @@ fn comparison(boots: u32, json: bool) -> Result<()> {
              Use at least 4 of each.\n"
         ));
     };
-    let percent = |between: f64| three_digits(((deviations * between).exp() - 1.0) * 100.0);
+    let percent = |between: f64| three_digits((libm::exp(deviations * between) - 1.0) * 100.0);
     output::print(&format!(
         "{boots} boots of each side show a difference of {} standard deviations between boots of the same kernel, in {} of cases.\n\n\
          If p99.9 differs between such boots by 5 % (one standard deviation), that is a difference of {} %; by 20 %, of {} %.\n",

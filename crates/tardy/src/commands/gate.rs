@@ -5,8 +5,8 @@ mod baseline;
 use std::path::Path;
 
 use anyhow::Result;
-use tardy_gate::forms::{self, By, Judged};
-use tardy_gate::{Outcome, Requirement, judge};
+use tardy_gate::forms::{self, Judged};
+use tardy_gate::{Outcome, Requirement};
 use tardy_plot::numbers::harmless;
 use tardy_recipe::wrong;
 use tardy_record::Run;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
     let runs = output::open_runs(&arguments.runs, arguments.redaction)?;
     let mut judged = Vec::new();
     for (run, path) in runs.iter().zip(&arguments.runs) {
-        judged.extend(all(run, &place(path), required));
+        judged.extend(Judged::all(run, &place(path), required));
     }
     judged.extend(baseline::judged(baseline, &runs, &arguments.runs)?);
     for (file, one) in files.iter().zip(&arguments.write) {
@@ -51,18 +51,6 @@ pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
     }
 }
 
-/// The judgements of `run`, which is shown as `name`.
-pub(super) fn all(run: &Run, name: &str, required: &[Requirement]) -> Vec<Judged> {
-    let one = |requirement: &Requirement| Judged {
-        run: name.to_owned(),
-        id: run.origin.id.clone(),
-        kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
-        started_at: run.origin.started_at.clone(),
-        by: By::Requirement(judge(run, requirement)),
-    };
-    required.iter().map(one).collect()
-}
-
 /// Judges the runs that a command has just measured, if anything is required. The exit status is `measured`, or that of the
 /// outcome if it matters more.
 ///
@@ -76,8 +64,10 @@ pub(super) fn after_measuring<'r>(
     if required.is_empty() {
         return Ok(measured);
     }
-    let judged: Vec<Judged> =
-        runs.into_iter().flat_map(|run| all(run, &tardy_analyse::name::of_run(run), required)).collect();
+    let judged: Vec<Judged> = runs
+        .into_iter()
+        .flat_map(|run| Judged::all(run, &tardy_analyse::name::of_run(run), required))
+        .collect();
     let text = (forms::by_name("text").expect("a form").write)(&judged);
     match json {
         true => text.lines().for_each(output::report),

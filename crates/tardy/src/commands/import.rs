@@ -328,12 +328,10 @@ impl Import {
     }
 
     fn failure(&mut self, name: &str, error: &ImportError, named: bool) -> Result<()> {
-        let is_wrapped = matches!(error, ImportError::Wrapped(_));
-        let is_other = is_wrapped || matches!(error, ImportError::NoFormat | ImportError::Empty);
-        if is_wrapped && !named {
-            output::report(&format!("{name} {error}; skipped"));
+        if matches!(error, ImportError::Wrapped(_)) && !named {
+            output::report(&format!("{}; skipped", error.about(name)));
         }
-        if is_other && !named {
+        if error.is_of_other_content() && !named {
             self.skipped.push(name.to_owned());
             return Ok(());
         }
@@ -347,8 +345,7 @@ impl Import {
             self.without_unit.push(name.to_owned());
             return Ok(());
         }
-        let verb = if is_other { " " } else { ": " };
-        output::report(&format!("{name}{verb}{error}"));
+        output::report(&error.about(name));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tardy_present::published as shown;
 
-use super::{output, overview, published};
+use super::{output, overview};
 use crate::args::ListArgs;
 use crate::exit::Exit;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
         let overview = overview::of(&arguments.directories, key, arguments.reverse)?;
         return overview::print(&overview, arguments.json);
     }
-    let results = published::results()?;
+    let results = tardy_analyse::published::built_in();
     if arguments.json {
         output::print_json(&results)?;
     } else {

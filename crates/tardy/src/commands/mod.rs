@@ -31,6 +31,7 @@ pub(crate) mod restore;
 pub(crate) mod run;
 mod runs_below;
 pub(crate) mod schema;
+pub(crate) mod share;
 pub(crate) mod show;
 pub(crate) mod tsn;
 mod versus;

@@ -4,11 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use tardy_analyse::name;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::recovery;
 use tardy_plot::numbers::{harmless, harmless_lines};
 use tardy_record::Run;
 use tardy_record::redact::redact;
+use tardy_share::link;
 
 use super::published;
 use crate::args::RedactionFlag;
@@ -32,16 +34,14 @@ pub(super) fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
 
 /// Names a run without a name after its regular file. A run of the lab is named after its kernel instead.
 pub(super) fn name_after_file(run: &mut Run, path: &Path) {
-    if run.origin.name.is_none() && run.lab.is_none() && path.is_file() {
-        run.origin.name = Some(stem(path));
+    if path.is_file() {
+        name::after_file(run, &path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
     }
 }
 
 /// The name of a run file without its ending.
 pub(super) fn stem(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.strip_suffix(".run.json").or_else(|| name.strip_suffix(".json"));
-    stem.unwrap_or(&name).to_owned()
+    name::stem(&path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default()).to_owned()
 }
 
 fn open(path: &Path) -> Result<Run> {
@@ -51,6 +51,9 @@ fn open(path: &Path) -> Result<Run> {
             "published:{id} is a published result, without a distribution. 'tardy show published:{id}' shows its figures; \
              'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' show it next to a run"
         );
+    }
+    if path.to_str().is_some_and(link::is_of_runs) {
+        bail!("a link is opened by 'tardy show LINK' and by the page; other commands need a run file");
     }
     if path.is_dir() {
         let directory = path.display();

@@ -65,12 +65,12 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
 /// Writes the report of `runs` and prints its path.
 pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
     let runs: Vec<&Run> = runs.iter().collect();
-    finish(&report::html(&runs, &published::options()?), file)
+    finish(&report::html(&runs, &published::options()), file)
 }
 
 /// Writes one report of several experiments, one chapter each, and prints its path.
 pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Result<()> {
-    finish(&report::html_of_chapters(chapters, &published::options()?), file)
+    finish(&report::html_of_chapters(chapters, &published::options()), file)
 }
 
 pub(super) fn finish(page: &str, file: &ResultFile) -> Result<()> {

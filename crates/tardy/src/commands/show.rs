@@ -1,5 +1,7 @@
 //! `tardy show`: a run's summary and histogram, or the overview of a directory.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde::Serialize;
 use tardy_analyse::findings::{self, Findings};
@@ -11,6 +13,7 @@ use tardy_present::sections::extremes;
 use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
+use tardy_share::link;
 
 use super::{output, overview, published};
 use crate::args::ShowArgs;
@@ -25,6 +28,9 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     }
     if let Some(result) = published {
         return show_published(result?, arguments.json);
+    }
+    if let Some(link) = link_of(&arguments.run) {
+        return show_link(link, arguments);
     }
     if arguments.run.is_dir() {
         overview::refuse_redaction(arguments.redaction)?;
@@ -41,6 +47,35 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
         false => print(&run, arguments.json)?,
     }
     Ok(Exit::of_verdict(&run))
+}
+
+/// The argument, if it is a link of `tardy share` or of the page.
+fn link_of(argument: &Path) -> Option<&str> {
+    argument.to_str().filter(|text| link::is_of_runs(text) || link::is_of_switch(text))
+}
+
+/// Shows each run of a link, or prints the switch file in it.
+fn show_link(text: &str, arguments: &ShowArgs) -> Result<Exit> {
+    if link::is_of_switch(text) {
+        output::print_content(&link::switch(text)?)?;
+        return Ok(Exit::Done);
+    }
+    let mut exits = Vec::new();
+    for run in link::runs(text)? {
+        let mut run = output::redacted(run, arguments.redaction)?;
+        if let Some(limit) = arguments.limit {
+            run.plan.limit_ns = Some(limit.ns());
+        }
+        if !exits.is_empty() && !arguments.json {
+            output::print("\n")?;
+        }
+        match arguments.tail && !arguments.json {
+            true => print_tails(&run)?,
+            false => print(&run, arguments.json)?,
+        }
+        exits.push(Exit::of_verdict(&run));
+    }
+    Ok(Exit::that_matters_most(exits))
 }
 
 fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {
@@ -76,7 +111,7 @@ pub(super) fn print(run: &Run, json: bool) -> Result<()> {
         false if run.phases.len() <= extremes::PHASE_MAX => Depth::Quoted,
         false => Depth::Nothing,
     };
-    let findings = findings::of(run, &findings::Options { tails, ..published::options()? });
+    let findings = findings::of(run, &findings::Options { tails, ..published::options() });
     if json {
         return output::print_json(&Numbers { findings, recommendations: recommend::of_run(run) });
     }

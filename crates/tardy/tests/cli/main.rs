@@ -39,6 +39,7 @@ mod redact;
 mod rt_tests;
 mod run_files;
 mod samples;
+mod share;
 mod simulate;
 mod switch_test;
 mod tails;

@@ -244,7 +244,7 @@ fn long_time_of_a_fit() {
     let log_linear: Vec<Bin> = values
         .iter()
         .map(|value| {
-            let width = 2f64.powf(value.log2().floor()) / 128.0;
+            let width = libm::pow(2.0, libm::log2(*value).floor()) / 128.0;
             let low = (value / width).floor() * width;
             Bin::one(low, low + width)
         })

@@ -189,7 +189,7 @@ fn beta_binomial_at_least(k: usize, n: usize, weight: f64, share: f64) -> f64 {
     let n_trials = n as f64;
     let probability = |x: f64| {
         let ways = ln_gamma(n_trials + 1.0) - ln_gamma(x + 1.0) - ln_gamma(n_trials - x + 1.0);
-        (ways + ln_beta(a + x, b + n_trials - x) - ln_beta(a, b)).exp()
+        libm::exp(ways + ln_beta(a + x, b + n_trials - x) - ln_beta(a, b))
     };
     (k..=n).map(|x| probability(x as f64)).sum::<f64>().min(1.0)
 }

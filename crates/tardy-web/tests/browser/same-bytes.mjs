@@ -1,0 +1,75 @@
+// The report of every fixture and every example, made by the module in Node and by the command line: the same bytes, but for the
+// file's path. Usage: node same-bytes.mjs REPOSITORY WASM TARDY
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+const [repository, wasm, tardy] = process.argv.slice(2);
+let module = null;
+let file = Buffer.alloc(0);
+const env = {
+  tardy_read(from, to, length) {
+    const part = file.subarray(from, from + length);
+    new Uint8Array(module.memory.buffer).set(part, to);
+    return part.length;
+  },
+  tardy_panicked(text, length) {
+    console.error(Buffer.from(module.memory.buffer, text, length).toString());
+  },
+};
+const compiled = new WebAssembly.Module(readFileSync(wasm));
+
+function ask(request) {
+  const bytes = Buffer.from(JSON.stringify(request));
+  new Uint8Array(module.memory.buffer).set(bytes, module.tardy_room(bytes.length));
+  const length = module.tardy_answer();
+  const output = Buffer.from(Buffer.from(module.memory.buffer, module.tardy_output(), length));
+  const head = output.readUInt32LE(0);
+  const { value, error } = JSON.parse(output.subarray(4, 4 + head));
+  if (error) throw new Error(error);
+  return { value, content: output.subarray(4 + head) };
+}
+
+// The origin's command has the path that was given; everything else must agree.
+const plain = (html) => html.replaceAll(/tardy import [^ <]*/g, "tardy import FILE");
+
+const work = mkdtempSync(join(tmpdir(), "tardy-page-"));
+const fixtures = join(repository, "crates/tardy-formats/tests/fixtures");
+const runs = join(repository, "examples");
+const files = [
+  ...readdirSync(fixtures).map((name) => join(fixtures, name)),
+  ...readdirSync(runs).filter((name) => name.endsWith(".run.json")).map((name) => join(runs, name)),
+];
+let differ = 0;
+let longest = 0;
+for (const path of files) {
+  const name = basename(path);
+  module = new WebAssembly.Instance(compiled, { env }).exports;
+  file = readFileSync(path);
+  let run = path;
+  let answer = ask({ do: "add", name, options: {} }).value;
+  let unit = "";
+  if (answer.refused.some((one) => one.asks.includes("unit"))) {
+    unit = "us";
+    answer = ask({ do: "add", name, options: { unit } }).value;
+  }
+  if (!name.endsWith(".run.json")) {
+    run = join(work, `${name}.run.json`);
+    execFileSync(tardy, ["import", path, "-o", run, ...(unit ? ["--unit", unit] : [])], { stdio: ["ignore", "ignore", "pipe"] });
+  }
+  const begun = performance.now();
+  const here = ask({ do: "report", runs: [answer.runs[0].number], published: [] }).content.toString();
+  longest = Math.max(longest, performance.now() - begun);
+  const page = join(work, `${name}.html`);
+  execFileSync(tardy, ["report", run, "-o", page], { stdio: "ignore" });
+  const there = readFileSync(page, "utf8");
+  if (plain(here) !== plain(there)) {
+    differ += 1;
+    const at = [...plain(here)].findIndex((sign, index) => sign !== plain(there)[index]);
+    console.error(`${name}: differs at ${at}: ${plain(here).slice(at - 60, at + 60)} | ${plain(there).slice(at - 60, at + 60)}`);
+  }
+}
+rmSync(work, { recursive: true });
+console.log(`${files.length} reports, ${files.length - differ} with the bytes of the command line; the longest took ${longest.toFixed(0)} ms`);
+process.exit(differ > 0 || files.length < 60 ? 1 : 0);

@@ -1,0 +1,51 @@
+//! `tardy share`, and `tardy show` with its links.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, json};
+
+const STANDARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/standard.run.json");
+const RT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rt.run.json");
+
+#[test]
+fn a_link_is_shown_as_its_run_is() {
+    let bench = Bench::new();
+    let shared = bench.run(&["share", RT, "--base", "https://example.org/tardy.html"]).exits(0);
+    let link = shared.out.trim();
+    assert!(link.starts_with("https://example.org/tardy.html#r1.") && link.len() < 4_000, "{link}");
+    assert!(shared.err.contains("left out: ") && shared.err.contains("origin.host: 1"), "{}", shared.err);
+    let (of_link, of_run) = (bench.run(&["show", link]).exits(0).out, bench.run(&["show", RT]).exits(0).out);
+    let first = |text: &str| text.lines().take(3).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(first(&of_link), first(&of_run));
+    let both = bench.run(&["share", STANDARD, RT]).exits(0).out;
+    let shown = bench.run(&["show", both.trim()]).exits(0).out;
+    assert_eq!(shown.matches("This is ").count(), 2, "{shown}");
+}
+
+#[test]
+fn what_is_kept_and_what_is_not_is_listed() {
+    let bench = Bench::new();
+    let answer =
+        json(&bench.run(&["share", RT, "--keep", "origin.host", "--markdown", "--json"]).exits(0).out);
+    assert_eq!(answer["redacted"]["origin.host"], Value::Null, "{answer}");
+    assert_eq!(answer["characters"], answer["link"].as_str().unwrap().len());
+    assert!(answer["markdown"].as_str().unwrap().contains("```text\n"), "{answer}");
+    let error = bench.run(&["share", RT, "--keep", "origin.shoe_size"]).exits(2).err;
+    assert!(
+        error.contains("--keep") && error.contains("nothing is removed from 'origin.shoe_size'"),
+        "{error}"
+    );
+    let error = bench.run(&["share", RT, RT, RT, RT, RT]).exits(1).err;
+    assert!(error.contains("one run to 4, not 5"), "{error}");
+}
+
+#[test]
+fn a_damaged_link_has_its_message() {
+    let bench = Bench::new();
+    let link = bench.run(&["share", RT]).exits(0).out.trim().to_owned();
+    let error = |link: &str| bench.run(&["show", link]).exits(1).err;
+    assert!(error(&link[..link.len() - 5]).contains("the link was cut short: "));
+    assert!(error(&link.replace("#r1.", "#r2.")).contains("the link is of version 2"));
+    let other = bench.run(&["report", &link]).exits(1).err;
+    assert!(other.contains("'tardy show LINK'"), "{other}");
+}
