@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use tardy_compare::versus::{Factor, Options};
 use tardy_compare::{comparability, side_by_side, versus as groups};
-use tardy_gate::forms::{self, By, Judged};
-use tardy_gate::{Requirement, judge};
+use tardy_gate::Requirement;
+use tardy_gate::forms::{self, Judged};
 use tardy_present::versus as shown;
 use tardy_record::Run;
 
@@ -18,7 +18,7 @@ pub(crate) fn compare(
     phases: Vec<String>,
     width: usize,
 ) -> PyResult<(String, String)> {
-    let runs: Vec<&Run> = runs.iter().map(|run| &run.0).collect();
+    let runs: Vec<&Run> = runs.iter().map(|run| &run.run).collect();
     for run in runs.iter().skip(1) {
         if let Some(reason) = comparability::traced_differently(runs[0], run) {
             return Err(error(reason));
@@ -42,7 +42,8 @@ pub(crate) fn versus(
     width: usize,
 ) -> PyResult<(String, String, String)> {
     let factor: Factor = factor.parse().map_err(|reason| error(format!("factor: {reason}")))?;
-    let [base, candidate] = [&base, &candidate].map(|runs| runs.iter().map(|run| &run.0).collect::<Vec<_>>());
+    let [base, candidate] =
+        [&base, &candidate].map(|runs| runs.iter().map(|run| &run.run).collect::<Vec<_>>());
     if let Some(reason) = base.first().and_then(|run| factor.refused_by(run)) {
         return Err(error(format!("factor: {reason}")));
     }
@@ -70,21 +71,8 @@ pub(crate) fn gate(
     if required.is_empty() {
         return Err(error("require: nothing is required; add for example 'p99.9<500us'"));
     }
-    let judged: Vec<Judged> = runs
-        .iter()
-        .zip(&names)
-        .flat_map(|(run, name)| required.iter().map(move |requirement| judged(&run.0, name, requirement)))
-        .collect();
+    let judged: Vec<Judged> =
+        runs.iter().zip(&names).flat_map(|(run, name)| Judged::all(&run.run, name, &required)).collect();
     let form = |name: &str| (forms::by_name(name).expect("a form").write)(&judged);
     Ok((forms::outcome(&judged).name(), form("text"), form("json")))
-}
-
-fn judged(run: &Run, name: &str, requirement: &Requirement) -> Judged {
-    Judged {
-        run: name.to_owned(),
-        id: run.origin.id.clone(),
-        kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
-        started_at: run.origin.started_at.clone(),
-        by: By::Requirement(judge(run, requirement)),
-    }
 }

@@ -79,8 +79,9 @@ pub(crate) fn read_path(py: Python<'_>, path: PathBuf, known: Known) -> PyResult
         options.unit = tardy_formats::unit_beside(&path);
     }
     let format = known.format()?;
+    let file_name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     py.detach(|| of_content(Content::open(&mut opened), &name, format, &options))
-        .map(NativeRun)
+        .map(|run| NativeRun::of_file(run, &file_name))
         .map_err(|reason| error(format!("{name}: {reason}")))
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn read_bytes(py: Python<'_>, bytes: &[u8], name: String, known: Know
     let options = known.options(None)?;
     let format = known.format()?;
     py.detach(|| of_content(Content::open(bytes), &name, format, &options))
-        .map(NativeRun)
+        .map(NativeRun::of_bytes)
         .map_err(|reason| error(format!("{name}: {reason}")))
 }
 

@@ -23,7 +23,7 @@ const KINDS: [Kind; 8] = [
 /// The report of `runs`, as `tardy report` writes it.
 #[pyfunction]
 pub(crate) fn report(py: Python<'_>, runs: Vec<PyRef<'_, NativeRun>>) -> PyResult<String> {
-    let runs: Vec<&Run> = runs.iter().map(|run| &run.0).collect();
+    let runs: Vec<&Run> = runs.iter().map(|run| &run.run).collect();
     if runs.is_empty() {
         return Err(error("a report needs at least one run"));
     }
@@ -40,7 +40,7 @@ pub(crate) fn plot(
     x_max: Option<&str>,
     title: Option<String>,
 ) -> PyResult<(String, String)> {
-    let runs: Vec<&Run> = runs.iter().map(|run| &run.0).collect();
+    let runs: Vec<&Run> = runs.iter().map(|run| &run.run).collect();
     if runs.is_empty() {
         return Err(error("a plot needs at least one run"));
     }

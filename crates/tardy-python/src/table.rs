@@ -29,6 +29,9 @@ pub(crate) struct NativeTable {
     columns: Vec<(&'static str, Column)>,
 }
 
+/// The type of an array's values for NumPy, the values, and which are missing.
+type Buffer<'py> = (&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
 /// The name under which the Arrow PyCapsule interface looks for a stream
 /// (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>).
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -71,11 +74,7 @@ impl NativeTable {
 
     /// The values of a column of numbers as the bytes of a NumPy array: its type, the values with 0 for missing ones, and for each
     /// value whether it is missing (1) or not (0). `None` for a column of texts.
-    fn buffer<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-    ) -> PyResult<Option<(&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+    fn buffer<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Buffer<'py>>> {
         let of = |(kind, values, missing): (&'static str, Vec<u8>, Vec<u8>)| {
             Some((kind, PyBytes::new(py, &values), PyBytes::new(py, &missing)))
         };
