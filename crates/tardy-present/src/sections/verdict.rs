@@ -175,7 +175,7 @@ fn of_which_phase(context: &Context<'_>, bound: &ShareBound, many: &str) -> Stri
     match phase.filter(|_| phases.len() > 1) {
         None => String::new(),
         Some(phase) => format!(
-            " It is that of {} in '{}', with {} late among {} {many}; the other bounds are lower.",
+            " The bound is that of {} in '{}', with {} late among {} {many}; no other is higher.",
             harmless(&bound.label),
             harmless(&phase.label),
             count(bound.late),
