@@ -5,7 +5,7 @@
 //! worker into memory, so a file is never in memory as a whole. There is one thread.
 //!
 //! This file alone has names for the linker and a function of another language, which the compiler counts as unsafe code. It
-//! has no unsafe block: memory is passed as the address of a vector of the caller's length (docs/adr/0026-the-page.md).
+//! has no unsafe block: memory is passed as the address of a vector of the caller's length (docs/adr/0027-the-page.md).
 #![allow(unsafe_code, unreachable_pub)]
 
 use std::cell::RefCell;
