@@ -48,7 +48,11 @@ dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, and 
 	@scripts/as-owner scripts/with-rust scripts/make-dist
 
 .PHONY: web
-web: rust ## build the page that reads latency files in a browser: dist/site/tardy.html
+web: page build ## build the static site: documents, page and reports, in dist/site/
+	@scripts/as-owner scripts/with-rust scripts/make-site $(abspath $(TARGET_DIR)) dist/site
+
+.PHONY: page
+page: rust ## build the page that reads latency files in a browser, as one file: dist/site/tardy.html
 	@scripts/as-owner scripts/with-rust scripts/make-page $(abspath $(TARGET_DIR)) dist/site/tardy.html
 
 ## For people who change tardy
@@ -132,7 +136,7 @@ report-test: rust test-packages ## ask a report in a browser, and print it; with
 	@$(CARGO) test --package tardy-present --test all answers:: -- --ignored --nocapture
 
 .PHONY: web-test
-web-test: web ## drive the page in Node and Chromium, and compare its reports with those of the command line
+web-test: page ## drive the page in Node and Chromium, and compare its reports with those of the command line
 	@$(CARGO) build --package tardy
 	@scripts/as-owner scripts/with-rust scripts/web-test $(abspath $(TARGET_DIR)) dist/site/tardy.html $(TARGET_DIR)/debug/tardy
 

@@ -22,6 +22,7 @@ mod repository;
 mod rust_items;
 mod rust_modules;
 mod rust_source;
+pub mod site;
 pub mod source_rules;
 pub mod test_files;
 mod use_tree;

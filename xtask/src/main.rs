@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{Complaint, Repository, complaints, english, lab_numbers, web_page};
+use xtask::{Complaint, Repository, complaints, english, lab_numbers, site, web_page};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy              list every place in this repository that breaks one of its rules
        cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)
        cargo xtask lab-numbers DIR   write the numbers of the run files in DIR into the documents
-       cargo xtask page WASM FILE    write the page with this module in it, as one file";
+       cargo xtask page WASM FILE    write the page with this module in it, as one file
+       cargo xtask site DIR          write the sources of the site, which mdBook builds";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
             let written = Repository::here()
                 .and_then(|repository| web_page::write(&repository.root, Path::new(module), Path::new(to)));
             print(written.map(|()| Vec::new()))
+        }
+        ["site", to] => {
+            let written = Repository::here().and_then(|repository| site::write(&repository, Path::new(to)));
+            print(written.map(|_| Vec::new()))
         }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
