@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, json};
+use crate::bench::Bench;
 
 const STANDARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/standard.run.json");
 const RT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rt.run.json");
@@ -25,8 +25,8 @@ fn a_link_is_shown_as_its_run_is() {
 #[test]
 fn what_is_kept_and_what_is_not_is_listed() {
     let bench = Bench::new();
-    let answer =
-        json(&bench.run(&["share", RT, "--keep", "origin.host", "--markdown", "--json"]).exits(0).out);
+    let printed = bench.run(&["share", RT, "--keep", "origin.host", "--markdown", "--json"]).exits(0).out;
+    let answer: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(answer["redacted"]["origin.host"], Value::Null, "{answer}");
     assert_eq!(answer["characters"], answer["link"].as_str().unwrap().len());
     assert!(answer["markdown"].as_str().unwrap().contains("```text\n"), "{answer}");
