@@ -21,6 +21,20 @@ pub struct Shared {
     pub redacted: BTreeMap<String, usize>,
 }
 
+/// How many parts of a field's name are listed.
+const GROUPED_AT: usize = 3;
+
+impl Shared {
+    /// [`Self::redacted`] for a list that a person reads.
+    pub fn redacted_groups(&self) -> BTreeMap<String, usize> {
+        let mut groups = BTreeMap::new();
+        for (field, count) in &self.redacted {
+            *groups.entry(group(field)).or_default() += count;
+        }
+        groups
+    }
+}
+
 /// Why runs cannot be shared.
 #[derive(Debug, Error)]
 pub enum ShareError {
@@ -69,6 +83,11 @@ pub fn shared(
     Ok(Shared { link, left_out: left_out.into_iter().collect(), redacted: changed })
 }
 
+/// The field without what is below its third part: of the kernel's configuration hundreds of options are redacted.
+fn group(field: &str) -> String {
+    field.split('.').take(GROUPED_AT).collect::<Vec<_>>().join(".")
+}
+
 fn refuse_needless(runs: &[&Run], keep: &[String]) -> Result<(), ShareError> {
     if keep.is_empty() {
         return Ok(());
@@ -86,7 +105,13 @@ fn refuse_needless(runs: &[&Run], keep: &[String]) -> Result<(), ShareError> {
         None => Ok(()),
         Some(keep) => Err(ShareError::KeepsNothing {
             keep: keep.clone(),
-            removed: removed.into_iter().collect::<Vec<_>>().join(", "),
+            removed: removed
+                .iter()
+                .map(|field| group(field))
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join(", "),
         }),
     }
 }

@@ -152,6 +152,10 @@ fn distinct_usable<'r>(runs: &[&'r Run], left_out: &mut Vec<String>) -> Vec<&'r 
             _ if run.progress.state == State::Running => left_out.push(format!("{name} is in progress")),
             Some(reason) => left_out.push(format!("{name} is invalid: {reason}")),
             None if !run.validity.valid => left_out.push(format!("{name} is invalid")),
+            // Without it, no statistic would be known of all observations.
+            None if run.own_series().all(|series| series.tally.recorded == 0) => {
+                left_out.push(format!("{name} recorded nothing"));
+            }
             None if usable.iter().any(is_known) => {
                 left_out.push(format!("{name} repeats another run to the byte"));
             }

@@ -204,9 +204,14 @@ fn a_run_counts_once_and_only_if_it_is_valid() {
     candidate[0].validity.valid = false;
     candidate[0].validity.spoilt_by = vec![Reason::Suspended { for_ns: 1, at_ns: 2 }];
     candidate.push(candidate[1].clone());
+    let mut empty = candidate[2].clone();
+    empty.origin.id = "empty".to_owned();
+    empty.series.iter_mut().for_each(|series| series.tally.recorded = 0);
+    candidate.push(empty);
     let versus = compared(&base, &candidate, "kernel").unwrap();
     assert_eq!(versus.candidate.observations.len(), 4);
-    assert_eq!(versus.left_out.len(), 2, "{:?}", versus.left_out);
+    assert_eq!(versus.left_out.len(), 3, "{:?}", versus.left_out);
+    assert!(versus.left_out[2].ends_with("recorded nothing"), "{:?}", versus.left_out);
     let error = compared(&base, &base[2..], "kernel").unwrap_err();
     assert!(error.contains("is in both groups"), "{error}");
     let error = compared(&base, &candidate[..1], "kernel").unwrap_err();

@@ -67,6 +67,16 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("tardy report a.run.json b.run.json -o both.html", "Compare two runs."),
         ],
     ),
+    (
+        "share",
+        &[
+            ("tardy share a.run.json", "Print a link that holds the run; `tardy show LINK` opens it."),
+            (
+                "tardy share a.run.json b.run.json --markdown",
+                "Put a comparison into a pull request or a forum.",
+            ),
+        ],
+    ),
     ("plot", &[("tardy plot a.run.json -o a.svg", "Draw the histogram of a run.")]),
     (
         "compare",

@@ -59,7 +59,8 @@ fn report_what_is_missing(shared: &Shared) {
         output::report(&format!("left out: {}", shared.left_out.join("; ")));
     }
     if !shared.redacted.is_empty() {
-        let fields = shared.redacted.iter().map(|(field, count)| format!("{field}: {count}"));
+        let groups = shared.redacted_groups();
+        let fields = groups.iter().map(|(field, count)| format!("{field}: {count}"));
         let fields = fields.collect::<Vec<_>>().join(", ");
         output::report(&format!("redacted unless --keep names it: {fields}"));
     }

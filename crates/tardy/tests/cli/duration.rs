@@ -44,7 +44,8 @@ fn impossible_questions_are_refused() {
     for (words, part) in [
         (&["--probability", "2"][..], "not a share"),
         (&["--confidence", "100%"], "not a confidence"),
-        (&["--probability", "1e-300"], "cannot be shown"),
+        (&["--probability", "1e-16"], "not a share from 1e-15"),
+        (&["--late", "1000000000"], "cannot be shown"),
         (&["--boots", "5", "--late", "1"], "cannot be used with"),
     ] {
         let printed = bench.run(&[&["duration"], words].concat()).exits(2);

@@ -25,12 +25,13 @@ const PROSE: [&str; 12] = [
 
 /// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped; whether
 /// a run was stationary, what it may not have met, and its tail.
-const ADDED: [&str; 11] = [
+const ADDED: [&str; 12] = [
     "clustered",
     "counted_ns",
     "declared",
     "episodes",
     "held",
+    "inflation",
     "is_one_stop",
     "judged",
     "limits",
