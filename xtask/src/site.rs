@@ -23,7 +23,7 @@ const HERE: &str = "
 
 - [Read, compare and judge your own files](tardy.html) in the browser; nothing leaves your machine. The same page is the
   [bench for time-aware switches](tardy.html#bench).
-- [The report of two kernels in the lab](standard-and-rt.html), and [of the causes of late wake-ups](causes.html).
+- [The report of two kernels in the lab](example-two-kernels.html), and [of the causes of late wake-ups](example-causes.html).
 ";
 
 /// Writes the sources of the site into the directory `to`, and returns the number of pages.
