@@ -39,6 +39,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kinds that draw runs alone. [`Self::Shift`] draws a comparison.
+    pub const OF_RUNS: [Self; 8] = [
+        Self::Histogram,
+        Self::Exceedance,
+        Self::Timeline,
+        Self::Heatmap,
+        Self::Distribution,
+        Self::Compare,
+        Self::Quantiles,
+        Self::ReturnLevels,
+    ];
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,17 +7,6 @@ use tardy_present::picture;
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_record::Run;
 
-const KINDS: [Kind; 8] = [
-    Kind::Histogram,
-    Kind::Exceedance,
-    Kind::Timeline,
-    Kind::Heatmap,
-    Kind::Distribution,
-    Kind::Compare,
-    Kind::Quantiles,
-    Kind::ReturnLevels,
-];
-
 fn plot<'a>(kind: Kind, runs: &'a [&'a Run]) -> Plot<'a> {
     Plot { kind, runs, versus: None, title: Some("A <title> & more".to_owned()), options: Options::default() }
 }
@@ -36,7 +25,7 @@ fn drawn<'a>(kind: Kind, both: &'a [&'a Run; 2]) -> &'a [&'a Run] {
 fn every_kind_is_well_formed_in_every_format() {
     let (standard, steady) = (run("standard"), run("steady"));
     let both = [&standard, &steady];
-    for kind in KINDS {
+    for kind in Kind::OF_RUNS {
         let plot = plot(kind, drawn(kind, &both));
         let svg = plot.svg().unwrap();
         let document = Document::parse(&svg).unwrap();
@@ -65,7 +54,7 @@ fn every_kind_is_well_formed_in_every_format() {
 fn a_plot_has_the_requested_size() {
     let (standard, steady) = (run("standard"), run("steady"));
     let runs = [&standard, &steady];
-    for kind in KINDS {
+    for kind in Kind::OF_RUNS {
         let options = Options { width: 640.0, height: Some(900.0), ..Options::default() };
         let plot = Plot { options, title: None, ..plot(kind, drawn(kind, &runs)) };
         let svg = plot.svg().unwrap();

@@ -8,18 +8,6 @@ use tardy_record::Run;
 use crate::error::error;
 use crate::run::{NativeRun, duration, html};
 
-/// The kinds of plots of runs alone; `shift` draws a comparison.
-const KINDS: [Kind; 8] = [
-    Kind::Histogram,
-    Kind::Exceedance,
-    Kind::Timeline,
-    Kind::Heatmap,
-    Kind::Distribution,
-    Kind::Compare,
-    Kind::Quantiles,
-    Kind::ReturnLevels,
-];
-
 /// The report of `runs`, as `tardy report` writes it.
 #[pyfunction]
 pub(crate) fn report(py: Python<'_>, runs: Vec<PyRef<'_, NativeRun>>) -> PyResult<String> {
@@ -44,8 +32,8 @@ pub(crate) fn plot(
     if runs.is_empty() {
         return Err(error("a plot needs at least one run"));
     }
-    let kind = KINDS.into_iter().find(|one| one.name() == kind).ok_or_else(|| {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
+    let kind = Kind::OF_RUNS.into_iter().find(|one| one.name() == kind).ok_or_else(|| {
+        let names: Vec<&str> = Kind::OF_RUNS.iter().map(|kind| kind.name()).collect();
         error(format!("'{kind}' is not a kind of plot; they are {}", names.join(", ")))
     })?;
     let plot = Plot {
