@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -132,4 +133,13 @@ impl Printed {
 pub(crate) fn without_own_cost(text: &str) -> String {
     let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
     blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Waits for what a test has caused. It ends long before this on any machine: a test that waits so long has found something.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} never came");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 
 use tardy_sys::processes::{self, ProcessState};
 
-use crate::bench::{Bench, Printed, Running};
-use crate::killed::wait_until;
+use crate::bench::{Bench, Printed, Running, wait_until};
 use crate::probe_program::{as_a_user, capable_tardy, copy_of_tardy, is_root, two_cpus};
 
 const CAPABILITIES: &str = "cap_sys_nice,cap_ipc_lock,cap_sys_admin+ep";

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tardy_sys::child::{send, signal};
 use tardy_sys::scheduling;
 
-use crate::bench::{Bench, Printed};
+use crate::bench::{Bench, Printed, wait_until};
 
 /// Every change of a setting that must be restored. The tenth change, `idle`, is a file that the probe keeps open.
 const CHANGES: [&str; 9] = [
@@ -162,14 +162,6 @@ fn unfolded(text: &str) -> String {
 }
 
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn every_change_is_tried_measured_and_restored() {
     let tree = Tree::new();

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use tardy_sys::shared_map;
 
-use crate::bench::{Bench, Printed, Running};
+use crate::bench::{Bench, Printed, Running, wait_until};
 use crate::full_disk::on_a_small_disk;
-use crate::killed::{children, counted_in, kill, map_of, wait_until};
+use crate::killed::{children, counted_in, kill, map_of};
 
 /// The user and group `nobody` of most distributions.
 const NOBODY: u32 = 65534;

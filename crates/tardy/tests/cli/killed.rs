@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tardy_sys::shared_map::{self, SharedMap};
 
-use crate::bench::{Bench, Running};
+use crate::bench::{Bench, Running, wait_until};
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -169,14 +169,6 @@ pub(crate) fn kill(pid: u32) {
 fn signal(pid: u32, signal: &str) {
     let _ =
         std::process::Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
-}
-
-pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < deadline, "{what} never came");
-        thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]

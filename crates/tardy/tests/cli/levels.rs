@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tardy_sys::kernel_files::KernelFiles;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
@@ -116,14 +116,6 @@ fn restore_removes_the_trace_instance_of_a_killed_run() {
     assert!(!Path::new(&instance).exists());
     assert!(!bench.run(&["restore"]).exits(0).err.contains(&instance), "it is restored only once");
     bench.run(&["show", "a.run.json"]).exits(0);
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what} never came");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 #[test]

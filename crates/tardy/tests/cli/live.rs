@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, wait_until};
 
 /// The longest time that a step may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,14 +91,6 @@ impl Drop for OnTerminal {
     fn drop(&mut self) {
         let _ = self.script.kill();
         let _ = self.script.wait();
-    }
-}
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 use tardy_sys::child::{send, signal};
 use tardy_sys::shared_map::SharedMap;
 
-use crate::bench::{Bench, Printed};
-use crate::killed::{least_counted_in, map_of, wait_until};
+use crate::bench::{Bench, Printed, wait_until};
+use crate::killed::{least_counted_in, map_of};
 use crate::probe_program::{as_a_user, copy_of_tardy, is_root};
 
 /// Loads that every machine can run, and their parts.
@@ -137,7 +137,8 @@ fn phases_have_their_own_loads_on_the_command_line_and_in_recipes() {
 fn a_phase_whose_load_stays_below_its_floor_is_invalid() {
     let bench = Bench::new();
     let arguments = |floor| {
-        let run = ["run", "--quiet", "--duration", "400ms", "--interval", "1ms", "--load", "cpu"];
+        // Long enough for two readings of the load between which it works, on a busy machine too.
+        let run = ["run", "--quiet", "--duration", "3s", "--interval", "1ms", "--load", "cpu"];
         [&run[..], &["--load-floor", floor, "--force", "-o", "a.run.json"]].concat()
     };
     for (floor, is_below) in [("cpu=1000000G", true), ("cpu=0.001", false)] {

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 use tardy_sys::shared_map::{self, SharedMap};
 
-use crate::bench::{Bench, without_own_cost};
-use crate::killed::{counted_in, kill_all, map_of, wait_until};
+use crate::bench::{Bench, wait_until, without_own_cost};
+use crate::killed::{counted_in, kill_all, map_of};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 

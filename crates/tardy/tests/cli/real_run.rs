@@ -1,7 +1,7 @@
 //! Real measurements on any machine: numbers are compared with each other and with the kernel's, never with absolute
 //! times.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, wait_until};
 use serde_json::Value;
 
 #[test]
@@ -171,7 +171,7 @@ fn ctrl_c_ends_the_run_properly() {
     let bench = Bench::new();
     let running = bench.start(&["run", "--duration", "1h", "-o", "a.run.json"]);
     let path = bench.path("a.run.json");
-    wait_until(|| path.exists() && phase_has_begun(&path));
+    wait_until("the phase", || path.exists() && phase_has_begun(&path));
     running.signal("-INT");
     let printed = running.printed().exits(1);
     assert!(printed.err.contains("ending; the run is kept"), "{}", printed.err);
@@ -183,14 +183,6 @@ fn ctrl_c_ends_the_run_properly() {
 pub(crate) fn phase_has_begun(path: &std::path::Path) -> bool {
     let id = crate::bench::json(path)["origin"]["id"].as_str().unwrap().to_owned();
     std::path::Path::new(&format!("/dev/shm/tardy-{id}-0.map")).exists()
-}
-
-pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !condition() {
-        assert!(std::time::Instant::now() < deadline, "it never came true");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bench::{Bench, Running};
-use crate::killed::{least_counted_in, map_of, wait_until};
+use crate::bench::{Bench, Running, wait_until};
+use crate::killed::{least_counted_in, map_of};
 use serde_json::Value;
 
 /// One line of the file.
@@ -169,8 +169,10 @@ fn a_stalled_supervisor_loses_samples_and_reports_it() {
     let bench = Bench::new();
     // On a loaded machine cycles are missed, so no fixed length is certain to overflow the ring.
     let mut supervisor = start(&bench, "1h");
-    signal(supervisor.id(), "STOP");
     let map = map_of(&bench.path("a.run.json"));
+    // A supervisor that is stopped before the probe's threads are at work may not have started them.
+    wait_until("the first sample", || least_counted_in(&map) > 0);
+    signal(supervisor.id(), "STOP");
     // The supervisor has taken the earlier samples from the ring.
     let taken = least_counted_in(&map);
     wait_until("more samples than the ring of 4,096 holds", || least_counted_in(&map) > taken + 4_150);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tardy_sys::shared_map::SharedMap;
 
-use crate::bench::{Bench, Running, send};
-use crate::killed::{children, map_of, wait_until};
+use crate::bench::{Bench, Running, send, wait_until};
+use crate::killed::{children, map_of};
 use crate::real_run::phase_has_begun;
 
 /// A run of an hour on CPU 0 whose threads wait, and its probe.
