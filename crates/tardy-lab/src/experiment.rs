@@ -1,6 +1,6 @@
 //! Runs one experiment on one kernel and records its setup.
 
-mod guest_directory;
+pub(crate) mod guest_directory;
 mod identity;
 
 use std::fs;
@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::checksum::sha256;
 use crate::guest::initramfs::{self, Parts};
+use crate::kept_guests::KeptGuests;
 use crate::kernel::Kernel;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
@@ -114,6 +115,9 @@ pub enum ExperimentError {
     /// The guest's directory cannot be written.
     #[error("the guest's directory cannot be written: {0}")]
     Directory(io::Error),
+    /// The files of the guest cannot be kept.
+    #[error("the guest's kernel and initramfs cannot be kept in the cache: {0}")]
+    Keep(io::Error),
     /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
@@ -136,6 +140,8 @@ pub struct Host<'a> {
     pub cancel: Option<RawFd>,
     /// How the emulator is confined, from [`session::confinement`].
     pub confinement: &'a Confinement,
+    /// Where the kernel and the initramfs are kept, so that the run can be repeated.
+    pub keep: Option<&'a KeptGuests>,
 }
 
 impl Experiment {
@@ -165,6 +171,11 @@ impl Experiment {
         if let Some(tree) = &device_tree {
             directory.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Directory)?;
         }
+        if let Some(kept) = host.keep {
+            for content in [Some(&image), Some(&initramfs), device_tree.as_ref()].into_iter().flatten() {
+                kept.keep(content).map_err(ExperimentError::Keep)?;
+            }
+        }
         let mut lab = Lab {
             identity: String::new(),
             clock: clock(self.pace),
@@ -193,6 +204,7 @@ impl Experiment {
             core: host.core,
             patience: self.patience,
             cancel: host.cancel,
+            observer: None,
         };
         let mut output = Vec::new();
         let results = session.run(&mut |message| {

@@ -23,6 +23,7 @@ use tardy_sys::signals::wait_readable;
 use thiserror::Error;
 
 use crate::machine::{CONSOLE, Machine, Pace};
+use crate::observer::Observer;
 
 pub use self::confinement::Confinement;
 use self::confinement::FILE_BYTES_MAX;
@@ -62,6 +63,8 @@ pub struct Session<'a> {
     pub patience: Duration,
     /// A file descriptor that becomes readable when the user asks tardy to stop.
     pub cancel: Option<RawFd>,
+    /// What the emulator loads to watch the guest. Its files are in the directory.
+    pub observer: Option<&'a Observer>,
 }
 
 /// The results of a guest.

@@ -16,6 +16,7 @@ pub mod frame;
 pub mod gaps;
 pub mod heat;
 pub mod history;
+pub mod icicle;
 pub mod latency;
 pub mod moment;
 pub mod numbers;

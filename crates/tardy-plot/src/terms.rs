@@ -1,5 +1,7 @@
 //! The terms for one kind of readings, on plots, in captions and in comparisons.
 
+use tardy_record::explanation::PartKind;
+
 /// The terms for the readings of a series. Each is a heading or a part of a sentence, in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
@@ -38,3 +40,19 @@ pub const LATENCY: Terms = Terms {
     more: "later",
     pooled: "all CPUs",
 };
+
+/// The name of a part of an explained wake-up.
+pub fn part_name(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::TimerHardware => "timer hardware",
+        PartKind::InterruptsOff => "interrupts off",
+        PartKind::Unexplained => "unexplained",
+        PartKind::InterruptEntry => "interrupt entry",
+        PartKind::Timer => "timer",
+        PartKind::WakeUp => "wake-up",
+        PartKind::Scheduling => "scheduling",
+        PartKind::Switch => "switch",
+        PartKind::Return => "return",
+        PartKind::Program => "program",
+    }
+}

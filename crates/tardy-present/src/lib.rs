@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 mod effect;
+pub mod explanation;
 pub mod figures;
 pub mod history;
 pub mod lab;

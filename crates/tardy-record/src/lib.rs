@@ -15,6 +15,7 @@ pub mod csv;
 pub mod environment;
 pub mod event;
 pub mod excerpt;
+pub mod explanation;
 pub mod facts;
 pub mod file;
 

@@ -8,23 +8,23 @@ use tardy_sys::files::PrivateDirectory;
 
 /// A guest's directory. Dropping it removes the directory and its files.
 #[derive(Debug)]
-pub(super) struct GuestDirectory {
+pub(crate) struct GuestDirectory {
     directory: PrivateDirectory,
 }
 
 impl GuestDirectory {
     /// Creates a directory below the system's temporary directory. Only this user can access it.
-    pub(super) fn create() -> io::Result<Self> {
+    pub(crate) fn create() -> io::Result<Self> {
         remove_leftovers();
         let directory = PrivateDirectory::create(&format!("{PREFIX}{}-", std::process::id()))?;
         Ok(Self { directory })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    pub(super) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
         self.directory.directory().create_new(name.as_ref(), 0o644)?.write_all(content)
     }
 }

@@ -8,6 +8,7 @@
 //! tardy/unions/amd64/NAMES/              several packages in one directory, with the same files
 //! tardy/tools/amd64/NAMES/               packages with their dependencies, with the same files
 //! tardy/modules/amd64/RELEASE_HASH/      tardy's own kernel modules
+//! tardy/guests/                           kernels and initramfs that were booted, by their hash
 //! tardy/scratch/                         a directory that is being filled
 //! ```
 //!
@@ -99,6 +100,11 @@ impl CacheDirectory {
     /// tardy's own kernel modules.
     pub fn own_modules(&self, arch: Arch) -> PathBuf {
         self.root.join("modules").join(arch.debian_name())
+    }
+
+    /// What guests were made of.
+    pub fn guests(&self) -> PathBuf {
+        self.root.join("guests")
     }
 
     /// The directory that is being filled.

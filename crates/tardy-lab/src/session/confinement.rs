@@ -16,17 +16,22 @@ use std::process::Command;
 use tardy_sys::confinement::{self as child, User};
 use tardy_sys::landlock::{self, Access, Ruleset};
 
+use super::Session;
 use super::emulator_error::Unconfinable;
 use super::installed::{Installed, SANDBOX};
 use crate::machine::{CONSOLE, Pace};
+use crate::observer::{OBSERVED, Observer};
 
 /// The user of emulators that root starts. Debian reserves the ids from 65000, systemd assigns none from 65520 to 65533,
 /// and containers whose ids are limited usually map 65536 of them.
 const USER_ID: u32 = 65_531;
-/// The longest file that an emulator may write: the guest's console. A verbose boot prints about 100 kB, and the
-/// console is read into memory at the end. Results leave through a pipe, which has no such limit.
+/// The longest file that an emulator may write: the guest's console, or what an observer saw. A verbose boot prints about 100 kB, an
+/// observer 10 MB and 21 bytes for each wake-up; both are read into memory at the end. Results leave through a pipe, which has no
+/// such limit.
 pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// Files in its working directory that the emulator writes, if they are there.
+const WRITTEN: [&str; 2] = [CONSOLE, OBSERVED];
 /// Directories of shared libraries, the loader and the emulator's modules.
 const LIBRARIES: [&str; 5] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"];
 /// The same, relative to the directory in which the emulator was installed.
@@ -82,16 +87,16 @@ impl Confinement {
         }
     }
 
-    /// Applies the confinement to `command`, which starts `emulator` in `directory` with `output` as its standard output.
+    /// Applies the confinement to `command`, which starts the session's emulator with `output` as its standard output.
     /// The console must be there. Comes after everything else that is done to the command.
     pub(super) fn apply(
         &self,
         command: &mut Command,
-        emulator: &Installed,
-        directory: &Path,
+        session: &Session<'_>,
         output: &impl AsFd,
     ) -> io::Result<()> {
         let Self::Confined { landlock, user, kvm } = self else { return Ok(()) };
+        let Session { emulator, directory, observer, .. } = *session;
         if let Some(user) = user {
             hand_over(directory, user.id)?;
             // The emulator opens its standard output by name.
@@ -99,7 +104,9 @@ impl Confinement {
         }
         let files = landlock.map(|_| rules(emulator, directory, *kvm)).transpose()?;
         command.args(SANDBOX).env_clear();
-        let confined = child::Confinement { user: user.clone(), files, file_bytes_max: FILE_BYTES_MAX };
+        // With an observer, the guest's memory is a file too.
+        let file_bytes_max = observer.map_or(0, Observer::memory_bytes).max(FILE_BYTES_MAX);
+        let confined = child::Confinement { user: user.clone(), files, file_bytes_max };
         child::confine(command, confined);
         Ok(())
     }
@@ -142,7 +149,9 @@ fn rules(emulator: &Installed, directory: &Path, kvm: bool) -> io::Result<Rulese
         }
     }
     rules.allow(directory, Access::Read)?;
-    rules.allow(&directory.join(CONSOLE), Access::Write)?;
+    for name in WRITTEN.iter().filter(|name| directory.join(name).exists()) {
+        rules.allow(&directory.join(name), Access::Write)?;
+    }
     Ok(rules)
 }
 
@@ -151,7 +160,8 @@ fn rules(emulator: &Installed, directory: &Path, kvm: bool) -> io::Result<Rulese
 fn hand_over(directory: &Path, id: u32) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let mode = if entry.file_name() == CONSOLE { 0o660 } else { 0o640 };
+        let is_written = WRITTEN.iter().any(|name| entry.file_name() == *name);
+        let mode = if is_written { 0o660 } else { 0o640 };
         share(&entry.path(), id, mode)?;
     }
     share(directory, id, 0o750)

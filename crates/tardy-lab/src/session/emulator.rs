@@ -52,7 +52,7 @@ impl Emulator {
             .current_dir(session.directory)
             .stdin(Stdio::null());
         child::prepare(&mut command, &[]);
-        session.confinement.apply(&mut command, session.emulator, session.directory, &written)?;
+        session.confinement.apply(&mut command, session, &written)?;
         let child = command.stdout(written).stderr(errors.try_clone()?).spawn()?;
         // The command holds the write end of the pipe, which must be the emulator's alone.
         drop(command);

@@ -16,6 +16,8 @@ use super::values::output_path;
 pub(crate) enum LabCommand {
     /// Run a recipe on one or more kernels, compare the runs, and write run files and a report.
     Run(Box<LabRunArgs>),
+    /// Boot the guest of a run again, watch every instruction, and say what a late wake-up consisted of (docs/explain.md).
+    Explain(Box<LabExplainArgs>),
     /// Check that a recipe yields the same bytes every time: alone, with other guests running, and with a load on its CPU.
     Verify(Box<LabVerifyArgs>),
     /// List kernels in the cache and kernels that the distribution offers.
@@ -70,6 +72,64 @@ pub(crate) struct LabRunArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) redaction: RedactionFlag,
+}
+
+/// `tardy lab explain`.
+#[derive(Debug, Args)]
+pub(crate) struct LabExplainArgs {
+    /// Run file of the lab.
+    pub(crate) run: PathBuf,
+    /// Explain wake-ups of this phase only.
+    #[arg(long, value_name = "LABEL", help_heading = "What to explain")]
+    pub(crate) phase: Option<String>,
+    /// Explain the wake-up of this cycle, instead of the worst.
+    #[arg(long, value_name = "CYCLE", conflicts_with_all = ["quantile", "median"], help_heading = "What to explain")]
+    pub(crate) at: Option<u64>,
+    /// Explain a wake-up that is as late as this quantile, instead of the worst: for example p99.
+    #[arg(long, value_name = "QUANTILE", conflicts_with = "median", value_parser = quantile, help_heading = "What to explain")]
+    pub(crate) quantile: Option<f64>,
+    /// Explain the ordinary wake-up: the same as --quantile p50.
+    #[arg(long, help_heading = "What to explain")]
+    pub(crate) median: bool,
+    /// Write the explanation into this file: a page (.html), for flame graphs (.folded), for speedscope (.speedscope.json), or
+    /// with all details (.json). May be given several times.
+    #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
+    pub(crate) output: Vec<PathBuf>,
+    /// Overwrite existing files.
+    #[arg(long, requires = "output", help_heading = "Results")]
+    pub(crate) force: bool,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Do not print progress.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+    /// Leave out functions with less than this share of the wake-up, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = percent, help_heading = "Results")]
+    pub(crate) least: f64,
+    /// The library that QEMU loads to watch the guest [default: tardy-observer-qemu7.so or -qemu9.so next to this program or in its ../lib/tardy]
+    #[arg(long, value_name = "FILE", help_heading = "Guest")]
+    pub(crate) observer: Option<PathBuf>,
+    /// End the guest if the emulator uses this much CPU time without output from the guest.
+    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Guest")]
+    pub(crate) patience: PositiveDuration,
+    /// Run the emulator unconfined, with all rights of this user. Only for guests that you trust (docs/lab.md).
+    #[arg(long, help_heading = "Guest")]
+    pub(crate) unconfined: bool,
+}
+
+/// A quantile such as `p99.9`, as a share.
+fn quantile(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}': expected a quantile above p0 and below p100, for example p99.9");
+    let percent: f64 = text.strip_prefix('p').and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+    if percent > 0.0 && percent < 100.0 { Ok(percent / 100.0) } else { Err(wrong()) }
+}
+
+/// A share in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}': expected a number from 0 to 100");
+    let percent: f64 = text.parse().map_err(|_| wrong())?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err(wrong()) }
 }
 
 /// `tardy lab verify`.

@@ -32,7 +32,9 @@ pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
-pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
+pub(crate) use lab::{
+    ExperimentArgs, GuestFlags, LabCommand, LabExplainArgs, LabKernelsArgs, LabRunArgs, LabVerifyArgs,
+};
 pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;
 pub(crate) use plot::{FormatArg, KindArg, PlotArgs};

@@ -207,8 +207,12 @@ pub(crate) fn boot(
     };
     let confinement = session::confinement(experiment.machine, experiment.pace, false);
     let confinement = confinement.map_err(|error| error.to_string())?;
-    let host =
-        Host { core: Some(turn.core()), cancel: Some(cancelled.as_raw_fd()), confinement: &confinement };
+    let host = Host {
+        core: Some(turn.core()),
+        cancel: Some(cancelled.as_raw_fd()),
+        confinement: &confinement,
+        keep: None,
+    };
     let outcome = experiment.run(&kernel, modules, host, &mut receive);
     let outcome = outcome.map_err(|error| describe(&error, &lines))?;
     let booted = Booted::of(&lines, outcome.files, outcome.lab.identity, begin);

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use tardy_lab::arch::Arch;
 use tardy_lab::guest::libraries::is_static_program;
 
+use super::beside;
+
 /// A program that a guest can run.
 pub(super) struct GuestProgram {
     /// Where it was found.
@@ -50,17 +52,9 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
 
 /// Paths to try, in order of preference.
 fn places(own: &Path, arch: Arch) -> Vec<PathBuf> {
-    let directory = own.parent().unwrap_or(Path::new("."));
-    let name = format!("tardy-guest-{}", arch.name());
-    let mut places = vec![
-        directory.join(&name),
-        // In dist/.
-        directory.join(format!("tardy-{}", arch.name())),
-    ];
-    // Of a package: tardy is in PREFIX/bin.
-    if let Some(prefix) = directory.parent() {
-        places.push(prefix.join("lib/tardy").join(&name));
-    }
+    let mut places = beside::places(own, &format!("tardy-guest-{}", arch.name()));
+    // In dist/.
+    places.insert(1, own.with_file_name(format!("tardy-{}", arch.name())));
     if Arch::of_this_program() == Some(arch) {
         places.push(own.to_owned());
     }

@@ -1,6 +1,8 @@
-//! `tardy lab`: finds kernels, prepares and boots guests, compares their runs.
+//! `tardy lab`: finds kernels, prepares and boots guests, compares and explains their runs.
 
 mod assemble;
+mod beside;
+mod explain;
 mod guest_program;
 mod kernels;
 mod prepare;
@@ -18,6 +20,7 @@ use crate::exit::Exit;
 pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
     match command {
         LabCommand::Run(arguments) => run::run(arguments),
+        LabCommand::Explain(arguments) => explain::run(arguments),
         LabCommand::Verify(arguments) => verify::run(arguments),
         LabCommand::Kernels(arguments) => kernels::run(arguments),
     }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow};
 use tardy_lab::experiment::Outcome;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_record::lab::Lab;
 use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 
@@ -14,14 +15,22 @@ use crate::commands::origin;
 
 /// The guest's run, with the description of the lab and the host's origin. The guest's own origin is the same every time.
 pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {
-    let (_, content) = outcome.files.iter().find(|(name, _)| name == RUN_FILE).ok_or_else(|| {
+    run_in(&outcome.files, outcome.lab.clone()).ok_or_else(|| {
         anyhow!("the guest returned no run file; its messages:\n    {}", outcome.output.join("\n    "))
-    })?;
-    let mut run = file::from_text(content).context("the run file of the guest")?;
-    run.lab = Some(outcome.lab.clone());
+    })?
+}
+
+/// The run in the files of a guest; `None` if there is none.
+pub(super) fn run_in(files: &[(String, Vec<u8>)], lab: Lab) -> Option<Result<Run>> {
+    let (_, content) = files.iter().find(|(name, _)| name == RUN_FILE)?;
+    Some(file::from_text(content).context("the run file of the guest").map(|run| with_lab(run, lab)))
+}
+
+fn with_lab(mut run: Run, lab: Lab) -> Run {
+    run.lab = Some(lab);
     let boot_id = std::mem::take(&mut run.origin.boot_id);
     run.origin = Origin { boot_id, ..origin::of_this_command(SystemTime::now(), None) };
-    Ok(run)
+    run
 }
 
 /// The bytes that two runs of the same experiment must share: everything except the origin.

@@ -11,6 +11,7 @@ use tardy_compare::{seeds, side_by_side};
 use tardy_init::messages::Message;
 use tardy_lab::experiment::{Experiment, ExperimentError, Host, Outcome};
 use tardy_lab::guest::cpio::Entry;
+use tardy_lab::kept_guests::KeptGuests;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
 use tardy_load::quoted;
@@ -233,6 +234,7 @@ fn all_of(runs: Vec<Result<Run>>) -> Result<Vec<Run>> {
 fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentError>>> {
     let signals = EndSignals::catch().context("cannot catch signals")?;
     let cancel = Some(signals.as_raw_fd());
+    let kept = KeptGuests::of_this_user()?;
     let cores = jobs.first().map_or(&[][..], |job| &job.prepared.cores);
     Ok(parallel_guests::run(
         jobs.len(),
@@ -241,7 +243,12 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
             let Job { prepared, guest, seed, .. } = &jobs[number];
             let experiment = experiment(prepared, *seed);
             let pinned = matches!(experiment.pace, Pace::Instructions { .. });
-            let host = Host { core: pinned.then_some(core), cancel, confinement: &prepared.confinement };
+            let host = Host {
+                core: pinned.then_some(core),
+                cancel,
+                confinement: &prepared.confinement,
+                keep: pinned.then_some(&kept),
+            };
             experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         },
         |number, message| {
@@ -274,7 +281,7 @@ fn write(outcome: &Outcome, job: &Job<'_>) -> Result<Run> {
 }
 
 /// A guest's message for the user; `None` if the summary repeats it.
-fn describe(message: &Message) -> Option<String> {
+pub(super) fn describe(message: &Message) -> Option<String> {
     match message {
         Message::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
         Message::Idle(settled) if settled.quiet => {

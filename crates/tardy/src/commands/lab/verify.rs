@@ -187,7 +187,7 @@ fn boot(
         }
         let job = |_, core, on_message: parallel_guests::OnMessage<'_>| {
             let cancel = Some(signals.as_raw_fd());
-            let host = Host { core: Some(core), cancel, confinement: &prepared.confinement };
+            let host = Host { core: Some(core), cancel, confinement: &prepared.confinement, keep: None };
             prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         };
         let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
@@ -206,7 +206,7 @@ fn hog(core: u32, stop: &AtomicBool) {
 }
 
 /// The first difference between two run files, for the user.
-fn first_difference(first: &str, second: &str) -> String {
+pub(super) fn first_difference(first: &str, second: &str) -> String {
     for (number, (a, b)) in first.lines().zip(second.lines()).enumerate() {
         if a != b {
             return format!("from line {}: '{}' was '{}'", number + 1, b.trim(), a.trim());

@@ -1,0 +1,139 @@
+//! Blocks of instructions: what each means for the order of execution and for interrupts.
+
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+
+/// Addresses from here on belong to the kernel (Documentation/arch/x86/x86_64/mm.rst).
+pub const KERNEL: u64 = 1 << 63;
+
+/// Instructions that are executed one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The address of the first instruction.
+    pub start: u64,
+    /// The address after the last.
+    pub end: u64,
+    /// The address of each instruction.
+    pub instructions: Vec<u64>,
+    /// How it ends.
+    pub last: Last,
+    /// Instructions within it that turn interrupts off or on, by their index.
+    pub interrupts: Vec<(usize, Interrupts)>,
+}
+
+/// The last instruction of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// Goes on after it, or to this address.
+    Jump(u64),
+    /// A jump to an address in a register or in memory.
+    FarJump,
+    /// A call of this address.
+    Call(u64),
+    /// A call of an address in a register or in memory.
+    IndirectCall,
+    /// Returns to its caller.
+    Return,
+    /// Returns from an interrupt or exception.
+    InterruptReturn,
+    /// Enters or leaves the kernel by a system call.
+    SystemCall,
+    /// Waits for an interrupt.
+    Halt,
+    /// A string instruction that is repeated, as a block of its own each time.
+    Repeated,
+    /// Anything else: goes on after it.
+    Plain,
+}
+
+/// An instruction that turns interrupts off or on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    /// `cli`
+    Off,
+    /// `sti`
+    On,
+    /// `popf`: as a saved value says.
+    Restored,
+}
+
+impl Block {
+    /// Decodes the instructions, whose lengths are `sizes`.
+    pub fn of(start: u64, sizes: &[u8], bytes: &[u8]) -> Self {
+        let mut instructions = Vec::with_capacity(sizes.len());
+        let mut interrupts = Vec::new();
+        let mut last = Last::Plain;
+        let mut at = 0;
+        for (index, size) in sizes.iter().enumerate() {
+            let address = start + at as u64;
+            let end = at + usize::from(*size);
+            let instruction = Decoder::with_ip(64, &bytes[at..end], address, DecoderOptions::NONE).decode();
+            instructions.push(address);
+            interrupts.extend(switch_of_interrupts(&instruction).map(|switch| (index, switch)));
+            if index + 1 == sizes.len() {
+                last = Last::of(&instruction);
+            }
+            at = end;
+        }
+        Self { start, end: start + bytes.len() as u64, instructions, last, interrupts }
+    }
+
+    /// Whether it belongs to a program, not to the kernel.
+    pub fn is_of_program(&self) -> bool {
+        self.start < KERNEL
+    }
+
+    /// Whether a block that begins at `address` can follow without an interrupt.
+    pub fn leads_to(&self, address: u64) -> bool {
+        match self.last {
+            Last::Jump(target) => address == target || address == self.end,
+            Last::Call(target) => address == target,
+            Last::Repeated => address == self.end || self.instructions.last() == Some(&address),
+            Last::Plain | Last::Halt => address == self.end,
+            Last::FarJump | Last::IndirectCall | Last::Return | Last::InterruptReturn | Last::SystemCall => {
+                true
+            }
+        }
+    }
+
+    /// How many of its instructions stand before this address, if one of them is there.
+    pub fn index_of(&self, address: u64) -> Option<usize> {
+        self.instructions.iter().position(|own| *own == address)
+    }
+}
+
+impl Last {
+    fn of(instruction: &Instruction) -> Self {
+        let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+        match instruction.flow_control() {
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
+                Self::Jump(instruction.near_branch_target())
+            }
+            FlowControl::IndirectBranch => Self::FarJump,
+            FlowControl::IndirectCall => Self::IndirectCall,
+            FlowControl::Return => match instruction.mnemonic() {
+                Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Self::InterruptReturn,
+                Mnemonic::Sysret | Mnemonic::Sysretq | Mnemonic::Sysexit | Mnemonic::Sysexitq => {
+                    Self::SystemCall
+                }
+                _ => Self::Return,
+            },
+            FlowControl::Call => match instruction.code() {
+                Code::Syscall => Self::SystemCall,
+                _ => Self::Call(instruction.near_branch_target()),
+            },
+            _ if instruction.mnemonic() == Mnemonic::Hlt => Self::Halt,
+            _ if repeated && instruction.is_string_instruction() => Self::Repeated,
+            FlowControl::Interrupt | FlowControl::Exception => Self::SystemCall,
+            _ => Self::Plain,
+        }
+    }
+}
+
+fn switch_of_interrupts(instruction: &Instruction) -> Option<Interrupts> {
+    match instruction.mnemonic() {
+        Mnemonic::Cli => Some(Interrupts::Off),
+        Mnemonic::Sti => Some(Interrupts::On),
+        Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq => Some(Interrupts::Restored),
+        _ => None,
+    }
+}

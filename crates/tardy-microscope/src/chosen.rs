@@ -1,0 +1,179 @@
+//! The wake-ups of a run that are to be explained: which the observer has to keep, and their explanations.
+
+use std::fmt::Write;
+
+use tardy_record::Run;
+use tardy_record::explanation::{ExplainedWakeup, Which};
+use tardy_record::series::{Series, SeriesKind};
+use thiserror::Error;
+
+use crate::explanation::explain as explain_wakeup;
+use crate::matching::{Disagreement, Measured, measured};
+use crate::observed::{Observed, Reading};
+use crate::orders::{KernelImage, Unwatchable};
+
+/// How measuring threads of timers are called in the guest.
+const THREAD: &str = "timer";
+/// How many wake-ups more than the planned ones a warm-up may have.
+const SPARE_CYCLES: u64 = 1;
+
+/// A wake-up that is to be explained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chosen {
+    /// The index of the series in the run.
+    pub series: usize,
+    /// Which of its wake-ups.
+    pub which: Which,
+    /// How late it was, as far as the run file shows; `None` for the wake-up of a cycle.
+    late_ns: Option<i64>,
+    /// The number of wake-ups of the thread before it, with those of the warm-up; `None` if it is found by its lateness.
+    ordinal: Option<u64>,
+}
+
+/// Why a wake-up cannot be explained.
+#[derive(Debug, Error)]
+pub enum Unexplained {
+    /// The observer saw something else than the run file says.
+    #[error(transparent)]
+    Disagreement(#[from] Disagreement),
+    /// The wake-up is not among those that were kept.
+    #[error("'{series}' in phase '{phase}': {what} was not kept by the observer")]
+    NotKept {
+        /// The series.
+        series: String,
+        /// The phase.
+        phase: String,
+        /// The wake-up.
+        what: String,
+    },
+    /// The series has no such cycle.
+    #[error("'{series}' in phase '{phase}' has {count} cycles, and none with the number {cycle}")]
+    NoCycle {
+        /// The series.
+        series: String,
+        /// The phase.
+        phase: String,
+        /// Its cycles.
+        count: usize,
+        /// The cycle.
+        cycle: u64,
+    },
+    /// The kernel cannot be watched.
+    #[error(transparent)]
+    Kernel(#[from] Unwatchable),
+}
+
+/// The wake-ups of this kind of each series of timers, in the phase with this label or in all.
+pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Vec<Chosen> {
+    let in_phase = |series: &Series| phase.is_none_or(|label| run.phases[series.phase].label == label);
+    let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series) && is_timer(series));
+    all.filter_map(|(index, series)| {
+        let (late_ns, ordinal) = match which {
+            Which::Worst => (Some(series.worst.first()?.latency_ns), None),
+            Which::Quantile(share) => (Some(lateness_at(series, share)?), None),
+            Which::Cycle(cycle) => (None, Some(cycle + warmup_cycles(run, series))),
+        };
+        Some(Chosen { series: index, which, late_ns, ordinal })
+    })
+    .collect()
+}
+
+fn is_timer(series: &Series) -> bool {
+    matches!(series.kind, SeriesKind::Timer(_)) && series.tally.recorded > 0
+}
+
+/// A value in the bin of the quantile.
+fn lateness_at(series: &Series, share: f64) -> Option<i64> {
+    let bins = series.measured.bins();
+    let rank = rank(series.measured.total(), share);
+    let mut below = 0;
+    bins.iter().find_map(|bin| {
+        below += bin.count;
+        (below >= rank).then(|| bin.lower_ns + (bin.upper_ns - bin.lower_ns) / 2)
+    })
+}
+
+/// The number of the value, from 1, that is the quantile of so many values.
+fn rank(total: u64, share: f64) -> u64 {
+    ((total as f64 * share).ceil() as u64).clamp(1, total.max(1))
+}
+
+fn warmup_cycles(run: &Run, series: &Series) -> u64 {
+    let SeriesKind::Timer(timer) = &series.kind else { return 0 };
+    let warmup = run.plan.phases.get(series.phase).map_or(0, |phase| phase.warmup_ns);
+    warmup / timer.interval_ns.max(1)
+}
+
+/// The observer's orders for these wake-ups.
+pub fn orders(chosen: &[Chosen]) -> String {
+    let mut text = format!("thread {THREAD}\n");
+    let mut targets: Vec<i64> = chosen.iter().filter_map(|one| one.late_ns).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for target in targets {
+        let _ = writeln!(text, "target {:x}", target.max(0));
+    }
+    let mut ordinals: Vec<u64> = chosen.iter().filter_map(|one| one.ordinal).collect();
+    ordinals.dedup();
+    for ordinal in ordinals {
+        for near in ordinal.saturating_sub(SPARE_CYCLES)..=ordinal + SPARE_CYCLES {
+            let _ = writeln!(text, "ordinal {near:x}");
+        }
+    }
+    text
+}
+
+/// Explains the wake-ups. Compares all wake-ups of their series with the run file first.
+///
+/// # Errors
+/// If the observer and the run file disagree, or a wake-up was not kept.
+pub fn explain(
+    kernel: &KernelImage,
+    observed: &Observed,
+    run: &Run,
+    chosen: &[Chosen],
+) -> Result<Vec<ExplainedWakeup>, Unexplained> {
+    chosen.iter().map(|one| explain_one(kernel, observed, run, one)).collect()
+}
+
+fn explain_one(
+    kernel: &KernelImage,
+    observed: &Observed,
+    run: &Run,
+    chosen: &Chosen,
+) -> Result<ExplainedWakeup, Unexplained> {
+    let series = &run.series[chosen.series];
+    let phase = &run.phases[series.phase];
+    let names = || (series.label.clone(), phase.label.clone());
+    let measured = measured(observed, series, phase)?;
+    let (cycle, reading) = find(&measured, chosen).ok_or_else(|| {
+        let ((series, phase), count) = (names(), measured.readings.len());
+        let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
+        Unexplained::NoCycle { series, phase, count, cycle }
+    })?;
+    let wakeup = observed.wakeups.iter().find(|wakeup| wakeup.reading == reading).ok_or_else(|| {
+        let (series, phase) = names();
+        let what = format!("the wake-up that was {} ns late", reading.late_ns);
+        Unexplained::NotKept { series, phase, what }
+    })?;
+    let explanation = explain_wakeup(kernel, observed, wakeup)?;
+    let (series, phase) = names();
+    Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle: cycle as u64, explanation })
+}
+
+/// The wake-up and its number: of equal ones the first.
+fn find(measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
+    let readings = measured.readings.iter().copied().enumerate();
+    match chosen.which {
+        Which::Cycle(cycle) => readings.skip(usize::try_from(cycle).ok()?).next(),
+        Which::Worst => {
+            let latest = measured.readings.iter().map(|reading| reading.late_ns).max()?;
+            readings.clone().find(|(_, reading)| reading.late_ns == latest)
+        }
+        Which::Quantile(_) => {
+            // The observer kept those nearest to the middle of the bin.
+            let target = chosen.late_ns?;
+            readings.min_by_key(|(_, reading)| reading.late_ns.abs_diff(target))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The order of execution in a kept wake-up: which block after which, how many instructions of each, and why.
+//!
+//! QEMU reports a block before it executes it. Two things end a block early: an exception, and an access to a device, after which
+//! QEMU begins a new block at the next instruction (`cpu_io_recompile()` in accel/tcg/translate-all.c). How far a block got that an
+//! exception ended shows when the exception returns into it.
+
+use crate::block::{Block, Last};
+use crate::observed::Wakeup;
+use crate::orders::Entry;
+
+/// A block that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// The block.
+    pub block: &'a Block,
+    /// The number of its instructions that were executed.
+    pub executed: usize,
+    /// Instructions from the beginning of the record to the block.
+    pub start: u64,
+    /// How it came to be executed.
+    pub arrival: Arrival,
+}
+
+/// How a block came to be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// By the instructions before it.
+    Flow,
+    /// By an interrupt, between two blocks.
+    Interrupt,
+    /// By an exception, within the block before.
+    Exception,
+    /// By a switch to another task, in the middle of which it stands.
+    Switch,
+}
+
+impl Step<'_> {
+    /// Instructions from the beginning of the record to after the block.
+    pub fn end(&self) -> u64 {
+        self.start + self.executed as u64
+    }
+}
+
+/// The steps of a wake-up on a kernel whose interrupts and exceptions begin at `entries`.
+pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec<Step<'a>> {
+    let executed: Vec<&Block> = wakeup.blocks.iter().map(|number| &blocks[*number as usize]).collect();
+    let mut counts: Vec<usize> = executed.iter().map(|block| block.instructions.len()).collect();
+    let mut interrupted: Vec<usize> = Vec::new();
+    let mut arrivals = vec![Arrival::Flow; executed.len()];
+    for switch in &wakeup.switches {
+        arrivals[switch.index] = Arrival::Switch;
+    }
+    for index in 1..executed.len() {
+        let (before, block) = (executed[index - 1], executed[index]);
+        if let Some(entry) = entries.iter().find(|entry| (entry.from..entry.to).contains(&block.start)) {
+            arrivals[index] = if entry.is_exception { Arrival::Exception } else { Arrival::Interrupt };
+            interrupted.push(index);
+        } else if before.last == Last::InterruptReturn {
+            let returns_to = |index: &usize| {
+                let candidate = executed[index - 1];
+                candidate.index_of(block.start).is_some() || candidate.leads_to(block.start)
+            };
+            if let Some(found) = interrupted.iter().rposition(returns_to) {
+                let index = interrupted.remove(found);
+                let candidate = executed[index - 1];
+                if arrivals[index] == Arrival::Exception || !candidate.leads_to(block.start) {
+                    counts[index - 1] = part_before(candidate, block.start);
+                }
+            }
+        } else if !before.leads_to(block.start) {
+            counts[index - 1] = part_before(before, block.start);
+        }
+    }
+    let mut start = 0;
+    let mut steps = Vec::with_capacity(executed.len());
+    for ((block, executed), arrival) in executed.into_iter().zip(counts).zip(arrivals) {
+        steps.push(Step { block, executed, start, arrival });
+        start += executed as u64;
+    }
+    steps
+}
+
+/// How many instructions of the block were executed if execution goes on at `address`.
+fn part_before(block: &Block, address: u64) -> usize {
+    block.index_of(address).unwrap_or(block.instructions.len())
+}

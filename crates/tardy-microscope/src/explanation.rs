@@ -1,0 +1,249 @@
+//! What a wake-up consisted of, from the moment its timer was due to the reading of the clock.
+
+use std::collections::BTreeMap;
+
+use tardy_record::explanation::{Call, Execution, Explanation, HeldOff, Part, PartKind};
+
+use crate::block::Last;
+use crate::execution::{Arrival, Step, steps};
+use crate::interrupts::{Section, sections};
+use crate::kallsyms::Symbols;
+use crate::names::{Name, Names};
+use crate::observed::{Observed, Wakeup};
+use crate::orders::{KernelImage, Unwatchable};
+use crate::spans::{Span, spans};
+
+/// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
+pub const NS_PER_INSTRUCTION: u64 = 2;
+/// A tick of the timer's hardware in instructions: the local APIC of the emulated PC counts at 1 GHz, and Linux divides that by 16
+/// (`APIC_DIVISOR` in arch/x86/kernel/apic/apic.c).
+const TIMER_TICK: u64 = 8;
+
+/// A wake-up's record: what was executed, from some time before the timer was due.
+struct Record<'a> {
+    steps: Vec<Step<'a>>,
+    spans: Vec<Span>,
+    sections: Vec<Section>,
+    /// When the timer was due, in instructions from the beginning.
+    due: u64,
+    /// When the clock was read.
+    read: u64,
+}
+
+/// Explains a wake-up.
+///
+/// # Errors
+/// If the kernel's entries are not known.
+pub fn explain(
+    kernel: &KernelImage,
+    observed: &Observed,
+    wakeup: &Wakeup,
+) -> Result<Explanation, Unwatchable> {
+    let mut names = Names::of(&kernel.symbols);
+    let steps = steps(&observed.blocks, wakeup, &kernel.entries()?);
+    let read = steps.last().map_or(0, Step::end);
+    let latency_ns = u64::try_from(wakeup.reading.late_ns).unwrap_or(0);
+    let due = read.saturating_sub(latency_ns / NS_PER_INSTRUCTION);
+    let record =
+        Record { spans: spans(&steps, wakeup, &mut names), sections: sections(&steps), steps, due, read };
+    let moments = Moments::of(&record, wakeup, &mut names, &kernel.symbols);
+    let from = moments.first_instruction();
+    Ok(Explanation {
+        thread: wakeup.task.name.clone(),
+        pid: wakeup.task.pid,
+        due_ns: wakeup.reading.due_ns,
+        latency_ns,
+        instructions: read - due,
+        parts: moments.parts(),
+        held_off: held_off(&record, &moments, &mut names),
+        unexplained: moments.unexplained,
+        calls: calls(&record.spans, from, &names),
+        timeline: timeline(&record.spans, from, due, &names),
+    })
+}
+
+/// The moments between a wake-up's parts, in instructions from the beginning of the record.
+struct Moments {
+    /// Whether the CPU waited for the interrupt. Time passes then without instructions.
+    was_idle: bool,
+    due: u64,
+    /// Instructions for which the timer's hardware was set too late.
+    hardware: u64,
+    /// Instructions of the time to the interrupt's entry that nothing explains.
+    unexplained: u64,
+    entry: u64,
+    timer: u64,
+    wake: u64,
+    woken: u64,
+    switch: u64,
+    switched: u64,
+    program: u64,
+    read: u64,
+}
+
+impl Moments {
+    fn of(record: &Record<'_>, wakeup: &Wakeup, names: &mut Names<'_>, symbols: &Symbols) -> Self {
+        let Record { steps, spans, sections, due, read } = record;
+        let mut span_of = |name, until: u64| {
+            let name = names.at(symbols.address(name)?).0;
+            spans.iter().rfind(|span| span.name == name && span.start <= until && span.end > *due)
+        };
+        let wakes = span_of("hrtimer_wakeup", *read);
+        let (wake, woken) = wakes.map_or((*due, *due), |span| (span.start, span.end));
+        let entry = steps.iter().rposition(|step| step.arrival == Arrival::Interrupt && step.start <= wake);
+        let was_idle = entry.is_some_and(|entry| entry > 0 && steps[entry - 1].block.last == Last::Halt);
+        let entry = entry.map_or(*due, |entry| steps[entry].start).max(*due);
+        let timer = span_of("hrtimer_interrupt", wake).map_or(entry, |span| span.start);
+        let covered: u64 = match was_idle {
+            true => 0,
+            false => sections
+                .iter()
+                .map(|section| section.end.min(entry).saturating_sub(section.start.max(*due)))
+                .sum(),
+        };
+        let open = entry - due - covered;
+        let hardware = open.min(wakeup.lag + TIMER_TICK);
+        let last_switch = wakeup.switches.last().map(|switch| steps[switch.index].start);
+        let switch = last_switch.unwrap_or(woken).max(woken);
+        let switched = span_of("__switch_to", *read).map_or(switch, |span| span.end);
+        let program = steps.iter().rev().take_while(|step| step.block.is_of_program()).last();
+        let program = program.map_or(*read, |step| step.start);
+        let unexplained = open - hardware;
+        Self {
+            was_idle,
+            due: *due,
+            hardware,
+            unexplained,
+            entry,
+            timer,
+            wake,
+            woken,
+            switch,
+            switched,
+            program,
+            read: *read,
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let ends = [
+            (PartKind::TimerHardware, self.due + self.hardware),
+            (PartKind::InterruptsOff, self.entry - self.unexplained),
+            (PartKind::Unexplained, self.entry),
+            (PartKind::InterruptEntry, self.timer),
+            (PartKind::Timer, self.wake),
+            (PartKind::WakeUp, self.woken),
+            (PartKind::Scheduling, self.switch),
+            (PartKind::Switch, self.switched),
+            (PartKind::Return, self.program),
+            (PartKind::Program, self.read),
+        ];
+        let mut start = self.due;
+        let mut parts = Vec::new();
+        for (kind, end) in ends {
+            let end = end.clamp(start, self.read);
+            if end > start {
+                parts.push(Part { kind, start: start - self.due, instructions: end - start });
+            }
+            start = end;
+        }
+        parts
+    }
+
+    /// From here on, the time is that of instructions that are in the record.
+    fn first_instruction(&self) -> u64 {
+        if self.was_idle { self.entry } else { self.due }
+    }
+}
+
+/// Who had turned interrupts off when the timer was due.
+fn held_off(record: &Record<'_>, moments: &Moments, names: &mut Names<'_>) -> Option<HeldOff> {
+    if moments.was_idle {
+        return None;
+    }
+    let due = record.due;
+    let held =
+        |section: &&Section| section.start <= due && due < section.end && section.start < moments.entry;
+    let section = record.sections.iter().find(held)?;
+    let by = section.opened_at.map(|address| {
+        // A function such as _raw_spin_lock_irqsave() turns them off for its caller: the innermost one that lasts for the whole section.
+        let around =
+            |span: &&Span| span.start < section.start && span.end >= section.end && span.parent.is_some();
+        let holder = record.spans.iter().rfind(around).map(|span| span.name);
+        let (opened_in, _) = names.at(address);
+        names.text(holder.unwrap_or(opened_in)).to_owned()
+    });
+    let task = record.spans.iter().rfind(|span| span.parent.is_none() && span.start <= section.start);
+    Some(HeldOff {
+        by,
+        task: task.map_or(String::new(), |span| names.text(span.name).to_owned()),
+        since: due - section.start,
+        until: section.end.min(moments.entry) - due,
+    })
+}
+
+#[derive(Default)]
+struct Node {
+    count: u64,
+    total: u64,
+    own: u64,
+    calls: BTreeMap<Name, Node>,
+}
+
+fn calls(spans: &[Span], from: u64, names: &Names<'_>) -> Vec<Call> {
+    let mut root = Node::default();
+    for span in spans.iter().filter(|span| span.end > from) {
+        let total = span.end - span.start.max(from);
+        let mut path = vec![span.name];
+        let mut parent = span.parent;
+        while let Some(index) = parent {
+            path.push(spans[index].name);
+            parent = spans[index].parent;
+        }
+        let mut node = &mut root;
+        for name in path.into_iter().rev() {
+            node = node.calls.entry(name).or_default();
+        }
+        node.count += 1;
+        node.total += total;
+    }
+    finish(&mut root);
+    listed(&root, names)
+}
+
+fn finish(node: &mut Node) {
+    let below: u64 = node.calls.values().map(|call| call.total).sum();
+    node.own = node.total.saturating_sub(below);
+    node.calls.values_mut().for_each(finish);
+}
+
+fn listed(node: &Node, names: &Names<'_>) -> Vec<Call> {
+    let mut calls: Vec<Call> = node
+        .calls
+        .iter()
+        .map(|(name, call)| Call {
+            name: names.text(*name).to_owned(),
+            count: call.count,
+            total: call.total,
+            own: call.own,
+            calls: listed(call, names),
+        })
+        .collect();
+    calls.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
+    calls
+}
+
+fn timeline(spans: &[Span], from: u64, due: u64, names: &Names<'_>) -> Vec<Execution> {
+    let mut depths = Vec::with_capacity(spans.len());
+    let mut timeline = Vec::new();
+    for span in spans {
+        let depth = span.parent.map_or(0, |parent| depths[parent] + 1);
+        depths.push(depth);
+        if span.end > from {
+            let start = span.start.max(from);
+            let name = names.text(span.name).to_owned();
+            timeline.push(Execution { name, depth, start: start - due, instructions: span.end - start });
+        }
+    }
+    timeline
+}

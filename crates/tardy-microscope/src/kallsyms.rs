@@ -1,0 +1,246 @@
+//! The kernel's own table of symbols, from its image.
+//!
+//! Distributions strip the kernel's ELF symbols, but the kernel keeps a compressed table for its messages (kernel/kallsyms.c). It is
+//! a handful of arrays without names, made by scripts/kallsyms.c:
+//!
+//! - `token_table`: 256 strings, and `token_index`, where each begins. A name is a list of tokens.
+//! - `names`: for each symbol its number of tokens (one byte, or two if the first has its high bit), and the tokens. The first
+//!   character of the whole is the symbol's type as nm(1) prints it.
+//! - `markers`: where every 256th symbol begins in `names`.
+//! - `offsets` and `relative_base`: the addresses. They stand before the names until Linux 6.3, and after the tokens since.
+//!
+//! The digits stand for themselves in nearly every table of tokens, which finds it; the others are found from there, and checked against
+//! each other.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+/// The tokens "0" to "9", one after the other.
+const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
+const TOKENS: usize = 256;
+/// Symbols between two markers.
+const STRIDE: usize = 256;
+
+/// Why an image has no readable symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoSymbols {
+    /// It has no table of tokens: it was built without `CONFIG_KALLSYMS`, or with a format that is not known.
+    #[error("the kernel's image has no table of symbols (CONFIG_KALLSYMS)")]
+    Tokens,
+    /// The tables do not agree with each other.
+    #[error("the kernel's table of symbols has a form that is not known")]
+    Form,
+}
+
+/// Symbols and their addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols {
+    by_name: BTreeMap<String, u64>,
+    /// Ascending.
+    functions: Vec<(u64, String)>,
+}
+
+impl Symbols {
+    /// Reads the symbols from the bytes of an uncompressed image. Does not panic on any bytes.
+    ///
+    /// # Errors
+    /// If they are not found, or contradict each other.
+    pub fn of(image: &[u8]) -> Result<Self, NoSymbols> {
+        let tokens = Tokens::find(image).ok_or(NoSymbols::Tokens)?;
+        let names = Names::find(image, tokens.start).ok_or(NoSymbols::Form)?;
+        let named = names.all(image, &tokens).ok_or(NoSymbols::Form)?;
+        let addresses = addresses(image, &tokens, &names, &named).ok_or(NoSymbols::Form)?;
+        Ok(Self::from_all(named.into_iter().zip(addresses)))
+    }
+
+    /// Of symbols with their types, as nm(1) and /proc/kallsyms show them.
+    pub fn from_all(all: impl Iterator<Item = (String, u64)>) -> Self {
+        let mut symbols = Self::default();
+        for (typed, address) in all {
+            let Some(kind) = typed.chars().next() else { continue };
+            let name = &typed[kind.len_utf8()..];
+            if matches!(kind, 't' | 'T' | 'w' | 'W') {
+                symbols.functions.push((address, name.to_owned()));
+            }
+            symbols.by_name.entry(name.to_owned()).or_insert(address);
+        }
+        // Of several names for an address, the first in the image.
+        symbols.functions.sort_by_key(|(address, _)| *address);
+        symbols
+    }
+
+    /// The address of a symbol; for a per-CPU variable the offset in each CPU's area.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The index and the offset in it of the function that contains the address.
+    pub fn function_at(&self, address: u64) -> Option<(usize, u64)> {
+        let after = self.functions.partition_point(|(start, _)| *start <= address);
+        let start = self.functions.get(after.checked_sub(1)?)?.0;
+        let first = self.functions.partition_point(|(other, _)| *other < start);
+        Some((first, address - start))
+    }
+
+    /// All functions in the order of their addresses.
+    pub fn functions(&self) -> &[(u64, String)] {
+        &self.functions
+    }
+}
+
+struct Tokens {
+    start: usize,
+    /// After the index.
+    end: usize,
+    texts: Vec<Vec<u8>>,
+}
+
+impl Tokens {
+    fn find(image: &[u8]) -> Option<Self> {
+        let mut from = 0;
+        while let Some(at) = find(&image[from..], DIGITS).map(|at| from + at) {
+            if let Some(tokens) = Self::around(image, at) {
+                return Some(tokens);
+            }
+            from = at + 1;
+        }
+        None
+    }
+
+    /// The table whose token of the digit 0 is here. Tokens that are not used are empty, so where it begins shows only by its index.
+    fn around(image: &[u8], digits: usize) -> Option<Self> {
+        let mut texts: Vec<Vec<u8>> = Vec::with_capacity(TOKENS);
+        let mut end = digits;
+        for _ in usize::from(b'0')..TOKENS {
+            let length = image.get(end..end + 64)?.iter().position(|byte| *byte == 0)?;
+            texts.push(image[end..end + length].to_vec());
+            end += length + 1;
+        }
+        let index = end.next_multiple_of(8);
+        let index_end = index + 2 * TOKENS;
+        let starts: Vec<usize> =
+            image.get(index..index_end)?.chunks(2).map(|two| little(two) as usize).collect();
+        let start = digits.checked_sub(starts[usize::from(b'0')])?;
+        let mut texts = Vec::with_capacity(TOKENS);
+        for (number, offset) in starts.iter().enumerate() {
+            let at = start + offset;
+            let length = image.get(at..)?.iter().take(64).position(|byte| *byte == 0)?;
+            let next = starts.get(number + 1).copied().unwrap_or(end - start);
+            if offset + length + 1 != next {
+                return None;
+            }
+            texts.push(image[at..at + length].to_vec());
+        }
+        Some(Self { start, end: index_end, texts })
+    }
+}
+
+struct Names {
+    start: usize,
+    count: usize,
+}
+
+impl Names {
+    /// From the markers, which end where the tokens begin, but for padding.
+    fn find(image: &[u8], tokens: usize) -> Option<Self> {
+        let markers_end = tokens & !3;
+        let padding = usize::from(word(image, markers_end.checked_sub(4)?)? == 0);
+        let mut markers = Vec::new();
+        let mut at = markers_end - 4 * padding;
+        loop {
+            at = at.checked_sub(4)?;
+            let marker = word(image, at)? as usize;
+            if markers.last().is_some_and(|later| marker >= *later) {
+                return None;
+            }
+            markers.push(marker);
+            if marker == 0 {
+                break;
+            }
+        }
+        markers.reverse();
+        let last = *markers.last()?;
+        let latest = at.checked_sub(last)? & !7;
+        // The names after the last marker: at most 256, of at most 512 characters.
+        let earliest = latest.saturating_sub(STRIDE * 514);
+        (earliest..=latest).rev().step_by(8).find_map(|start| {
+            let count = word(image, start.checked_sub(8)?)? as usize;
+            let fits = count.div_ceil(STRIDE) == markers.len() && Self::agree(image, start, &markers);
+            fits.then_some(Self { start, count })
+        })
+    }
+
+    fn agree(image: &[u8], start: usize, markers: &[usize]) -> bool {
+        markers.windows(2).take(4).all(|pair| {
+            let mut at = start + pair[0];
+            for _ in 0..STRIDE {
+                match entry(image, at) {
+                    Some((from, length)) if length > 0 => at = from + length,
+                    _ => return false,
+                }
+            }
+            at == start + pair[1]
+        })
+    }
+
+    /// All names, with their types in front.
+    fn all(&self, image: &[u8], tokens: &Tokens) -> Option<Vec<String>> {
+        let mut at = self.start;
+        let mut names = Vec::new();
+        for _ in 0..self.count {
+            let (from, length) = entry(image, at)?;
+            let parts = image.get(from..from.checked_add(length)?)?;
+            let bytes: Vec<u8> =
+                parts.iter().flat_map(|token| tokens.texts[usize::from(*token)].iter().copied()).collect();
+            names.push(String::from_utf8(bytes).ok()?);
+            at = from + length;
+        }
+        Some(names)
+    }
+}
+
+/// Where the tokens of the name at `at` begin, and their number.
+fn entry(image: &[u8], at: usize) -> Option<(usize, usize)> {
+    let first = usize::from(*image.get(at)?);
+    match first & 0x80 {
+        0 => Some((at + 1, first)),
+        _ => Some((at + 2, (first & 0x7f) | usize::from(*image.get(at + 1)?) << 7)),
+    }
+}
+
+/// The addresses, from one of the two places. The right one gives `_text` the base's address.
+fn addresses(image: &[u8], tokens: &Tokens, names: &Names, named: &[String]) -> Option<Vec<u64>> {
+    let length = 4 * names.count;
+    let after = tokens.end.next_multiple_of(8);
+    let base_after = (after + length).next_multiple_of(8);
+    let base_before = names.start.checked_sub(16)?;
+    let before = base_before.checked_sub(length)? & !7;
+    let text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"))?;
+    [(after, base_after), (before, base_before)].into_iter().find_map(|(at, base)| {
+        let base = little(image.get(base..base + 8)?);
+        let offsets = image.get(at..at + length)?;
+        let offsets: Vec<u32> = offsets.chunks(4).map(|four| little(four) as u32).collect();
+        // With CONFIG_KALLSYMS_ABSOLUTE_PERCPU an offset that is not negative is an address.
+        let absolute = offsets.iter().filter(|offset| (**offset as i32) < 0).count() * 2 > offsets.len();
+        let address = |offset: u32| match (absolute, offset as i32) {
+            (true, negative @ ..0) => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
+            (true, _) => u64::from(offset),
+            (false, _) => base.wrapping_add(u64::from(offset)),
+        };
+        (base >> 32 == 0xffff_ffff && address(offsets[text]) & 0xfff == 0 && address(offsets[text]) >= base)
+            .then(|| offsets.iter().map(|offset| address(*offset)).collect())
+    })
+}
+
+fn word(image: &[u8], at: usize) -> Option<u32> {
+    Some(little(image.get(at..at.checked_add(4)?)?) as u32)
+}
+
+fn little(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}

@@ -1,0 +1,149 @@
+//! What the observer in the emulator watches for: addresses and offsets of one kernel.
+//!
+//! The observer knows of the kernel only what is written here. Its side is `read_orders()` in emulator/observer/tardy_observer.c.
+
+use std::fmt::Write;
+
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSection};
+use thiserror::Error;
+
+use crate::kallsyms::{NoSymbols, Symbols};
+use crate::structures::{Structures, Unknown};
+
+/// The virtual address of the first byte of memory, without address randomisation (Documentation/arch/x86/x86_64/mm.rst).
+const DIRECT_MAP: u64 = 0xffff_8880_0000_0000;
+/// Virtual minus physical address of the kernel's image.
+const IMAGE_MAP: u64 = 0xffff_ffff_8000_0000;
+
+/// How many instructions are kept from before a timer was due: 0.2 ms, in which interrupts that are off were turned off.
+const KEPT_BEFORE: u64 = 100_000;
+
+/// Why a kernel cannot be watched.
+#[derive(Debug, Error)]
+pub enum Unwatchable {
+    /// Its image is not an ELF file that could be unpacked.
+    #[error("the kernel's image cannot be unpacked here")]
+    Image,
+    /// It has no symbols.
+    #[error(transparent)]
+    Symbols(#[from] NoSymbols),
+    /// It is of a version whose structures are not known.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+}
+
+/// One kernel's symbols and structures.
+pub struct KernelImage {
+    /// Its symbols.
+    pub symbols: Symbols,
+    structures: Structures,
+}
+
+impl KernelImage {
+    /// Reads an uncompressed image.
+    ///
+    /// # Errors
+    /// If it has no symbols or no type information.
+    pub fn of(image: &[u8]) -> Result<Self, Unwatchable> {
+        let file = ElfFile64::<Endianness>::parse(image).map_err(|_| Unwatchable::Image)?;
+        debug_assert!(file.elf_header().is_class_64());
+        let types =
+            file.section_by_name(".BTF").and_then(|section| section.data().ok()).ok_or(Unknown::Types)?;
+        Ok(Self { symbols: Symbols::of(image)?, structures: Structures::of(types)? })
+    }
+
+    /// The orders for a guest with that much memory.
+    ///
+    /// # Errors
+    /// If this kernel lacks one of the symbols or members that they name.
+    pub fn orders(&self, memory_bytes: u64) -> Result<String, Unwatchable> {
+        let symbol = |name| self.symbols.address(name).ok_or(Unknown::Symbol(name));
+        let offset = |structure, path| self.structures.offset(structure, path);
+        let current = match self.symbols.address("current_task") {
+            Some(address) => address,
+            None => symbol("pcpu_hot")? + offset("pcpu_hot", "current_task")?,
+        };
+        let timekeeper = match self.structures.has("tk_data") {
+            true => offset("tk_data", "timekeeper")?,
+            // The structure has no name before Linux 6.13. The timekeeper follows this counter, which holds a pointer in RT kernels.
+            false => self.structures.size("seqcount_raw_spinlock").unwrap_or(4).next_multiple_of(8),
+        };
+        let mut text = String::new();
+        for (name, value) in [
+            ("ram_bytes", memory_bytes),
+            ("before", KEPT_BEFORE),
+            ("direct_map", DIRECT_MAP),
+            ("page_tables", symbol("init_top_pgt")? - IMAGE_MAP),
+            ("cpu_offset", symbol("__per_cpu_offset")?),
+            ("current", current),
+            ("rq_clock", symbol("runqueues")? + offset("rq", "clock")?),
+            ("cyc2ns", symbol("cyc2ns")?),
+            ("sched_clock_offset", symbol("__sched_clock_offset")?),
+            ("hrtimer_bases", symbol("hrtimer_bases")? + offset("hrtimer_cpu_base", "clock_base")?),
+            ("clock_base_size", self.structures.size("hrtimer_clock_base")?),
+            ("clock_base_running", offset("hrtimer_clock_base", "running")?),
+            ("timer_expires", offset("hrtimer", "node.expires")?),
+            ("timer_function", offset("hrtimer", "function")?),
+            ("sleeper_task", offset("hrtimer_sleeper", "task")?),
+            ("task_name", offset("task_struct", "comm")?),
+            ("task_pid", offset("task_struct", "pid")?),
+            ("timekeeper", symbol("tk_core")? + timekeeper + offset("timekeeper", "tkr_mono")?),
+            ("tk_cycle_last", offset("tk_read_base", "cycle_last")?),
+            ("tk_mult", offset("tk_read_base", "mult")?),
+            ("tk_shift", offset("tk_read_base", "shift")?),
+            ("tk_xtime_nsec", offset("tk_read_base", "xtime_nsec")?),
+            ("tk_base", offset("tk_read_base", "base")?),
+            ("hrtimer_wakeup", symbol("hrtimer_wakeup")?),
+            ("switch_to", symbol("__switch_to_asm")?),
+        ] {
+            let _ = writeln!(text, "{name} {value:x}");
+        }
+        // Without it, only the time that programming the timer takes is not known.
+        if let Some(address) = self.symbols.address("lapic_next_event") {
+            let _ = writeln!(text, "program_timer {address:x}");
+        }
+        for entry in self.entries()? {
+            let kind = if entry.is_exception { "exception" } else { "interrupt" };
+            let _ = writeln!(text, "{kind} {:x} {:x}", entry.from, entry.to);
+        }
+        Ok(text)
+    }
+
+    /// Where interrupts and exceptions begin: the functions that the kernel's macros make (arch/x86/include/asm/idtentry.h), and the
+    /// rows of stubs for the vectors of devices.
+    ///
+    /// # Errors
+    /// If this kernel has no such rows.
+    pub fn entries(&self) -> Result<Vec<Entry>, Unknown> {
+        let symbol = |name| self.symbols.address(name).ok_or(Unknown::Symbol(name));
+        let mut entries = Vec::new();
+        for (from, name) in self.symbols.functions() {
+            let is_exception = name.starts_with("asm_exc_");
+            if is_exception || name.starts_with("asm_sysvec_") {
+                entries.push(Entry { from: *from, to: from + 1, is_exception });
+            }
+        }
+        entries.dedup_by_key(|entry| entry.from);
+        let (devices, spurious) = (symbol("irq_entries_start")?, symbol("spurious_entries_start")?);
+        let next = entries
+            .iter()
+            .map(|entry| entry.from)
+            .filter(|from| *from > spurious)
+            .min()
+            .unwrap_or(spurious + 1);
+        entries.push(Entry { from: devices.min(spurious), to: next, is_exception: false });
+        Ok(entries)
+    }
+}
+
+/// Addresses at which an interrupt or exception begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The first.
+    pub from: u64,
+    /// After the last.
+    pub to: u64,
+    /// Whether it is an exception: caused by the instruction to which it returns.
+    pub is_exception: bool,
+}

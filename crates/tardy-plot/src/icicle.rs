@@ -1,0 +1,93 @@
+//! The plot of an explained wake-up: which function was executing when, below the one that had called it.
+//!
+//! The page's script lets the reader magnify a function, go back, and search for names; without it the plot is complete.
+
+use tardy_record::explanation::{Execution, Explanation, Part};
+
+use super::Options;
+use super::frame::{Area, text_width};
+use super::numbers::{harmless, microseconds, short, typeset};
+use super::scale::Scale;
+use super::svg::{Anchor, Head, Svg};
+use super::terms::part_name;
+
+const ROW: f64 = 17.0;
+/// Height above the rows: the title, and the parts with their names.
+const TOP: f64 = 58.0;
+/// Executions that are narrower, in pixels, are not drawn.
+const NARROWEST: f64 = 0.08;
+/// Space on both sides of a name in its box.
+const PADDING: f64 = 3.0;
+
+/// Draws the wake-up. `ns` is the time of an instruction.
+pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: &Options) -> String {
+    let depth = explanation.timeline.iter().map(|one| one.depth + 1).max().unwrap_or(0);
+    let area =
+        Area { left: 8.0, right: options.width - 8.0, top: TOP, bottom: TOP + ROW * depth as f64 + 6.0 };
+    let late_ns = (explanation.instructions * ns) as f64;
+    let x = Scale::linear(0.0, late_ns.max(1.0), area.left, area.right);
+    let mut svg = Svg::default();
+    svg.text("title", (4.0, 16.0), Anchor::Start, title);
+    let ticks = x.ticks(if options.narrow() { 4 } else { 8 });
+    area.vertical_grid(&mut svg, &x, &ticks, microseconds);
+    area.name_x(&mut svg, "µs after the timer was due");
+    for (number, part) in explanation.parts.iter().enumerate() {
+        draw_part(&mut svg, &area, &x, part, ns, number);
+    }
+    svg.open("calls");
+    for execution in &explanation.timeline {
+        draw_execution(&mut svg, &x, execution, ns);
+    }
+    svg.close();
+    svg.finish(&Head {
+        id,
+        width: options.width,
+        height: area.bottom + 40.0,
+        title,
+        description: "Each box is an execution of a function; the box above it is the function that called it.",
+        standalone: options.standalone,
+        data: vec![("kind", "icicle".to_owned())],
+    })
+}
+
+/// A part as a strip above the rows, with its name where there is room.
+fn draw_part(svg: &mut Svg, area: &Area, x: &Scale, part: &Part, ns: u64, number: usize) {
+    let (from, to) = (x.at((part.start * ns) as f64), x.at(((part.start + part.instructions) * ns) as f64));
+    let class = format!("part s{}", number % 8);
+    let name = part_name(part.kind);
+    let path = format!("M{:.1} {:.1}H{:.1}V{:.1}H{:.1}Z", from, area.top - 20.0, to, area.top - 14.0, from);
+    svg.named_path(&class, &path, &format!("{name}: {}", typeset((part.instructions * ns) as f64)));
+    if text_width(name) + 2.0 < to - from {
+        svg.text("soft", ((from + to) / 2.0, area.top - 24.0), Anchor::Middle, name);
+    }
+}
+
+fn draw_execution(svg: &mut Svg, x: &Scale, execution: &Execution, ns: u64) {
+    let (from, to) =
+        (x.at((execution.start * ns) as f64), x.at(((execution.start + execution.instructions) * ns) as f64));
+    if to - from < NARROWEST {
+        return;
+    }
+    let top = TOP + ROW * execution.depth as f64;
+    let name = harmless(&execution.name);
+    let taken = format!(
+        "{name}: {}, {} instructions",
+        typeset((execution.instructions * ns) as f64),
+        execution.instructions
+    );
+    svg.open_with(
+        if execution.depth == 0 { "call task" } else { "call" },
+        &[
+            ("name", name.clone()),
+            ("from", execution.start.to_string()),
+            ("of", execution.instructions.to_string()),
+        ],
+    );
+    svg.named_path("box", &format!("M{from:.2} {top:.1}H{to:.2}V{:.1}H{from:.2}Z", top + ROW - 1.0), &taken);
+    // A character is about 6 pixels wide.
+    let room = ((to - from - 2.0 * PADDING) / 6.0).max(0.0) as usize;
+    if room >= 3 {
+        svg.text("", (from + PADDING, top + ROW - 5.0), Anchor::Start, &short(&name, room));
+    }
+    svg.close();
+}

@@ -1,0 +1,132 @@
+//! Explanations of wake-ups: for the terminal, as a page, and for other tools.
+
+mod exports;
+mod page;
+
+use std::fmt::Write;
+
+use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
+use tardy_plot::terms::part_name;
+use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, PartKind, Which};
+
+use crate::terminal_text::folded;
+
+/// The widest bar of a part, in columns.
+const BAR_MAX: usize = 30;
+
+/// A form in which explanations can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A page.
+    Page,
+    /// Stacks for tools that draw flame graphs.
+    Folded,
+    /// Events for the viewers of Perfetto and speedscope.
+    Trace,
+    /// All details.
+    Json,
+}
+
+impl Form {
+    /// The endings of file names, for errors.
+    pub const ENDINGS: &'static str = ".html, .folded, .trace.json or .json";
+
+    /// The form for a file of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let endings = [
+            (".html", Self::Page),
+            (".folded", Self::Folded),
+            (".trace.json", Self::Trace),
+            (".json", Self::Json),
+        ];
+        endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, form)| form)
+    }
+
+    /// The file's content. `made_by` names the program.
+    pub fn write(self, explanations: &Explanations, made_by: &str) -> String {
+        match self {
+            Self::Page => page::html(explanations, made_by),
+            Self::Folded => exports::folded(explanations),
+            Self::Trace => exports::trace(explanations),
+            Self::Json => exports::json(explanations),
+        }
+    }
+}
+
+/// The explanations for the terminal, at most `width` wide. Functions with less than the share `least` of a wake-up are left out.
+pub fn text(explanations: &Explanations, least: f64, width: usize) -> String {
+    let all = explanations.wakeups.iter();
+    all.map(|wakeup| of_one(explanations, wakeup, least, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, width: usize) -> String {
+    let ns = explanations.ns_per_instruction;
+    let explanation = &wakeup.explanation;
+    let mut text = folded(&headline(explanations, wakeup), width).join("\n") + "\n\n";
+    let longest = explanation.parts.iter().map(|part| part.instructions).max().unwrap_or(1).max(1);
+    for part in &explanation.parts {
+        let columns = (part.instructions * BAR_MAX as u64).div_ceil(longest) as usize;
+        let (name, took) = (part_name(part.kind), with_unit((part.instructions * ns) as f64));
+        let _ =
+            writeln!(text, "  {name:<15} {took:>9} {:>8}  {}", count(part.instructions), "█".repeat(columns));
+        if let (PartKind::InterruptsOff, Some(held)) = (part.kind, &explanation.held_off) {
+            let _ = writeln!(text, "  {:<15} {}", "", held_off(held, ns));
+        }
+    }
+    let _ = writeln!(text, "\n  {:>8} {:>9} {:>6}  function", "ns", "of it own", "calls");
+    let least = ((explanation.instructions as f64 * least) as u64).max(1);
+    for call in &explanation.calls {
+        lines_of(&mut text, call, 0, least, ns, width);
+    }
+    text
+}
+
+/// Which wake-up it is, how late, and its longest part.
+fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
+    let ExplainedWakeup { phase, series, which, cycle, explanation } = wakeup;
+    let which = match which {
+        Which::Worst => "the worst wake-up".to_owned(),
+        Which::Quantile(share) => format!("a wake-up as late as the quantile p{}", share * 100.0),
+        Which::Cycle(_) => "the wake-up".to_owned(),
+    };
+    let late = with_unit(explanation.latency_ns as f64);
+    let instructions = counted(explanation.instructions, "instruction", "instructions");
+    let longest = explanation.parts.iter().max_by_key(|part| part.instructions);
+    let longest = longest.map_or_else(String::new, |part| {
+        let share = part.instructions as f64 / explanation.instructions.max(1) as f64;
+        format!(" Its longest part, {}, is '{}'.", per_cent(share), part_name(part.kind))
+    });
+    format!(
+        "{}, phase '{}', {}: {which} (cycle {cycle}) was {late} late: {instructions}.{longest}",
+        harmless(&explanations.run),
+        harmless(phase),
+        harmless(series),
+    )
+}
+
+/// Who held interrupts off.
+fn held_off(held: &HeldOff, ns: u64) -> String {
+    let by =
+        held.by.as_ref().map_or_else(|| "before the record begins".to_owned(), |by| format!("by {by}()"));
+    let since = with_unit((held.since * ns) as f64);
+    format!("turned off {by} in '{}', {since} before the timer was due", harmless(&held.task))
+}
+
+/// A function and what it called. A function that does little but call one other shares its line.
+fn lines_of(text: &mut String, call: &Call, depth: usize, least: u64, ns: u64, width: usize) {
+    let mut names = harmless(&call.name);
+    let mut last = call;
+    while let [only] = &last.calls[..]
+        && last.own < least
+        && only.count == last.count
+        && names.chars().count() + only.name.chars().count() + 2 * depth + 34 < width
+    {
+        names = format!("{names} > {}", harmless(&only.name));
+        last = only;
+    }
+    let (total, own) = (count(last.total * ns), count(last.own * ns));
+    let _ = writeln!(text, "  {total:>8} {own:>9} {:>6}  {}{names}", count(last.count), "  ".repeat(depth));
+    for inner in last.calls.iter().filter(|inner| inner.total >= least) {
+        lines_of(text, inner, depth + 1, least, ns, width);
+    }
+}
