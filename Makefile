@@ -40,6 +40,7 @@ build: rust ## build target/release/tardy, and install a compiler and Rust if th
 .PHONY: guests
 guests: rust ## build the programs of the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
+	@scripts/as-owner scripts/make-observer $(TARGET_DIR)/release
 
 .PHONY: dist
 dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, and their packages, in dist/

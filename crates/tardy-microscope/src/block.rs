@@ -137,3 +137,36 @@ fn switch_of_interrupts(instruction: &Instruction) -> Option<Interrupts> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{CLI, HLT, IRET, NOP, OUTER, RET, STI, SYSRET, block, call};
+
+    #[test]
+    fn the_last_instruction_says_what_can_follow() {
+        let to_there = call(OUTER + 0x100, OUTER + 5);
+        for (bytes, last) in [
+            (&[0x74, 0x10][..], Last::Jump(OUTER + 0x12)),
+            (&[0xff, 0xe0], Last::FarJump),
+            (&to_there, Last::Call(OUTER + 0x100)),
+            (&[0xff, 0xd0], Last::IndirectCall),
+            (RET, Last::Return),
+            (IRET, Last::InterruptReturn),
+            (SYSRET, Last::SystemCall),
+            (&[0x0f, 0x05], Last::SystemCall),
+            (HLT, Last::Halt),
+            (&[0xf3, 0xa4], Last::Repeated),
+            (&[0xf3, 0x90], Last::Plain),
+            (NOP, Last::Plain),
+        ] {
+            assert_eq!(block(OUTER, &[bytes]).last, last, "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn changes_of_interrupts_are_found_within_a_block() {
+        let block = block(OUTER, &[NOP, CLI, NOP, STI, &[0x9d]]);
+        assert_eq!(block.interrupts, [(1, Interrupts::Off), (3, Interrupts::On), (4, Interrupts::Restored)]);
+    }
+}

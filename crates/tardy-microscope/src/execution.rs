@@ -84,3 +84,46 @@ pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec
 fn part_before(block: &Block, address: u64) -> usize {
     block.index_of(address).unwrap_or(block.instructions.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{EXCEPTION, INTERRUPT, IRET, NOP, OUTER, block, entries, wakeup};
+
+    fn executed(blocks: &[Block]) -> Vec<usize> {
+        steps(blocks, &wakeup(blocks.len(), &[]), &entries()).iter().map(|step| step.executed).collect()
+    }
+
+    #[test]
+    fn a_block_that_an_exception_ends_is_executed_up_to_where_the_exception_returns() {
+        let blocks = [
+            block(OUTER, &[NOP, NOP, NOP, NOP]),
+            block(EXCEPTION, &[NOP, IRET]),
+            block(OUTER + 1, &[NOP, NOP, NOP]),
+        ];
+        assert_eq!(executed(&blocks), [1, 2, 3]);
+    }
+
+    /// It returns to the beginning of a loop, which is in the block: that was executed as a whole.
+    #[test]
+    fn a_block_before_an_interrupt_is_executed_as_a_whole() {
+        let back: &[u8] = &[0xeb, 0xfd];
+        let blocks =
+            [block(OUTER, &[NOP, NOP, back]), block(INTERRUPT, &[NOP, IRET]), block(OUTER + 1, &[NOP, back])];
+        assert_eq!(executed(&blocks), [3, 2, 2]);
+    }
+
+    #[test]
+    fn a_block_that_is_split_after_an_access_to_a_device_is_counted_up_to_there() {
+        let blocks = [block(OUTER, &[NOP, NOP, NOP]), block(OUTER + 2, &[NOP, NOP])];
+        assert_eq!(executed(&blocks), [2, 2]);
+    }
+
+    #[test]
+    fn each_repetition_of_a_string_instruction_is_counted_once() {
+        let repeated: &[u8] = &[0xf3, 0xa4];
+        let blocks =
+            [block(OUTER, &[NOP, repeated]), block(OUTER + 1, &[repeated]), block(OUTER + 3, &[NOP])];
+        assert_eq!(executed(&blocks), [2, 1, 1]);
+    }
+}

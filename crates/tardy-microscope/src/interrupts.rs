@@ -51,6 +51,8 @@ impl State {
         let Some(before) = before else { return };
         match step.arrival {
             Arrival::Interrupt => {
+                // It shows that they were on before.
+                self.is_known = true;
                 self.on(step.start);
                 self.saved.push(false);
                 self.off(step.start, step.block.start);
@@ -91,5 +93,56 @@ impl State {
         {
             self.sections.push(Section { start, end: at, opened_at });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use crate::execution::steps;
+    use crate::made_up::{
+        CLI, EXCEPTION, INTERRUPT, IRET, NOP, OUTER, PROGRAM, STI, SYSRET, block, entries, wakeup,
+    };
+
+    fn of(blocks: &[Block]) -> Vec<(u64, u64, Option<u64>)> {
+        let steps = steps(blocks, &wakeup(blocks.len(), &[]), &entries());
+        sections(&steps).iter().map(|section| (section.start, section.end, section.opened_at)).collect()
+    }
+
+    #[test]
+    fn a_section_lasts_from_cli_to_sti() {
+        let blocks = [block(OUTER, &[NOP, CLI, NOP]), block(OUTER + 3, &[NOP, STI, NOP])];
+        assert_eq!(of(&blocks), [(2, 5, Some(OUTER + 1))]);
+    }
+
+    #[test]
+    fn an_interrupt_is_a_section_and_an_exception_within_one_does_not_end_it() {
+        let blocks = [
+            block(OUTER, &[NOP]),
+            block(INTERRUPT, &[NOP, IRET]),
+            block(OUTER + 1, &[CLI, NOP, NOP]),
+            block(EXCEPTION, &[NOP, IRET]),
+            block(OUTER + 3, &[NOP, STI]),
+        ];
+        assert_eq!(of(&blocks), [(1, 3, Some(INTERRUPT)), (4, 9, Some(OUTER + 1))]);
+    }
+
+    #[test]
+    fn programs_run_with_interrupts_on() {
+        let system_call: &[u8] = &[0x0f, 0x05];
+        let blocks = [
+            block(PROGRAM, &[NOP, system_call]),
+            block(OUTER, &[NOP, STI, NOP]),
+            block(OUTER + 3, &[CLI, SYSRET]),
+            block(PROGRAM + 3, &[NOP]),
+        ];
+        assert_eq!(of(&blocks), [(2, 4, Some(OUTER)), (6, 7, Some(OUTER + 3))]);
+    }
+
+    /// The first change shows that they were off before.
+    #[test]
+    fn a_record_can_begin_within_a_section() {
+        assert_eq!(of(&[block(OUTER, &[NOP, NOP, STI, NOP])]), [(0, 3, None)]);
     }
 }

@@ -214,8 +214,8 @@ fn addresses(image: &[u8], tokens: &Tokens, names: &Names, named: &[String]) -> 
     let length = 4 * names.count;
     let after = tokens.end.next_multiple_of(8);
     let base_after = (after + length).next_multiple_of(8);
-    let base_before = names.start.checked_sub(16)?;
-    let before = base_before.checked_sub(length)? & !7;
+    let base_before = names.start.saturating_sub(16);
+    let before = base_before.saturating_sub(length) & !7;
     let text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"))?;
     [(after, base_after), (before, base_before)].into_iter().find_map(|(at, base)| {
         let base = little(image.get(base..base + 8)?);
@@ -243,4 +243,106 @@ fn little(bytes: &[u8]) -> u64 {
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BASE: u64 = 0xffff_ffff_8100_0000;
+
+    /// An image with this table, as scripts/kallsyms.c writes it since Linux 6.4, or before.
+    fn image(symbols: &[(String, u64)], is_new: bool) -> Vec<u8> {
+        let mut image = vec![0x55; 64];
+        let offsets = |image: &mut Vec<u8>| {
+            for (_, address) in symbols {
+                let offset =
+                    if *address >= BASE { BASE.wrapping_sub(1).wrapping_sub(*address) } else { *address };
+                image.extend((offset as u32).to_le_bytes());
+            }
+            image.resize(image.len().next_multiple_of(8), 0);
+            image.extend(BASE.to_le_bytes());
+        };
+        if !is_new {
+            offsets(&mut image);
+        }
+        image.extend((symbols.len() as u64).to_le_bytes());
+        let start = image.len();
+        let mut markers = Vec::new();
+        for (index, (name, _)) in symbols.iter().enumerate() {
+            if index % STRIDE == 0 {
+                markers.push(((image.len() - start) as u32).to_le_bytes());
+            }
+            match name.len() {
+                length @ ..0x80 => image.push(length as u8),
+                length => image.extend([(length & 0x7f) as u8 | 0x80, (length >> 7) as u8]),
+            }
+            image.extend(name.bytes());
+        }
+        image.resize(image.len().next_multiple_of(8), 0);
+        image.extend(markers.iter().flatten());
+        image.resize(image.len().next_multiple_of(8), 0);
+        let (tokens, mut index) = (image.len(), Vec::new());
+        for byte in 0..=255_u8 {
+            index.extend(((image.len() - tokens) as u16).to_le_bytes());
+            image.extend((byte.is_ascii_graphic()).then_some(byte));
+            image.push(0);
+        }
+        image.resize(image.len().next_multiple_of(8), 0);
+        image.extend(index);
+        if is_new {
+            offsets(&mut image);
+        }
+        image.extend([0xaa; 64]);
+        image
+    }
+
+    fn symbols() -> Vec<(String, u64)> {
+        let mut symbols = vec![("Aruntime".to_owned(), 0x1234), ("T_text".to_owned(), BASE)];
+        let function = |number: u64| (format!("tfunction_{number}"), BASE + 0x1000 + 16 * number);
+        symbols.extend((0..600).map(function));
+        symbols.push((format!("t{}", "long".repeat(60)), BASE + 0x10_0000));
+        symbols
+    }
+
+    #[test]
+    fn both_orders_of_the_tables_are_read() {
+        for is_new in [true, false] {
+            let read = Symbols::of(&image(&symbols(), is_new)).unwrap();
+            assert_eq!(read.address("runtime"), Some(0x1234), "a per-CPU symbol");
+            assert_eq!(read.address("function_599"), Some(BASE + 0x1000 + 16 * 599));
+            assert_eq!(read.address(&"long".repeat(60)), Some(BASE + 0x10_0000));
+            assert_eq!(read.functions().len(), 602);
+        }
+    }
+
+    #[test]
+    fn an_address_is_in_the_function_that_begins_before_it() {
+        let symbols = Symbols::from_all(symbols().into_iter());
+        let (index, offset) = symbols.function_at(BASE + 0x1000 + 16 * 7 + 5).unwrap();
+        assert_eq!((symbols.functions()[index].1.as_str(), offset), ("function_7", 5));
+        assert_eq!(symbols.function_at(BASE - 1), None);
+    }
+
+    #[test]
+    fn an_image_without_symbols_is_refused() {
+        assert_eq!(Symbols::of(&[0; 4096]), Err(NoSymbols::Tokens));
+        let whole = image(&symbols(), true);
+        let tokens = find(&whole, DIGITS).unwrap();
+        assert_eq!(Symbols::of(&whole[(tokens - 0x60) & !7..]), Err(NoSymbols::Form));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn damaged_tables_do_not_panic(at in any::<prop::sample::Index>(), value: u8, cut in any::<prop::sample::Index>()) {
+            let mut image = image(&symbols(), true);
+            let at = at.index(image.len());
+            image[at] = value;
+            drop(Symbols::of(&image));
+            drop(Symbols::of(&image[..cut.index(image.len())]));
+        }
+    }
 }

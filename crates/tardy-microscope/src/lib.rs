@@ -1,4 +1,8 @@
-//! Explains late wake-ups of the lab.
+//! Explains late wake-ups of the lab: which kernel functions they consisted of, instruction by instruction.
+//!
+//! [`orders`] tells an observer in the emulator what to watch, from the [`kallsyms`] and [`structures`] of the kernel's image.
+//! [`observed`] reads what the observer wrote. [`matching`] compares it with the run file, [`execution`] finds the order of execution in
+//! a wake-up, [`spans`] who called whom, [`interrupts`] where interrupts were off, and [`explanation`] puts it together.
 
 pub mod block;
 pub mod chosen;
@@ -6,6 +10,8 @@ pub mod execution;
 pub mod explanation;
 pub mod interrupts;
 pub mod kallsyms;
+#[cfg(test)]
+mod made_up;
 pub mod matching;
 pub mod names;
 pub mod observed;

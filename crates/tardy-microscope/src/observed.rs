@@ -214,3 +214,65 @@ impl<'a> Reader<'a> {
 fn number_of(four: &[u8]) -> u32 {
     four.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file() -> Vec<u8> {
+        let mut file = vec![1];
+        file.extend(7_u32.to_le_bytes());
+        file.extend(1_000_u64.to_le_bytes());
+        file.extend((-5_i64).to_le_bytes());
+        // nop, ret
+        file.push(2);
+        file.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());
+        file.extend([2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
+        file.push(3);
+        let task = |file: &mut Vec<u8>, pid: u32, name: &[u8; 16]| {
+            file.extend(0x8888_u64.to_le_bytes());
+            file.extend(pid.to_le_bytes());
+            file.extend(name);
+        };
+        task(&mut file, 7, b"timer0\0\0\0\0\0\0\0\0\0\0");
+        file.extend(2_000_u64.to_le_bytes());
+        file.extend(300_u64.to_le_bytes());
+        file.extend([40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        task(&mut file, 0, b"swapper/0\0\0\0\0\0\0\0");
+        file.push(4);
+        (1..=6_u64).for_each(|sum| file.extend(sum.to_le_bytes()));
+        file
+    }
+
+    #[test]
+    fn each_record_is_read() {
+        let observed = Observed::of(&file()).unwrap();
+        assert_eq!(observed.readings, [Reading { pid: 7, due_ns: 1_000, late_ns: -5 }]);
+        assert_eq!(observed.blocks[0].instructions, [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001]);
+        let wakeup = &observed.wakeups[0];
+        assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns, wakeup.lag), ("timer0", 300, 40));
+        assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
+        assert_eq!(observed.sums.lost, 6);
+    }
+
+    #[test]
+    fn a_cut_file_is_refused() {
+        let file = file();
+        for length in 0..file.len() {
+            assert!(Observed::of(&file[..length]).is_err(), "{length}");
+        }
+        assert!(matches!(Observed::of(&[&file[..], &[1]].concat()), Err(BadFile::Damaged(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_files_do_not_panic(at in any::<prop::sample::Index>(), value: u8) {
+            let mut file = file();
+            let at = at.index(file.len());
+            file[at] = value;
+            drop(Observed::of(&file));
+        }
+    }
+}

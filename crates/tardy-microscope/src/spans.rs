@@ -159,3 +159,95 @@ impl Stack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use crate::execution::steps;
+    use crate::made_up::{
+        INNER, INTERRUPT, IRET, NOP, OUTER, RET, SWITCH, block, call, entries, symbols, wakeup,
+    };
+
+    /// The spans as texts: depth, name, first instruction and the one after the last.
+    fn of(blocks: &[Block], switches: &[usize]) -> Vec<(usize, String, u64, u64)> {
+        let wakeup = wakeup(blocks.len(), switches);
+        let symbols = symbols();
+        let mut names = Names::of(&symbols);
+        let found = spans(&steps(blocks, &wakeup, &entries()), &wakeup, &mut names);
+        let depth = |span: &Span| {
+            let mut depth = 0;
+            let mut parent = span.parent;
+            while let Some(index) = parent {
+                depth += 1;
+                parent = found[index].parent;
+            }
+            depth
+        };
+        found
+            .iter()
+            .map(|span| (depth(span), names.text(span.name).to_owned(), span.start, span.end))
+            .collect()
+    }
+
+    fn expected(all: &[(usize, &str, u64, u64)]) -> Vec<(usize, String, u64, u64)> {
+        all.iter().map(|(depth, name, start, end)| (*depth, (*name).to_owned(), *start, *end)).collect()
+    }
+
+    #[test]
+    fn a_call_lasts_until_its_return_and_an_interrupt_is_within_it() {
+        let to_inner = call(INNER, OUTER + 6);
+        let blocks = [
+            block(OUTER, &[NOP, &to_inner]),
+            block(INNER, &[NOP]),
+            block(INTERRUPT, &[NOP, NOP, IRET]),
+            block(INNER + 1, &[RET]),
+            block(OUTER + 6, &[NOP]),
+        ];
+        let found = of(&blocks, &[]);
+        assert_eq!(
+            found,
+            expected(&[
+                (0, "task9 9", 0, 8),
+                (1, "outer", 0, 8),
+                (2, "inner", 2, 7),
+                (3, "asm_sysvec_timer", 3, 6),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_return_shows_who_had_called_before_the_record_begins() {
+        let blocks = [block(INNER, &[NOP, RET]), block(OUTER + 6, &[NOP])];
+        assert_eq!(
+            of(&blocks, &[]),
+            expected(&[(0, "task9 9", 0, 3), (1, "outer", 0, 3), (2, "inner", 0, 2)])
+        );
+    }
+
+    #[test]
+    fn each_task_has_its_own_calls() {
+        let blocks = [block(OUTER, &[NOP]), block(SWITCH, &[NOP, RET]), block(INNER + 1, &[NOP])];
+        let found = of(&blocks, &[1]);
+        assert_eq!(
+            found,
+            expected(&[
+                (0, "task0 0", 0, 1),
+                (1, "outer", 0, 1),
+                (0, "task9 9", 1, 4),
+                (1, "inner", 1, 4),
+                (2, "__switch_to_asm", 1, 3),
+            ])
+        );
+    }
+
+    /// A return to the first instruction of a function is how the kernel jumps where speculation is dangerous.
+    #[test]
+    fn a_return_into_a_function_is_a_jump() {
+        let blocks = [block(OUTER, &[NOP, RET]), block(INNER, &[NOP])];
+        assert_eq!(
+            of(&blocks, &[]),
+            expected(&[(0, "task9 9", 0, 3), (1, "outer", 0, 2), (1, "inner", 2, 3)])
+        );
+    }
+}

@@ -29,11 +29,13 @@ pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: 
     let mut svg = Svg::default();
     svg.text("title", (4.0, 16.0), Anchor::Start, title);
     let ticks = x.ticks(if options.narrow() { 4 } else { 8 });
+    svg.open("axis");
     area.vertical_grid(&mut svg, &x, &ticks, microseconds);
     area.name_x(&mut svg, "µs after the timer was due");
     for (number, part) in explanation.parts.iter().enumerate() {
         draw_part(&mut svg, &area, &x, part, ns, number);
     }
+    svg.close();
     svg.open("calls");
     for execution in &explanation.timeline {
         draw_execution(&mut svg, &x, execution, ns);

@@ -97,6 +97,7 @@ fn run(
         core: Some(turn.core()),
         patience: Duration::from_secs(60),
         cancel: None,
+        observer: None,
     };
     let mut outputs = Vec::new();
     let result = session.run(&mut |message: &Message| match message {

@@ -11,6 +11,7 @@ mod causes;
 mod cost;
 mod documented;
 mod early_ends;
+mod explain;
 mod guests;
 mod hostile_guest;
 mod hostile_users;

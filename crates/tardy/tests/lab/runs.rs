@@ -4,7 +4,7 @@ use tardy_record::lab::LabClock;
 use tardy_record::run::Origin;
 use tardy_record::{Knowable, Run};
 
-use crate::{documented, guests};
+use crate::{documented, explain, guests};
 
 /// The highest latency of the phase with that label.
 pub(crate) fn worst_ns(run: &Run, label: &str) -> i64 {
@@ -101,6 +101,9 @@ fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
     assert_eq!(trial(&runs[3]), Some(("debian:6.12-rt".to_owned(), 2, 2)));
     assert!(runs.iter().all(|run| run.validity.valid));
     assert_ne!(runs[0].series[0].measured, runs[1].series[0].measured, "two boots with the same latencies");
+    for (name, run) in [("debian-6.12-round-1", &runs[0]), ("debian-6.12-rt-round-2", &runs[3])] {
+        explain::its_worst_wakeups_add_up(&guests, &results.path().join(format!("{name}.run.json")), run);
+    }
 }
 
 /// A functional run: the host's time, several CPUs, and a warning.
