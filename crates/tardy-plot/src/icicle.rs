@@ -23,7 +23,7 @@ const PADDING: f64 = 3.0;
 pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: &Options) -> String {
     let depth = explanation.timeline.iter().map(|one| one.depth + 1).max().unwrap_or(0);
     let area =
-        Area { left: 8.0, right: options.width - 8.0, top: TOP, bottom: TOP + ROW * depth as f64 + 6.0 };
+        Area { left: 16.0, right: options.width - 8.0, top: TOP, bottom: TOP + ROW * depth as f64 + 6.0 };
     let late_ns = (explanation.instructions * ns) as f64;
     let x = Scale::linear(0.0, late_ns.max(1.0), area.left, area.right);
     let mut svg = Svg::default();
