@@ -6,6 +6,7 @@
 pub mod comparability;
 pub mod difference;
 pub mod doctor;
+pub mod explanations;
 pub mod history;
 pub mod overview;
 mod pairing;

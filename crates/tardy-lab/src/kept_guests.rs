@@ -26,7 +26,7 @@ pub struct KeptGuests {
     directory: PathBuf,
 }
 
-/// Why a file of a guest is not to be had.
+/// Why a file of a guest is not available.
 #[derive(Debug, Error)]
 pub enum Missing {
     /// It is not in the cache.

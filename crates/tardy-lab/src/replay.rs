@@ -85,7 +85,7 @@ impl Replay {
     /// Finds all that the run consisted of.
     ///
     /// # Errors
-    /// If a part of it cannot be had.
+    /// If a part of it is not available.
     pub fn of(lab: &Lab, kept: &KeptGuests) -> Result<Self, ReplayError> {
         let LabClock::Instructions { shift } = lab.clock else { return Err(ReplayError::Clock) };
         let machine = Machine::Pc;

@@ -141,7 +141,7 @@ fn switch_of_interrupts(instruction: &Instruction) -> Option<Interrupts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::{CLI, HLT, IRET, NOP, OUTER, RET, STI, SYSRET, block, call};
+    use crate::synthetic::{CLI, HLT, IRET, NOP, OUTER, RET, STI, SYSRET, block, call};
 
     #[test]
     fn the_last_instruction_says_what_can_follow() {

@@ -88,7 +88,7 @@ fn part_before(block: &Block, address: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::{EXCEPTION, INTERRUPT, IRET, NOP, OUTER, block, entries, wakeup};
+    use crate::synthetic::{EXCEPTION, INTERRUPT, IRET, NOP, OUTER, block, entries, wakeup};
 
     fn executed(blocks: &[Block]) -> Vec<usize> {
         steps(blocks, &wakeup(blocks.len(), &[]), &entries()).iter().map(|step| step.executed).collect()

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::block::Block;
     use crate::execution::steps;
-    use crate::made_up::{
+    use crate::synthetic::{
         CLI, EXCEPTION, INTERRUPT, IRET, NOP, OUTER, PROGRAM, STI, SYSRET, block, entries, wakeup,
     };
 

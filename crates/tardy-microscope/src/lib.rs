@@ -10,11 +10,11 @@ pub mod execution;
 pub mod explanation;
 pub mod interrupts;
 pub mod kallsyms;
-#[cfg(test)]
-mod made_up;
 pub mod matching;
 pub mod names;
 pub mod observed;
 pub mod orders;
 pub mod spans;
 pub mod structures;
+#[cfg(test)]
+mod synthetic;

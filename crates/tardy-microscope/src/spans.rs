@@ -2,7 +2,7 @@
 //!
 //! A call and its return are seen as such. What was entered before the record begins is found backwards: a return that nothing in the
 //! record called shows who had called. Jumps into another function take the place of the function that jumped (tail calls). The
-//! kernel's detours around speculative execution (`__x86_indirect_thunk_rax`, `__x86_return_thunk`) are no functions of their own: a
+//! kernel's detours around speculative execution (`__x86_indirect_thunk_rax`, `__x86_return_thunk`) are not functions by themselves: a
 //! return to the first instruction of a function is a jump there.
 
 use crate::block::Last;
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::block::Block;
     use crate::execution::steps;
-    use crate::made_up::{
+    use crate::synthetic::{
         INNER, INTERRUPT, IRET, NOP, OUTER, RET, SWITCH, block, call, entries, symbols, wakeup,
     };
 

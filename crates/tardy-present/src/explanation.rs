@@ -1,5 +1,6 @@
 //! Explanations of wake-ups: for the terminal, as a page, and for other tools.
 
+mod difference;
 mod exports;
 mod page;
 
@@ -8,6 +9,8 @@ use std::fmt::Write;
 use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, PartKind, Which};
+
+pub use self::difference::text as difference_text;
 
 use crate::terminal_text::folded;
 
@@ -84,11 +87,7 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
 /// Which wake-up it is, how late, and its longest part.
 fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
     let ExplainedWakeup { phase, series, which, cycle, explanation } = wakeup;
-    let which = match which {
-        Which::Worst => "the worst wake-up".to_owned(),
-        Which::Quantile(share) => format!("a wake-up as late as the quantile p{}", share * 100.0),
-        Which::Cycle(_) => "the wake-up".to_owned(),
-    };
+    let which = kind(*which);
     let late = with_unit(explanation.latency_ns as f64);
     let instructions = counted(explanation.instructions, "instruction", "instructions");
     let longest = explanation.parts.iter().max_by_key(|part| part.instructions);
@@ -102,6 +101,15 @@ fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
         harmless(phase),
         harmless(series),
     )
+}
+
+/// Which wake-up it is.
+fn kind(which: Which) -> String {
+    match which {
+        Which::Worst => "the worst wake-up".to_owned(),
+        Which::Quantile(share) => format!("a wake-up as late as the quantile p{}", share * 100.0),
+        Which::Cycle(_) => "the wake-up".to_owned(),
+    }
 }
 
 /// Who held interrupts off.

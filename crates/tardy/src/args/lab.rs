@@ -77,8 +77,9 @@ pub(crate) struct LabRunArgs {
 /// `tardy lab explain`.
 #[derive(Debug, Args)]
 pub(crate) struct LabExplainArgs {
-    /// Run file of the lab.
-    pub(crate) run: PathBuf,
+    /// Run file of the lab; of two, the wake-ups are explained and compared: the ordinary ones and the worst, unless others are chosen.
+    #[arg(required = true, num_args = 1..=2)]
+    pub(crate) runs: Vec<PathBuf>,
     /// Explain wake-ups of this phase only.
     #[arg(long, value_name = "LABEL", help_heading = "What to explain")]
     pub(crate) phase: Option<String>,

@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tardy_sys::kernel_files::KernelFiles;

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::bench::{Bench, wait_until};
 
 /// The longest time that a step may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Begins and ends the view: the alternate screen.
 const ENTER: &str = "\x1b[?1049h";

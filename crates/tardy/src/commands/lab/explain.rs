@@ -1,4 +1,4 @@
-//! `tardy lab explain`: boots the guest of a run again, watches it, and explains wake-ups.
+//! `tardy lab explain`: boots the guest of a run again, watches it, and explains wake-ups; of two runs it also shows the difference.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::name;
-use tardy_init::messages::Message;
+use tardy_compare::explanations;
 use tardy_lab::experiment::Host;
 use tardy_lab::kept_guests::KeptGuests;
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::observer::{Observer, Variant};
+use tardy_lab::parallel_guests;
 use tardy_lab::replay::{Replay, Replayed};
 use tardy_lab::session;
 use tardy_measure::engine::result_file::ResultFile;
@@ -35,39 +36,70 @@ use crate::build_identity;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// Explains wake-ups of a run.
+/// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
-    let run = output::open_run(&arguments.run, RedactionFlag::default())?;
-    let lab = lab_of(&run, &arguments.run)?;
-    let chosen = chosen_in(&run, arguments)?;
+    let guests: Vec<Guest> =
+        arguments.runs.iter().map(|path| Guest::of(path, arguments)).collect::<Result<_>>()?;
     let files = files(arguments)?;
-    let replay =
-        Replay::of(lab, &KeptGuests::of_this_user()?).with_context(|| arguments.run.display().to_string())?;
-    let kernel = KernelImage::of(replay.image())
-        .with_context(|| format!("{} cannot be observed", lab.kernel.release))?;
-    let orders = kernel.orders(u64::from(replay.memory_mib()) << 20)? + &chosen::orders(&chosen);
-    let library = library(&replay, arguments.observer.as_deref())?;
-    let observer = Observer::new(library, orders, replay.memory_mib());
-    let replayed = replayed(&replay, &observer, arguments)?;
-    check_identical(&run, lab, &replayed)?;
-    let observed = Observed::of(&replayed.observed)?;
-    let explanations = Explanations {
-        explanation_version: VERSION,
-        identity: lab.identity.clone(),
-        run: name::of_run(&run),
-        kernel: lab.kernel.release.clone(),
-        ns_per_instruction: NS_PER_INSTRUCTION,
-        wakeups: chosen::explain(&kernel, &observed, &run, &chosen)?,
-    };
+    let replayed = replay_all(&guests, arguments)?;
+    let mut all = Vec::new();
+    for (guest, replayed) in guests.iter().zip(replayed) {
+        all.push(guest.explain(&replayed).with_context(|| guest.path.display().to_string())?);
+    }
     for (file, form) in &files {
-        file.write(form.write(&explanations, build_identity::identity()).as_bytes())?;
+        file.write(form.write(&all[0], build_identity::identity()).as_bytes())?;
         output::report(&format!("explanation {}", file.path().display()));
     }
-    match arguments.json {
-        true => output::print_json(&explanations)?,
-        false => output::print(&shown::text(&explanations, arguments.least / 100.0, output::width()))?,
+    match (&all[..], arguments.json) {
+        ([a, b], true) => output::print_json(&explanations::of(a, b))?,
+        ([a, b], false) => {
+            output::print(&shown::difference_text(&explanations::of(a, b), [a, b], output::width()))?
+        }
+        (_, true) => output::print_json(&all[0])?,
+        (_, false) => output::print(&shown::text(&all[0], arguments.least / 100.0, output::width()))?,
     }
     Ok(Exit::Done)
+}
+
+/// A guest that is run again.
+struct Guest {
+    path: PathBuf,
+    run: Run,
+    lab: Lab,
+    chosen: Vec<Chosen>,
+    replay: Replay,
+    kernel: KernelImage,
+    observer: Observer,
+}
+
+impl Guest {
+    /// Finds all that is needed, before anything boots.
+    fn of(path: &Path, arguments: &LabExplainArgs) -> Result<Self> {
+        let run = output::open_run(path, RedactionFlag::default())?;
+        let lab = lab_of(&run, path)?.clone();
+        let chosen = chosen_in(&run, arguments)?;
+        let replay =
+            Replay::of(&lab, &KeptGuests::of_this_user()?).with_context(|| path.display().to_string())?;
+        let unwatchable = || format!("{} cannot be observed", lab.kernel.release);
+        let kernel = KernelImage::of(replay.image()).with_context(unwatchable)?;
+        let orders = kernel.orders(u64::from(replay.memory_mib()) << 20).with_context(unwatchable)?;
+        let library = library(&replay, arguments.observer.as_deref())?;
+        let observer = Observer::new(library, orders + &chosen::orders(&chosen), replay.memory_mib());
+        Ok(Self { path: path.to_owned(), run, lab, chosen, replay, kernel, observer })
+    }
+
+    fn explain(&self, replayed: &Replayed) -> Result<Explanations> {
+        check_identical(&self.run, &self.lab, replayed)?;
+        let observed = Observed::of(&replayed.observed)?;
+        Ok(Explanations {
+            explanation_version: VERSION,
+            identity: self.lab.identity.clone(),
+            run: name::of_run(&self.run),
+            kernel: self.lab.kernel.release.clone(),
+            ns_per_instruction: NS_PER_INSTRUCTION,
+            wakeups: chosen::explain(&self.kernel, &observed, &self.run, &self.chosen)?,
+        })
+    }
 }
 
 fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
@@ -82,11 +114,12 @@ fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
 
 /// The wake-ups that the user wants explained.
 fn chosen_in(run: &Run, arguments: &LabExplainArgs) -> Result<Vec<Chosen>> {
-    let which = match (arguments.at, arguments.quantile, arguments.median) {
-        (Some(cycle), ..) => Which::Cycle(cycle),
-        (_, Some(quantile), _) => Which::Quantile(quantile),
-        (_, _, true) => Which::Quantile(0.5),
-        _ => Which::Worst,
+    let all: &[Which] = match (arguments.at, arguments.quantile, arguments.median, &arguments.runs[..]) {
+        (Some(cycle), ..) => &[Which::Cycle(cycle)],
+        (_, Some(quantile), ..) => &[Which::Quantile(quantile)],
+        (_, _, true, _) => &[Which::Quantile(0.5)],
+        (_, _, _, [_, _]) => &[Which::Quantile(0.5), Which::Worst],
+        _ => &[Which::Worst],
     };
     if let Some(label) = &arguments.phase
         && !run.phases.iter().any(|phase| phase.label == *label)
@@ -96,7 +129,8 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs) -> Result<Vec<Chosen>> {
             wrong("phase", format!("the run has no phase '{label}'; it has {}", labels.join(", "))).into()
         );
     }
-    let chosen = chosen::in_run(run, arguments.phase.as_deref(), which);
+    let of_kind = |which: &Which| chosen::in_run(run, arguments.phase.as_deref(), *which);
+    let chosen: Vec<Chosen> = all.iter().flat_map(of_kind).collect();
     if chosen.is_empty() {
         bail!(
             "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be"
@@ -139,24 +173,26 @@ fn library(replay: &Replay, given: Option<&Path>) -> Result<Vec<u8>> {
     })
 }
 
-fn replayed(replay: &Replay, observer: &Observer, arguments: &LabExplainArgs) -> Result<Replayed> {
+/// Boots all guests, as many at a time as there are CPUs.
+fn replay_all(guests: &[Guest], arguments: &LabExplainArgs) -> Result<Vec<Replayed>> {
     let confinement = session::confinement(Machine::Pc, Pace::default(), arguments.unconfined)?;
     let cores = scheduling::affinity().context("cannot read which CPUs this process may use")?;
     let signals = EndSignals::catch().context("cannot catch signals")?;
-    let host = Host {
-        core: cores.first().copied(),
-        cancel: Some(signals.as_raw_fd()),
-        confinement: &confinement,
-        keep: None,
+    let cancel = Some(signals.as_raw_fd());
+    let patience = Duration::from_nanos(arguments.patience.ns());
+    let job = |number: usize, core, on_message: parallel_guests::OnMessage<'_>| {
+        let Guest { replay, observer, .. } = &guests[number];
+        let host = Host { core: Some(core), cancel, confinement: &confinement, keep: None };
+        replay.run(observer, host, patience, on_message)
     };
-    let mut on_message = |message: &Message| {
+    let replayed = parallel_guests::run(guests.len(), &cores, job, |number, message| {
         if !arguments.quiet
             && let Some(text) = super::run::describe(message)
         {
-            output::report(&text);
+            output::report(&format!("{}: {text}", guests[number].lab.kernel.spec));
         }
-    };
-    Ok(replay.run(observer, host, Duration::from_nanos(arguments.patience.ns()), &mut on_message)?)
+    });
+    Ok(replayed.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// The observed run must be the run in the file, to the byte.

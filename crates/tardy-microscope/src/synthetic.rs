@@ -1,4 +1,4 @@
-//! A made-up kernel for tests: functions of few instructions, and records of their execution.
+//! A synthetic kernel for tests: functions of few instructions, and records of their execution.
 
 use crate::block::Block;
 use crate::kallsyms::Symbols;

@@ -1,0 +1,193 @@
+//! Two explained wake-ups against each other, function by function.
+//!
+//! Functions are aligned by their call path. What an interrupt interrupted, and which task that was, differs from wake-up to wake-up, so a
+//! path begins at the innermost interrupt, and tasks count as two: the thread that was woken, and all others.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, Which};
+
+/// The same wake-up of two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WakeupDifference {
+    /// The label of the phase.
+    pub phase: String,
+    /// The label of the series.
+    pub series: String,
+    /// Which wake-up.
+    pub which: Which,
+    /// How late each was, in ns.
+    pub latency_ns: [u64; 2],
+    /// The instructions of each.
+    pub instructions: [u64; 2],
+    /// Functions that differ, those that differ most first.
+    pub functions: Vec<FunctionDifference>,
+}
+
+/// A function, called by the same path, in two wake-ups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FunctionDifference {
+    /// The functions that led to it, outermost first.
+    pub callers: Vec<String>,
+    /// The function.
+    pub name: String,
+    /// How often it was called in each.
+    pub calls: [u64; 2],
+    /// The instructions in it alone, in each.
+    pub own: [u64; 2],
+}
+
+impl FunctionDifference {
+    /// Instructions that the second has more.
+    pub fn change(&self) -> i64 {
+        self.own[1] as i64 - self.own[0] as i64
+    }
+}
+
+/// The differences of all wake-ups that both have: of the same phase, series and kind.
+pub fn of(a: &Explanations, b: &Explanations) -> Vec<WakeupDifference> {
+    let same = |one: &ExplainedWakeup, other: &ExplainedWakeup| {
+        (&one.phase, &one.series) == (&other.phase, &other.series) && one.which == other.which
+    };
+    let pairs =
+        a.wakeups.iter().filter_map(|one| Some((one, b.wakeups.iter().find(|other| same(one, other))?)));
+    pairs.map(|(one, other)| between(one, other)).collect()
+}
+
+fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
+    let mut functions: BTreeMap<Vec<String>, FunctionDifference> = BTreeMap::new();
+    for (side, wakeup) in [a, b].into_iter().enumerate() {
+        for call in &wakeup.explanation.calls {
+            let is_woken = call.name == format!("{} {}", wakeup.explanation.thread, wakeup.explanation.pid);
+            let task = if is_woken { "the thread" } else { "other tasks" };
+            call.calls.iter().for_each(|inner| add(&mut functions, side, vec![task.to_owned()], inner));
+        }
+    }
+    let mut functions: Vec<FunctionDifference> = functions.into_values().filter(differs).collect();
+    functions.sort_by_key(|function| std::cmp::Reverse(function.change().unsigned_abs()));
+    WakeupDifference {
+        phase: a.phase.clone(),
+        series: a.series.clone(),
+        which: a.which,
+        latency_ns: [a.explanation.latency_ns, b.explanation.latency_ns],
+        instructions: [a.explanation.instructions, b.explanation.instructions],
+        functions,
+    }
+}
+
+fn differs(function: &FunctionDifference) -> bool {
+    function.own[0] != function.own[1] || function.calls[0] != function.calls[1]
+}
+
+/// Adds a function with the path `path`, and what it called.
+fn add(
+    functions: &mut BTreeMap<Vec<String>, FunctionDifference>,
+    side: usize,
+    path: Vec<String>,
+    call: &Call,
+) {
+    let path = match is_interrupt(&call.name) {
+        true => vec![call.name.clone()],
+        false if path.last() == Some(&call.name) => path,
+        false => [path, vec![call.name.clone()]].concat(),
+    };
+    if call.own > 0 {
+        let function = functions.entry(path.clone()).or_insert_with(|| FunctionDifference {
+            callers: path[..path.len() - 1].to_vec(),
+            name: call.name.clone(),
+            calls: [0; 2],
+            own: [0; 2],
+        });
+        function.calls[side] += call.count;
+        function.own[side] += call.own;
+    }
+    for inner in &call.calls {
+        add(functions, side, path.clone(), inner);
+    }
+}
+
+/// Whether it is the kernel's function for an interrupt or exception (arch/x86/include/asm/idtentry.h).
+fn is_interrupt(name: &str) -> bool {
+    let name = name.trim_start_matches('_');
+    ["asm_", "sysvec_", "common_interrupt", "exc_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_record::explanation::Explanation;
+
+    fn call(name: &str, count: u64, own: u64, calls: Vec<Call>) -> Call {
+        let total = own + calls.iter().map(|call| call.total).sum::<u64>();
+        Call { name: name.to_owned(), count, total, own, calls }
+    }
+
+    fn explained(pid: u32, calls: Vec<Call>) -> Explanations {
+        let instructions = calls.iter().map(|call| call.total).sum();
+        let explanation = Explanation {
+            thread: "timer0".to_owned(),
+            pid,
+            due_ns: 0,
+            latency_ns: 2 * instructions,
+            instructions,
+            parts: Vec::new(),
+            held_off: None,
+            unexplained: 0,
+            calls,
+            timeline: Vec::new(),
+        };
+        let (phase, series) = ("idle".to_owned(), "cpu 0".to_owned());
+        Explanations {
+            explanation_version: 1,
+            identity: String::new(),
+            run: String::new(),
+            kernel: String::new(),
+            ns_per_instruction: 2,
+            wakeups: vec![ExplainedWakeup { phase, series, which: Which::Worst, cycle: 0, explanation }],
+        }
+    }
+
+    /// The timer's interrupt came during other work of another task, and the thread has another number.
+    #[test]
+    fn only_what_differs_on_the_path_is_found() {
+        let interrupt =
+            || call("__sysvec_apic_timer_interrupt", 1, 5, vec![call("hrtimer_wakeup", 1, 7, vec![])]);
+        let a = explained(
+            10,
+            vec![
+                call("swapper/0 0", 1, 0, vec![call("do_idle", 1, 3, vec![interrupt()])]),
+                call("timer0 10", 1, 0, vec![call("schedule", 1, 20, vec![])]),
+            ],
+        );
+        let b = explained(
+            33,
+            vec![
+                call("cat 44", 1, 0, vec![call("do_syscall_64", 1, 3, vec![interrupt()])]),
+                call(
+                    "timer0 33",
+                    1,
+                    0,
+                    vec![call("schedule", 1, 20, vec![call("psi_task_switch", 3, 50, vec![])])],
+                ),
+            ],
+        );
+        let [difference] = &of(&a, &b)[..] else { panic!("one wake-up each") };
+        assert_eq!(difference.instructions, [35, 85]);
+        let found: Vec<(&str, [u64; 2], i64)> =
+            difference.functions.iter().map(|one| (one.name.as_str(), one.calls, one.change())).collect();
+        assert_eq!(
+            found,
+            [("psi_task_switch", [0, 3], 50), ("do_idle", [1, 0], -3), ("do_syscall_64", [0, 1], 3)]
+        );
+        assert_eq!(difference.functions[0].callers, ["the thread", "schedule"]);
+        let changes: i64 = difference.functions.iter().map(FunctionDifference::change).sum();
+        assert_eq!(changes, 50, "the changes add up to the difference");
+    }
+
+    #[test]
+    fn a_wakeup_does_not_differ_from_itself() {
+        let a = explained(1, vec![call("timer0 1", 1, 0, vec![call("schedule", 2, 9, vec![])])]);
+        assert_eq!(of(&a, &a)[0].functions, []);
+    }
+}

@@ -1,0 +1,77 @@
+//! Two explained wake-ups against each other, for the terminal.
+
+use std::fmt::Write;
+
+use tardy_compare::explanations::{FunctionDifference, WakeupDifference};
+use tardy_plot::numbers::{count, counted, harmless, short, with_unit};
+use tardy_record::explanation::Explanations;
+
+use super::kind;
+use crate::terminal_text::folded;
+
+/// Functions that are printed for each wake-up; JSON has all.
+const SHOWN: usize = 20;
+
+/// The differences, at most `width` wide. `sides` are the explanations that were compared.
+pub fn text(differences: &[WakeupDifference], sides: [&Explanations; 2], width: usize) -> String {
+    let [a, b] = sides.map(|side| format!("{} ({})", harmless(&side.run), harmless(&side.kernel)));
+    let mut text = format!("A: {a}\nB: {b}\n");
+    for difference in differences {
+        let _ = write!(text, "\n{}", of_one(difference, width));
+    }
+    if differences.is_empty() {
+        text += "\nThe runs have no phase with the same label and series.\n";
+    }
+    text
+}
+
+fn of_one(difference: &WakeupDifference, width: usize) -> String {
+    let WakeupDifference { phase, series, which, latency_ns, instructions, functions } = difference;
+    let [a, b] = latency_ns.map(|ns| with_unit(ns as f64));
+    let change = instructions[1] as i64 - instructions[0] as i64;
+    let headline = format!(
+        "Phase '{}', {}, {}: {a} in A and {b} in B, {} in B.",
+        harmless(phase),
+        harmless(series),
+        kind(*which),
+        more(change)
+    );
+    let mut text = folded(&headline, width).join("\n") + "\n";
+    if functions.is_empty() {
+        return text + "  Both executed the same functions.\n";
+    }
+    let _ = writeln!(text, "\n  {:>8} {:>8} {:>8} {:>11}  function", "change", "A", "B", "calls");
+    for function in functions.iter().take(SHOWN) {
+        let _ = writeln!(text, "{}", line(function, width));
+    }
+    if functions.len() > SHOWN {
+        let rest: i64 = functions[SHOWN..].iter().map(FunctionDifference::change).sum();
+        let others = counted((functions.len() - SHOWN) as u64, "other function", "other functions");
+        let _ = writeln!(text, "  {:>8} {:>8} {:>8} {:>11}  in {others}", signed(rest), "", "", "");
+    }
+    text
+}
+
+fn more(change: i64) -> String {
+    let instructions = counted(change.unsigned_abs(), "instruction", "instructions");
+    format!("{instructions} {}", if change < 0 { "less" } else { "more" })
+}
+
+fn line(function: &FunctionDifference, width: usize) -> String {
+    let [a, b] = function.own.map(count);
+    let calls = match function.calls {
+        [a, b] if a == b => count(a),
+        [a, b] => format!("{} -> {}", count(a), count(b)),
+    };
+    let by = function
+        .callers
+        .last()
+        .map_or_else(String::new, |caller| format!(", called by {}", harmless(caller)));
+    let name = short(&format!("{}{by}", harmless(&function.name)), width.saturating_sub(43).max(20));
+    format!("  {:>8} {a:>8} {b:>8} {calls:>11}  {name}", signed(function.change()))
+}
+
+fn signed(change: i64) -> String {
+    let sign = if change < 0 { "-" } else { "+" };
+    format!("{sign}{}", count(change.unsigned_abs()))
+}
