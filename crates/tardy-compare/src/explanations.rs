@@ -1,7 +1,7 @@
 //! Two explained wake-ups against each other, function by function.
 //!
 //! Functions are aligned by their call path. What an interrupt interrupted, and which task that was, differs from wake-up to wake-up, so a
-//! path begins at the innermost interrupt, and tasks count as two: the thread that was woken, and all others.
+//! path begins at the innermost interrupt or call of the scheduler, and tasks count as two: the thread that was woken, and all others.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ fn add(
     path: Vec<String>,
     call: &Call,
 ) {
-    let path = match is_interrupt(&call.name) {
+    let path = match begins_a_path(&call.name) {
         true => vec![call.name.clone()],
         false if path.last() == Some(&call.name) => path,
         false => [path, vec![call.name.clone()]].concat(),
@@ -107,10 +107,12 @@ fn add(
     }
 }
 
-/// Whether it is the kernel's function for an interrupt or exception (arch/x86/include/asm/idtentry.h).
-fn is_interrupt(name: &str) -> bool {
-    let name = name.trim_start_matches('_');
-    ["asm_", "sysvec_", "common_interrupt", "exc_"].iter().any(|prefix| name.starts_with(prefix))
+/// Whether it is the kernel's function for an interrupt or exception (arch/x86/include/asm/idtentry.h), or the scheduler, which does the
+/// same whoever called it.
+fn begins_a_path(name: &str) -> bool {
+    let plain = name.trim_start_matches('_');
+    name == "__schedule"
+        || ["asm_", "sysvec_", "common_interrupt", "exc_"].iter().any(|prefix| plain.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
             10,
             vec![
                 call("swapper/0 0", 1, 0, vec![call("do_idle", 1, 3, vec![interrupt()])]),
-                call("timer0 10", 1, 0, vec![call("schedule", 1, 20, vec![])]),
+                call("timer0 10", 1, 0, vec![call("__schedule", 1, 20, vec![])]),
             ],
         );
         let b = explained(
@@ -168,7 +170,7 @@ mod tests {
                     "timer0 33",
                     1,
                     0,
-                    vec![call("schedule", 1, 20, vec![call("psi_task_switch", 3, 50, vec![])])],
+                    vec![call("__schedule", 1, 20, vec![call("psi_task_switch", 3, 50, vec![])])],
                 ),
             ],
         );
@@ -180,7 +182,7 @@ mod tests {
             found,
             [("psi_task_switch", [0, 3], 50), ("do_idle", [1, 0], -3), ("do_syscall_64", [0, 1], 3)]
         );
-        assert_eq!(difference.functions[0].callers, ["the thread", "schedule"]);
+        assert_eq!(difference.functions[0].callers, ["__schedule"]);
         let changes: i64 = difference.functions.iter().map(FunctionDifference::change).sum();
         assert_eq!(changes, 50, "the changes add up to the difference");
     }

@@ -54,7 +54,7 @@ fn of_one(difference: &WakeupDifference, width: usize) -> String {
 
 fn more(change: i64) -> String {
     let instructions = counted(change.unsigned_abs(), "instruction", "instructions");
-    format!("{instructions} {}", if change < 0 { "less" } else { "more" })
+    format!("{instructions} {}", if change < 0 { "fewer" } else { "more" })
 }
 
 fn line(function: &FunctionDifference, width: usize) -> String {

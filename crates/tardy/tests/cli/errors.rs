@@ -64,6 +64,14 @@ const MISTAKES: &[&[&str]] = &[
     &["lab", "run", "./no-kernels.toml"],
     &["lab", "run", "--dry-run", "--json"],
     &["lab", "run", "tsn-two-flows", "--load", "doload"],
+    &["lab", "explain"],
+    &["lab", "explain", "there.run.json"],
+    &["lab", "explain", "of-the-lab.run.json"],
+    &["lab", "explain", "of-the-lab.run.json", "--phase", "busy"],
+    &["lab", "explain", "of-the-lab.run.json", "--quantile", "99"],
+    &["lab", "explain", "of-the-lab.run.json", "--at", "5", "--median"],
+    &["lab", "explain", "of-the-lab.run.json", "-o", "a.svg"],
+    &["lab", "explain", "of-the-lab.run.json", "--least", "200"],
     &["run", "--load", "cmd:"],
     &["run", "--load", "stress-ng:--cpu '2"],
     &["run", "-o-q.run.json"],
@@ -385,6 +393,9 @@ fn make_files(bench: &Bench) {
     write("text.run.json", "T: 0 (15321) P:90 I:200 C:  49964 Min:      6\n");
     write("other.json", "{\"file_version\": 1}");
     write("steering.run.json", &text.replacen("\"fifo\"", "\"\\u001b[31mred\\u202e\"", 1));
+    // Measured with the host's clock, so that it is refused on every machine for the same reason.
+    let lab = include_str!("../../../tardy-present/tests/runs/lab-realtime.run.json");
+    write("of-the-lab.run.json", lab);
     write("deep.run.json", &"[".repeat(100_000));
     let recorded = text.find("\"recorded\":").unwrap() + "\"recorded\":".len();
     write("miscounted.run.json", &format!("{}9{}", &text[..recorded], &text[recorded..]));

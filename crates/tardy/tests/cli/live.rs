@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::bench::{Bench, wait_until};
-
-/// The longest time that a step may take.
 
 /// Begins and ends the view: the alternate screen.
 const ENTER: &str = "\x1b[?1049h";
