@@ -163,12 +163,12 @@ fn explain_one(
 
 /// The wake-up and its number: of equal ones the first.
 fn find(measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
-    let readings = measured.readings.iter().copied().enumerate();
+    let mut readings = measured.readings.iter().copied().enumerate();
     match chosen.which {
-        Which::Cycle(cycle) => readings.skip(usize::try_from(cycle).ok()?).next(),
+        Which::Cycle(cycle) => readings.nth(usize::try_from(cycle).ok()?),
         Which::Worst => {
             let latest = measured.readings.iter().map(|reading| reading.late_ns).max()?;
-            readings.clone().find(|(_, reading)| reading.late_ns == latest)
+            readings.find(|(_, reading)| reading.late_ns == latest)
         }
         Which::Quantile(_) => {
             // The observer kept those nearest to the middle of the bin.

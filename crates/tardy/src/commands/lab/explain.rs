@@ -38,9 +38,9 @@ use crate::exit::Exit;
 
 /// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
+    let files = files(arguments)?;
     let guests: Vec<Guest> =
         arguments.runs.iter().map(|path| Guest::of(path, arguments)).collect::<Result<_>>()?;
-    let files = files(arguments)?;
     let replayed = replay_all(&guests, arguments)?;
     let mut all = Vec::new();
     for (guest, replayed) in guests.iter().zip(replayed) {
