@@ -108,7 +108,7 @@ fn add(
 }
 
 /// Whether it is the kernel's function for an interrupt or exception (arch/x86/include/asm/idtentry.h), or the scheduler, which does the
-/// same whoever called it.
+/// same for all callers.
 fn begins_a_path(name: &str) -> bool {
     let plain = name.trim_start_matches('_');
     name == "__schedule"
