@@ -11,7 +11,7 @@
 //! the guest's.
 
 pub mod arch;
-mod checksum;
+pub mod checksum;
 pub mod experiment;
 pub mod guest;
 pub mod kernel;

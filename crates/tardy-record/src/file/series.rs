@@ -8,6 +8,8 @@ use crate::series::{Series, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
 use crate::threshold::ThresholdCount;
 
+use super::times;
+
 /// The field that contradicts the others, and how.
 pub(super) type Flaw = (&'static str, String);
 
@@ -20,6 +22,7 @@ pub(super) fn check(run: &Run, series: &Series) -> Result<(), Flaw> {
     check_tally(series)?;
     check_extremes(series)?;
     check_mean(series)?;
+    times::check_series(series)?;
     if series.slices.len() > SLICE_COUNT {
         return Err(("slices", format!("{} slices; the maximum is {SLICE_COUNT}", series.slices.len())));
     }
