@@ -22,26 +22,19 @@ pub struct Slice {
 /// Adds a slice. If there are [`SLICE_COUNT`] already, they are merged in pairs first.
 pub fn push(slices: &mut Vec<Slice>, slice: Slice) -> Result<(), HistogramError> {
     if slices.len() >= SLICE_COUNT {
-        *slices = merged_in_pairs(slices)?;
+        let mut merged: Vec<Slice> = Vec::with_capacity(SLICE_COUNT);
+        for pair in slices.chunks(2) {
+            let mut slice = pair[0].clone();
+            for later in &pair[1..] {
+                slice.end_ns = later.end_ns;
+                slice.histogram.merge(&later.histogram)?;
+            }
+            merged.push(slice);
+        }
+        *slices = merged;
     }
     slices.push(slice);
     Ok(())
-}
-
-/// Half as many slices: each with the next one.
-///
-/// # Errors
-/// If their bins overlap.
-pub fn merged_in_pairs(slices: &[Slice]) -> Result<Vec<Slice>, HistogramError> {
-    let merged = |pair: &[Slice]| {
-        let mut slice = pair[0].clone();
-        for later in &pair[1..] {
-            slice.end_ns = later.end_ns;
-            slice.histogram.merge(&later.histogram)?;
-        }
-        Ok(slice)
-    };
-    slices.chunks(2).map(merged).collect()
 }
 
 #[cfg(test)]

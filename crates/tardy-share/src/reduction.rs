@@ -10,7 +10,6 @@ use tardy_record::environment::Environment;
 use tardy_record::file::{self, RunFileError};
 use tardy_record::gaps::GapTrain;
 use tardy_record::series::SeriesKind;
-use tardy_record::slice;
 use tardy_record::{Knowable, Run, Series};
 
 use crate::link;
@@ -46,9 +45,7 @@ struct Part {
 
 const SLICES_THIN: &str = "the distribution over time, except near quantiles and limits";
 
-const SLICES_LONG: &str = "the distribution over time in its shortest parts";
-
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 10] = [
     Part { name: "the worst readings and their causes", leave_out: without_worst },
     Part { name: "loads, environment, events and tardy's own cost", leave_out: without_surroundings },
     Part { name: "the sources of facts", leave_out: without_sources },
@@ -57,8 +54,6 @@ const PARTS: [Part; 12] = [
         leave_out: without_configuration,
     },
     Part { name: "the distribution over time", leave_out: without_slices },
-    Part { name: SLICES_LONG, leave_out: with_longer_slices },
-    Part { name: SLICES_LONG, leave_out: with_longer_slices },
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 2) },
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 0) },
     Part { name: "the maxima over time", leave_out: without_maxima },
@@ -153,16 +148,6 @@ fn without_surroundings(run: &mut Run) -> Result<(), RunFileError> {
 
 fn without_slices(run: &mut Run) -> Result<(), RunFileError> {
     run.series.iter_mut().for_each(|series| series.slices.clear());
-    Ok(())
-}
-
-/// Slices that cannot be merged stay as they are.
-fn with_longer_slices(run: &mut Run) -> Result<(), RunFileError> {
-    for series in &mut run.series {
-        if let Ok(merged) = slice::merged_in_pairs(&series.slices) {
-            series.slices = merged;
-        }
-    }
     Ok(())
 }
 
