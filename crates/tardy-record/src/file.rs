@@ -68,6 +68,9 @@ pub enum RunFileError {
     },
 }
 
+/// The field of a part that contradicts the others, and how.
+type Flaw = (&'static str, String);
+
 /// The text of a run file, with a newline at the end.
 ///
 /// # Panics

@@ -8,10 +8,7 @@ use crate::series::{Series, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
 use crate::threshold::ThresholdCount;
 
-use super::times;
-
-/// The field that contradicts the others, and how.
-pub(super) type Flaw = (&'static str, String);
+use super::{Flaw, times};
 
 /// Checks that the fields of `series` agree with each other and with `run`.
 pub(super) fn check(run: &Run, series: &Series) -> Result<(), Flaw> {

@@ -4,7 +4,7 @@
 use crate::run::Phase;
 use crate::series::{Series, SeriesKind};
 
-use super::series::Flaw;
+use super::Flaw;
 
 /// The latest time and the longest duration of a run, in ns: 292 years.
 const TIME_MAX_NS: u64 = i64::MAX as u64;

@@ -168,7 +168,8 @@ async function filesAreOpenedComparedAndJudged() {
   await frame.locator("a[href='#run1']").first().click();
   await frame.waitForSelector("details#run1[open]");
   const report = await saved(page, "#save-report");
-  same(report, [example("standard"), example("rt")]);
+  // The page opens files in the order of their names.
+  same(report, [example("rt"), example("standard")]);
   await page.fill("#require", "p99<100us\nmax<1us");
   await page.click("#judge");
   await page.waitForSelector("#outcome .failed");
