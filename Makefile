@@ -54,6 +54,7 @@ web: page build ## build the static site: documents, page and reports, in dist/s
 
 .PHONY: page
 page: rust ## build the page that reads latency files in a browser, as one file: dist/site/tardy.html
+	@scripts/install-packages page || echo "Without them the page is larger." >&2
 	@scripts/as-owner scripts/with-rust scripts/make-page $(abspath $(TARGET_DIR)) dist/site/tardy.html
 
 ## For people who change tardy

@@ -2,8 +2,10 @@
 //! and starts from memory, statically and for the same target.
 //!
 //! It is built by another cargo, with its own profile, in `probe-program` next to the profiles' directories, which all
-//! profiles share. That takes as long as compiling four small crates, and nothing if they have not changed. If TARDY_PROBE
-//! names a program, that is taken instead: scripts/build-static sets it.
+//! profiles share. That takes as long as compiling four small crates, and nothing if they have not changed. An optimised
+//! build links musl if Rust's standard library for it is installed: all of the probe's program is locked in memory, and
+//! glibc's part of it is four times as large (docs/performance.md). If TARDY_PROBE names a program, that is taken instead:
+//! scripts/build-static sets it.
 
 use std::env;
 use std::ffi::OsString;
@@ -77,8 +79,14 @@ fn build() -> PathBuf {
     }
     let directory = target_directory().join("probe-program");
     // Profiles of Cargo.toml. Cargo calls every profile without optimisation `debug`.
-    let profile = if variable("PROFILE") == "debug" { "probe-of-development" } else { "probe" };
+    let is_debug = variable("PROFILE") == "debug";
+    let profile = if is_debug { "probe-of-development" } else { "probe" };
     let target = variable("TARGET").into_string().expect("a target's name is ASCII");
+    if let Some(musl) = with_musl(&target).filter(|_| !is_debug)
+        && run_cargo(&workspace, &directory, profile, &musl, "+crt-static")
+    {
+        return directory.join(&musl).join(profile).join("tardy-probe");
+    }
     // Fedora, among others, has glibc's static library in a separate package.
     if !run_cargo(&workspace, &directory, profile, &target, "+crt-static") {
         println!("cargo::warning=no static tardy-probe can be linked here, so it is linked dynamically");
@@ -86,6 +94,15 @@ fn build() -> PathBuf {
         assert!(dynamic, "tardy-probe cannot be built; see the errors above");
     }
     directory.join(&target).join(profile).join("tardy-probe")
+}
+
+/// The target with musl of the same processor, if its standard library is installed.
+fn with_musl(target: &str) -> Option<String> {
+    let musl = target.strip_suffix("-linux-gnu").map(|system| format!("{system}-linux-musl"))?;
+    let output =
+        Command::new(variable("RUSTC")).args(["--print", "target-libdir", "--target", &musl]).output();
+    let directory = output.ok().filter(|output| output.status.success())?.stdout;
+    Path::new(String::from_utf8(directory).ok()?.trim()).is_dir().then_some(musl)
 }
 
 fn run_cargo(workspace: &Path, directory: &Path, profile: &str, target: &str, linked: &str) -> bool {
@@ -109,6 +126,9 @@ fn run_cargo(workspace: &Path, directory: &Path, profile: &str, target: &str, li
     ]);
     cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(directory);
     cargo.current_dir(workspace).env("CARGO_ENCODED_RUSTFLAGS", flags);
+    // Rust's own linker needs no C compiler for the target.
+    let musl = target.ends_with("-musl").then(|| target.to_uppercase().replace('-', "_"));
+    cargo.envs(musl.map(|name| (format!("CARGO_TARGET_{name}_LINKER"), "rust-lld")));
     // Those of `cargo clippy` and of tests of coverage are meant for the outer build.
     for wrapper in ["RUSTC_WORKSPACE_WRAPPER", "RUSTC", "RUSTFLAGS", "CARGO_BUILD_TARGET"] {
         cargo.env_remove(wrapper);

@@ -97,6 +97,11 @@ impl Readings {
         }
     }
 
+    /// The noun behind a count: `wake-up` for 1, else `wake-ups`.
+    pub fn noun(self, count: u64) -> &'static str {
+        if count == 1 { self.one() } else { self.name() }
+    }
+
     /// The noun in the plural.
     pub fn name(self) -> &'static str {
         match self {

@@ -14,6 +14,7 @@ use tardy_plot::numbers::harmless;
 use tardy_record::Run;
 
 use crate::baseline::{AgainstBaseline, SameIdentity};
+use crate::incomplete;
 use crate::judge::{Judgement, judge};
 use crate::outcome::Outcome;
 use crate::requirement::Requirement;
@@ -30,6 +31,8 @@ pub struct Judged {
     pub kernel: String,
     /// When the run started, in RFC 3339; empty if it is unknown.
     pub started_at: String,
+    /// What is missing of the run, or of which of the compared runs ([`crate::incomplete`]); empty if nothing is.
+    pub incomplete: Vec<String>,
     /// The judgement.
     pub by: By,
 }
@@ -51,6 +54,7 @@ impl Judged {
             id: run.origin.id.clone(),
             kernel: run.facts.kernel.release.get().cloned().unwrap_or_default(),
             started_at: run.origin.started_at.clone(),
+            incomplete: incomplete::of_run(run).into_iter().collect(),
             by: By::Requirement(judge(run, requirement)),
         };
         required.iter().map(one).collect()
@@ -72,11 +76,15 @@ impl Judged {
         }
     }
 
-    /// Why the outcome is as it is.
+    /// Why the outcome is as it is, and what is missing of the runs.
     fn because(&self) -> String {
-        match &self.by {
+        let because = match &self.by {
             By::Requirement(judgement) => sentence::of(judgement),
             By::Baseline(against) => harmless(&against.sentence()),
+        };
+        match incomplete::sentence(&self.incomplete) {
+            Some(missing) => format!("{because} {missing}"),
+            None => because,
         }
     }
 

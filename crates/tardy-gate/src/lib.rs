@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod forms;
+pub mod incomplete;
 pub mod judge;
 pub mod outcome;
 pub mod requirement;

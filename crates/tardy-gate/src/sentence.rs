@@ -1,7 +1,7 @@
 //! A judgement in words.
 
 use tardy_analyse::share_limits::Length;
-use tardy_plot::numbers::{count, harmless, highest_with_unit, one_in, per_cent, rounded};
+use tardy_plot::numbers::{self, count, harmless, highest_with_unit, one_in, rounded};
 use tardy_record::units::format_duration_ns;
 
 use crate::judge::{Evidence, Judgement};
@@ -21,11 +21,12 @@ pub fn of(judgement: &Judgement) -> String {
             format!("{place}: the highest in the file is {worst}; later ones are missing or may be.")
         }
         Demand::Max { .. } => {
-            format!(
-                "{place}: the worst of {} took {worst} in {}.",
-                count(evidence.readings),
-                rounded(evidence.counted_ns)
-            )
+            // Another tool's file need not state how long it counted.
+            let time = match evidence.counted_ns {
+                0 => String::new(),
+                ns => format!(" in {}", rounded(ns)),
+            };
+            format!("{place}: the worst of {} took {worst}{time}.", count(evidence.readings))
         }
         Demand::Share { limit_ns, allowed, .. } => share(judgement, evidence, limit_ns, allowed, &place),
     }
@@ -33,7 +34,7 @@ pub fn of(judgement: &Judgement) -> String {
 
 fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64, place: &str) -> String {
     let limit = format_duration_ns(limit_ns);
-    let confidence = per_cent(judgement.requirement.confidence);
+    let confidence = numbers::confidence(judgement.requirement.confidence);
     let late = match (evidence.late_at_least, evidence.late_at_most) {
         (least, most) if least == most => count(most),
         (least, most) => format!("{} to {}", count(least), count(most)),
@@ -56,7 +57,7 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
         (Outcome::Failed, _) => {
             format!(
                 "{seen}; with {} confidence at least {}{clusters}, allowed: {allowed}.",
-                per_cent(evidence.lower_confidence),
+                numbers::confidence(evidence.lower_confidence),
                 at_least(evidence.share_lower)
             )
         }

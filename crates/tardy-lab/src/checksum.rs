@@ -1,8 +1,8 @@
-//! SHA-256 in hexadecimal, as in all records of the lab.
+//! SHA-256 in hexadecimal, as in all records of the lab and of baselines.
 
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of `bytes` in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

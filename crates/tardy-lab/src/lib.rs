@@ -12,7 +12,7 @@
 //! the guest's.
 
 pub mod arch;
-mod checksum;
+pub mod checksum;
 pub mod experiment;
 pub mod guest;
 pub mod kept_guests;

@@ -8,7 +8,7 @@ use super::frame::{Area, spread, text_width};
 use super::scale::{Scale, nice, time_label, time_ticks};
 use super::svg::{Anchor, Head, Path, Svg};
 use crate::cpu_map::CpuMap;
-use crate::numbers::typeset;
+use crate::numbers::{counted, typeset};
 
 /// The number of colour depths.
 const DEPTHS: usize = 8;
@@ -164,7 +164,8 @@ fn name_worst(svg: &mut Svg, map: &CpuMap, row: f64, area: &Area) {
 fn described(map: &CpuMap) -> String {
     let worst = map.rows.iter().filter_map(|row| Some((row.highest_ns()?, row))).max_by_key(|(max, _)| *max);
     worst.map_or_else(String::new, |(max, row)| {
-        format!("{} rows; the worst is {}, {}.", map.rows.len(), row.label, typeset(max as f64))
+        let rows = counted(map.rows.len() as u64, "row", "rows");
+        format!("{rows}; the worst is {}, {}.", row.label, typeset(max as f64))
     })
 }
 

@@ -12,7 +12,7 @@ use super::curve;
 use super::frame::{Area, latency_label, spread};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
-use crate::numbers::{harmless, prefixed, short, three_digits};
+use crate::numbers::{counted, harmless, prefixed, short, three_digits};
 
 /// Heights of a panel's drawing area and of the margins above and below it.
 const PANEL: f64 = 150.0;
@@ -152,7 +152,8 @@ impl Panel<'_> {
             let outside = lane.found.outside.map_or_else(String::new, |share| {
                 format!(", {} % of them outside its slot", three_digits(share * 100.0))
             });
-            format!("{}: {} frames{outside}", harmless(&lane.flow.flow), lane.flow.frames.received)
+            let frames = counted(lane.flow.frames.received, "frame", "frames");
+            format!("{}: {frames}{outside}", harmless(&lane.flow.flow))
         };
         format!("{}: {}.", self.title, self.flows.iter().map(flow).collect::<Vec<_>>().join("; "))
     }

@@ -65,9 +65,10 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
     let highest =
         curves.iter().filter_map(|one| one.max_ns).map(|max| max as f64).fold(FLOOR_NS * 10.0, f64::max);
     let with_limit = options.limit_ns.map_or(highest, |limit| highest.max(limit as f64));
-    let low = lowest.max(FLOOR_NS).min(highest / 2.0);
+    let end = options.latency_max_ns.map_or(with_limit * 1.25, |ns| ns as f64);
+    let low = lowest.max(FLOOR_NS).min(highest / 2.0).min(end / 2.0);
     let most = curves.iter().map(|one| one.histogram.total()).max().unwrap_or(1).max(10);
-    let x = Scale::logarithmic(low / 1.15, with_limit * 1.25, area.left, area.right);
+    let x = Scale::logarithmic(low / 1.15, end, area.left, area.right);
     (x, Scale::logarithmic(0.6 / most as f64, 1.0, area.bottom, area.top))
 }
 
@@ -80,8 +81,15 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
 fn corners(one: &Curve, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let total = one.histogram.total() as f64;
     let first = (x.at(x.low()), y.at(1.0));
-    let others = data(one).into_iter().map(|(ns, left)| (x.at(ns as f64), y.at(left as f64 / total)));
-    std::iter::once(first).chain(others).collect()
+    let data = data(one);
+    let (on_axis, beyond) = data.split_at(data.partition_point(|(ns, _)| *ns as f64 <= x.high()));
+    let others = on_axis.iter().map(|(ns, left)| (x.at(*ns as f64), y.at(*left as f64 / total)));
+    // A curve that continues beyond the axis is level up to its end.
+    let end = beyond.first().map(|_| {
+        let left = on_axis.last().map_or(one.histogram.total(), |(_, left)| *left);
+        (x.at(x.high()), y.at(left as f64 / total))
+    });
+    std::iter::once(first).chain(others).chain(end).collect()
 }
 
 /// The corners of a curve: the lower edge of each bin in ns, and the number of values at or above it. The last corner is
@@ -176,6 +184,28 @@ mod tests {
             (0..=steps).map(move |step| (ax + (bx - ax) * at(step), ay + (by - ay) * at(step)))
         });
         parts.collect()
+    }
+
+    #[test]
+    fn a_curve_that_continues_beyond_the_axis_is_level_up_to_its_end() {
+        let bins = vec![(7_000, 8_000, 90).into(), (20_000, 21_000, 9).into(), (90_000, 91_000, 1).into()];
+        let histogram = Histogram::from_bins(bins).unwrap();
+        let curve = Curve {
+            name: String::new(),
+            label: "cpu 0".to_owned(),
+            class: "c0",
+            histogram,
+            max_ns: Some(90_500),
+            max_at_least: false,
+        };
+        let area = Area { left: 84.0, right: 848.0, top: 30.0, bottom: 320.0 };
+        let options = Options { latency_max_ns: Some(50_000), ..Options::default() };
+        let (x, y) = scales(std::slice::from_ref(&curve), &options, &area);
+        assert!((x.high() - 50_000.0).abs() < 1e-6);
+        let drawn = corners(&curve, &x, &y);
+        assert_eq!(drawn.last(), Some(&(848.0, y.at(0.01))));
+        let whole = scales(std::slice::from_ref(&curve), &Options::default(), &area);
+        assert_eq!(corners(&curve, &whole.0, &whole.1).last(), Some(&(whole.0.at(90_500.0), 320.0)));
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use super::Options;
 use super::frame::{Area, latency_label};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg};
-use crate::numbers::{harmless, per_cent, with_unit};
+use crate::numbers::{counted, harmless, per_cent, with_unit};
 
 /// The axis is logarithmic if the highest value is more than this many times the lowest.
 const LINEAR_UP_TO: f64 = 8.0;
@@ -113,8 +113,9 @@ fn description(line: &Line) -> String {
             format!("from {} to {} with run {}", value(change.from), value(change.to), change.after + 1)
         })
         .collect();
+    let runs = counted(line.points.len() as u64, "run", "runs");
     match changes.is_empty() {
-        true => format!("{} runs without a change.", line.points.len()),
-        false => format!("{} runs; it changed {}.", line.points.len(), changes.join("; ")),
+        true => format!("{runs} without a change."),
+        false => format!("{runs}; it changed {}.", changes.join("; ")),
     }
 }

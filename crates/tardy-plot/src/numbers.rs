@@ -129,7 +129,7 @@ pub fn period_text(period_ns: f64, error_ns: f64) -> String {
     format!("{:.digits$} {name}", period_ns / unit)
 }
 
-/// A count with its noun: `1 gap`, `3 gaps`.
+/// A count with thousands separators and its noun: `1 gap`, `3,000 gaps`.
 pub fn counted(n: u64, one: &str, several: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { several })
 }
@@ -188,6 +188,17 @@ pub fn ratio(value: f64) -> String {
 /// A share as per cent: `31 %`, `0.4 %`, `250 %`.
 pub fn per_cent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
+}
+
+/// A confidence below 1 as per cent, with as many digits as it takes not to be 100 %: `95 %`, `99.9999 %`.
+pub fn confidence(share: f64) -> String {
+    let lacking = (1.0 - share) * 100.0;
+    if share >= 1.0 || lacking >= 0.1 {
+        return per_cent(share);
+    }
+    let decimals = (-libm::log10(lacking)).ceil().clamp(1.0, 14.0) as usize;
+    let text = format!("{:.decimals$}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0'))
 }
 
 /// A small share as `1 in 20,000` or `1 in 33 million`, rounded up.

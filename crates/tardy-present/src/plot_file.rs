@@ -66,6 +66,22 @@ impl Kind {
         }
     }
 
+    /// Why the end of the latency axis cannot be chosen for this kind; `None` if it can.
+    pub fn refused_end(self) -> Option<String> {
+        match self {
+            Self::Histogram | Self::Exceedance | Self::Compare => None,
+            Self::Timeline
+            | Self::Heatmap
+            | Self::Distribution
+            | Self::Quantiles
+            | Self::ReturnLevels
+            | Self::Shift => Some(format!(
+                "the end of the latency axis cannot be chosen for --kind {}; it can for histogram, exceedance and compare",
+                self.name()
+            )),
+        }
+    }
+
     /// Why `runs` cannot be drawn as this kind of plot, whatever is in them; `None` if they can.
     fn refused(self, runs: &[&Run]) -> Option<String> {
         let (name, given) = (self.name(), runs.len());
@@ -107,6 +123,9 @@ impl Plot<'_> {
     /// If the runs have nothing to draw, or if their number is wrong: a message for the user.
     pub fn svg(&self) -> Result<String, String> {
         self.kind.refused(self.runs).map_or(Ok(()), Err)?;
+        if let Some(reason) = self.options.latency_max_ns.and_then(|_| self.kind.refused_end()) {
+            return Err(reason);
+        }
         let options = Options { standalone: false, ..self.options() };
         let (run, curves) = (self.runs[0], curve::curves(self.runs));
         if self.kind == Kind::Shift {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tardy_plot::numbers::{
-    count, harmless, harmless_lines, microseconds, one_in, per_second, prefixed, ratio, with_unit,
+    confidence, count, harmless, harmless_lines, microseconds, one_in, per_second, prefixed, ratio, with_unit,
 };
 use tardy_plot::svg::{escaped, number, polyline};
 
@@ -31,6 +31,23 @@ fn shares_are_rounded_up() {
     assert_eq!(one_in(0.123), "12.3 %");
     assert_eq!(one_in(0.05), "1 in 20");
     assert_eq!(one_in(1.0), "100 %");
+}
+
+#[test]
+fn a_confidence_is_never_100_percent() {
+    for (share, text) in [
+        (0.5, "50 %"),
+        (0.95, "95 %"),
+        (0.99, "99 %"),
+        (0.999, "99.9 %"),
+        (0.9995, "99.95 %"),
+        (0.99996, "99.996 %"),
+        (0.999_999, "99.9999 %"),
+        (1.0 - 1e-12, "99.9999999999 %"),
+    ] {
+        assert_eq!(confidence(share), text);
+    }
+    assert!(!confidence(1.0_f64.next_down()).starts_with("100"));
 }
 
 #[test]

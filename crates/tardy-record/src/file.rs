@@ -4,6 +4,7 @@
 //! is in range, and nothing is larger than the format allows.
 
 mod series;
+mod times;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -56,7 +57,9 @@ pub enum RunFileError {
     #[error("not a run file: it has no schema_version")]
     NoVersion,
     /// The parts of the run contradict each other.
-    #[error("{field}: {reason}; the file is damaged or was edited, and its numbers cannot be trusted")]
+    #[error(
+        "{field}: {reason}; the file is damaged or was edited, and its numbers cannot be trusted: copy it again from its source"
+    )]
     Contradiction {
         /// The path of the field.
         field: String,
@@ -64,6 +67,9 @@ pub enum RunFileError {
         reason: String,
     },
 }
+
+/// The field of a part that contradicts the others, and how.
+type Flaw = (&'static str, String);
 
 /// The text of a run file, with a newline at the end.
 ///
@@ -131,6 +137,10 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
     }
     if let Some(field) = run.plan.until.and_then(|rule| rule.wrong_field()) {
         return Err(contradiction(&format!("plan.until.{field}"), "out of range"));
+    }
+    for (index, phase) in run.phases.iter().enumerate() {
+        times::check_phase(phase)
+            .map_err(|(field, reason)| contradiction(&format!("phases[{index}].{field}"), &reason))?;
     }
     for (index, series) in run.series.iter().enumerate() {
         series::check(run, series)

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::series::Level;
-use crate::units::format_duration_ns;
+use crate::units::{counted, format_duration_ns};
 
 /// A reason that invalidates a phase or a run. Two reasons are equal if their texts are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -346,10 +346,11 @@ impl fmt::Display for Reason {
             Self::TalkersUnresponsive => f.write_str("the talkers did not stop when asked"),
             Self::FramesStuck { port, frames } => write!(
                 f,
-                "{frames} frames wait in {port} and do not leave: its gates stand still, or never open for them"
+                "{} did not leave {port}: its gates stand still, or never open for them",
+                counted(*frames, "frame", "frames")
             ),
             Self::FramesWithoutTime { flow, frames } => {
-                write!(f, "{frames} frames of flow '{flow}' arrived without a time")
+                write!(f, "{} of flow '{flow}' arrived without a time", counted(*frames, "frame", "frames"))
             }
             Self::NothingRecorded { series, phase } => {
                 write!(f, "{series} in phase '{phase}' recorded nothing")

@@ -90,6 +90,11 @@ fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
     Ok(total)
 }
 
+/// A count with its noun: `1 gap`, `3 gaps`.
+pub fn counted(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
 /// Formats nanoseconds so that [`parse_duration_ns`] returns the same number: `200us`, `5h33m`, `1.5s`.
 pub fn format_duration_ns(ns: u64) -> String {
     if ns == 0 {

@@ -3,6 +3,7 @@
 use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
 use crate::series::Level;
+use crate::units::counted;
 
 mod loads;
 
@@ -54,13 +55,18 @@ fn how_much(run: &Run) -> String {
     if run.is_imported() {
         // Another tool's cycles are its readings.
         let readings = run.own_series().fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded));
-        return format!("{readings} readings are included");
+        return included(counted(readings, "reading", "readings"), readings);
     }
+    let cycles = counted(progress.cycles, "cycle", "cycles");
     if progress.planned_ns == 0 {
-        return format!("{} cycles are included", progress.cycles);
+        return included(cycles, progress.cycles);
     }
     let share = progress.measured_ns as f64 / progress.planned_ns as f64 * 100.0;
-    format!("{:.1} % of the planned time and {} cycles are included", share.min(100.0), progress.cycles)
+    format!("{:.1} % of the planned time and {cycles} are included", share.min(100.0))
+}
+
+fn included(what: String, count: u64) -> String {
+    format!("{what} {} included", if count == 1 { "is" } else { "are" })
 }
 
 fn judge_phases(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>) {
@@ -90,8 +96,9 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>
         }
         if let Some(lost) = series.gaps().map(|gaps| gaps.times_lost).filter(|lost| *lost > 0) {
             limits.push(format!(
-                "{name}: the times of {lost} gaps were lost because gaps came faster than they could be stored; all counts \
-                 include them; a higher --threshold gives fewer gaps"
+                "{name}: the times of {} were lost because gaps came faster than they could be stored; all counts \
+                 include them; a higher --threshold gives fewer gaps",
+                counted(lost, "gap", "gaps")
             ));
         }
     }

@@ -5,11 +5,13 @@
 //! word is mostly the count: `COUNT`, `GAP:COUNT` after a gap of that many widths, with a `*` before it for each doubling of the
 //! width, and `LOWER,WIDTH,COUNT` for any other bin, without a width if it has no end.
 
+mod slices;
+
 use serde_json::{Map, Value};
 
 /// The first character of a histogram.
 const MARK: char = '~';
-/// The first character of a text that would begin with one of these two.
+/// The first character of a text that would begin with one of the marks.
 const ESCAPE: char = '`';
 /// The corrected histogram of a series that is the same as the measured one.
 const SAME: &str = "~=";
@@ -19,10 +21,13 @@ const DOUBLINGS_MAX: u32 = 8;
 /// `value` with its histograms in few characters.
 pub(crate) fn written(value: Value) -> Value {
     match value {
-        Value::String(text) if text.starts_with([MARK, ESCAPE]) => Value::String(format!("{ESCAPE}{text}")),
-        Value::Array(values) => match bins(&values) {
-            Some(bins) => Value::String(of_bins(&bins)),
-            None => Value::Array(values.into_iter().map(written).collect()),
+        Value::String(text) if text.starts_with([MARK, ESCAPE, slices::MARK]) => {
+            Value::String(format!("{ESCAPE}{text}"))
+        }
+        Value::Array(values) => match (bins(&values), slices::written(&values)) {
+            (Some(bins), _) => Value::String(of_bins(&bins)),
+            (None, Some(slices)) => Value::String(slices),
+            (None, None) => Value::Array(values.into_iter().map(written).collect()),
         },
         Value::Object(mut members) => {
             let is_same = members.get("corrected").is_some_and(|corrected| {
@@ -50,6 +55,7 @@ pub(crate) fn read(value: Value) -> Result<Value, String> {
             Some(MARK) => Value::Array(
                 to_bins(&text[1..]).ok_or_else(|| wrong(&text))?.into_iter().map(triple).collect(),
             ),
+            Some(slices::MARK) => Value::Array(slices::read(&text).ok_or_else(|| wrong(&text))?),
             Some(ESCAPE) => Value::String(text[1..].to_owned()),
             _ => Value::String(text),
         },
@@ -73,7 +79,10 @@ pub(crate) fn read(value: Value) -> Result<Value, String> {
 }
 
 fn wrong(text: &str) -> String {
-    format!("'{}' is not a histogram", text.chars().take(40).collect::<String>())
+    format!(
+        "'{}' is not a histogram, or not the slices of a series",
+        text.chars().take(40).collect::<String>()
+    )
 }
 
 /// A bin: lower end, upper end, count.

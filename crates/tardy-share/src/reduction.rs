@@ -45,7 +45,7 @@ struct Part {
 
 const SLICES_THIN: &str = "the distribution over time, except near quantiles and limits";
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part { name: "the worst readings and their causes", leave_out: without_worst },
     Part { name: "loads, environment, events and tardy's own cost", leave_out: without_surroundings },
     Part { name: "the sources of facts", leave_out: without_sources },
@@ -57,6 +57,7 @@ const PARTS: [Part; 9] = [
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 2) },
     Part { name: SLICES_THIN, leave_out: |run| without_bins_of_slices(run, 0) },
     Part { name: "the maxima over time", leave_out: without_maxima },
+    Part { name: "the maxima over time", leave_out: without_low_maxima },
     Part { name: "the times of single gaps", leave_out: without_gaps },
 ];
 
@@ -155,22 +156,31 @@ fn without_bins_of_slices(run: &mut Run, bits: u32) -> Result<(), RunFileError> 
     Ok(())
 }
 
-/// Without a limit no maximum of a block is needed. With one, those below it need not be known exactly.
+/// Without a limit no maximum of a block is needed. With one, it matters which are above it.
 fn without_maxima(run: &mut Run) -> Result<(), RunFileError> {
-    let limit_ns = run.plan.limit_ns.and_then(|limit| i64::try_from(limit).ok());
-    for series in &mut run.series {
-        match limit_ns {
-            None => series.block_maxima = BlockMaxima::default(),
-            Some(limit) => level_below(series, limit),
-        }
-    }
+    level_maxima(run, |series| series.max_ns);
     Ok(())
 }
 
-fn level_below(series: &mut Series, limit_ns: i64) {
-    let Some(least) = series.min_ns else { return };
-    for max in series.block_maxima.maxima_ns.iter_mut().flatten().filter(|max| **max <= limit_ns) {
-        *max = least;
+/// The same, but those above the limit stay.
+fn without_low_maxima(run: &mut Run) -> Result<(), RunFileError> {
+    level_maxima(run, |_| None);
+    Ok(())
+}
+
+/// Makes the maxima up to the limit equal, and those above it `high` of the series, if it has that.
+fn level_maxima(run: &mut Run, high: fn(&Series) -> Option<i64>) {
+    let limit_ns = run.plan.limit_ns.and_then(|limit| i64::try_from(limit).ok());
+    for series in &mut run.series {
+        let (low, high) = (series.min_ns, high(series));
+        match limit_ns {
+            None => series.block_maxima = BlockMaxima::default(),
+            Some(limit_ns) => {
+                for max in series.block_maxima.maxima_ns.iter_mut().flatten() {
+                    *max = if *max <= limit_ns { low } else { high }.unwrap_or(*max);
+                }
+            }
+        }
     }
 }
 

@@ -7,15 +7,18 @@ pub use sequential::Sequential;
 use crate::binomial;
 use crate::distributions::chi_square_quantile;
 
+/// The most late values that may be allowed. With more, the quantiles take longer to compute than anybody waits.
+const ALLOWED_MAX: u64 = 1_000_000_000;
+
 /// The smallest number of independent values of which at most `allowed` may be late to show, with this `confidence`, that
 /// the probability of a late one is below `probability`. `None` if the probability or the confidence is not between 0 and 1,
-/// or the number does not fit.
+/// if more than 10⁹ are allowed, or if the number does not fit.
 ///
 /// For none allowed it is ⌈ln(1−c)/ln(1−p)⌉; otherwise the smallest n with P(X ≤ k) ≤ 1−c for X binomial, which is close to
 /// χ²_{c; 2k+2}/(2p).
 pub fn values_needed(probability: f64, confidence: f64, allowed: u64) -> Option<u64> {
     let is_share = |x: f64| x > 0.0 && x < 1.0;
-    if !is_share(probability) || !is_share(confidence) {
+    if !is_share(probability) || !is_share(confidence) || allowed > ALLOWED_MAX {
         return None;
     }
     if allowed == 0 {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use tardy_present::report::first_screen;
-use tardy_record::Run;
 use tardy_record::redact::redact_except;
+use tardy_record::series::SeriesKind;
+use tardy_record::{Histogram, Run};
 use tardy_share::{link, shared};
 use tardy_web::{Options, Session, answer};
 
@@ -60,7 +61,7 @@ fn links_of_every(n: usize) {
         // Late readings that cluster have intervals that need the distribution over time.
         let has_slices = opened[0].series.iter().any(|series| !series.slices.is_empty());
         let most = match run.series.len() <= FEW_SERIES && !is_of_frames {
-            true if has_slices => 8_000,
+            true if has_slices => 6_000,
             true => 4_000,
             false => 16_000,
         };
@@ -73,6 +74,42 @@ fn links_of_every(n: usize) {
     for (length, series, most, name) in &lengths {
         assert!(length <= most, "{name}: {length} characters for {series} series");
     }
+}
+
+/// `histogram` with some readings below `limit_ns` in the next bin, other ones for each `seed`.
+fn with_moved_readings(histogram: &Histogram, limit_ns: i64, seed: u64) -> Histogram {
+    let mut bins = histogram.bins().to_vec();
+    let below = bins.partition_point(|bin| bin.upper_ns <= limit_ns);
+    for (place, pair) in (0u64..).zip(bins[..below].chunks_exact_mut(2)) {
+        let wanted = (seed * 2_654_435_761 + place * 40_503) % 13;
+        let moved = wanted.min(pair[0].count / 2);
+        (pair[0].count, pair[1].count) = (pair[0].count - moved, pair[1].count + moved);
+    }
+    Histogram::from_bins(bins).unwrap()
+}
+
+#[test]
+#[ignore = "takes half a minute; run by `make long-tests`"]
+fn long_a_run_of_64_cpus_fits_into_a_link() {
+    let mut run =
+        tardy_record::file::from_text(&file("crates/tardy/tests/run_files/timer.run.json")).unwrap();
+    let two = std::mem::take(&mut run.series);
+    for cpu in 0..64 {
+        let mut series = two[cpu as usize % 2].clone();
+        let lowest = series.thresholds.iter().map(|threshold| threshold.limit_ns).min().unwrap();
+        let moved = |histogram| with_moved_readings(histogram, lowest as i64, cpu.into());
+        series.label = format!("cpu {cpu}");
+        (series.measured, series.corrected) = (moved(&series.measured), series.corrected.as_ref().map(moved));
+        let SeriesKind::Timer(timer) = &mut series.kind else { panic!("{:?}", series.kind) };
+        timer.cpu = cpu;
+        run.series.push(series);
+    }
+    let shared = shared(&[&run], &[], link::BASE, &first_screen).unwrap();
+    let opened = link::runs(&shared.link).unwrap();
+    let redacted = redact_except(&run, &[]).unwrap().run;
+    assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)));
+    println!("64 CPUs: {} characters", shared.link.len());
+    assert!(shared.link.len() <= 16_000, "{}", shared.link.len());
 }
 
 #[test]

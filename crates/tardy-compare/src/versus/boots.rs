@@ -5,6 +5,7 @@ use tardy_analyse::name;
 use tardy_record::Run;
 use tardy_record::lab::LabClock;
 use tardy_record::run::State;
+use tardy_record::units::counted;
 
 /// What is counted as one observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,7 +102,8 @@ pub(crate) fn observations<'r>(groups: [&[&'r Run]; 2]) -> Result<Observations<'
     let is_one_boot = unknown == 0 && all.iter().all(|boot| *boot == all[0]);
     let unit = if is_one_boot && all.len() > 2 { Unit::Run } else { Unit::Boot };
     let assumptions = (unknown > 0).then(|| {
-        format!("the boot of {unknown} runs is unknown: each is counted as a boot, which is wrong if they share one")
+        let runs = counted(unknown as u64, "run", "runs");
+        format!("the boot of {runs} is unknown: each is counted as a boot, which is wrong if they share one")
     });
     Ok(Observations {
         unit,

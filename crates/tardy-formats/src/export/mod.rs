@@ -171,8 +171,9 @@ pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
         run.series.iter().filter(|one| one.stands_beside()).map(|one| one.label.as_str()).collect();
     if !beside.is_empty() {
         let (count, labels) = (beside.len(), beside.join(", "));
+        let be = if count == 1 { "is" } else { "are" };
         lost.push(format!(
-            "{count} secondary series are left out ({labels}); csv, json and openmetrics have them"
+            "{count} secondary series {be} left out ({labels}); csv, json and openmetrics have them"
         ));
     }
     if shown(run).any(|one| one.quantity != Quantity::Latency) {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use tardy_record::series_builder::{Reading, SeriesBuilder};
+use tardy_record::units::counted;
 use tardy_record::{Knowable, Series};
 
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
@@ -52,7 +53,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let lost = lost + closing.map_or(0, |(_, closing)| closing.cycles.saturating_sub(listed));
         if lost > 0 {
             imported.remarks.push(format!(
-                "thread {thread}: {lost} cycles have no line; cyclictest's buffer overran, or they were not printed"
+                "thread {thread}: no line for {}; cyclictest's buffer overran, or they were not printed",
+                counted(lost, "cycle", "cycles")
             ));
         }
         if let Some((line, closing)) = closing {

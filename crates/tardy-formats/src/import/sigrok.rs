@@ -283,7 +283,7 @@ impl Session {
         if cut_short {
             imported
                 .remarks
-                .push(format!("the archive was cut off; the {count} samples before that are imported"));
+                .push(format!("the archive was cut off; what is before that is imported, samples: {count}"));
         }
         if let Some(number) = self.waiting.keys().next() {
             let last = self.next - 1;

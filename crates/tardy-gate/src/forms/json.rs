@@ -14,6 +14,7 @@ pub(super) fn text(judged: &[Judged]) -> String {
             "requirement": one.demand(),
             "outcome": one.outcome(),
             "because": one.because(),
+            "incomplete": one.incomplete,
             "evidence": one.evidence(),
             "same_identity": one.same_identity(),
         })

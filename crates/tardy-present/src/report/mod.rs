@@ -11,7 +11,7 @@ mod run_page;
 mod script_data;
 mod tables;
 
-use minijinja::value::Serde;
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use tardy_analyse::findings;
 use tardy_record::Run;
@@ -86,6 +86,9 @@ fn rendered(page: page_view::PageView) -> String {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // All that the templates use of minijinja's own filters and tests, of which the page in the browser would have every one.
+    environment.add_filter("length", |value: Value| value.len());
+    environment.add_test("string", |value: Value| value.kind() == ValueKind::String);
     for (name, source) in TEMPLATES {
         environment.add_template(name, source).expect("the templates are part of the program");
     }

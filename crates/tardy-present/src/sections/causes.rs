@@ -13,7 +13,7 @@ use crate::figures;
 use crate::page::{Page, Place, figure, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, typographic};
-use tardy_plot::numbers::{count, harmless, rounded, short, with_unit};
+use tardy_plot::numbers::{counted, harmless, rounded, short, with_unit};
 
 /// The largest number of late wake-ups that are shown; all of them are in the run file.
 const SHOWN_MAX: usize = 4;
@@ -179,7 +179,8 @@ fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
     if findings.simultaneous.len() > EVENTS_MAX {
         let more = findings.simultaneous.len() - EVENTS_MAX;
-        lines.push(format!("Several CPUs were late at the same time {more} more times."));
+        let more = counted(more as u64, "more time", "more times");
+        lines.push(format!("Several CPUs were late at the same time {more}."));
     }
     // Guesses only if no cause is known.
     if findings.causes.is_empty() {
@@ -278,13 +279,14 @@ fn notes(run: &Run, findings: &Findings) -> Vec<String> {
     let not_traced: u64 = traced.iter().map(|trace| trace.not_traced).sum();
     if not_traced > 0 {
         notes.push(format!(
-            "{} late wake-ups were not traced: another late wake-up had just stopped the trace.",
-            count(not_traced)
+            "{} not traced: another late wake-up had just stopped the trace.",
+            counted(not_traced, "late wake-up was", "late wake-ups were")
         ));
     }
     let all = findings.causes.len();
     if all > SHOWN_MAX {
-        notes.push(format!("{} more traced wake-ups are in the run file.", all - SHOWN_MAX));
+        let more = counted((all - SHOWN_MAX) as u64, "more traced wake-up is", "more traced wake-ups are");
+        notes.push(format!("{more} in the run file."));
     }
     notes
 }

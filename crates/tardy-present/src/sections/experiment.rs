@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
 use crate::section::{Context, Section};
-use tardy_plot::numbers::{count, harmless, microseconds, short};
+use tardy_plot::numbers::{count, counted, harmless, microseconds, short};
 
 const PHASE_HEADS: [&str; 9] =
     ["phase", "wake", "clock", "policy", "priorities", "intervals", "warm-up", "span", "loads"];
@@ -65,7 +65,7 @@ fn phase_row(context: &Context<'_>, phase: &PhasePlan) -> Vec<String> {
     let dashed = |text: &str| if text.is_empty() { "–".to_owned() } else { text.to_owned() };
     let span = match phase.span {
         Span::DurationNs(ns) => format_duration_ns(ns),
-        Span::Loops(loops) => format!("{} cycles", count(loops)),
+        Span::Loops(loops) => counted(loops, "cycle", "cycles"),
         Span::Unknown => "unknown".to_owned(),
     };
     vec![

@@ -16,7 +16,7 @@ use crate::page::{Element, Judgement, Page, PageTable, Place, Tone, figure, head
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, typographic};
-use tardy_plot::numbers::{count, harmless, microseconds, prefixed, short, three_digits, with_unit};
+use tardy_plot::numbers::{count, counted, harmless, microseconds, prefixed, short, three_digits, with_unit};
 use tardy_plot::terms::{LATENCY, Terms};
 
 /// Longer names are shortened.
@@ -297,9 +297,9 @@ fn of_limit(flow: &FlowFindings, limit: &LimitFindings) -> Option<String> {
     let (observed, margin) = (with_unit(observed as f64), with_unit(margin.unsigned_abs() as f64));
     let late = limit.late.filter(|late| *late > 0).map_or_else(String::new, |late| {
         if late == flow.received {
-            return format!(" All {} frames were later.", count(late));
+            return " Every frame was later.".to_owned();
         }
-        format!(" At least {} of {} frames were later.", count(late), count(flow.received))
+        format!(" At least {} of {} frames {} later.", count(late), count(flow.received), was(late))
     });
     Some(match kept? {
         true => format!("Flow {name} kept its {what} of {permitted}: {measure} {observed}, {margin} less."),
@@ -311,11 +311,23 @@ fn of_limit(flow: &FlowFindings, limit: &LimitFindings) -> Option<String> {
     })
 }
 
+fn was(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+fn all_arrived(received: u64) -> String {
+    if received == 1 {
+        "its only frame arrived".to_owned()
+    } else {
+        format!("all {} frames arrived", count(received))
+    }
+}
+
 fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
     let name = short(&harmless(&flow.flow), NAME_MAX);
     let of = count(flow.received);
     Some(match flow.verdict {
-        SlotVerdict::Held => format!("The slot of {name} held: all {of} frames arrived in it."),
+        SlotVerdict::Held => format!("The slot of {name} held: {} in it.", all_arrived(flow.received)),
         SlotVerdict::HeldAtTheGate { late } if flow.at_gate.is_some_and(|count| count.undecided == 0) => {
             format!(
                 "The slot of {name} held at the gate: {} of {of} frames arrived outside it, but all were sent in it. A frame takes \
@@ -334,8 +346,7 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
         SlotVerdict::Broken => {
             let part = |frames: u64, worst_ns: u64, when: &str| {
                 (frames > 0).then(|| {
-                    let frames =
-                        if frames == 1 { "1 frame".to_owned() } else { format!("{} frames", count(frames)) };
+                    let frames = counted(frames, "frame", "frames");
                     format!("{frames} arrived up to {} {when}", with_unit(worst_ns as f64))
                 })
             };
@@ -347,9 +358,10 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             format!("The slot of {name} was violated: of {of} frames, {}.", parts.join(", and "))
         }
         SlotVerdict::CannotTell { .. } if flow.at_gate.is_some() => format!(
-            "Whether the slot of {name} held is undecidable: {} of {of} frames were sent so near to its end that the kernel's trace \
+            "Whether the slot of {name} held is undecidable: {} of {of} frames {} sent so near to its end that the kernel's trace \
              does not decide.",
             count(flow.at_gate?.undecided),
+            was(flow.at_gate?.undecided),
         ),
         SlotVerdict::CannotTell { shut_ns } => format!(
             "Whether the slot of {name} held is undecidable: {} of {of} frames arrived outside it, but a frame takes up to \
@@ -383,12 +395,12 @@ fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
     if let Some(cost) = phases.iter().flat_map(|phase| &phase.flows).find_map(|flow| flow.dequeue_to_receive)
     {
         notes.push(format!(
-            "A frame took {} to {} from dequeueing to receipt, with a median of {} (from the kernel's trace of {} frames): \
+            "A frame took {} to {} from dequeueing to receipt, with a median of {} (from the kernel's trace of {}): \
              its time of arrival is that much later than its departure from the gate.",
             with_unit(cost.min_ns as f64),
             with_unit(cost.max_ns as f64),
             with_unit(cost.median_ns as f64),
-            count(cost.frames)
+            counted(cost.frames, "frame", "frames")
         ));
     }
     notes.extend(run.switch.iter().flat_map(of_switch));

@@ -62,8 +62,8 @@ impl Measurement for Foreign {
     }
 
     fn sentence(&self, phase: &PhaseFindings) -> Option<String> {
-        let PhaseWords { max, count, over, under, on, threads, .. } = PhaseWords::of(phase, "thread")?;
-        Some(format!("In {count} samples{over} on {threads} {under}, the longest noise took {max}{on}."))
+        let PhaseWords { max, readings, over, under, on, threads, .. } = PhaseWords::of(phase, "thread")?;
+        Some(format!("In {readings}{over} on {threads} {under}, the longest noise took {max}{on}."))
     }
 
     fn no_limit_because(&self) -> Option<&'static str> {

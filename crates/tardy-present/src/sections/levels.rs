@@ -9,7 +9,7 @@ use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use tardy_plot::numbers::{self, count, harmless, short, with_unit};
+use tardy_plot::numbers::{self, count, counted, harmless, short, with_unit};
 
 /// The quantiles that the table shows.
 const QUANTILES: [&str; 3] = ["p50", "p99", "p99.99"];
@@ -113,7 +113,8 @@ fn notes(levels: &Found) -> Vec<String> {
         ));
     }
     notes.extend(levels.rows.iter().filter(|row| row.lost_events > 0).take(1).map(|row| {
-        format!("The kernel's buffers lost {} events; their cycles count as dropped.", count(row.lost_events))
+        let lost = counted(row.lost_events, "event", "events");
+        format!("The kernel's buffers lost {lost}; their cycles count as dropped.")
     }));
     if has(TraceSource::Timerlat) {
         notes.push(

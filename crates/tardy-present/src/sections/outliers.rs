@@ -6,7 +6,7 @@ use tardy_record::series::{Change, Outlier, Series};
 
 use crate::page::{Cell, Element, Page, PageRow, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Section};
-use tardy_plot::numbers::{count, harmless, microseconds, short, three_digits, typeset};
+use tardy_plot::numbers::{count, counted, harmless, microseconds, short, three_digits, typeset};
 use tardy_plot::worst_cpus;
 
 /// The worst readings.
@@ -68,7 +68,7 @@ fn of_many(run: &Run, series: &[&Series]) -> Vec<Element> {
 /// The first readings, and the others folded.
 fn readings(all: &[Outlier]) -> Vec<Element> {
     let (first, more) = all.split_at(all.len().min(worst_cpus::SHOWN_MAX));
-    let summary = format!("{} more readings", more.len());
+    let summary = counted(more.len() as u64, "more reading", "more readings");
     let more =
         (!more.is_empty()).then(|| Element::Rest { summary, elements: vec![Element::Table(table(more))] });
     std::iter::once(Element::Table(table(first))).chain(more).collect()

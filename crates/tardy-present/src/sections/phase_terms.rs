@@ -6,7 +6,7 @@ use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::plan::{PhasePlan, Policy, TimerPlan};
 
 use crate::section::Planned;
-use tardy_plot::numbers::{count, harmless, rounded, with_unit};
+use tardy_plot::numbers::{counted, harmless, rounded, with_unit};
 
 /// Parts of a sentence about a phase.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub struct PhaseWords<'a> {
     pub all: &'a Row,
     /// The highest value, with its unit.
     pub max: String,
-    /// The number of readings.
-    pub count: String,
+    /// The number of readings and their noun: `8,000 wake-ups`.
+    pub readings: String,
     /// ` over 1m`, or empty if the time is unknown.
     pub over: String,
     /// `under doload`, `with no load`.
@@ -37,7 +37,7 @@ impl<'a> PhaseWords<'a> {
         Some(Self {
             all,
             max: tardy_plot::numbers::highest_with_unit(max, all.max_at_least),
-            count: count(all.quoted_count),
+            readings: counted(all.quoted_count, phase.readings.one(), phase.readings.name()),
             over: phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns))),
             under: match phase.loads.as_slice() {
                 [] => "with no load".to_owned(),

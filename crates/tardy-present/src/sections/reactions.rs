@@ -116,8 +116,8 @@ impl Measurement for Reactions {
             None | Some(0) => String::new(),
             Some(n) => format!("; {} went unanswered", counted(n, "edge", "edges")),
         };
-        let PhaseWords { max, count, over, under, .. } = words;
-        Some(format!("In {count} reactions{over} {under}, the slowest took {max}{most}{unanswered}."))
+        let PhaseWords { max, readings, over, under, .. } = words;
+        Some(format!("In {readings}{over} {under}, the slowest took {max}{most}{unanswered}."))
     }
 
     /// An analyser that captures edges has no schedule.

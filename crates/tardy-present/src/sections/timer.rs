@@ -76,8 +76,8 @@ impl Measurement for Timer {
         let body = words.body().map_or_else(String::new, |(share, value)| {
             format!("; all but {share} were less than {value} late")
         });
-        let PhaseWords { max, count, over, under, on, threads, .. } = words;
-        Some(format!("In {count} wake-ups{over} on {threads} {under}, the latest was {max} late{on}{body}."))
+        let PhaseWords { max, readings, over, under, on, threads, .. } = words;
+        Some(format!("In {readings}{over} on {threads} {under}, the latest was {max} late{on}{body}."))
     }
 
     fn planned(&self, plan: &PhasePlan) -> Planned {

@@ -40,8 +40,8 @@ impl Measurement for Tracer {
     }
 
     fn sentence(&self, phase: &PhaseFindings) -> Option<String> {
-        let PhaseWords { max, count, over, under, on, threads, .. } = PhaseWords::of(phase, "thread")?;
-        Some(format!("In {count} periods{over} on {threads} {under}, the noisiest lost {max}{on}."))
+        let PhaseWords { max, readings, over, under, on, threads, .. } = PhaseWords::of(phase, "thread")?;
+        Some(format!("In {readings}{over} on {threads} {under}, the noisiest lost {max}{on}."))
     }
 
     fn no_limit_because(&self) -> Option<&'static str> {

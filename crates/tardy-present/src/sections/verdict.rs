@@ -14,7 +14,7 @@ use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::{Style, capitalised, typographic};
 use tardy_plot::numbers::{
-    count, counted, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits,
+    confidence, count, counted, harmless, highest_with_unit, one_in, per_cent, rounded, three_digits,
 };
 
 /// The end of every verdict, before what may have been missed.
@@ -102,13 +102,18 @@ fn no_verdict(context: &Context<'_>) -> Option<String> {
 /// Whether the limit was met, and the worst reading.
 fn outcome(verdict: &Found) -> String {
     let limit = format_duration_ns(verdict.limit_ns);
-    let (one, many) = (verdict.readings.one(), verdict.readings.name());
-    let (total, time) = (count(verdict.wakeups), rounded(verdict.looked_ns));
+    let (one, many) = (verdict.readings.one(), verdict.readings.noun(verdict.wakeups));
+    let total = count(verdict.wakeups);
+    // Another tool's file need not state how long it counted.
+    let time = match verdict.looked_ns {
+        0 => String::new(),
+        ns => format!(" in {}", rounded(ns)),
+    };
     let share = per_cent(verdict.share_of_limit);
     let worst = highest_with_unit(verdict.worst_ns, verdict.worst_at_least);
     if verdict.late_at_most == 0 {
         format!(
-            "The limit of {limit} was kept: the worst of {total} {many} took {worst} ({share} of the limit) in {time}."
+            "The limit of {limit} was kept: the worst of {total} {many} took {worst} ({share} of the limit){time}."
         )
     } else if verdict.worst_at_least && verdict.late_at_least == 0 {
         format!(
@@ -119,11 +124,11 @@ fn outcome(verdict: &Found) -> String {
         let unanswered = count(verdict.late_at_most);
         format!(
             "Whether the limit of {limit} was kept is unknown: {unanswered} of {total} {many} went unanswered; the worst {one} \
-             that was seen took {worst} ({share} of the limit) in {time}."
+             that was seen took {worst} ({share} of the limit){time}."
         )
     } else {
         format!(
-            "The limit of {limit} was exceeded: {} later; the worst took {worst} ({share} of the limit) in {time}.",
+            "The limit of {limit} was exceeded: {} later; the worst took {worst} ({share} of the limit){time}.",
             late(verdict)
         )
     }
@@ -131,7 +136,7 @@ fn outcome(verdict: &Found) -> String {
 
 fn late(verdict: &Found) -> String {
     let (least, most, total) = (verdict.late_at_least, verdict.late_at_most, count(verdict.wakeups));
-    let many = verdict.readings.name();
+    let many = verdict.readings.noun(verdict.wakeups);
     match (least, most) {
         (1, 1) => format!("1 of {total} {many} was"),
         _ if least == most => format!("{} of {total} {many} were", count(most)),
@@ -151,7 +156,7 @@ fn reservations(context: &Context<'_>, verdict: &Found) -> Vec<String> {
 fn bound(context: &Context<'_>, verdict: &Found) -> String {
     let bound = &verdict.bound;
     let many = verdict.readings.name();
-    let confidence = per_cent(verdict.confidence);
+    let confidence = confidence(verdict.confidence);
     let share = match bound.upper < 0.1 {
         true => format!("{} {many}", one_in(bound.upper)),
         false => format!("{} of {many}", one_in(bound.upper)),
@@ -165,7 +170,7 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
         ceil_two_digits(bound.upper),
         assumption(verdict.length, bound, many)
     ) + at_any_time(verdict.length)
-        + &of_which_phase(context, bound, many)
+        + &of_which_phase(context, bound, verdict.readings.noun(bound.wakeups))
 }
 
 /// Where the bound is from, if there are several phases: the shortest one has the highest, though nothing was late in it.
@@ -250,7 +255,7 @@ fn missed(unseen: &Unseen) -> String {
     format!(
         "an event at random times that is rarer than once per {} may have been missed ({} confidence)",
         roughly(unseen.once_per_ns),
-        per_cent(unseen.confidence)
+        confidence(unseen.confidence)
     )
 }
 
@@ -275,17 +280,18 @@ fn no_bound(verdict: &Found) -> String {
     let bound = &verdict.bound;
     let (late, of) = (count(bound.late), count(bound.wakeups));
     let (label, many) = (harmless(&bound.label), verdict.readings.name());
-    if verdict.worst_at_least {
-        return format!(
-            "How many {many} were late is unknown: the file does not have all of them, or not its maximum."
-        );
-    }
     if verdict.late_at_least < verdict.late_at_most / 2 {
         return format!(
             "How many {many} were late is unknown: there is no histogram, or its bins are too wide."
         );
     }
     let share_late = bound.late as f64 / bound.wakeups.max(1) as f64;
+    if verdict.worst_at_least && share_late < 0.5 {
+        let how_many = if verdict.late_at_least == 0 { "How many" } else { "Whether more" };
+        return format!(
+            "{how_many} {many} were late is unknown: the file does not have all of them, or not its maximum."
+        );
+    }
     if share_late >= 0.5 {
         let share = if share_late >= 0.9 { "Nearly all" } else { "Most" };
         return format!("{share} {many} on {label} were late ({late} of {of}), so no useful bound exists.");

@@ -93,8 +93,8 @@ impl Measurement for Wiggles {
         let most = words.thousandth();
         let most =
             most.map_or_else(String::new, |(share, value)| format!(", all but {share} less than {value}"));
-        let PhaseWords { max, count, over, under, .. } = words;
-        Some(format!("In {count} toggles{over} {under}, the longest took {max}{most}."))
+        let PhaseWords { max, readings, over, under, .. } = words;
+        Some(format!("In {readings}{over} {under}, the longest took {max}{most}."))
     }
 
     /// A toggle is not a wake-up: it has no schedule to miss.

@@ -1,7 +1,5 @@
 //! `[run]`: what to run.
 
-use std::num::NonZero;
-
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tardy_record::load_spec::LoadSpec;
@@ -10,7 +8,8 @@ use tardy_record::stop_rule::StopAt;
 
 use super::or;
 use crate::values::{
-    Confidence, Duration, FloorSpec, PositiveDuration, Probability, ProbeKind, by_name, deserialize_loads,
+    Confidence, Duration, FloorSpec, PositiveCount, PositiveDuration, Probability, ProbeKind, by_name,
+    deserialize_loads,
 };
 
 /// The `[run]` table of a recipe, and its flags.
@@ -68,7 +67,7 @@ pub struct RunOptions {
     /// How many wake-ups of one CPU a single event makes late at most, for --until: with 10, ten late wake-ups count as one
     /// event, and showing that none comes takes ten times as long [default: 1]
     #[arg(long, value_name = "COUNT")]
-    pub cluster: Option<NonZero<u64>>,
+    pub cluster: Option<PositiveCount>,
     /// Further thresholds; the latencies above each are counted.
     #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
     pub thresholds: Option<Vec<PositiveDuration>>,

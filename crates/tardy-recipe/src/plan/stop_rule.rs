@@ -1,13 +1,11 @@
 //! The rule by which data end a phase (`--until`).
 
-use std::num::NonZero;
-
 use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::stop_rule::StopRule;
 
 use crate::options::RunOptions;
 use crate::usage_error::{UsageError, wrong};
-use crate::values::{Confidence, Probability};
+use crate::values::{Confidence, PositiveCount, Probability};
 
 /// The rule of a run with `phases`; `None` if it has none.
 pub(super) fn stop_rule(run: &RunOptions, phases: &[PhasePlan]) -> Result<Option<StopRule>, UsageError> {
@@ -29,7 +27,7 @@ pub(super) fn stop_rule(run: &RunOptions, phases: &[PhasePlan]) -> Result<Option
         limit_ns: limit.ns(),
         probability: run.probability.unwrap_or(Probability::DEFAULT).get(),
         confidence: run.confidence.unwrap_or(Confidence::DEFAULT).get(),
-        cluster: run.cluster.map_or(1, NonZero::get),
+        cluster: run.cluster.map_or(1, PositiveCount::get),
     }))
 }
 

@@ -2,6 +2,7 @@
 //! accept the same texts.
 
 mod causes;
+mod count;
 mod cpus;
 mod duration;
 mod floor;
@@ -14,6 +15,7 @@ mod share;
 mod stimulus;
 
 pub use causes::CauseTracing;
+pub use count::PositiveCount;
 pub use cpus::CpuSelection;
 pub use duration::{Duration, PositiveDuration};
 pub use floor::FloorSpec;

@@ -8,8 +8,7 @@ use crate::series::{Series, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
 use crate::threshold::ThresholdCount;
 
-/// The field that contradicts the others, and how.
-pub(super) type Flaw = (&'static str, String);
+use super::{Flaw, times};
 
 /// Checks that the fields of `series` agree with each other and with `run`.
 pub(super) fn check(run: &Run, series: &Series) -> Result<(), Flaw> {
@@ -20,6 +19,7 @@ pub(super) fn check(run: &Run, series: &Series) -> Result<(), Flaw> {
     check_tally(series)?;
     check_extremes(series)?;
     check_mean(series)?;
+    times::check_series(series)?;
     if series.slices.len() > SLICE_COUNT {
         return Err(("slices", format!("{} slices; the maximum is {SLICE_COUNT}", series.slices.len())));
     }

@@ -12,6 +12,7 @@ use tardy_record::flow_recorder::FlowRecorder;
 use tardy_record::reason::Reason;
 use tardy_record::series::SeriesKind;
 use tardy_record::switch::PortSchedule;
+use tardy_record::units::counted;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
@@ -410,7 +411,7 @@ impl<'t> TestPhase<'t> {
                 outcome.invalid_because.push(reason);
             }
             if dropped > 0 {
-                outcome.remarks.push(format!("{port} dropped {dropped} frames, including the warm-up: its queues were full, or the frames were too long for their slots"));
+                outcome.remarks.push(format!("{port} dropped {}, including the warm-up: its queues were full, or the frames were too long for their slots", counted(u64::from(dropped), "frame", "frames")));
             }
         }
     }
@@ -423,8 +424,8 @@ impl<'t> TestPhase<'t> {
         }
         if record.stamped_by_device > 0 && !by_device {
             outcome.remarks.push(format!(
-                "the device time-stamped {} frames of flow '{name}' itself; the kernel's times are used",
-                record.stamped_by_device
+                "the device time-stamped {} of flow '{name}' itself; the kernel's times are used",
+                counted(record.stamped_by_device, "frame", "frames")
             ));
         }
     }

@@ -1,13 +1,15 @@
-// Drives the page as a person would, from disk: opens files, compares, judges, draws, saves, shares, opens the link in another
-// profile, edits a switch. Counts requests (none), console messages (none) and what axe complains of (nothing).
-// Usage: node as-a-person.mjs REPOSITORY PAGE DIRECTORY-FOR-PICTURES
+// Drives the page as a person would, from disk: opens and drops files, cancels, compares, judges, draws, saves, shares, opens the
+// link in another profile, edits a switch. Counts requests (none), console messages (none) and what axe complains of (nothing).
+// Compares saved reports with those of the command line.
+// Usage: node as-a-person.mjs REPOSITORY PAGE DIRECTORY-FOR-PICTURES TARDY
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
-const [repository, path, pictures] = process.argv.slice(2).map((one) => resolve(one));
+const [repository, path, pictures, tardy] = process.argv.slice(2).map((one) => resolve(one));
 const require = createRequire(join(pictures, "package.json"));
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -51,6 +53,105 @@ async function saved(page, button) {
   return readFileSync(to);
 }
 
+// The report of these files that the command line makes; other tools' files are imported first.
+function reportOf(paths) {
+  const run = (one) => {
+    if (one.endsWith(".run.json")) return one;
+    const to = join(work, `${basename(one)}.run.json`);
+    // An invalid run is written too, with another status. The file's bare name is in the run's id.
+    spawnSync(tardy, ["import", basename(one), "-o", to, "--force"], { cwd: dirname(one), stdio: "ignore" });
+    return to;
+  };
+  const to = join(work, "of-the-command-line.html");
+  execFileSync(tardy, ["report", ...paths.map(run), "-o", to, "--force"], { stdio: "ignore" });
+  return readFileSync(to, "utf8");
+}
+
+// Fails, with the first difference, if a saved report does not have the bytes of the command line's.
+function same(report, paths) {
+  const [here, there] = [report.toString(), reportOf(paths)];
+  if (here === there) return;
+  const at = [...here].findIndex((sign, index) => sign !== there[index]);
+  assert.fail(`${paths}: differs at ${at}: ${here.slice(at - 60, at + 60)} | ${there.slice(at - 60, at + 60)}`);
+}
+
+async function reportsHaveTheBytesOfTheCommandLine() {
+  const { page, wrong, context } = await opened();
+  const names = ["cyclictest-2.4.json", "hwlatdetect.txt", "oslat-2.4.txt", "rteval-summary.xml", "rtla-timerlat-hist.txt", "xenomai-plot.txt"];
+  for (const path of [...names.map(fixture), example("rt")]) {
+    await page.setInputFiles("#files", path);
+    await runs(page, 1);
+    await page.click("#make-report");
+    await page.waitForSelector("#save-report:not([disabled])");
+    same(await saved(page, "#save-report"), [path]);
+    await page.locator("#list tbody button").click();
+    await runs(page, 0);
+    await page.reload();
+    await page.waitForSelector("html[data-ready]", { timeout: 60000 });
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+}
+
+// Drops files as the browser does when they come from another window.
+async function drop(page, context, paths) {
+  const { x, y, width, height } = await page.locator("#drop").boundingBox();
+  const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: paths, dragOperationsMask: 1 } };
+  const session = await context.newCDPSession(page);
+  for (const type of ["dragEnter", "dragOver"]) await session.send("Input.dispatchDragEvent", { type, ...at });
+  await page.waitForSelector("#drop.over");
+  await session.send("Input.dispatchDragEvent", { type: "drop", ...at });
+  await page.waitForSelector("#drop:not(.over)");
+}
+
+async function filesAndDirectoriesAreDropped() {
+  const { page, wrong, context } = await opened();
+  await drop(page, context, [example("standard"), example("rt")]);
+  await runs(page, 2);
+  const directory = join(work, "dropped/inner");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "cyclictest.json"), readFileSync(fixture("cyclictest-2.4.json")));
+  await drop(page, context, [join(work, "dropped")]);
+  await runs(page, 3);
+  assert.match(await page.textContent("#list"), /cyclictest/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+}
+
+// A file of cyclictest's samples that takes seconds to read.
+function largeFile() {
+  const path = join(work, "large.txt");
+  const file = openSync(path, "w");
+  const lines = 100000;
+  for (let first = 0; first < 8e6; first += lines) {
+    const line = (_, index) => `       0:${String(first + index).padStart(8)}:${String(7 + (index % 5)).padStart(8)}\n`;
+    writeSync(file, Array.from({ length: lines }, line).join(""));
+  }
+  closeSync(file);
+  return path;
+}
+
+async function anImportIsCancelled() {
+  const { page, wrong, context } = await opened();
+  await page.setInputFiles("#files", example("rt"));
+  await runs(page, 1);
+  await page.setInputFiles("#files", largeFile());
+  const asked = page.locator("#refused li", { hasText: "--unit us" });
+  await asked.locator("select").first().selectOption("us");
+  await asked.getByRole("button", { name: "Read it again" }).click();
+  await page.waitForFunction(() => document.querySelector("#working-bar").value > 0 && !document.querySelector("#working").hidden);
+  assert.ok(await page.evaluate(() => document.querySelector("#working-bar").value < document.querySelector("#working-bar").max));
+  await page.click("#cancel");
+  assert.equal(await failure(page), "cancelled");
+  await page.waitForSelector("#working", { state: "hidden" });
+  await runs(page, 1);
+  await page.click("#make-report");
+  await page.waitForSelector("#save-report:not([disabled])");
+  same(await saved(page, "#save-report"), [example("rt")]);
+  assert.deepEqual(wrong, []);
+  await context.close();
+}
+
 async function filesAreOpenedComparedAndJudged() {
   const { page, wrong, context } = await opened();
   await page.setInputFiles("#files", [example("standard"), example("rt"), fixture("columns-osadl.txt"), path]);
@@ -67,7 +168,8 @@ async function filesAreOpenedComparedAndJudged() {
   await frame.locator("a[href='#run1']").first().click();
   await frame.waitForSelector("details#run1[open]");
   const report = await saved(page, "#save-report");
-  assert.match(report.toString(), /^<!doctype html>/);
+  // The page opens files in the order of their names.
+  same(report, [example("rt"), example("standard")]);
   await page.fill("#require", "p99<100us\nmax<1us");
   await page.click("#judge");
   await page.waitForSelector("#outcome .failed");
@@ -159,6 +261,9 @@ const begun = performance.now();
 const link = await filesAreOpenedComparedAndJudged();
 await theLinkOpensInAnotherProfile(link);
 await aDirectoryAndTheKeyboard();
+await reportsHaveTheBytesOfTheCommandLine();
+await filesAndDirectoriesAreDropped();
+await anImportIsCancelled();
 await aSwitchIsEdited();
 await browser.close();
 rmSync(work, { recursive: true });

@@ -51,8 +51,8 @@ pub(crate) struct BaselineArgs {
     /// What may differ: kernel (version and configuration), cmdline, recipe, or the name of a fact.
     #[arg(long, value_name = "FACTOR", default_value = "kernel", requires = "baseline")]
     pub(crate) factor: Factor,
-    /// Make the runs the new baseline, for this reason. The baseline is a directory, or becomes one; its former files are moved to a
-    /// directory next to it.
+    /// Make the runs the new baseline, for this reason, unless they are invalid or fail a --require. The baseline is a directory, or
+    /// becomes one; its former files are moved to a directory next to it.
     #[arg(long, value_name = "REASON", requires = "baseline")]
     pub(crate) accept: Option<String>,
     /// Who accepts [default: the user's name]

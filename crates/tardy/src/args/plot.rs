@@ -44,7 +44,7 @@ pub(crate) struct PlotArgs {
     /// Overwrite the files if they exist.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Right end of a histogram's latency axis, such as 400us [default: beyond the worst case]
+    /// Right end of the latency axis of a histogram, exceedance or compare plot: 400us [default: beyond the worst case]
     #[arg(long, value_name = "TIME")]
     pub(crate) x_max: Option<Duration>,
     /// Print the names of the files as JSON.

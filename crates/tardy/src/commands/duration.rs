@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
-use tardy_plot::numbers::{count, one_in, per_cent, three_digits};
+use tardy_plot::numbers::{self, count, counted, one_in, per_cent, three_digits};
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_statistics::duration::{rate_possibly_missed, values_needed};
@@ -46,9 +46,16 @@ fn measurement(arguments: &DurationArgs) -> Result<()> {
     let needed = |late: u64| {
         let wakeups = values_needed(probability, confidence, late);
         let duration_ns = wakeups.and_then(|wakeups| wakeups.checked_mul(arguments.interval.ns()));
-        wakeups
-            .zip(duration_ns)
-            .ok_or_else(|| wrong("probability", "so rare an event cannot be shown by measuring"))
+        wakeups.zip(duration_ns)
+    };
+    let needed = |late: u64| {
+        needed(late).ok_or_else(|| match needed(0) {
+            Some(_) => wrong(
+                "late",
+                format!("{late} late wake-ups would take longer than can be measured; allow fewer"),
+            ),
+            None => wrong("probability", "so rare an event cannot be shown by measuring"),
+        })
     };
     let (wakeups, duration_ns) = needed(arguments.late)?;
     let more = (arguments.late + 1..=arguments.late + 3).map(|late| needed(late).map(|(wakeups, _)| wakeups));
@@ -84,17 +91,17 @@ fn text(arguments: &DurationArgs, answer: &Answer) -> String {
         .map(|(late, wakeups)| format!("{} with {late}", time(wakeups.saturating_mul(answer.interval_ns))))
         .collect();
     format!(
-        "{}: {} wake-ups at an interval of {}.\n\n\
+        "{}: {} at an interval of {}.\n\n\
          If {late} later than {limit}, at most {} is, with {} confidence. It takes {} late ones.\n\
          The time is that of each CPU that the statement is about: CPUs do not replace each other.\n\
          It assumes that wake-ups are late independently. Where late ones come in clusters, multiply by how many of them \
          count as one, which 'tardy show' prints.\n\
          An event at random times that is rarer than once per {} may be missed.\n",
         time(answer.duration_ns),
-        count(answer.wakeups),
+        counted(answer.wakeups, "wake-up", "wake-ups"),
         format_duration_ns(answer.interval_ns),
         one_in(answer.probability),
-        per_cent(answer.confidence),
+        numbers::confidence(answer.confidence),
         more.join(", "),
         time(answer.unseen_once_per_ns),
     )

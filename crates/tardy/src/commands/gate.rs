@@ -46,8 +46,8 @@ pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
         _ => output::print_content(&(form.write)(&judged))?,
     }
     match accepted {
-        Some(accepted) => accepted.replace(&arguments.runs, &runs, forms::outcome(&judged)),
-        None => Ok(exit(&judged)),
+        Some(accepted) => accepted.replace(&arguments.runs, &runs, &judged),
+        None => Ok(exit(forms::outcome(&judged))),
     }
 }
 
@@ -73,11 +73,11 @@ pub(super) fn after_measuring<'r>(
         true => text.lines().for_each(output::report),
         false => output::print(&format!("\n{text}"))?,
     }
-    Ok(Exit::that_matters_most([measured, exit(&judged)]))
+    Ok(Exit::that_matters_most([measured, exit(forms::outcome(&judged))]))
 }
 
-fn exit(judged: &[Judged]) -> Exit {
-    match forms::outcome(judged) {
+fn exit(outcome: Outcome) -> Exit {
+    match outcome {
         Outcome::Passed => Exit::Done,
         Outcome::Inconclusive => Exit::Inconclusive,
         Outcome::Failed => Exit::Failed,

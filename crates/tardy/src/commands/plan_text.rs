@@ -1,6 +1,6 @@
 //! The text of `--dry-run`: what would be measured, and how.
 
-use tardy_plot::numbers::{count, harmless, one_in, per_cent, prefixed, short};
+use tardy_plot::numbers::{confidence, count, harmless, one_in, prefixed, short};
 use tardy_present::section;
 use tardy_present::sections;
 use tardy_present::table::Table;
@@ -35,7 +35,7 @@ pub(super) fn text(plan: &Plan, width: usize) -> String {
         lines.push(format!(
             "each phase ends when the data decide whether at most {} wake-ups is later than the limit ({} confidence){}{}",
             one_in(rule.probability),
-            per_cent(rule.confidence),
+            confidence(rule.confidence),
             match rule.at {
                 StopAt::Decided => "",
                 StopAt::Supported => ", if they support it",

@@ -40,6 +40,9 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     if let Some(x_max) = arguments.x_max.filter(|latency| latency.ns() < X_MAX_MIN_NS) {
         return Err(wrong("x-max", format!("{x_max} is too short for an axis; give at least 100ns")).into());
     }
+    if let Some(reason) = arguments.x_max.and_then(|_| Kind::from(arguments.kind).refused_end()) {
+        return Err(wrong("x-max", reason).into());
+    }
     if !arguments.names.is_empty() && arguments.names.len() != arguments.runs.len() {
         let (names, runs) = (arguments.names.len(), arguments.runs.len());
         return Err(

@@ -24,6 +24,8 @@ fn the_time_to_measure_is_that_of_the_formula() {
         .exits(0)
         .out;
     assert!(text.contains("later than 100us") && text.contains("1 in 1 billion"), "{text}");
+    let text = bench.run(&["duration", "--probability", "0.99", "--confidence", "0.999999"]).exits(0).out;
+    assert!(text.contains("99.9999 % confidence"), "{text}");
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn impossible_questions_are_refused() {
         (&["--probability", "2"][..], "not a share"),
         (&["--confidence", "100%"], "not a confidence"),
         (&["--probability", "1e-16"], "not a share from 1e-15"),
-        (&["--late", "1000000000"], "cannot be shown"),
+        (&["--late", "1000000000000000000"], "late: 1000000000000000000 late wake-ups"),
         (&["--boots", "5", "--late", "1"], "cannot be used with"),
     ] {
         let printed = bench.run(&[&["duration"], words].concat()).exits(2);

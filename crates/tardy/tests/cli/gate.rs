@@ -61,6 +61,27 @@ fn every_form_has_the_outcome_and_files_are_written_together() {
     assert!(refused.contains("a.xml") && refused.contains("--force"), "{refused}");
 }
 
+/// A run that ended early is judged by what it has; that it is not complete is stated wherever a reader looks.
+#[test]
+fn every_form_states_that_a_run_was_interrupted() {
+    let bench = Bench::new();
+    let interrupted = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run_files/interrupted.run.json");
+    let missing = "interrupted: 0.1 % of the planned time and";
+    let base = ["gate", interrupted, "--require", "max<1h"];
+    for form in tardy_gate::forms::FORMS.map(|form| form.name) {
+        let printed = bench.run(&[&base[..], &["--to", form]].concat()).exits(0).out;
+        let printed = if form == "github" { printed.replace("%25", "%") } else { printed };
+        assert!(printed.contains(missing), "{form}:\n{printed}");
+        let complete = bench.run(&["gate", EXAMPLE, "--require", "max<1h", "--to", form]).exits(0).out;
+        assert!(!complete.contains("ncomplete:"), "{form}:\n{complete}");
+    }
+    let against = ["gate", interrupted, "--baseline", interrupted, "--json"];
+    let against: Value = serde_json::from_str(&bench.run(&against).exits(5).out).unwrap();
+    let incomplete = against["judgements"][0]["incomplete"].as_array().unwrap();
+    assert_eq!(incomplete.len(), 2, "one of each side: {against}");
+    assert!(incomplete[0].as_str().unwrap().starts_with("interrupted: interrupted: "), "{against}");
+}
+
 /// A limit that is required before the run is counted exactly, and judged at its end.
 #[test]
 fn a_run_is_judged_by_what_it_was_required_to_meet() {
@@ -177,9 +198,38 @@ fn a_baseline_is_replaced_with_who_when_and_why_and_the_former_is_kept() {
     assert_eq!((&lines[1]["who"], &lines[1]["outcome"]), (&"Grace".into(), &"failed".into()));
     assert!(lines[1]["when"].as_str().unwrap().ends_with('Z'));
     assert_eq!(lines[1]["replaced"][4], "rt-4.run.json");
+    let copy = std::fs::read(bench.path("base/standard-2.run.json")).unwrap();
+    assert_eq!(
+        lines[1]["runs"][2],
+        serde_json::json!({
+            "file": "standard-2.run.json", "id": "standard-2", "sha256": tardy_lab::checksum::sha256(&copy)
+        })
+    );
     let former = lines[1]["replaced_in"].as_str().unwrap();
     assert!(bench.path(former).join("rt-4.run.json").is_file());
     assert!(bench.path("base/README.md").is_file(), "other files of the directory stay");
     assert!(!bench.path("base/rt-4.run.json").exists() && bench.path("base/standard-4.run.json").is_file());
     gate(&bench, &rt, &["--baseline", "base"]).exits(0);
+}
+
+#[test]
+fn runs_that_fail_a_requirement_are_not_accepted() {
+    let bench = Bench::new();
+    let (standard, rt) = (boots(&bench, "standard", "new", 5), boots(&bench, "rt", "old", 5));
+    let accept = |runs: &[String], more: &[&str]| {
+        gate(&bench, runs, &[&["--baseline", "base", "--accept", "a driver", "--by", "Ada"], more].concat())
+    };
+    accept(&rt, &["--require", "max<1s"]).exits(0);
+    let record = || std::fs::read_to_string(bench.path("base/accepted.jsonl")).unwrap();
+    let before = record();
+    for (require, status) in [("max<1us", 3), ("nowhere: max<1s", 5)] {
+        let refused = accept(&standard, &["--require", require]).exits(status);
+        assert!(refused.out.contains("Outcome: "), "{}", refused.out);
+        assert!(refused.err.contains("leave that requirement out"), "{}", refused.err);
+    }
+    assert_eq!(record(), before, "the baseline is unchanged");
+    assert!(bench.path("base/rt-4.run.json").is_file());
+    // What the runs are too short to show does not speak against them.
+    accept(&standard, &["--require", "P(>1s)<1e-9"]).exits(4);
+    assert_eq!(record().lines().count(), 2);
 }

@@ -122,6 +122,10 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
     let refused = |arguments: &[&str], status| bench.run(&[&["plot"], arguments].concat()).exits(status).err;
     let short = refused(&["a.run.json", "--x-max", "1ns"], 2);
     assert!(short.contains("give at least 100ns"), "{short}");
+    for kind in ["timeline", "heatmap", "distribution", "quantiles", "return-levels", "shift"] {
+        let end = refused(&["a.run.json", "--kind", kind, "--x-max", "1ms"], 2);
+        assert!(end.contains(&format!("cannot be chosen for --kind {kind}")), "{end}");
+    }
     let directory = refused(&["."], 1);
     assert!(directory.contains(". is a directory") && directory.contains("'tardy list .'"), "{directory}");
 }

@@ -348,6 +348,38 @@ fn damaged_run_files_are_rejected() {
             }),
             "series[0].thresholds:",
         ),
+        (changed(&timer, &|run| run["series"][0]["counted_ns"] = 0.into()), "series[0].counted_ns: 0, but"),
+        (
+            changed(&timer, &|run| run["series"][1]["counted_ns"] = u64::MAX.into()),
+            "series[1].counted_ns: 18446744073709551615 ns",
+        ),
+        (
+            changed(&timer, &|run| run["series"][0]["block_maxima"]["block_ns"] = 0.into()),
+            "series[0].block_maxima.block_ns: 0, but there are",
+        ),
+        (
+            changed(&timer, &|run| run["series"][0]["block_maxima"]["block_ns"] = (u64::MAX / 2).into()),
+            "series[0].block_maxima.block_ns: 9223372036854775807: the last of",
+        ),
+        (
+            changed(&timer, &|run| run["series"][0]["slices"][0]["end_ns"] = 0.into()),
+            "series[0].slices.end_ns: 0 is before the start,",
+        ),
+        (
+            changed(&timer, &|run| run["series"][0]["thresholds"][0]["block_ns"] = 0.into()),
+            "series[0].thresholds.block_ns: 0, but there are",
+        ),
+        (
+            changed(&timer, &|run| {
+                run["phases"][0]["start_ns"] = 1.into();
+                run["phases"][0]["end_ns"] = 0.into();
+            }),
+            "phases[0].end_ns: 0 is before the start, 1; the file is damaged or was edited",
+        ),
+        (
+            changed(&timer, &|run| run["phases"][0]["end_ns"] = u64::MAX.into()),
+            "phases[0].end_ns: 18446744073709551615 ns",
+        ),
         (
             changed(&foreign, &|run| run["series"][0]["kind"]["stated_mean_ns"] = 88_003.0.into()),
             "series[0].kind.stated_mean_ns: 88003 is not between",

@@ -1,7 +1,7 @@
 //! When and why each phase ended whose data may end it, in one sentence each.
 
 use tardy_analyse::until::{Claim, End};
-use tardy_plot::numbers::{harmless, one_in, per_cent, rounded};
+use tardy_plot::numbers::{self, harmless, one_in, rounded};
 use tardy_record::stop_rule::Decision;
 use tardy_record::units::format_duration_ns;
 
@@ -37,7 +37,7 @@ fn sentence(claim: &Claim, end: &End) -> String {
             format!("at most {} of wake-ups on any CPU are later than {limit}", one_in(rule.probability))
         }
     };
-    let confidence = per_cent(rule.confidence);
+    let confidence = numbers::confidence(rule.confidence);
     match end.decision {
         Decision::Supported => {
             format!("{ended}: the data support that {what} ({confidence} confidence).")
@@ -46,7 +46,7 @@ fn sentence(claim: &Claim, end: &End) -> String {
             "{ended}: the data refute that {what}; on {} at least {} is ({} confidence).",
             harmless(&end.series),
             one_in(end.share_lower),
-            per_cent(end.lower_confidence)
+            numbers::confidence(end.lower_confidence)
         ),
         Decision::Undecided => {
             let more = end.needs_more_ns.map_or_else(String::new, |more_ns| {

@@ -18,7 +18,7 @@ use tardy_recipe::values::{CpuSelection, DmaLatency, Duration, PositiveDuration}
 use tardy_recipe::{Recipe, wrong};
 use tardy_record::cpu_list;
 use tardy_record::plan::Plan;
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
@@ -207,8 +207,8 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
     let plan = resolve(&recipe, Extras::NONE, &machine)?;
     let wake_ups = plan.phases[0].cycles_planned().unwrap_or(0);
     if wake_ups < WAKE_UPS_MIN {
-        let reason =
-            format!("a trial has {wake_ups} wake-ups, but a p99.9 needs {WAKE_UPS_MIN}; increase --duration");
+        let has = counted(wake_ups, "wake-up", "wake-ups");
+        let reason = format!("a trial has {has}, but a p99.9 needs {WAKE_UPS_MIN}; increase --duration");
         return Err(wrong("duration", reason).into());
     }
     Ok(plan)

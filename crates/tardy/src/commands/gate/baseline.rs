@@ -8,14 +8,16 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use tardy_gate::Outcome;
 use tardy_gate::baseline::judge;
-use tardy_gate::forms::{By, Judged};
+use tardy_gate::forms::{self, By, Judged};
+use tardy_gate::incomplete;
+use tardy_lab::checksum::sha256;
 use tardy_plot::numbers::{counted, harmless};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_sys::files;
 
 use super::super::{origin, output, runs_below};
-use super::place;
+use super::{exit, place};
 use crate::args::BaselineArgs;
 use crate::exit::Exit;
 
@@ -43,6 +45,7 @@ pub(super) fn judged(arguments: &BaselineArgs, runs: &[Run], paths: &[PathBuf]) 
         id: first.origin.id.clone(),
         kernel: first.facts.kernel.release.get().cloned().unwrap_or_default(),
         started_at: first.origin.started_at.clone(),
+        incomplete: incomplete::of_runs(base.iter().chain(&candidate).copied()),
         by: By::Baseline(judge(&base, &candidate, &arguments.factor, arguments.margin)),
     }))
 }
@@ -61,12 +64,23 @@ struct Record {
     why: String,
     /// The outcome of the gate.
     outcome: Option<Outcome>,
-    /// The ids of the runs that are the baseline now.
-    runs: Vec<String>,
+    /// The runs that are the baseline now.
+    runs: Vec<AcceptedRun>,
     /// The files that were the baseline, moved to `replaced_in`.
     replaced: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced_in: Option<String>,
+}
+
+/// A run of the new baseline.
+#[derive(Serialize)]
+struct AcceptedRun {
+    /// The file in the baseline's directory.
+    file: String,
+    /// The id of the run.
+    id: String,
+    /// SHA-256 of the file, in hexadecimal.
+    sha256: String,
 }
 
 impl Accepted {
@@ -104,10 +118,20 @@ impl Accepted {
         Ok(Some(Self { directory: directory.clone(), record }))
     }
 
-    /// Moves the former files away, copies `paths`, and records it. Invalid runs are refused.
-    pub(super) fn replace(mut self, paths: &[PathBuf], runs: &[Run], outcome: Outcome) -> Result<Exit> {
+    /// Moves the former files away, copies `paths`, and records it. The exit status is that of what was required, since the former
+    /// baseline is replaced deliberately. Runs that are invalid or fail a requirement are refused.
+    pub(super) fn replace(mut self, paths: &[PathBuf], runs: &[Run], judged: &[Judged]) -> Result<Exit> {
         if let Some((_, path)) = runs.iter().zip(paths).find(|(run, _)| !run.validity.valid) {
             bail!("{} is invalid, so it cannot be a baseline; the baseline is unchanged", path.display());
+        }
+        let required = judged.iter().filter(|one| matches!(one.by, By::Requirement(_)));
+        let required = Outcome::of_all(required.map(Judged::outcome));
+        if matches!(required, Outcome::Failed | Outcome::Invalid) {
+            output::report(
+                "the runs do not meet --require, so they are not accepted; the baseline is unchanged. To accept them, leave that \
+                 requirement out",
+            );
+            return Ok(exit(required));
         }
         let names = self.names(paths)?;
         files::make_directories(&self.directory)
@@ -116,18 +140,22 @@ impl Accepted {
         if let Some(other) = names.iter().map(|name| self.directory.join(name)).find(|path| path.exists()) {
             bail!("{} exists and is not a run file; rename the run", other.display());
         }
-        for (path, name) in paths.iter().zip(&names) {
+        for ((path, name), run) in paths.iter().zip(&names).zip(runs) {
             let content = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
             let copy = self.directory.join(name);
             files::replace_own(&copy, 0o644, &content)
                 .with_context(|| format!("writing {}", copy.display()))?;
+            self.record.runs.push(AcceptedRun {
+                file: name.to_string_lossy().into_owned(),
+                id: run.origin.id.clone(),
+                sha256: sha256(&content),
+            });
         }
-        self.record.outcome = Some(outcome);
-        self.record.runs = runs.iter().map(|run| run.origin.id.clone()).collect();
+        self.record.outcome = Some(forms::outcome(judged));
         self.write_record()?;
         let accepted = counted(paths.len() as u64, "run", "runs");
         output::report(&format!("baseline {}: {accepted}", self.directory.display()));
-        Ok(Exit::Done)
+        Ok(exit(required))
     }
 
     /// The names of the files in the directory.
