@@ -92,14 +92,14 @@ test-boards: rust test-packages ## binaries for 32-bit boards, on emulated proce
 	@scripts/install-packages boards
 	@$(AS_OWNER) scripts/with-rust scripts/make-boards $(TARGET_DIR)
 	@$(AS_OWNER) env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
-		scripts/with-rust cargo test --package tardy --test boards -- --nocapture
+		scripts/with-rust cargo test $(WORKSPACE) --test boards -- --nocapture
 
 # Scenes run commands that the program for guests does not have, so they need all of tardy.
 MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
 	scripts/with-rust scripts/make-test-guests $(TARGET_DIR)/guest-of-tests
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
 LAB_TESTS = $(AS_OWNER) env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
-	scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=64
+	scripts/with-rust cargo test $(WORKSPACE) --test lab -- --nocapture --test-threads=64
 
 .PHONY: fmt
 fmt: rust

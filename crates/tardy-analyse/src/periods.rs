@@ -11,12 +11,9 @@
 //! Alternative not used: an autocorrelation also shows a period, but its peaks at multiples are as strong as the first,
 //! and two sources mask each other.
 
-mod comb;
-mod spectrum;
-
 use serde::Serialize;
-
-use comb::Comb;
+use tardy_statistics::comb::Comb;
+use tardy_statistics::spectrum;
 
 /// The least number of events that determine a period.
 pub const EVENT_MIN: usize = 30;

@@ -7,6 +7,7 @@
 pub mod binomial;
 pub mod bins;
 pub mod change_points;
+pub mod comb;
 pub mod distributions;
 pub mod duration;
 pub mod extreme;
@@ -16,3 +17,4 @@ pub mod permutation;
 mod random;
 mod roots;
 pub mod shape;
+pub mod spectrum;

@@ -4,7 +4,7 @@ use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
 /// Width of a bin of time, in ns; periods are at least twice as long.
-pub(super) const BIN_NS: u64 = 2_000;
+pub const BIN_NS: u64 = 2_000;
 /// The largest number of bins that are transformed: four seconds at [`BIN_NS`].
 const BIN_MAX: usize = 1 << 21;
 /// The binary logarithm of the number of bins for slow sources.
@@ -22,19 +22,20 @@ const TURNS_MIN: usize = 8;
 
 /// A line of the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Line {
-    pub(super) frequency_hz: f64,
+pub struct Line {
+    /// Its frequency.
+    pub frequency_hz: f64,
     /// Its power relative to its neighbours; the mean for noise is 2.
-    pub(super) power: f64,
+    pub power: f64,
 }
 
 /// Width of a bin for rare events over `span_ns`.
-pub(super) fn slow_bin_ns(span_ns: u64) -> u64 {
+pub fn slow_bin_ns(span_ns: u64) -> u64 {
     (span_ns >> SLOW_BITS).max(BIN_NS)
 }
 
 /// The part of `times` that is transformed, from the first on.
-pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
+pub fn window(times: &[u64], bin_ns: u64) -> &[u64] {
     let Some(first) = times.first() else { return times };
     let end = first.saturating_add(bin_ns.saturating_mul(BIN_MAX as u64));
     &times[..times.partition_point(|at| *at < end)]
@@ -43,7 +44,7 @@ pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
 /// Lines above the threshold: first the strong ones in ascending order of frequency, then the strongest. The order
 /// matters because narrow pulses have hundreds of harmonics about as strong as the fundamental, and chance decides
 /// which is strongest.
-pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
+pub fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let bins = ((last - first) / bin_ns + 1).max(2) as usize;
     let powers = powers(times, *first, bins, bin_ns);

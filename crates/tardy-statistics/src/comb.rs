@@ -32,7 +32,7 @@ const WIDEST_REACH: f64 = 0.25;
 
 /// Teeth at `origin + period · k + curvature · k²`, in ns.
 #[derive(Clone, Debug)]
-pub(super) struct Comb {
+pub struct Comb {
     origin_ns: f64,
     period_ns: f64,
     curvature_ns: f64,
@@ -52,7 +52,7 @@ pub(super) struct Comb {
 
 impl Comb {
     /// The comb with a period near `period_ns` that has most of `times` at its teeth; `None` if there is none.
-    pub(super) fn fit(times: &[u64], period_ns: f64) -> Option<Self> {
+    pub fn fit(times: &[u64], period_ns: f64) -> Option<Self> {
         let first = *times.first()? as f64;
         let origin_ns = first + densest_phase(&times[..times.len().min(PHASE_EVENTS)], first, period_ns);
         let start = Self {
@@ -81,7 +81,7 @@ impl Comb {
 
     /// The comb fitted to a stretch that is doubled until it covers all of `times`, with its jitter estimated from
     /// all events.
-    pub(super) fn extended(self, times: &[u64]) -> Self {
+    pub fn extended(self, times: &[u64]) -> Self {
         self.fitted(times, REACH_MAX_NS).settled(times)
     }
 
@@ -100,7 +100,7 @@ impl Comb {
     }
 
     /// The comb with `parts` times as many teeth, fitted to all of `times`.
-    pub(super) fn divided(&self, parts: u32, times: &[u64]) -> Self {
+    pub fn divided(&self, parts: u32, times: &[u64]) -> Self {
         let parts = f64::from(parts);
         Self {
             period_ns: self.period_ns / parts,
@@ -166,41 +166,44 @@ impl Comb {
     }
 
     /// Whether an event at `at_ns` is at a tooth.
-    pub(super) fn takes(&self, at_ns: u64) -> bool {
+    pub fn takes(&self, at_ns: u64) -> bool {
         let (_, away_ns) = self.nearest(at_ns as f64);
         away_ns.abs() <= self.reach_ns
     }
 
-    pub(super) fn period_ns(&self) -> f64 {
+    /// The distance of two teeth, in ns.
+    pub fn period_ns(&self) -> f64 {
         self.period_ns
     }
 
-    pub(super) fn period_error_ns(&self) -> f64 {
+    /// One standard error of the period, in ns.
+    pub fn period_error_ns(&self) -> f64 {
         self.period_error_ns
     }
 
-    pub(super) fn jitter_ns(&self) -> f64 {
+    /// The standard deviation of the events about their teeth, in ns.
+    pub fn jitter_ns(&self) -> f64 {
         self.jitter_ns
     }
 
     /// The number of teeth without an event of the source, to the nearest whole number.
-    pub(super) fn missing(&self) -> u64 {
+    pub fn missing(&self) -> u64 {
         self.teeth.saturating_sub(self.own.round() as u64)
     }
 
     /// The share of teeth that have an event.
-    pub(super) fn hit_share(&self) -> f64 {
+    pub fn hit_share(&self) -> f64 {
         if self.teeth == 0 { 0.0 } else { self.hit as f64 / self.teeth as f64 }
     }
 
     /// Whether an event at `at_ns` is as near to a tooth as most of the source's events.
-    pub(super) fn takes_closely(&self, at_ns: u64) -> bool {
+    pub fn takes_closely(&self, at_ns: u64) -> bool {
         let (_, away_ns) = self.nearest(at_ns as f64);
         away_ns.abs() <= self.close_ns()
     }
 
     /// The share of random events that would be as near by chance.
-    pub(super) fn covered_closely(&self) -> f64 {
+    pub fn covered_closely(&self) -> f64 {
         2.0 * self.close_ns() / self.period_ns
     }
 
@@ -211,12 +214,12 @@ impl Comb {
     }
 
     /// The quality of a comb: high if many events are at teeth and few teeth are empty.
-    pub(super) fn merit(&self) -> f64 {
+    pub fn merit(&self) -> f64 {
         self.events as f64 * self.hit_share()
     }
 
     /// The drift of the period in parts per million per second; `None` if it does not exceed chance.
-    pub(super) fn drift_ppm_per_s(&self) -> Option<f64> {
+    pub fn drift_ppm_per_s(&self) -> Option<f64> {
         // The k-th distance is period + curvature · (2k + 1); there are 1e9 / period of them per second.
         let exceeds_chance = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
         exceeds_chance.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
