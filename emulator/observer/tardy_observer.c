@@ -96,10 +96,11 @@ static unsigned int ordinal_count;
 
 static const struct { const char *name; uint64_t *value; } order_names[] = {
 #define ORDER(field) { #field, &orders.field }
-	ORDER(ram_bytes), ORDER(page_tables), ORDER(direct_map), ORDER(cpu_offset), ORDER(current), ORDER(rq_clock), ORDER(cyc2ns), ORDER(sched_clock_offset),
-	ORDER(hrtimer_bases), ORDER(clock_base_size), ORDER(clock_base_running), ORDER(timer_expires), ORDER(timer_function),
+	ORDER(ram_bytes), ORDER(page_tables), ORDER(direct_map), ORDER(cpu_offset), ORDER(current), ORDER(rq_clock), ORDER(cyc2ns),
+	ORDER(sched_clock_offset), ORDER(hrtimer_bases), ORDER(clock_base_size), ORDER(clock_base_running), ORDER(timer_expires), ORDER(timer_function),
 	ORDER(sleeper_task), ORDER(task_name), ORDER(task_pid), ORDER(timekeeper), ORDER(tk_cycle_last), ORDER(tk_mult),
-	ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup), ORDER(switch_to), ORDER(program_timer), ORDER(before),
+	ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup), ORDER(switch_to),
+	ORDER(program_timer), ORDER(before),
 #undef ORDER
 };
 
@@ -246,16 +247,15 @@ static uint64_t current_task(void) { return load64(cpu_base() + orders.current);
 /* ---- Blocks ---- */
 
 enum block_flags {
-	LEAVES = 1,	/* ends with a jump whose target is not in the instruction */
-	READS_CLOCK = 2,	/* ends with rdtsc or rdtscp */
-	ENTRY = 4,	/* begins an interrupt or an exception */
-	EXCEPTION = 256,
-	PROGRAMS = 512,	/* begins lapic_next_event() */
-	WAKES = 8,	/* begins hrtimer_wakeup() */
-	SWITCHES = 16,	/* begins __switch_to_asm() */
-	RETURNS = 32,	/* ends with iretq */
-	HALTS = 64,
-	TO_USER = 128,	/* ends with iretq or sysretq */
+	LEAVES = 1 << 0,	/* ends with a jump whose target is not in the instruction */
+	READS_CLOCK = 1 << 1,	/* ends with rdtsc or rdtscp */
+	RETURNS = 1 << 2,	/* ends with iretq */
+	TO_USER = 1 << 3,	/* ends with iretq or sysretq */
+	ENTRY = 1 << 4,		/* begins an interrupt or an exception */
+	EXCEPTION = 1 << 5,	/* begins an exception */
+	WAKES = 1 << 6,		/* begins hrtimer_wakeup() */
+	SWITCHES = 1 << 7,	/* begins __switch_to_asm() */
+	PROGRAMS = 1 << 8,	/* begins lapic_next_event() */
 };
 
 /* A block of instructions, as QEMU translated it. Blocks of the same bytes at the same address are one. */
@@ -309,9 +309,6 @@ static void classify(struct block *block)
 		break;
 	case 0xc2: case 0xc3: case 0xca: case 0xcb: case 0xcc: case 0xcd: case 0xff:
 		block->flags |= LEAVES;
-		break;
-	case 0xf4:
-		block->flags |= HALTS;
 		break;
 	case 0x0f:
 		if (size > 1 && (opcode[1] & 0xf0) == 0x80) {
@@ -591,21 +588,23 @@ struct kept {
 enum { THREADS = 64, LATEST = 8, NEAREST = 4 };
 static struct thread {
 	uint64_t task, count;
+	uint32_t pid;		/* the kernel uses a task's memory again for another */
 	struct kept latest[LATEST], nearest[TARGETS_MAX][NEAREST], numbered[TARGETS_MAX];
 } threads[THREADS];
 static unsigned int thread_count;
 static uint64_t wakeups, readings, lost_threads;
 
-static struct thread *thread_of(uint64_t task)
+static struct thread *thread_of(const struct task *task)
 {
 	for (unsigned int i = 0; i < thread_count; i++)
-		if (threads[i].task == task)
+		if (threads[i].task == task->address && threads[i].pid == task->pid)
 			return &threads[i];
 	if (thread_count == THREADS) {
 		lost_threads++;
 		return NULL;
 	}
-	threads[thread_count].task = task;
+	threads[thread_count].task = task->address;
+	threads[thread_count].pid = task->pid;
 	return &threads[thread_count++];
 }
 
@@ -705,7 +704,7 @@ static void clock_read(const struct block *block)
 		readings++;
 		wakeup.latency = time_at(wakeup.read_at) - wakeup.expires;
 		write_reading(&wakeup);
-		thread = thread_of(task);
+		thread = thread_of(&wakeup.task);
 		if (!thread)
 			continue;
 		if ((int64_t)wakeup.latency > 0)
