@@ -473,7 +473,7 @@ fn the_whole_part_of_a_cut_off_session_is_imported() {
         let is_cut = run.progress.state == State::CutShort;
         assert_eq!(is_cut, expected.is_some(), "{length}");
         if let Some(count) = expected {
-            let told = format!("the {count} samples before that are imported");
+            let told = format!("what is before that is imported, samples: {count}");
             assert!(run.validity.limits.iter().any(|limit| limit.contains(&told)), "{:?}", run.validity);
         }
         agrees(series(&run, "in", Interval::Reaction), &[3000, 1000]);

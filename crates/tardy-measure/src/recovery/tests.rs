@@ -34,6 +34,7 @@ fn fill_soundly(cells: &[tardy_sys::cell64::Cell64], count: u64) {
         cells[total as usize].set(5);
     }
     cells[Total::Sum as usize].set(5 * count);
+    cells[Total::CountedTo as usize].set(cells[Total::CountedFrom as usize].get() + 1_000_000 * count);
     cells[Total::MaximaBlock as usize].set(100_000_000);
 }
 

@@ -29,7 +29,7 @@ pub(super) fn html(explanations: &Explanations, made_by: &str) -> String {
     let wakeups = explanations.wakeups.iter().enumerate();
     let sections = wakeups.map(|(number, wakeup)| section(explanations, wakeup, number)).collect();
     let page = RunPage { id: "explanation".to_owned(), header, sections, data: String::new() };
-    report::html_of_page(title, page, 1, made_by)
+    report::html_with(report::EXPLANATION, title, page, 1, made_by)
 }
 
 fn section(explanations: &Explanations, wakeup: &ExplainedWakeup, number: usize) -> Vec<Element> {

@@ -13,6 +13,7 @@ mod tables;
 
 use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use serde::Serialize;
 use tardy_analyse::findings;
 use tardy_record::Run;
 
@@ -33,6 +34,39 @@ pub const SCRIPT: &str = include_str!("../../templates/report.js");
 pub const STYLE_HASH: &str = include_str!("../../templates/report.css.sha256");
 /// SHA-256 of [`SCRIPT`] in base64.
 pub const SCRIPT_HASH: &str = include_str!("../../templates/report.js.sha256");
+
+/// The style sheet and the script of a page, with their hashes for the content security policy.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Assets {
+    /// The style sheet.
+    pub style: &'static str,
+    /// Its SHA-256 in base64.
+    pub style_hash: &'static str,
+    /// The script.
+    pub script: &'static str,
+    /// Its SHA-256 in base64.
+    pub script_hash: &'static str,
+}
+
+/// Those of reports.
+pub const REPORT: Assets = Assets {
+    style: STYLE,
+    style_hash: STYLE_HASH.trim_ascii_end(),
+    script: SCRIPT,
+    script_hash: SCRIPT_HASH.trim_ascii_end(),
+};
+
+/// Those of explained wake-ups, which need nothing of a report's script.
+pub const EXPLANATION: Assets = Assets {
+    style: concat!(
+        include_str!("../../../tardy-plot/src/plot.css"),
+        include_str!("../../templates/report.css"),
+        include_str!("../../templates/explanation.css")
+    ),
+    style_hash: include_str!("../../templates/explanation.css.sha256").trim_ascii_end(),
+    script: include_str!("../../templates/explanation.js"),
+    script_hash: include_str!("../../templates/explanation.js.sha256").trim_ascii_end(),
+};
 
 const TEMPLATES: [(&str, &str); 5] = [
     ("report.html", include_str!("../../templates/report.html")),
@@ -79,7 +113,18 @@ pub fn html_of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_
 
 /// A page with the frame of a report and the elements of `page`, made from `run_count` run files.
 pub(crate) fn html_of_page(title: String, page: RunPage, run_count: usize, made_by: &str) -> String {
-    rendered(page_view::of_page(title, page, run_count, made_by))
+    html_with(REPORT, title, page, run_count, made_by)
+}
+
+/// The same with another style sheet and script.
+pub(crate) fn html_with(
+    assets: Assets,
+    title: String,
+    page: RunPage,
+    run_count: usize,
+    made_by: &str,
+) -> String {
+    rendered(page_view::of_page(assets, title, page, run_count, made_by))
 }
 
 fn rendered(page: page_view::PageView) -> String {

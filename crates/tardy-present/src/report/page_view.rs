@@ -10,7 +10,7 @@ use tardy_record::Run;
 use super::comparison_view::{self, ComparisonView};
 use super::contents_view::{self, ContentsView, EntryView, Measured};
 use super::run_page;
-use super::{Chapter, SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
+use super::{Assets, Chapter, REPORT};
 use crate::page::{Element, RunPage};
 use crate::section::Section;
 use crate::sections::{self, flows};
@@ -21,10 +21,8 @@ use tardy_plot::numbers::harmless;
 #[derive(Debug, Serialize)]
 pub(super) struct PageView {
     title: String,
-    style: &'static str,
-    script: &'static str,
-    style_hash: &'static str,
-    script_hash: &'static str,
+    #[serde(flatten)]
+    assets: Assets,
     /// The contents; `None` on the page of one experiment.
     contents: Option<ContentsView>,
     chapters: Vec<ChapterView>,
@@ -106,7 +104,13 @@ pub(super) fn of_chapters(
 }
 
 /// A page of these elements alone.
-pub(super) fn of_page(title: String, page: RunPage, run_count: usize, made_by: &str) -> PageView {
+pub(super) fn of_page(
+    assets: Assets,
+    title: String,
+    page: RunPage,
+    run_count: usize,
+    made_by: &str,
+) -> PageView {
     let chapter = ChapterView {
         id: String::new(),
         title: title.clone(),
@@ -115,7 +119,7 @@ pub(super) fn of_page(title: String, page: RunPage, run_count: usize, made_by: &
         runs: vec![page],
     };
     let made_by = format!("tardy {}", harmless(made_by));
-    PageView { run_count, made_by, ..self::page(title, None, vec![chapter], &[]) }
+    PageView { assets, run_count, made_by, ..self::page(title, None, vec![chapter], &[]) }
 }
 
 fn page(
@@ -127,10 +131,7 @@ fn page(
     let version = runs.first().map_or("", |run| run.facts.tardy.version.as_str());
     PageView {
         title,
-        style: STYLE,
-        script: SCRIPT,
-        style_hash: STYLE_HASH.trim(),
-        script_hash: SCRIPT_HASH.trim(),
+        assets: REPORT,
         contents,
         chapters,
         run_count: runs.len(),

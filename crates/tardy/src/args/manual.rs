@@ -161,6 +161,19 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "lab verify",
         &[("tardy lab verify lab-quick", "Check that an experiment yields the same bytes every time.")],
     ),
+    (
+        "lab explain",
+        &[
+            (
+                "tardy lab explain lab/debian-6.12.run.json",
+                "Say what the worst wake-up of each phase consisted of.",
+            ),
+            (
+                "tardy lab explain a.run.json b.run.json --median",
+                "Compare the ordinary wake-ups of two runs, function by function.",
+            ),
+        ],
+    ),
     ("lab kernels", &[("tardy lab kernels", "List the kernels that can be booted.")]),
     ("tsn check", &[("tardy tsn check switch.toml", "Report the mistakes in the file of a switch.")]),
     ("tsn plan", &[("tardy tsn plan switch.toml", "Print the kernel settings of a switch.")]),
