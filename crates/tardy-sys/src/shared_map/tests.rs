@@ -60,8 +60,11 @@ fn a_copy_is_never_torn() {
         scope.spawn(|| {
             let block = map.block(0);
             while !stop.load(Ordering::Relaxed) {
-                let _writing = block.writing();
+                let writing = block.writing();
                 block.cells().iter().for_each(|cell| cell.add(1));
+                drop(writing);
+                // A writer without a pause can keep the reader from every copy for minutes.
+                (0..200).for_each(|_| std::hint::spin_loop());
             }
         });
         let mut copy = Vec::new();
