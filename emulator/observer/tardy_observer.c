@@ -55,7 +55,7 @@ EXPORT int qemu_plugin_version = API_VERSION;
 
 /* ---- Orders ---- */
 
-enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 8 };
+enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 32 };
 
 /* Each is a line "name value" of the orders, the value in hexadecimal. */
 static struct orders {
@@ -116,6 +116,13 @@ static void fail(const char *what, const char *which)
 	exit(1);
 }
 
+static void add_wanted(const char *name, uint64_t *list, unsigned int *count, uint64_t value)
+{
+	if (*count == TARGETS_MAX)
+		fail("too many orders", name);
+	list[(*count)++] = value;
+}
+
 static void read_orders(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -135,15 +142,11 @@ static void read_orders(const char *path)
 		if (fscanf(file, "%" SCNx64, &value) != 1)
 			fail("bad order", name);
 		if (!strcmp(name, "target")) {
-			if (target_count == TARGETS_MAX)
-				fail("too many orders", name);
-			targets[target_count++] = value;
+			add_wanted(name, targets, &target_count, value);
 			continue;
 		}
 		if (!strcmp(name, "ordinal")) {
-			if (ordinal_count == TARGETS_MAX)
-				fail("too many orders", name);
-			ordinals[ordinal_count++] = value;
+			add_wanted(name, ordinals, &ordinal_count, value);
 			continue;
 		}
 		if (!strcmp(name, "interrupt") || !strcmp(name, "exception")) {

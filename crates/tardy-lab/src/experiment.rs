@@ -1,6 +1,5 @@
 //! Runs one experiment on one kernel and records its setup.
 
-pub(crate) mod guest_directory;
 mod identity;
 
 use std::fs;
@@ -16,13 +15,13 @@ use thiserror::Error;
 
 use crate::checksum::sha256;
 use crate::guest::initramfs::{self, Parts};
+use crate::guest_directory::GuestDirectory;
 use crate::kept_guests::KeptGuests;
 use crate::kernel::Kernel;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
 use crate::session::{self, Confinement, EmulatorError, Session, SessionError};
 
-use guest_directory::GuestDirectory;
 use identity::identity;
 
 /// An experiment, which can be run on any kernel.
@@ -171,11 +170,6 @@ impl Experiment {
         if let Some(tree) = &device_tree {
             directory.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Directory)?;
         }
-        if let Some(kept) = host.keep {
-            for content in [Some(&image), Some(&initramfs), device_tree.as_ref()].into_iter().flatten() {
-                kept.keep(content).map_err(ExperimentError::Keep)?;
-            }
-        }
         let mut lab = Lab {
             identity: String::new(),
             clock: clock(self.pace),
@@ -195,6 +189,11 @@ impl Experiment {
             settled: Default::default(),
         };
         lab.identity = identity(&lab);
+        if let Some(kept) = host.keep {
+            for (hash, content) in [(&lab.kernel.sha256, &image), (&lab.initramfs_sha256, &initramfs)] {
+                kept.keep(hash, content).map_err(ExperimentError::Keep)?;
+            }
+        }
         let session = Session {
             machine: self.machine,
             emulator: &emulator,

@@ -72,12 +72,12 @@ impl KeptGuests {
         Self { directory: cache.guests() }
     }
 
-    /// Keeps a file, unless it is there.
+    /// Keeps a file with its hash, unless it is there.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, content: &[u8]) -> io::Result<()> {
-        let path = self.path(&sha256(content));
+    pub fn keep(&self, hash: &str, content: &[u8]) -> io::Result<()> {
+        let path = self.path(hash);
         if let Ok(file) = fs::File::open(&path) {
             return file.set_modified(SystemTime::now());
         }
@@ -120,8 +120,10 @@ impl KeptGuests {
         let mut all: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            let about = entry.metadata()?;
-            all.push((about.modified()?, about.len(), entry.path()));
+            // Another guest may have finished or removed a file since.
+            if let Some(about) = unless_gone(entry.metadata())? {
+                all.push((about.modified()?, about.len(), entry.path()));
+            }
         }
         all.sort();
         let mut total: u64 = all.iter().map(|(_, length, _)| length).sum();
@@ -129,10 +131,17 @@ impl KeptGuests {
             if total <= limit {
                 break;
             }
-            fs::remove_file(path)?;
+            unless_gone(fs::remove_file(path))?;
             total -= length;
         }
         Ok(())
+    }
+}
+
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -146,11 +155,15 @@ mod tests {
         (directory, kept)
     }
 
+    fn keep(kept: &KeptGuests, content: &[u8]) {
+        kept.keep(&sha256(content), content).unwrap();
+    }
+
     #[test]
     fn what_was_kept_is_found_by_its_hash() {
         let (_directory, kept) = kept();
-        kept.keep(b"a kernel").unwrap();
-        kept.keep(b"a kernel").unwrap();
+        keep(&kept, b"a kernel");
+        keep(&kept, b"a kernel");
         assert_eq!(kept.find("kernel", &sha256(b"a kernel")).unwrap(), b"a kernel");
         let error = kept.find("kernel", &sha256(b"another")).unwrap_err().to_string();
         assert!(error.starts_with("the run's kernel (SHA-256 "), "{error}");
@@ -159,7 +172,7 @@ mod tests {
     #[test]
     fn a_file_with_other_content_is_not_used_and_a_name_is_no_path() {
         let (directory, kept) = kept();
-        kept.keep(b"a kernel").unwrap();
+        keep(&kept, b"a kernel");
         let hash = sha256(b"a kernel");
         fs::write(kept.path(&hash), b"damaged").unwrap();
         assert!(matches!(kept.find("kernel", &hash), Err(Missing::Damaged { .. })));
@@ -171,7 +184,7 @@ mod tests {
     fn the_oldest_are_removed_first() {
         let (_directory, kept) = kept();
         for (age, content) in [(3, "a"), (2, "b"), (1, "c")] {
-            kept.keep(content.as_bytes()).unwrap();
+            keep(&kept, content.as_bytes());
             let when = SystemTime::now() - std::time::Duration::from_secs(age * 1000);
             fs::File::open(kept.path(&sha256(content.as_bytes()))).unwrap().set_modified(when).unwrap();
         }

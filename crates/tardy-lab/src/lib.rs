@@ -15,6 +15,7 @@ pub mod arch;
 pub mod checksum;
 pub mod experiment;
 pub mod guest;
+mod guest_directory;
 pub mod kept_guests;
 pub mod kernel;
 pub mod machine;

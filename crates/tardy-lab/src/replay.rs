@@ -12,7 +12,7 @@ use tardy_record::lab::{Lab, LabClock};
 use thiserror::Error;
 
 use crate::experiment::Host;
-use crate::experiment::guest_directory::GuestDirectory;
+use crate::guest_directory::GuestDirectory;
 use crate::kept_guests::{KeptGuests, Missing};
 use crate::machine::{self, Machine, Pace, Setup};
 use crate::observer::{OBSERVED, Observer};

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+use crate::little_endian::{number, word};
+
 /// The tokens "0" to "9", one after the other.
 const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
 const TOKENS: usize = 256;
@@ -120,13 +122,13 @@ impl Tokens {
         let index = end.next_multiple_of(8);
         let index_end = index + 2 * TOKENS;
         let starts: Vec<usize> =
-            image.get(index..index_end)?.chunks(2).map(|two| little(two) as usize).collect();
+            image.get(index..index_end)?.chunks(2).map(|two| number(two) as usize).collect();
         let start = digits.checked_sub(starts[usize::from(b'0')])?;
         let mut texts = Vec::with_capacity(TOKENS);
-        for (number, offset) in starts.iter().enumerate() {
+        for (index, offset) in starts.iter().enumerate() {
             let at = start + offset;
             let length = image.get(at..)?.iter().take(64).position(|byte| *byte == 0)?;
-            let next = starts.get(number + 1).copied().unwrap_or(end - start);
+            let next = starts.get(index + 1).copied().unwrap_or(end - start);
             if offset + length + 1 != next {
                 return None;
             }
@@ -218,9 +220,9 @@ fn addresses(image: &[u8], tokens: &Tokens, names: &Names, named: &[String]) -> 
     let before = base_before.saturating_sub(length) & !7;
     let text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"))?;
     [(after, base_after), (before, base_before)].into_iter().find_map(|(at, base)| {
-        let base = little(image.get(base..base + 8)?);
+        let base = number(image.get(base..base + 8)?);
         let offsets = image.get(at..at + length)?;
-        let offsets: Vec<u32> = offsets.chunks(4).map(|four| little(four) as u32).collect();
+        let offsets: Vec<u32> = offsets.chunks(4).map(|four| number(four) as u32).collect();
         // With CONFIG_KALLSYMS_ABSOLUTE_PERCPU an offset that is not negative is an address.
         let absolute = offsets.iter().filter(|offset| (**offset as i32) < 0).count() * 2 > offsets.len();
         let address = |offset: u32| match (absolute, offset as i32) {
@@ -231,14 +233,6 @@ fn addresses(image: &[u8], tokens: &Tokens, names: &Names, named: &[String]) -> 
         (base >> 32 == 0xffff_ffff && address(offsets[text]) & 0xfff == 0 && address(offsets[text]) >= base)
             .then(|| offsets.iter().map(|offset| address(*offset)).collect())
     })
-}
-
-fn word(image: &[u8], at: usize) -> Option<u32> {
-    Some(little(image.get(at..at.checked_add(4)?)?) as u32)
-}
-
-fn little(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

@@ -10,6 +10,7 @@ pub mod execution;
 pub mod explanation;
 pub mod interrupts;
 pub mod kallsyms;
+mod little_endian;
 pub mod matching;
 pub mod names;
 pub mod observed;

@@ -14,6 +14,7 @@
 use thiserror::Error;
 
 use crate::block::Block;
+use crate::little_endian::number;
 
 /// All that was observed in one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -152,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self, length: usize) -> Result<u64, BadFile> {
-        Ok(self.take(length)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Ok(number(self.take(length)?))
     }
 
     fn reading_of(&mut self, pid: u32) -> Result<Reading, BadFile> {
@@ -186,7 +187,8 @@ impl<'a> Reader<'a> {
         let task = self.task()?;
         let reading = self.reading_of(task.pid)?;
         let (lag, count) = (self.number(4)?, self.number(4)? as usize);
-        let blocks: Vec<u32> = self.take(count.saturating_mul(4))?.chunks_exact(4).map(number_of).collect();
+        let blocks: Vec<u32> =
+            self.take(count.saturating_mul(4))?.chunks_exact(4).map(|four| number(four) as u32).collect();
         let mut switches = Vec::new();
         for _ in 0..self.number(4)? {
             let begin = self.at;
@@ -209,10 +211,6 @@ impl<'a> Reader<'a> {
             lost: self.number(8)?,
         })
     }
-}
-
-fn number_of(four: &[u8]) -> u32 {
-    four.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]

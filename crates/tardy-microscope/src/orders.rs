@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use object::read::elf::{ElfFile64, FileHeader};
+use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection};
 use thiserror::Error;
 
@@ -47,7 +47,6 @@ impl KernelImage {
     /// If it has no symbols or no type information.
     pub fn of(image: &[u8]) -> Result<Self, Unwatchable> {
         let file = ElfFile64::<Endianness>::parse(image).map_err(|_| Unwatchable::Image)?;
-        debug_assert!(file.elf_header().is_class_64());
         let types =
             file.section_by_name(".BTF").and_then(|section| section.data().ok()).ok_or(Unknown::Types)?;
         Ok(Self { symbols: Symbols::of(image)?, structures: Structures::of(types)? })

@@ -7,6 +7,8 @@
 
 use thiserror::Error;
 
+use crate::little_endian::word;
+
 const MAGIC: u32 = 0xeb9f;
 /// The length of a type without what its kind adds, and of a member.
 const TYPE_BYTES: usize = 12;
@@ -67,20 +69,20 @@ impl Structures {
     }
 
     fn read(section: &[u8]) -> Option<Self> {
-        if number(section, 0)? & 0xffff != MAGIC {
+        if word(section, 0)? & 0xffff != MAGIC {
             return None;
         }
-        let header = number(section, 4)? as usize;
+        let header = word(section, 4)? as usize;
         let part = |at: usize| -> Option<Vec<u8>> {
-            let start = header.checked_add(number(section, at)? as usize)?;
-            Some(section.get(start..start.checked_add(number(section, at + 4)? as usize)?)?.to_vec())
+            let start = header.checked_add(word(section, at)? as usize)?;
+            Some(section.get(start..start.checked_add(word(section, at + 4)? as usize)?)?.to_vec())
         };
         let (types, names) = (part(8)?, part(16)?);
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
             starts.push(at);
-            at = at.checked_add(TYPE_BYTES)?.checked_add(added_bytes(number(&types, at + 4)?)?)?;
+            at = at.checked_add(TYPE_BYTES)?.checked_add(added_bytes(word(&types, at + 4)?)?)?;
         }
         Some(Self { types, names, starts })
     }
@@ -125,7 +127,7 @@ impl Structures {
     fn member(&self, within: Composite, name: &str, depth: usize) -> Option<(u64, u32)> {
         (0..within.members).find_map(|index| {
             let start = within.start + TYPE_BYTES + MEMBER_BYTES * index;
-            let (typed, offset) = (number(&self.types, start + 4)?, number(&self.types, start + 8)?);
+            let (typed, offset) = (word(&self.types, start + 4)?, word(&self.types, start + 8)?);
             let bits = if within.has_bit_fields { offset & 0xff_ffff } else { offset };
             let at = u64::from(bits / 8);
             match self.name(start)? {
@@ -146,7 +148,7 @@ impl Structures {
             let start = *self.starts.get((typed as usize).checked_sub(1)?)?;
             match self.kind(start)? {
                 kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT | kind::TYPE_TAG => {
-                    typed = number(&self.types, start + 8)?;
+                    typed = word(&self.types, start + 8)?;
                 }
                 _ => return self.composite_at(start),
             }
@@ -155,22 +157,22 @@ impl Structures {
     }
 
     fn composite_at(&self, start: usize) -> Option<Composite> {
-        let info = number(&self.types, start + 4)?;
+        let info = word(&self.types, start + 4)?;
         matches!(kind_of(info), kind::STRUCTURE | kind::UNION).then_some(Composite {
             start,
             members: (info & 0xffff) as usize,
             has_bit_fields: info >> 31 == 1,
-            size: u64::from(number(&self.types, start + 8)?),
+            size: u64::from(word(&self.types, start + 8)?),
         })
     }
 
     fn kind(&self, start: usize) -> Option<u32> {
-        number(&self.types, start + 4).map(kind_of)
+        word(&self.types, start + 4).map(kind_of)
     }
 
     /// The name of the type or member that begins there.
     fn name(&self, start: usize) -> Option<&[u8]> {
-        let from = self.names.get(number(&self.types, start)? as usize..)?;
+        let from = self.names.get(word(&self.types, start)? as usize..)?;
         from.split(|byte| *byte == 0).next()
     }
 }
@@ -195,11 +197,6 @@ fn added_bytes(info: u32) -> Option<usize> {
         6 | 13 => Some(8 * members),
         _ => None,
     }
-}
-
-/// Four bytes, little-endian.
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -231,7 +228,8 @@ mod tests {
         .concat();
         let length = 4 * types.len() as u32;
         let header = [MAGIC | 1 << 16, 24, 0, length, length, names.len() as u32];
-        let mut section: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_le_bytes()).collect();
+        let mut section: Vec<u8> =
+            header.iter().chain(&types).flat_map(|number| number.to_le_bytes()).collect();
         section.extend(names);
         section
     }

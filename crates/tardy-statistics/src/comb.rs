@@ -143,21 +143,8 @@ impl Comb {
         let line = fit(&points, likely.len() >= BENT_MIN)?;
         let widest_ns = self.period_ns * WIDEST_REACH;
         let narrowest_ns = TRIM_MIN * (self.period_ns * REACH).min(REACH_MAX_NS);
-        let mut hit: Vec<i64> = likely.iter().map(|tooth| *tooth as i64).collect();
-        hit.dedup();
-        let comb = Self {
-            origin_ns: self.origin_ns + line.offset,
-            period_ns: line.slope,
-            curvature_ns: line.curvature,
-            curvature_error_ns: line.curvature_error,
-            period_error_ns: line.slope_error,
-            jitter_ns: line.deviation,
-            reach_ns: (REACH_SIGMA * line.deviation).clamp(narrowest_ns.min(widest_ns), widest_ns),
-            teeth: teeth(&hit),
-            hit: hit.len() as u64,
-            events: likely.len(),
-            own,
-        };
+        let reach_ns = (REACH_SIGMA * line.deviation).clamp(narrowest_ns.min(widest_ns), widest_ns);
+        let comb = self.along(&line, &likely, reach_ns, own);
         Some((comb, (own / times.len() as f64).clamp(0.01, 0.999)))
     }
 
@@ -250,9 +237,15 @@ impl Comb {
             return None;
         }
         let line = fit(&points, points.len() >= BENT_MIN)?;
-        let mut hit: Vec<i64> = points.iter().map(|point| point.x as i64).collect();
+        let at: Vec<f64> = points.iter().map(|point| point.x).collect();
+        Some(self.along(&line, &at, reach_ns, at.len() as f64))
+    }
+
+    /// The comb along a line that was fitted in its coordinates, whose events are at the teeth `at`, in ascending order.
+    fn along(&self, line: &Line, at: &[f64], reach_ns: f64, own: f64) -> Self {
+        let mut hit: Vec<i64> = at.iter().map(|tooth| *tooth as i64).collect();
         hit.dedup();
-        Some(Self {
+        Self {
             origin_ns: self.origin_ns + line.offset,
             period_ns: line.slope,
             curvature_ns: line.curvature,
@@ -262,9 +255,9 @@ impl Comb {
             reach_ns,
             teeth: teeth(&hit),
             hit: hit.len() as u64,
-            events: points.len(),
-            own: points.len() as f64,
-        })
+            events: at.len(),
+            own,
+        }
     }
 }
 
