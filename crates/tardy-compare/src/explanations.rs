@@ -147,6 +147,8 @@ mod tests {
             kernel: String::new(),
             ns_per_instruction: 2,
             wakeups: vec![ExplainedWakeup { phase, series, which: Which::Worst, cycle: 0, explanation }],
+            census: None,
+            coverage: None,
         }
     }
 

@@ -8,6 +8,8 @@ const LIBRARY: &str = "observer.so";
 const ORDERS: &str = "orders";
 /// The file that it writes.
 pub(crate) const OBSERVED: &str = "observed";
+/// The copy of the guest's memory that it makes at the end.
+pub(crate) const MEMORY: &str = "memory";
 /// The first QEMU whose interface hands out a copy of an instruction's bytes (`qemu_plugin_insn_data()`).
 const COPYING_SINCE: u32 = 9;
 
@@ -56,8 +58,8 @@ impl Observer {
     }
 
     /// The files that it needs in the emulator's working directory.
-    pub(crate) fn files(&self) -> [(&'static str, &[u8]); 3] {
-        [(LIBRARY, &self.library), (ORDERS, self.orders.as_bytes()), (OBSERVED, b"")]
+    pub(crate) fn files(&self) -> [(&'static str, &[u8]); 4] {
+        [(LIBRARY, &self.library), (ORDERS, self.orders.as_bytes()), (OBSERVED, b""), (MEMORY, b"")]
     }
 
     /// The length of the guest's memory in bytes, which is a file of the emulator.
@@ -78,7 +80,7 @@ impl Observer {
             is_machine = argument == "-machine";
         }
         let memory = format!("memory-backend-memfd,id=ram,size={}M,share=on", self.memory_mib);
-        let plugin = format!("./{LIBRARY},orders={ORDERS},observed={OBSERVED}");
+        let plugin = format!("./{LIBRARY},orders={ORDERS},observed={OBSERVED},memory={MEMORY}");
         with_it.extend(["-object".to_owned(), memory, "-plugin".to_owned(), plugin]);
         with_it
     }
@@ -107,6 +109,6 @@ mod tests {
         let arguments = observer.arguments(&["-machine".to_owned(), "q35".to_owned(), "-cpu".to_owned()]);
         assert_eq!(arguments[..3], ["-machine", "q35,memory-backend=ram", "-cpu"]);
         assert!(arguments[4].contains("size=64M"), "{arguments:?}");
-        assert_eq!(arguments[6], "./observer.so,orders=orders,observed=observed");
+        assert_eq!(arguments[6], "./observer.so,orders=orders,observed=observed,memory=memory");
     }
 }

@@ -3,7 +3,7 @@
 //! A run file may come from somebody else. Of its description only the machine, the memory, the kernel's command line and hashes are
 //! used; the emulator's arguments are made anew and must be those of the file.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::experiment::Host;
 use crate::guest_directory::GuestDirectory;
 use crate::kept_guests::{KeptGuests, Missing};
 use crate::machine::{self, Machine, Pace, Setup};
-use crate::observer::{OBSERVED, Observer};
+use crate::observer::{MEMORY, OBSERVED, Observer};
 use crate::session::{self, EmulatorError, GuestResults, Installed, Session, SessionError};
 
 /// A guest that was run before.
@@ -36,6 +36,8 @@ pub struct Replayed {
     pub results: GuestResults,
     /// The observer's file.
     pub observed: Vec<u8>,
+    /// The guest's memory at the end. The file has no name any more.
+    pub memory: File,
 }
 
 /// Why a run cannot be repeated.
@@ -162,7 +164,8 @@ impl Replay {
         };
         let results = session.run(on_message)?;
         let observed = fs::read(directory.path().join(OBSERVED)).map_err(ReplayError::Directory)?;
-        Ok(Replayed { results, observed })
+        let memory = File::open(directory.path().join(MEMORY)).map_err(ReplayError::Directory)?;
+        Ok(Replayed { results, observed, memory })
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Block {
     pub last: Last,
     /// Instructions within it that turn interrupts off or on, by their index.
     pub interrupts: Vec<(usize, Interrupts)>,
+    /// Whether it was executed in the measured part of the run.
+    pub was_measured: bool,
 }
 
 /// The last instruction of a block.
@@ -74,12 +76,17 @@ impl Block {
             }
             at = end;
         }
-        Self { start, end: start + bytes.len() as u64, instructions, last, interrupts }
+        Self { start, end: start + bytes.len() as u64, instructions, last, interrupts, was_measured: false }
     }
 
     /// Whether it belongs to a program, not to the kernel.
     pub fn is_of_program(&self) -> bool {
         self.start < KERNEL
+    }
+
+    /// Whether it is the kernel's and contains `popf`.
+    pub fn restores_interrupts(&self) -> bool {
+        !self.is_of_program() && self.interrupts.iter().any(|(_, switch)| *switch == Interrupts::Restored)
     }
 
     /// Whether a block that begins at `address` can follow without an interrupt.

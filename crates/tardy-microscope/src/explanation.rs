@@ -17,7 +17,7 @@ use crate::spans::{Span, spans};
 pub const NS_PER_INSTRUCTION: u64 = 2;
 /// A tick of the timer's hardware in instructions: the local APIC of the emulated PC counts at 1 GHz, and Linux divides that by 16
 /// (`APIC_DIVISOR` in arch/x86/kernel/apic/apic.c).
-const TIMER_TICK: u64 = 8;
+pub(crate) const TIMER_TICK: u64 = 8;
 
 /// A wake-up's record: what was executed, from some time before the timer was due.
 struct Record<'a> {
@@ -102,7 +102,7 @@ impl Moments {
                 .sum(),
         };
         let open = entry - due - covered;
-        let hardware = open.min(wakeup.lag + TIMER_TICK);
+        let hardware = open.min(wakeup.reading.lag + TIMER_TICK);
         let last_switch = wakeup.switches.last().map(|switch| steps[switch.index].start);
         let switch = last_switch.unwrap_or(woken).max(woken);
         let switched = span_of("__switch_to", *read).map_or(switch, |span| span.end);

@@ -72,6 +72,12 @@ impl Symbols {
         symbols
     }
 
+    /// Adds functions that are not in the image: those of modules.
+    pub fn add_functions(&mut self, functions: impl Iterator<Item = (u64, String)>) {
+        self.functions.extend(functions);
+        self.functions.sort_by_key(|(address, _)| *address);
+    }
+
     /// The address of a symbol; for a per-CPU variable the offset in each CPU's area.
     pub fn address(&self, name: &str) -> Option<u64> {
         self.by_name.get(name).copied()

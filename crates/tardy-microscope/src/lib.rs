@@ -4,14 +4,21 @@
 //! [`observed`] reads what the observer wrote. [`matching`] compares it with the run file, [`execution`] finds the order of execution in
 //! a wake-up, [`spans`] who called whom, [`interrupts`] where interrupts were off, and [`explanation`] puts it together.
 
+mod arrivals;
 pub mod block;
+mod bound;
+pub mod census;
 pub mod chosen;
+pub mod counted;
+pub mod coverage;
 pub mod execution;
 pub mod explanation;
+pub mod guest_memory;
 pub mod interrupts;
 pub mod kallsyms;
 mod little_endian;
 pub mod matching;
+pub mod modules;
 pub mod names;
 pub mod observed;
 pub mod orders;

@@ -32,7 +32,7 @@ impl<'a> Names<'a> {
             return (self.other("program"), false);
         }
         match self.symbols.function_at(address) {
-            Some((index, offset)) if address < self.end() => (Name(self.whole[index]), offset == 0),
+            Some((index, offset)) if self.contains(index, address) => (Name(self.whole[index]), offset == 0),
             _ => (self.other("module"), false),
         }
     }
@@ -53,6 +53,12 @@ impl<'a> Names<'a> {
             Some((_, text)) => text,
             None => &self.others[index - self.whole.len()],
         }
+    }
+
+    /// Whether the last function that begins before an address contains it. Above the kernel are modules, of which not all may be known.
+    fn contains(&self, function: usize, address: u64) -> bool {
+        let is_module = |address: u64| address >= self.end();
+        is_module(address) == is_module(self.symbols.functions()[function].0)
     }
 
     /// After the kernel's last function. Modules are loaded above.

@@ -1,19 +1,26 @@
 //! What the observer in the emulator wrote down.
 //!
 //! The file is a list of records in little-endian numbers; each begins with a byte that says what it is (`enum` before `put()` in
-//! emulator/observer/tardy_observer.c):
+//! emulator/observer/written.c):
 //!
-//! - 1, a reading: process id (4 bytes), when the timer was due (8), how late the clock was read (8); in ns of the monotonic clock.
-//! - 2, a block of instructions: its address (8), the number of its instructions (4), their length together (4), the length of each
-//!   (1), their bytes. Blocks are numbered in the order in which they come.
-//! - 3, a wake-up: its task (address 8, process id 4, name 16), due and lateness as in a reading, the lag (4), the number of blocks (4) and their
-//!   numbers (4 each), the number of switches (4), and for each before which block it was (4) and from which task.
+//! - 1, a reading: process id (4 bytes), when the timer was due (8), how late the clock was read (8), the lag (4), and how late the thread
+//!   was switched to (8); in ns of the monotonic clock, but for the lag.
+//! - 2, a block of instructions: its address (8), whether it was executed in the measured part (1), the number of its instructions (4),
+//!   their length together (4), the length of each (1), their bytes. Blocks are numbered in the order in which they come.
+//! - 3, a wake-up: its task (address 8, process id 4, name 16), what a reading has after the process id, the number of blocks (4) and
+//!   their numbers (4 each), the number of switches (4), and for each before which block it was (4) and from which task.
 //! - 4, sums: blocks and instructions executed, blocks that do not follow from the one before, timers that woke a task, readings,
-//!   threads that there was no room for (8 each).
+//!   threads that there was no room for, interrupts that came while they were off, executions of `popf`, changes of the preemption count that are
+//!   not understood, sections that there was no room for (8 each).
+//! - 5, sections that begin and end in the same blocks: kind (4 bits), context (4), the blocks in which they begin and end (28 each), their
+//!   number, instructions together, of the longest, the time of the longest (8 each), and its task.
+//! - 6, an interrupt: the address of its entry, how many came, and the shortest times in which 2 to 33 of them came (8 each).
+//! - 7, lengths: a kind of section (1), and how many sections are in each of 320 buckets (8 each).
 
 use thiserror::Error;
 
 use crate::block::Block;
+use crate::counted::{BUCKETS, Counted, DISTANCES, SectionsOfBlocks, Vector};
 use crate::little_endian::number;
 
 /// All that was observed in one guest.
@@ -25,6 +32,8 @@ pub struct Observed {
     pub blocks: Vec<Block>,
     /// The wake-ups that were kept whole.
     pub wakeups: Vec<Wakeup>,
+    /// The sections with interrupts or preemption off, if they were counted.
+    pub counted: Counted,
     /// The sums.
     pub sums: Sums,
 }
@@ -38,6 +47,11 @@ pub struct Reading {
     pub due_ns: u64,
     /// How much later the thread read the clock, in ns; below 0 if the timer fired early.
     pub late_ns: i64,
+    /// Instructions between the reading of the clock from which the kernel computed the timer's distance, and the write to the
+    /// timer: it fires that much later than it is due.
+    pub lag: u64,
+    /// How much later than the timer was due the last switch between tasks was, in ns; below 0 if the thread was running all the time.
+    pub switched_ns: i64,
 }
 
 /// A wake-up with the blocks that were executed before and during it.
@@ -47,9 +61,6 @@ pub struct Wakeup {
     pub task: Task,
     /// When the timer was due and how late the thread read the clock.
     pub reading: Reading,
-    /// Instructions between the reading of the clock from which the kernel computed the timer's distance, and the write to the
-    /// timer: it fires that much later than it is due.
-    pub lag: u64,
     /// Numbers of blocks, in the order of execution. The last ends with the reading of the clock.
     pub blocks: Vec<u32>,
     /// Where tasks were switched.
@@ -91,6 +102,14 @@ pub struct Sums {
     pub readings: u64,
     /// Wake-ups of threads for which there was no room.
     pub lost: u64,
+    /// Interrupts that came although the observer took them to be off: it lost track.
+    pub contradictions: u64,
+    /// Executions of `popf` in the kernel, which can turn interrupts on without being seen.
+    pub restored: u64,
+    /// Changes of the preemption count by instructions that are not known.
+    pub unplaced: u64,
+    /// Sections for which there was no room.
+    pub lost_sections: u64,
 }
 
 /// Why an observer's file cannot be read.
@@ -122,6 +141,9 @@ impl Observed {
                 1 => observed.readings.push(reader.reading()?),
                 2 => observed.blocks.push(reader.block()?),
                 3 => observed.wakeups.push(reader.wakeup()?),
+                5 => observed.counted.sections.push(reader.sections()?),
+                6 => observed.counted.vectors.push(reader.vector()?),
+                7 => observed.counted.lengths.push(reader.lengths()?),
                 4 => {
                     observed.sums = reader.sums()?;
                     has_ended = true;
@@ -129,9 +151,10 @@ impl Observed {
                 _ => return Err(BadFile::Damaged(start)),
             }
         }
-        let known =
-            |wakeup: &Wakeup| wakeup.blocks.iter().all(|block| (*block as usize) < observed.blocks.len());
-        match (has_ended, observed.wakeups.iter().all(known)) {
+        let known = |block: &u32| (*block as usize) < observed.blocks.len();
+        let has_blocks = observed.wakeups.iter().all(|wakeup| wakeup.blocks.iter().all(known))
+            && observed.counted.sections.iter().all(|one| known(&one.from) && known(&one.to));
+        match (has_ended, has_blocks) {
             (true, true) => Ok(observed),
             (true, false) => Err(BadFile::Damaged(bytes.len())),
             (false, _) => Err(BadFile::Short(bytes.len())),
@@ -157,7 +180,13 @@ impl<'a> Reader<'a> {
     }
 
     fn reading_of(&mut self, pid: u32) -> Result<Reading, BadFile> {
-        Ok(Reading { pid, due_ns: self.number(8)?, late_ns: self.number(8)? as i64 })
+        Ok(Reading {
+            pid,
+            due_ns: self.number(8)?,
+            late_ns: self.number(8)? as i64,
+            lag: self.number(4)?,
+            switched_ns: self.number(8)? as i64,
+        })
     }
 
     fn reading(&mut self) -> Result<Reading, BadFile> {
@@ -167,14 +196,14 @@ impl<'a> Reader<'a> {
 
     fn block(&mut self) -> Result<Block, BadFile> {
         let begin = self.at;
-        let start = self.number(8)?;
+        let (start, was_measured) = (self.number(8)?, self.number(1)? != 0);
         let (count, length) = (self.number(4)? as usize, self.number(4)? as usize);
         let (sizes, bytes) = (self.take(count)?, self.take(length)?);
         let together: usize = sizes.iter().map(|size| usize::from(*size)).sum();
         if count == 0 || together != length {
             return Err(BadFile::Damaged(begin));
         }
-        Ok(Block::of(start, sizes, bytes))
+        Ok(Block { was_measured, ..Block::of(start, sizes, bytes) })
     }
 
     fn task(&mut self) -> Result<Task, BadFile> {
@@ -186,7 +215,7 @@ impl<'a> Reader<'a> {
     fn wakeup(&mut self) -> Result<Wakeup, BadFile> {
         let task = self.task()?;
         let reading = self.reading_of(task.pid)?;
-        let (lag, count) = (self.number(4)?, self.number(4)? as usize);
+        let count = self.number(4)? as usize;
         let blocks: Vec<u32> =
             self.take(count.saturating_mul(4))?.chunks_exact(4).map(|four| number(four) as u32).collect();
         let mut switches = Vec::new();
@@ -198,7 +227,35 @@ impl<'a> Reader<'a> {
             }
             switches.push(Switch { index, from: self.task()? });
         }
-        Ok(Wakeup { task, reading, lag, blocks, switches })
+        Ok(Wakeup { task, reading, blocks, switches })
+    }
+
+    fn sections(&mut self) -> Result<SectionsOfBlocks, BadFile> {
+        let key = self.number(8)?;
+        let block = |shift: u32| (key >> shift & 0xfff_ffff) as u32;
+        Ok(SectionsOfBlocks {
+            kind: (key >> 60) as usize,
+            context: (key >> 56 & 15) as usize,
+            from: block(28),
+            to: block(0),
+            count: self.number(8)?,
+            total: self.number(8)?,
+            longest: self.number(8)?,
+            longest_at_ns: self.number(8)?,
+            task: self.task()?,
+        })
+    }
+
+    fn numbers(&mut self, count: usize) -> Result<Vec<u64>, BadFile> {
+        Ok(self.take(8 * count)?.chunks_exact(8).map(number).collect())
+    }
+
+    fn vector(&mut self) -> Result<Vector, BadFile> {
+        Ok(Vector { entry: self.number(8)?, count: self.number(8)?, distances_ns: self.numbers(DISTANCES)? })
+    }
+
+    fn lengths(&mut self) -> Result<(usize, Vec<u64>), BadFile> {
+        Ok((self.number(1)? as usize, self.numbers(BUCKETS)?))
     }
 
     fn sums(&mut self) -> Result<Sums, BadFile> {
@@ -209,6 +266,10 @@ impl<'a> Reader<'a> {
             timers: self.number(8)?,
             readings: self.number(8)?,
             lost: self.number(8)?,
+            contradictions: self.number(8)?,
+            restored: self.number(8)?,
+            unplaced: self.number(8)?,
+            lost_sections: self.number(8)?,
         })
     }
 }
@@ -216,6 +277,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tardy_record::census::{Context, SectionKind};
 
     use super::*;
 
@@ -224,10 +286,12 @@ mod tests {
         file.extend(7_u32.to_le_bytes());
         file.extend(1_000_u64.to_le_bytes());
         file.extend((-5_i64).to_le_bytes());
+        file.extend(9_u32.to_le_bytes());
+        file.extend((-7_i64).to_le_bytes());
         // nop, ret
         file.push(2);
         file.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());
-        file.extend([2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
+        file.extend([1, 2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
         file.push(3);
         let task = |file: &mut Vec<u8>, pid: u32, name: &[u8; 16]| {
             file.extend(0x8888_u64.to_le_bytes());
@@ -237,22 +301,45 @@ mod tests {
         task(&mut file, 7, b"timer0\0\0\0\0\0\0\0\0\0\0");
         file.extend(2_000_u64.to_le_bytes());
         file.extend(300_u64.to_le_bytes());
-        file.extend([40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        file.extend(40_u32.to_le_bytes());
+        file.extend(200_u64.to_le_bytes());
+        file.extend([1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
         task(&mut file, 0, b"swapper/0\0\0\0\0\0\0\0");
+        file.push(5);
+        let key = 1_u64 << 60 | 2 << 56;
+        [key, 3, 300, 200, 5_000].iter().for_each(|number| file.extend(number.to_le_bytes()));
+        task(&mut file, 7, b"timer0\0\0\0\0\0\0\0\0\0\0");
+        file.push(6);
+        (0..2 + DISTANCES as u64).for_each(|number| file.extend(number.to_le_bytes()));
+        file.extend([7, 2]);
+        (0..BUCKETS as u64).for_each(|number| file.extend(number.to_le_bytes()));
         file.push(4);
-        (1..=6_u64).for_each(|sum| file.extend(sum.to_le_bytes()));
+        (1..=10_u64).for_each(|sum| file.extend(sum.to_le_bytes()));
         file
     }
 
     #[test]
     fn each_record_is_read() {
         let observed = Observed::of(&file()).unwrap();
-        assert_eq!(observed.readings, [Reading { pid: 7, due_ns: 1_000, late_ns: -5 }]);
+        assert_eq!(
+            observed.readings,
+            [Reading { pid: 7, due_ns: 1_000, late_ns: -5, lag: 9, switched_ns: -7 }]
+        );
+        assert!(observed.blocks[0].was_measured);
         assert_eq!(observed.blocks[0].instructions, [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001]);
         let wakeup = &observed.wakeups[0];
-        assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns, wakeup.lag), ("timer0", 300, 40));
+        assert_eq!(
+            (wakeup.task.name.as_str(), wakeup.reading.late_ns, wakeup.reading.lag),
+            ("timer0", 300, 40)
+        );
         assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
-        assert_eq!(observed.sums.lost, 6);
+        let sections = &observed.counted.sections[0];
+        assert_eq!(sections.kind(), Some(SectionKind::PreemptionOff));
+        assert_eq!((sections.context(), sections.longest), (Some(Context::Interrupt), 200));
+        let vector = &observed.counted.vectors[0];
+        assert_eq!((vector.entry, vector.count, vector.distances_ns.len()), (0, 1, DISTANCES));
+        assert_eq!((observed.counted.lengths[0].0, observed.counted.lengths[0].1[319]), (2, 319));
+        assert_eq!((observed.sums.lost, observed.sums.lost_sections), (6, 10));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the observer in the emulator watches for: addresses and offsets of one kernel.
 //!
-//! The observer knows of the kernel only what is written here. Its side is `read_orders()` in emulator/observer/tardy_observer.c.
+//! The observer knows of the kernel only what is written here. Its side is emulator/observer/orders.c.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub enum Unwatchable {
 pub struct KernelImage {
     /// Its symbols.
     pub symbols: Symbols,
-    structures: Structures,
+    pub(crate) structures: Structures,
 }
 
 impl KernelImage {
@@ -52,11 +52,11 @@ impl KernelImage {
         Ok(Self { symbols: Symbols::of(image)?, structures: Structures::of(types)? })
     }
 
-    /// The orders for a guest with that much memory.
+    /// The orders for a guest with that much memory. `is_counted`: whether sections with interrupts or preemption off are.
     ///
     /// # Errors
     /// If this kernel lacks one of the symbols or members that they name.
-    pub fn orders(&self, memory_bytes: u64) -> Result<String, Unwatchable> {
+    pub fn orders(&self, memory_bytes: u64, is_counted: bool) -> Result<String, Unwatchable> {
         let symbol = |name| self.symbols.address(name).ok_or(Unknown::Symbol(name));
         let offset = |structure, path| self.structures.offset(structure, path);
         let current = match self.symbols.address("current_task") {
@@ -72,10 +72,13 @@ impl KernelImage {
         for (name, value) in [
             ("ram_bytes", memory_bytes),
             ("before", KEPT_BEFORE),
+            ("memory", 1),
+            ("census", u64::from(is_counted)),
             ("direct_map", DIRECT_MAP),
-            ("page_tables", symbol("init_top_pgt")? - IMAGE_MAP),
+            ("page_tables", self.page_tables()?),
             ("cpu_offset", symbol("__per_cpu_offset")?),
             ("current", current),
+            ("preempt_count", self.preempt_count()?),
             ("rq_clock", symbol("runqueues")? + offset("rq", "clock")?),
             ("cyc2ns", symbol("cyc2ns")?),
             ("sched_clock_offset", symbol("__sched_clock_offset")?),
@@ -95,6 +98,7 @@ impl KernelImage {
             ("tk_base", offset("tk_read_base", "base")?),
             ("hrtimer_wakeup", symbol("hrtimer_wakeup")?),
             ("switch_to", symbol("__switch_to_asm")?),
+            ("system_call", symbol("entry_SYSCALL_64")?),
         ] {
             let _ = writeln!(text, "{name} {value:x}");
         }
@@ -106,7 +110,40 @@ impl KernelImage {
             let kind = if entry.is_exception { "exception" } else { "interrupt" };
             let _ = writeln!(text, "{kind} {:x} {:x}", entry.from, entry.to);
         }
+        for (from, to) in self.functions_for_callers() {
+            let _ = writeln!(text, "for_caller {from:x} {to:x}");
+        }
         Ok(text)
+    }
+
+    /// The address of a symbol.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn address(&self, name: &'static str) -> Result<u64, Unknown> {
+        self.symbols.address(name).ok_or(Unknown::Symbol(name))
+    }
+
+    /// The offset of the preemption count in the variables of each CPU.
+    pub(crate) fn preempt_count(&self) -> Result<u64, Unknown> {
+        match self.symbols.address("__preempt_count") {
+            Some(address) => Ok(address),
+            None => Ok(self.address("pcpu_hot")? + self.structures.offset("pcpu_hot", "preempt_count")?),
+        }
+    }
+
+    /// The physical address of the kernel's page tables.
+    ///
+    /// # Errors
+    /// If there is no symbol for them.
+    pub fn page_tables(&self) -> Result<u64, Unknown> {
+        Ok(self.address("init_top_pgt")? - IMAGE_MAP)
+    }
+
+    fn functions_for_callers(&self) -> impl Iterator<Item = (u64, u64)> {
+        let functions = self.symbols.functions();
+        let pairs = functions.iter().zip(functions.iter().skip(1));
+        pairs.filter(|((_, name), _)| turns_off_for_caller(name)).map(|((from, _), (to, _))| (*from, *to))
     }
 
     /// Where interrupts and exceptions begin: the functions that the kernel's macros make (arch/x86/include/asm/idtentry.h), and the
@@ -134,6 +171,13 @@ impl KernelImage {
         entries.push(Entry { from: devices.min(spurious), to: next, is_exception: false });
         Ok(entries)
     }
+}
+
+/// Whether a function turns interrupts or preemption off or on for its caller, so that the caller is of interest.
+pub(crate) fn turns_off_for_caller(name: &str) -> bool {
+    ["_raw_spin_", "_raw_read_", "_raw_write_", "__local_bh_", "preempt_count_add", "preempt_count_sub"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// Addresses at which an interrupt or exception begins.

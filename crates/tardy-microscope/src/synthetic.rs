@@ -57,11 +57,15 @@ pub(crate) fn wakeup(count: usize, switches: &[usize]) -> Wakeup {
     let switches = switches.iter().enumerate();
     Wakeup {
         task: task(9),
-        reading: Reading { pid: 9, due_ns: 0, late_ns: 0 },
-        lag: 0,
+        reading: reading(9, 0, 0),
         blocks: (0..count as u32).collect(),
         switches: switches
             .map(|(number, index)| Switch { index: *index, from: task(number as u32) })
             .collect(),
     }
+}
+
+/// A wake-up of this thread.
+pub(crate) fn reading(pid: u32, due_ns: u64, late_ns: i64) -> Reading {
+    Reading { pid, due_ns, late_ns, lag: 0, switched_ns: late_ns }
 }

@@ -1,5 +1,7 @@
 //! Explanations of wake-ups: for the terminal, as a page, and for other tools.
 
+mod census;
+mod coverage;
 mod difference;
 mod exports;
 mod page;
@@ -59,7 +61,15 @@ impl Form {
 /// The explanations for the terminal, at most `width` wide. Functions with less than the share `least` of a wake-up are left out.
 pub fn text(explanations: &Explanations, least: f64, width: usize) -> String {
     let all = explanations.wakeups.iter();
-    all.map(|wakeup| of_one(explanations, wakeup, least, width)).collect::<Vec<_>>().join("\n")
+    let mut text =
+        all.map(|wakeup| of_one(explanations, wakeup, least, width)).collect::<Vec<_>>().join("\n");
+    if let Some(census) = &explanations.census {
+        text += &census::text(census, explanations.ns_per_instruction, width);
+    }
+    if let Some(coverage) = &explanations.coverage {
+        text += &coverage::text(coverage, width);
+    }
+    text
 }
 
 fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, width: usize) -> String {

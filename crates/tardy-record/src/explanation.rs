@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::census::{Census, Coverage};
+
 /// The version of the file's format.
 pub const VERSION: u32 = 1;
 
@@ -22,6 +24,12 @@ pub struct Explanations {
     pub ns_per_instruction: u64,
     /// The wake-ups.
     pub wakeups: Vec<ExplainedWakeup>,
+    /// The sections with interrupts or preemption off, if they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub census: Option<Census>,
+    /// What ran and what did not, if that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
 }
 
 /// One wake-up of a series, explained.

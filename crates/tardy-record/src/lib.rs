@@ -10,6 +10,7 @@
 
 pub mod block_maxima;
 pub mod capture;
+pub mod census;
 pub mod cpu_list;
 pub mod csv;
 pub mod environment;

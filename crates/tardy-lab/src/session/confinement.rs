@@ -20,7 +20,7 @@ use super::Session;
 use super::emulator_error::Unconfinable;
 use super::installed::{Installed, SANDBOX};
 use crate::machine::{CONSOLE, Pace};
-use crate::observer::{OBSERVED, Observer};
+use crate::observer::{MEMORY, OBSERVED, Observer};
 
 /// The user of emulators that root starts. Debian reserves the ids from 65000, systemd assigns none from 65520 to 65533,
 /// and containers whose ids are limited usually map 65536 of them.
@@ -31,7 +31,7 @@ const USER_ID: u32 = 65_531;
 pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Files in its working directory that the emulator writes, if they are there.
-const WRITTEN: [&str; 2] = [CONSOLE, OBSERVED];
+const WRITTEN: [&str; 3] = [CONSOLE, OBSERVED, MEMORY];
 /// Directories of shared libraries, the loader and the emulator's modules.
 const LIBRARIES: [&str; 5] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"];
 /// The same, relative to the directory in which the emulator was installed.

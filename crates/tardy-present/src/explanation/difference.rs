@@ -6,7 +6,7 @@ use tardy_compare::explanations::{FunctionDifference, WakeupDifference};
 use tardy_plot::numbers::{count, counted, harmless, short, with_unit};
 use tardy_record::explanation::Explanations;
 
-use super::kind;
+use super::{coverage, kind};
 use crate::terminal_text::folded;
 
 /// Functions that are printed for each wake-up; JSON has all.
@@ -21,6 +21,9 @@ pub fn text(differences: &[WakeupDifference], sides: [&Explanations; 2], width: 
     }
     if differences.is_empty() {
         text += "\nThe runs have no phase with the same label and series.\n";
+    }
+    if let [Some(a), Some(b)] = sides.map(|side| side.coverage.as_ref()) {
+        text += &coverage::difference_text([a, b], width);
     }
     text
 }

@@ -8,7 +8,7 @@ use tardy_plot::numbers::{count, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations};
 
-use super::{headline, held_off};
+use super::{census, coverage, headline, held_off};
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
 use crate::report;
@@ -27,7 +27,11 @@ pub(super) fn html(explanations: &Explanations, made_by: &str) -> String {
     );
     let header = vec![heading(1, title.clone()), paragraph("", &about)];
     let wakeups = explanations.wakeups.iter().enumerate();
-    let sections = wakeups.map(|(number, wakeup)| section(explanations, wakeup, number)).collect();
+    let mut sections: Vec<_> =
+        wakeups.map(|(number, wakeup)| section(explanations, wakeup, number)).collect();
+    let ns = explanations.ns_per_instruction;
+    sections.extend(explanations.census.iter().map(|census| census::elements(census, ns)));
+    sections.extend(explanations.coverage.iter().map(coverage::elements));
     let page = RunPage { id: "explanation".to_owned(), header, sections, data: String::new() };
     report::html_with(report::EXPLANATION, title, page, 1, made_by)
 }

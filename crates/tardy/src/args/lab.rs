@@ -83,15 +83,21 @@ pub(crate) struct LabExplainArgs {
     /// Explain wake-ups of this phase only.
     #[arg(long, value_name = "LABEL", help_heading = "What to explain")]
     pub(crate) phase: Option<String>,
-    /// Explain the wake-up of this cycle, instead of the worst.
+    /// Explain the wake-up of this cycle, instead of the worst. May be given several times.
     #[arg(long, value_name = "CYCLE", conflicts_with_all = ["quantile", "median"], help_heading = "What to explain")]
-    pub(crate) at: Option<u64>,
+    pub(crate) at: Vec<u64>,
     /// Explain a wake-up that is as late as this quantile, instead of the worst: for example p99.
     #[arg(long, value_name = "QUANTILE", conflicts_with = "median", value_parser = quantile, help_heading = "What to explain")]
     pub(crate) quantile: Option<f64>,
     /// Explain the ordinary wake-up: the same as --quantile p50.
     #[arg(long, help_heading = "What to explain")]
     pub(crate) median: bool,
+    /// Also count all sections of the run with interrupts or preemption off, and interrupts; for PREEMPT_RT with the bound of a model.
+    #[arg(long, help_heading = "What to explain")]
+    pub(crate) census: bool,
+    /// Also list the functions that turn interrupts or preemption off and never ran; of two runs, those that ran in one only.
+    #[arg(long, help_heading = "What to explain")]
+    pub(crate) coverage: bool,
     /// Write the explanation into this file: a page (.html), for flame graphs (.folded), for speedscope (.speedscope.json), or
     /// with all details (.json). May be given several times.
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]

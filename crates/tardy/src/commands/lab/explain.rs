@@ -1,7 +1,8 @@
 //! `tardy lab explain`: boots the guest of a run again, watches it, and explains wake-ups; of two runs it also shows the difference.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,8 +17,12 @@ use tardy_lab::parallel_guests;
 use tardy_lab::replay::{Replay, Replayed};
 use tardy_lab::session;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_microscope::census::census;
 use tardy_microscope::chosen::{self, Chosen};
+use tardy_microscope::coverage::coverage;
 use tardy_microscope::explanation::NS_PER_INSTRUCTION;
+use tardy_microscope::guest_memory::{GuestMemory, PhysicalMemory};
+use tardy_microscope::modules;
 use tardy_microscope::observed::Observed;
 use tardy_microscope::orders::KernelImage;
 use tardy_present::explanation as shown;
@@ -43,8 +48,9 @@ pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
         arguments.runs.iter().map(|path| Guest::of(path, arguments)).collect::<Result<_>>()?;
     let replayed = replay_all(&guests, arguments)?;
     let mut all = Vec::new();
-    for (guest, replayed) in guests.iter().zip(replayed) {
-        all.push(guest.explain(&replayed).with_context(|| guest.path.display().to_string())?);
+    for (guest, replayed) in guests.into_iter().zip(replayed) {
+        let path = guest.path.display().to_string();
+        all.push(guest.explain(&replayed, arguments).context(path)?);
     }
     for (file, form) in &files {
         file.write(form.write(&all[0], build_identity::identity()).as_bytes())?;
@@ -82,23 +88,44 @@ impl Guest {
             Replay::of(&lab, &KeptGuests::of_this_user()?).with_context(|| path.display().to_string())?;
         let unwatchable = || format!("{} cannot be observed", lab.kernel.release);
         let kernel = KernelImage::of(replay.image()).with_context(unwatchable)?;
-        let orders = kernel.orders(u64::from(replay.memory_mib()) << 20).with_context(unwatchable)?;
+        let memory = u64::from(replay.memory_mib()) << 20;
+        let orders = kernel.orders(memory, arguments.census).with_context(unwatchable)?;
         let library = library(&replay, arguments.observer.as_deref())?;
         let observer = Observer::new(library, orders + &chosen::orders(&chosen), replay.memory_mib());
         Ok(Self { path: path.to_owned(), run, lab, chosen, replay, kernel, observer })
     }
 
-    fn explain(&self, replayed: &Replayed) -> Result<Explanations> {
+    fn explain(mut self, replayed: &Replayed, arguments: &LabExplainArgs) -> Result<Explanations> {
         check_identical(&self.run, &self.lab, replayed)?;
         let observed = Observed::of(&replayed.observed)?;
+        let physical = MemoryFile(&replayed.memory);
+        let memory = GuestMemory::of(&physical, self.kernel.page_tables()?);
+        let modules = modules::functions(&self.kernel, &memory)?;
+        let named = modules.iter().map(|function| (function.address, function.name.clone()));
+        self.kernel.symbols.add_functions(named);
+        let Self { kernel, run, lab, .. } = &self;
+        let coverage = || coverage(kernel, &modules, &observed, &memory);
+        let is_rt = run.facts.kernel.real_time.get() == Some(&true);
+        let census = || census(kernel, &observed, &memory, &lab.kernel.release, is_rt);
         Ok(Explanations {
             explanation_version: VERSION,
-            identity: self.lab.identity.clone(),
-            run: name::of_run(&self.run),
-            kernel: self.lab.kernel.release.clone(),
+            identity: lab.identity.clone(),
+            run: name::of_run(run),
+            kernel: lab.kernel.release.clone(),
             ns_per_instruction: NS_PER_INSTRUCTION,
-            wakeups: chosen::explain(&self.kernel, &observed, &self.run, &self.chosen)?,
+            wakeups: chosen::explain(kernel, &observed, run, &self.chosen)?,
+            census: arguments.census.then(census).transpose()?,
+            coverage: arguments.coverage.then(coverage).transpose()?,
         })
+    }
+}
+
+/// The guest's memory in the observer's file.
+struct MemoryFile<'a>(&'a File);
+
+impl PhysicalMemory for MemoryFile<'_> {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.0.read_exact_at(into, address).is_ok()
     }
 }
 
@@ -114,12 +141,13 @@ fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
 
 /// The wake-ups that the user wants explained.
 fn chosen_in(run: &Run, arguments: &LabExplainArgs) -> Result<Vec<Chosen>> {
-    let all: &[Which] = match (arguments.at, arguments.quantile, arguments.median, &arguments.runs[..]) {
-        (Some(cycle), ..) => &[Which::Cycle(cycle)],
-        (_, Some(quantile), ..) => &[Which::Quantile(quantile)],
-        (_, _, true, _) => &[Which::Quantile(0.5)],
-        (_, _, _, [_, _]) => &[Which::Quantile(0.5), Which::Worst],
-        _ => &[Which::Worst],
+    let cycles = arguments.at.iter().map(|cycle| Which::Cycle(*cycle));
+    let all: Vec<Which> = match (arguments.quantile, arguments.median, &arguments.runs[..]) {
+        _ if !arguments.at.is_empty() => cycles.collect(),
+        (Some(quantile), ..) => vec![Which::Quantile(quantile)],
+        (_, true, _) => vec![Which::Quantile(0.5)],
+        (.., [_, _]) => vec![Which::Quantile(0.5), Which::Worst],
+        _ => vec![Which::Worst],
     };
     if let Some(label) = &arguments.phase
         && !run.phases.iter().any(|phase| phase.label == *label)

@@ -1,0 +1,164 @@
+//! The bound of a thread's scheduling latency, by the model of de Oliveira et al., from the sections that ran.
+//!
+//! "Demystifying the Real-Time Linux Scheduling Latency", ECRTS 2020, section 4: the thread with the highest priority waits for the
+//! longest section that postpones the scheduler (POID), or for a switch that is in progress (DST); from there for the scheduler (PAIE)
+//! and for the switch (PSD); and for all interrupts that come meanwhile, for which the window is made longer until it contains them. The
+//! model ends at the switch, and begins when the interrupt comes.
+
+use tardy_record::census::{Bound, Interference, InterruptEntry, SectionKind, Sections, Term};
+
+use crate::arrivals::possible;
+use crate::counted::Vector;
+use crate::explanation::{NS_PER_INSTRUCTION, TIMER_TICK};
+use crate::observed::Reading;
+
+/// A window that still grows here, after half an hour, does not end.
+const WINDOW_MAX: u64 = 1 << 40;
+
+/// The bound; `None` if the run has no switch, or if interrupts can come so often that no window contains them. `vectors` are those of
+/// `interrupts`, in the same order.
+pub(crate) fn bound(
+    sections: &[Sections],
+    interrupts: &[InterruptEntry],
+    vectors: &[Vector],
+    readings: &[Reading],
+) -> Option<Bound> {
+    let longest = |kind| sections.iter().filter(move |one| one.kind == kind).max_by_key(|one| one.longest);
+    let postponed = [SectionKind::Postponed, SectionKind::Switching].into_iter().filter_map(longest);
+    let postponed = term(postponed.max_by_key(|one| one.longest)?);
+    let to_scheduler = longest(SectionKind::ToScheduler).map(term);
+    let to_switch = term(longest(SectionKind::ToSwitch)?);
+    let own = postponed.instructions
+        + to_scheduler.as_ref().map_or(0, |term| term.instructions)
+        + to_switch.instructions;
+    let (instructions, interrupts) = with_interrupts(own, interrupts, vectors)?;
+    let timer = |reading: &Reading| reading.lag + TIMER_TICK;
+    let observed = readings.iter().filter(|reading| reading.switched_ns > 0).map(|reading| {
+        (reading.switched_ns.unsigned_abs() / NS_PER_INSTRUCTION).saturating_sub(timer(reading))
+    });
+    let to_reading = readings.iter().filter(|reading| reading.switched_ns > 0).map(|reading| {
+        reading.late_ns.saturating_sub(reading.switched_ns).unsigned_abs() / NS_PER_INSTRUCTION
+    });
+    Some(Bound {
+        postponed,
+        to_scheduler,
+        to_switch,
+        interrupts,
+        instructions,
+        observed: observed.max()?,
+        timer: readings.iter().map(timer).max()?,
+        to_reading: to_reading.max()?,
+    })
+}
+
+fn term(sections: &Sections) -> Term {
+    Term {
+        kind: sections.kind,
+        instructions: sections.longest,
+        from: sections.from.clone(),
+        to: sections.to.clone(),
+        task: sections.task.clone(),
+    }
+}
+
+/// Makes the window longer until it contains the interrupts that can come in it.
+fn with_interrupts(
+    own: u64,
+    interrupts: &[InterruptEntry],
+    vectors: &[Vector],
+) -> Option<(u64, Vec<Interference>)> {
+    let mut window = own;
+    while window < WINDOW_MAX {
+        let all: Vec<Interference> = interrupts
+            .iter()
+            .zip(vectors)
+            .map(|(interrupt, vector)| Interference {
+                name: interrupt.name.clone(),
+                count: possible(vector, window * NS_PER_INSTRUCTION),
+                each: interrupt.longest,
+            })
+            .collect();
+        let longer = own.saturating_add(
+            all.iter().map(|one| one.count.saturating_mul(one.each)).fold(0, u64::saturating_add),
+        );
+        if longer == window {
+            return Some((window, all));
+        }
+        window = longer;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::census::Context;
+
+    use super::*;
+    use crate::synthetic::reading;
+
+    fn sections(kind: SectionKind, longest: u64) -> Sections {
+        Sections {
+            kind,
+            context: Context::Thread,
+            from: format!("{kind:?}"),
+            to: String::new(),
+            count: 1,
+            total: longest,
+            longest,
+            longest_at_ns: 0,
+            task: String::new(),
+        }
+    }
+
+    fn interrupt(longest: u64, distances: &[u64]) -> (InterruptEntry, Vector) {
+        let distances_ns = distances.to_vec();
+        let entry = InterruptEntry {
+            name: "timer".to_owned(),
+            count: 1_000,
+            longest,
+            total: longest,
+            distances_ns: distances_ns.clone(),
+        };
+        (entry, Vector { entry: 0, count: 1_000, distances_ns })
+    }
+
+    const SECTIONS: [(SectionKind, u64); 5] = [
+        (SectionKind::InterruptsOff, 90_000),
+        (SectionKind::Postponed, 1_000),
+        (SectionKind::Switching, 700),
+        (SectionKind::ToSwitch, 400),
+        (SectionKind::ToScheduler, 100),
+    ];
+
+    fn of(longest: u64, distances: &[u64]) -> Option<Bound> {
+        let (interrupt, vector) = interrupt(longest, distances);
+        let all = SECTIONS.map(|(kind, longest)| sections(kind, longest));
+        bound(&all, &[interrupt], &[vector], &[reading(1, 0, 2_000)])
+    }
+
+    #[test]
+    fn the_window_grows_until_it_contains_its_interrupts() {
+        // 1500 of its own. With one interrupt of 300 it is 1800, 3600 ns, in which a second can come, which makes 2100; a third
+        // would have to come within 4200 ns.
+        let bound = of(300, &[3_500, 6_000]).unwrap();
+        assert_eq!((bound.instructions, bound.interrupts[0].count), (2_100, 2));
+        assert_eq!(bound.postponed.from, "Postponed");
+        assert_eq!(bound.observed, 1_000 - TIMER_TICK);
+    }
+
+    #[test]
+    fn interrupts_without_end_have_no_bound() {
+        assert_eq!(of(2_000, &[1_000; 32]).map(|bound| bound.instructions), Some(1_500 + 1_000 * 2_000));
+        let (mut interrupt, mut vector) = interrupt(2_000, &[1_000]);
+        interrupt.count = u64::MAX;
+        vector.count = u64::MAX;
+        let all = SECTIONS.map(|(kind, longest)| sections(kind, longest));
+        assert_eq!(bound(&all, &[interrupt], &[vector], &[reading(1, 0, 2_000)]), None);
+    }
+
+    #[test]
+    fn a_run_without_a_switch_has_no_bound() {
+        let (interrupt, vector) = interrupt(1, &[]);
+        assert_eq!(bound(&[sections(SectionKind::Postponed, 5)], &[interrupt], &[vector], &[]), None);
+    }
+}

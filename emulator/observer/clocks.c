@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Ties the count of instructions to the guest's monotonic clock. */
+#include <string.h>
+
+#include "observer.h"
+
+struct clocks clocks;
+uint64_t programming_lag;
+
+static bool is_programming;
+
+void begin_programming(void) { is_programming = true; }
+
+void timer_programmed(void)
+{
+	if (is_programming)
+		programming_lag = now.instructions - clocks.at;
+	is_programming = false;
+}
+
+static const uint8_t *rq_clock_in_ram(void)
+{
+	static const uint8_t *at;
+
+	if (!at && now.has_programs)
+		at = in_ram(cpu_base() + orders.rq_clock, 8);
+	return at;
+}
+
+/* The value of the time stamp counter that became this rq->clock: native_sched_clock() in arch/x86/kernel/tsc.c, and
+ * sched_clock_cpu() in kernel/sched/clock.c. */
+static bool tsc_of(uint64_t ns, uint64_t *tsc)
+{
+	uint64_t at = cpu_base() + orders.cyc2ns, mul = load(at, 4), shift = load(at + 4, 4), offset = load64(at + 8);
+
+	if (!mul || shift > 63)
+		return false;
+	ns -= load64(orders.sched_clock_offset);
+	*tsc = (uint64_t)((((unsigned __int128)(ns - offset) << shift) + mul - 1) / mul);
+	return true;
+}
+
+/* The time of the monotonic clock at a value of the time stamp counter (kernel/time/timekeeping.c). */
+static uint64_t monotonic_at(uint64_t tsc)
+{
+	uint64_t at = orders.timekeeper, cycle_last = load64(at + orders.tk_cycle_last), nsec = load64(at + orders.tk_xtime_nsec);
+	uint64_t mult = load(at + orders.tk_mult, 4), shift = load(at + orders.tk_shift, 4), base = load64(at + orders.tk_base);
+
+	return base + (((int64_t)(tsc - cycle_last) * (int64_t)mult + (int64_t)nsec) >> shift);
+}
+
+void look_for_anchor(void)
+{
+	const uint8_t *at = rq_clock_in_ram();
+	uint64_t value;
+
+	if (!at)
+		return;
+	memcpy(&value, at, 8);
+	if (value != clocks.rq_clock) {
+		clocks.rq_clock = value;
+		clocks.anchor_at = clocks.at;
+		clocks.has_anchor = tsc_of(value, &clocks.anchor_tsc);
+		clocks.has_slept = false;
+		place_arrivals();
+	}
+}
+
+uint64_t time_at(uint64_t instructions)
+{
+	return monotonic_at(clocks.anchor_tsc + 2 * (instructions - clocks.anchor_at));
+}

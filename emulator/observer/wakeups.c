@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which timer woke which thread, and when the thread read the clock. Keeps the blocks of the wake-ups that are wanted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "observer.h"
+
+/* Tasks that a timer woke and that have not read the clock since. */
+enum { WOKEN = 64 };
+static struct woken { uint64_t task, expires, lag; } woken[WOKEN];
+static unsigned int woken_at;
+
+/* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
+ * tardy knows which of them belong to the warm-up. */
+enum { THREADS = 64, LATEST = 8, NEAREST = 4 };
+static struct thread {
+	uint64_t task, count;
+	uint32_t pid;		/* the kernel uses a task's memory again for another */
+	struct kept latest[LATEST], nearest[TARGETS_MAX][NEAREST], numbered[TARGETS_MAX];
+} threads[THREADS];
+static unsigned int thread_count;
+uint64_t wakeups, readings, lost_threads;
+
+static struct thread *thread_of(const struct task *task)
+{
+	for (unsigned int i = 0; i < thread_count; i++)
+		if (threads[i].task == task->address && threads[i].pid == task->pid)
+			return &threads[i];
+	if (thread_count == THREADS) {
+		lost_threads++;
+		return NULL;
+	}
+	threads[thread_count].task = task->address;
+	threads[thread_count].pid = task->pid;
+	return &threads[thread_count++];
+}
+
+/* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them. */
+static void keep(struct kept *kept, const struct kept *wakeup)
+{
+	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, first = now.blocks, from;
+
+	while (first > 0 && now.blocks - first < RING - 1 && have < wanted)
+		have += by_id[ring[--first % RING]]->count;
+	free(kept->blocks);
+	free(kept->switches);
+	*kept = *wakeup;
+	kept->first_block = first;
+	kept->block_total = now.blocks - first;
+	kept->blocks = must(malloc(kept->block_total * sizeof(*kept->blocks) + 1));
+	for (uint64_t i = 0; i < kept->block_total; i++)
+		kept->blocks[i] = ring[(first + i) % RING];
+	from = switch_count;
+	while (from > 0 && switch_count - from < SWITCHES_KEPT && switches[(from - 1) % SWITCHES_KEPT].block >= first)
+		from--;
+	kept->switch_total = switch_count - from;
+	kept->switches = must(malloc(kept->switch_total * sizeof(*kept->switches) + 1));
+	for (uint64_t i = 0; i < kept->switch_total; i++)
+		kept->switches[i] = switches[(from + i) % SWITCHES_KEPT];
+}
+
+static uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+/* Of equally near ones, the earlier stays. */
+static void keep_if_nearer(struct kept *nearest, uint64_t target, const struct kept *wakeup)
+{
+	struct kept *farthest = nearest;
+
+	for (unsigned int i = 0; i < NEAREST; i++) {
+		if (!nearest[i].blocks) {
+			keep(&nearest[i], wakeup);
+			return;
+		}
+		if (distance(nearest[i].latency, target) > distance(farthest->latency, target))
+			farthest = &nearest[i];
+	}
+	if (distance(wakeup->latency, target) < distance(farthest->latency, target))
+		keep(farthest, wakeup);
+}
+
+static void consider(struct thread *thread, const struct kept *wakeup)
+{
+	struct kept *least = &thread->latest[0];
+
+	for (unsigned int i = 1; i < LATEST; i++)
+		if (thread->latest[i].latency < least->latency)
+			least = &thread->latest[i];
+	if (wakeup->latency > least->latency)
+		keep(least, wakeup);
+	for (unsigned int i = 0; i < targets.count; i++)
+		keep_if_nearer(thread->nearest[i], targets.values[i], wakeup);
+	for (unsigned int i = 0; i < ordinals.count; i++)
+		if (ordinals.values[i] == thread->count)
+			keep(&thread->numbered[i], wakeup);
+}
+
+void timer_fired(void)
+{
+	for (int i = 0; i < CLOCK_BASES; i++) {
+		uint64_t base = cpu_base() + orders.hrtimer_bases + i * orders.clock_base_size;
+		uint64_t timer = load64(base + orders.clock_base_running);
+
+		if (!timer || load64(timer + orders.timer_function) != orders.hrtimer_wakeup)
+			continue;
+		wakeups++;
+		woken[woken_at++ % WOKEN] = (struct woken){
+			.task = load64(timer + orders.sleeper_task),
+			.expires = load64(timer + orders.timer_expires),
+			.lag = programming_lag,
+		};
+	}
+}
+
+void clock_read(const struct block *block)
+{
+	uint64_t task = current_task();
+
+	for (unsigned int i = 0; i < WOKEN; i++) {
+		struct kept wakeup = { .expires = woken[i].expires, .lag = woken[i].lag, .read_at = now.instructions + block->count };
+		struct thread *thread;
+
+		if (!woken[i].task || woken[i].task != task)
+			continue;
+		woken[i].task = 0;
+		wakeup.task = task_at(task);
+		if (strncmp(wakeup.task.name, thread_prefix, strlen(thread_prefix)) || !clocks.has_anchor)
+			continue;
+		readings++;
+		wakeup.latency = time_at(wakeup.read_at) - wakeup.expires;
+		wakeup.switched = time_at(last_switch_at) - wakeup.expires;
+		write_reading(&wakeup);
+		end_period();
+		thread = thread_of(&wakeup.task);
+		if (!thread)
+			continue;
+		if ((int64_t)wakeup.latency > 0)
+			consider(thread, &wakeup);
+		thread->count++;
+	}
+}
+
+void for_each_kept(void (*each)(const struct kept *))
+{
+	for (unsigned int i = 0; i < thread_count; i++) {
+		for (unsigned int j = 0; j < LATEST; j++)
+			each(&threads[i].latest[j]);
+		for (unsigned int j = 0; j < targets.count; j++)
+			for (unsigned int k = 0; k < NEAREST; k++)
+				each(&threads[i].nearest[j][k]);
+		for (unsigned int j = 0; j < ordinals.count; j++)
+			each(&threads[i].numbered[j]);
+	}
+}
