@@ -167,6 +167,11 @@ lab-numbers: build guests ## run the lab, and write its numbers into README.md a
 	@scripts/as-owner scripts/lab-numbers $(TARGET_DIR)/release/tardy $(TARGET_DIR)/lab-numbers
 	@$(CARGO) run --quiet --package xtask -- lab-numbers $(TARGET_DIR)/lab-numbers
 
+.PHONY: worst-wakeups
+worst-wakeups: build guests ## explain the worst wake-up under each load, and write docs/worst-wakeups.md
+	@scripts/as-owner sh -c 'bench/worst_wakeups.py $(TARGET_DIR)/release/tardy >$(TARGET_DIR)/worst-wakeups.md'
+	@scripts/as-owner mv $(TARGET_DIR)/worst-wakeups.md docs/worst-wakeups.md
+
 .PHONY: python-test
 python-test: build ## build the Python module, run its tests and its notebook, check its types (uses packages from PyPI)
 	@scripts/install-packages python

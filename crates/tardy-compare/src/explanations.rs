@@ -23,6 +23,26 @@ pub struct WakeupDifference {
     pub instructions: [u64; 2],
     /// Functions that differ, those that differ most first.
     pub functions: Vec<FunctionDifference>,
+    /// All functions of both, by who called them.
+    #[serde(skip)]
+    pub merged: Vec<Merged>,
+}
+
+/// A function of one wake-up or of both in the tree of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// The function.
+    pub name: String,
+    /// How often it was called in each.
+    pub calls: [u64; 2],
+    /// The instructions in it alone, in each.
+    pub own: [u64; 2],
+    /// The instructions in it and in what it called, in each.
+    pub total: [u64; 2],
+    /// The instructions that it needs in a picture of both: the more of its own, and the widths of what it called.
+    pub width: u64,
+    /// What it called, the widest first.
+    pub inner: Vec<Merged>,
 }
 
 /// A function, called by the same path, in two wake-ups.
@@ -56,6 +76,21 @@ pub fn of(a: &Explanations, b: &Explanations) -> Vec<WakeupDifference> {
 }
 
 fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
+    let mut functions: Vec<FunctionDifference> = aligned(a, b).into_values().filter(differs).collect();
+    functions.sort_by_key(|function| std::cmp::Reverse(function.change().unsigned_abs()));
+    WakeupDifference {
+        phase: a.phase.clone(),
+        series: a.series.clone(),
+        which: a.which,
+        latency_ns: [a.explanation.latency_ns, b.explanation.latency_ns],
+        instructions: [a.explanation.instructions, b.explanation.instructions],
+        merged: merged(aligned(a, b)),
+        functions,
+    }
+}
+
+/// The functions of both by their call paths.
+fn aligned(a: &ExplainedWakeup, b: &ExplainedWakeup) -> BTreeMap<Vec<String>, FunctionDifference> {
     let mut functions: BTreeMap<Vec<String>, FunctionDifference> = BTreeMap::new();
     for (side, wakeup) in [a, b].into_iter().enumerate() {
         for call in &wakeup.explanation.calls {
@@ -64,16 +99,40 @@ fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
             call.calls.iter().for_each(|inner| add(&mut functions, side, vec![task.to_owned()], inner));
         }
     }
-    let mut functions: Vec<FunctionDifference> = functions.into_values().filter(differs).collect();
-    functions.sort_by_key(|function| std::cmp::Reverse(function.change().unsigned_abs()));
-    WakeupDifference {
-        phase: a.phase.clone(),
-        series: a.series.clone(),
-        which: a.which,
-        latency_ns: [a.explanation.latency_ns, b.explanation.latency_ns],
-        instructions: [a.explanation.instructions, b.explanation.instructions],
-        functions,
+    functions
+}
+
+/// The functions as a tree. A caller that has no instructions of its own is in it too.
+fn merged(functions: BTreeMap<Vec<String>, FunctionDifference>) -> Vec<Merged> {
+    let mut roots = Vec::new();
+    for (path, function) in functions {
+        let mut level = &mut roots;
+        for name in &path[..path.len() - 1] {
+            level = &mut entry(level, name).inner;
+        }
+        let node = entry(level, &function.name);
+        (node.calls, node.own) = (function.calls, function.own);
     }
+    roots.iter_mut().for_each(finish);
+    roots
+}
+
+fn entry<'a>(level: &'a mut Vec<Merged>, name: &str) -> &'a mut Merged {
+    let index = level.iter().position(|node| node.name == name).unwrap_or_else(|| {
+        level.push(Merged { name: name.to_owned(), ..Merged::default() });
+        level.len() - 1
+    });
+    &mut level[index]
+}
+
+fn finish(node: &mut Merged) {
+    node.inner.iter_mut().for_each(finish);
+    for side in 0..2 {
+        node.total[side] = node.own[side] + node.inner.iter().map(|inner| inner.total[side]).sum::<u64>();
+    }
+    let below: u64 = node.inner.iter().map(|inner| inner.width).sum();
+    node.width = node.own[0].max(node.own[1]) + below;
+    node.inner.sort_by_key(|inner| std::cmp::Reverse(inner.width));
 }
 
 fn differs(function: &FunctionDifference) -> bool {
@@ -185,6 +244,9 @@ mod tests {
             [("psi_task_switch", [0, 3], 50), ("do_idle", [1, 0], -3), ("do_syscall_64", [0, 1], 3)]
         );
         assert_eq!(difference.functions[0].callers, ["__schedule"]);
+        let thread = &difference.merged.iter().find(|node| node.name == "__schedule").unwrap();
+        assert_eq!((thread.own, thread.total, thread.width), ([20, 20], [20, 70], 70));
+        assert_eq!((thread.inner[0].name.as_str(), thread.inner[0].own), ("psi_task_switch", [0, 50]));
         let changes: i64 = difference.functions.iter().map(FunctionDifference::change).sum();
         assert_eq!(changes, 50, "the changes add up to the difference");
     }

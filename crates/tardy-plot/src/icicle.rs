@@ -22,8 +22,7 @@ const PADDING: f64 = 3.0;
 /// Draws the wake-up. `ns` is the time of an instruction.
 pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: &Options) -> String {
     let depth = explanation.timeline.iter().map(|one| one.depth + 1).max().unwrap_or(0);
-    let area =
-        Area { left: 16.0, right: options.width - 8.0, top: TOP, bottom: TOP + ROW * depth as f64 + 6.0 };
+    let area = area(options.width, depth);
     let late_ns = (explanation.instructions * ns) as f64;
     let x = Scale::linear(0.0, late_ns.max(1.0), area.left, area.right);
     let mut svg = Svg::default();
@@ -65,31 +64,58 @@ fn draw_part(svg: &mut Svg, area: &Area, x: &Scale, part: &Part, ns: u64, number
 }
 
 fn draw_execution(svg: &mut Svg, x: &Scale, execution: &Execution, ns: u64) {
-    let (from, to) =
-        (x.at((execution.start * ns) as f64), x.at(((execution.start + execution.instructions) * ns) as f64));
-    if to - from < NARROWEST {
-        return;
-    }
-    let top = TOP + ROW * execution.depth as f64;
     let name = harmless(&execution.name);
-    let taken = format!(
-        "{name}: {}, {} instructions",
-        typeset((execution.instructions * ns) as f64),
-        execution.instructions
-    );
-    svg.open_with(
-        if execution.depth == 0 { "call task" } else { "call" },
-        &[
-            ("name", name.clone()),
-            ("from", execution.start.to_string()),
-            ("of", execution.instructions.to_string()),
-        ],
-    );
-    svg.named_path("box", &format!("M{from:.2} {top:.1}H{to:.2}V{:.1}H{from:.2}Z", top + ROW - 1.0), &taken);
-    // A character is about 6 pixels wide.
-    let room = ((to - from - 2.0 * PADDING) / 6.0).max(0.0) as usize;
-    if room >= 3 {
-        svg.text("", (from + PADDING, top + ROW - 5.0), Anchor::Start, &short(&name, room));
+    let taken = typeset((execution.instructions * ns) as f64);
+    let executed = FunctionBox {
+        class: if execution.depth == 0 { "call task" } else { "call" },
+        about: format!("{name}: {taken}, {} instructions", execution.instructions),
+        name,
+        depth: execution.depth,
+        start: execution.start,
+        instructions: execution.instructions,
+    };
+    executed.draw(svg, x, ns as f64);
+}
+
+/// A function as a box.
+pub(crate) struct FunctionBox {
+    pub(crate) class: &'static str,
+    pub(crate) name: String,
+    /// What the reader sees who points at it.
+    pub(crate) about: String,
+    pub(crate) depth: usize,
+    /// Where it begins, in instructions.
+    pub(crate) start: u64,
+    pub(crate) instructions: u64,
+}
+
+impl FunctionBox {
+    /// Draws it, where an instruction has this length on the axis.
+    pub(crate) fn draw(&self, svg: &mut Svg, x: &Scale, length: f64) {
+        let at = |instructions: u64| x.at(instructions as f64 * length);
+        let (from, to) = (at(self.start), at(self.start + self.instructions));
+        if to - from < NARROWEST {
+            return;
+        }
+        let top = TOP + ROW * self.depth as f64;
+        let data = [
+            ("name", self.name.clone()),
+            ("from", self.start.to_string()),
+            ("of", self.instructions.to_string()),
+        ];
+        svg.open_with(self.class, &data);
+        let path = format!("M{from:.2} {top:.1}H{to:.2}V{:.1}H{from:.2}Z", top + ROW - 1.0);
+        svg.named_path("box", &path, &self.about);
+        // A character is about 6 pixels wide.
+        let room = ((to - from - 2.0 * PADDING) / 6.0).max(0.0) as usize;
+        if room >= 3 {
+            svg.text("", (from + PADDING, top + ROW - 5.0), Anchor::Start, &short(&self.name, room));
+        }
+        svg.close();
     }
-    svg.close();
+}
+
+/// The area of a plot with so many rows.
+pub(crate) fn area(width: f64, rows: usize) -> Area {
+    Area { left: 16.0, right: width - 8.0, top: TOP, bottom: TOP + ROW * rows as f64 + 6.0 }
 }

@@ -17,6 +17,7 @@ pub mod gaps;
 pub mod heat;
 pub mod history;
 pub mod icicle;
+pub mod icicle_difference;
 pub mod latency;
 pub mod moment;
 pub mod numbers;

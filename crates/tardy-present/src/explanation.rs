@@ -3,11 +3,13 @@
 mod census;
 mod coverage;
 mod difference;
+mod difference_page;
 mod exports;
 mod page;
 
 use std::fmt::Write;
 
+use tardy_compare::explanations::WakeupDifference;
 use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, PartKind, Which};
@@ -54,6 +56,21 @@ impl Form {
             Self::Folded => exports::folded(explanations),
             Self::Trace => exports::trace(explanations),
             Self::Json => exports::json(explanations),
+        }
+    }
+
+    /// The content for two runs; `None` for traces, which show one.
+    pub fn write_difference(
+        self,
+        differences: &[WakeupDifference],
+        sides: [&Explanations; 2],
+        made_by: &str,
+    ) -> Option<String> {
+        match self {
+            Self::Page => Some(difference_page::html(differences, sides, made_by)),
+            Self::Folded => Some(exports::folded_difference(differences)),
+            Self::Trace => None,
+            Self::Json => Some(exports::json(differences)),
         }
     }
 }

@@ -8,38 +8,63 @@ use tardy_record::census::Coverage;
 use crate::page::{Element, PageTable, folded_table, heading, paragraph};
 use crate::terminal_text::folded;
 
+/// Functions that the terminal lists.
+const SHOWN: usize = 60;
+
 /// The functions of one run, for the terminal.
 pub(super) fn text(coverage: &Coverage, width: usize) -> String {
     let mut text = format!("\n{}\n", folded(&sentence(coverage), width).join("\n"));
-    let _ = writeln!(text, "\nNever ran:\n{}", listed(&coverage.never, width));
+    let shown = &coverage.never[..coverage.never.len().min(SHOWN)];
+    let _ = writeln!(text, "\nNever ran:\n{}", listed(shown, width));
+    if coverage.never.len() > SHOWN {
+        let others = count((coverage.never.len() - SHOWN) as u64);
+        let _ = writeln!(text, "  and {others} others, which a page (-o NAME.html) and --json list");
+    }
     text
 }
 
 /// What one of two runs executed and the other did not. `sides` are A and B.
 pub(super) fn difference_text(sides: [&Coverage; 2], width: usize) -> String {
-    let mut text = String::new();
-    for (name, own, other) in [("A", sides[0], sides[1]), ("B", sides[1], sides[0])] {
-        let only: Vec<String> =
-            own.ran.iter().filter(|function| other.ran.binary_search(function).is_err()).cloned().collect();
+    let all = differences(sides).into_iter();
+    all.map(|(sentence, only)| format!("\n{sentence}:\n{}\n", listed(&only, width))).collect()
+}
+
+/// The same for the page.
+pub(super) fn difference_elements(sides: [&Coverage; 2]) -> Vec<Element> {
+    let mut elements = vec![heading(2, "What only one of them ran")];
+    for (sentence, only) in differences(sides) {
+        elements.push(paragraph("", &format!("{sentence}.")));
+        elements.extend(folded_table("Functions", table(&only)));
+    }
+    elements
+}
+
+/// For each side a sentence, and the functions that only it ran.
+fn differences(sides: [&Coverage; 2]) -> [(String, Vec<String>); 2] {
+    [("A", 0, 1), ("B", 1, 0)].map(|(name, own, other)| {
+        let (own, other) = (sides[own], sides[other]);
+        let is_only_here = |function: &&String| other.ran.binary_search(function).is_err();
+        let only: Vec<String> = own.ran.iter().filter(is_only_here).cloned().collect();
         let (ran, all) = (own.ran.len() as u64, (own.ran.len() + own.never.len()) as u64);
-        let _ = writeln!(
-            text,
-            "\n{name} ran {} of {} functions that turn interrupts or preemption off; {} in {name} only:\n{}",
+        let sentence = format!(
+            "{name} ran {} of {} functions that turn interrupts or preemption off; {} in {name} only",
             count(ran),
             count(all),
-            count(only.len() as u64),
-            listed(&only, width)
+            count(only.len() as u64)
         );
-    }
-    text
+        (sentence, only)
+    })
+}
+
+fn table(functions: &[String]) -> PageTable {
+    PageTable::new("", &["function"], functions.iter().map(|name| vec![harmless(name)]).collect())
 }
 
 /// The functions for the page.
 pub(super) fn elements(coverage: &Coverage) -> Vec<Element> {
-    let rows = |functions: &[String]| functions.iter().map(|name| vec![harmless(name)]).collect();
     let mut elements = vec![heading(2, "What did not run"), paragraph("", &sentence(coverage))];
-    elements.extend(folded_table("Never ran", PageTable::new("", &["function"], rows(&coverage.never))));
-    elements.extend(folded_table("Ran", PageTable::new("", &["function"], rows(&coverage.ran))));
+    elements.extend(folded_table("Never ran", table(&coverage.never)));
+    elements.extend(folded_table("Ran", table(&coverage.ran)));
     elements
 }
 

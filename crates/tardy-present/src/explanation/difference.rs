@@ -29,17 +29,8 @@ pub fn text(differences: &[WakeupDifference], sides: [&Explanations; 2], width: 
 }
 
 fn of_one(difference: &WakeupDifference, width: usize) -> String {
-    let WakeupDifference { phase, series, which, latency_ns, instructions, functions } = difference;
-    let [a, b] = latency_ns.map(|ns| with_unit(ns as f64));
-    let change = instructions[1] as i64 - instructions[0] as i64;
-    let headline = format!(
-        "Phase '{}', {}, {}: {a} in A and {b} in B, {} in B.",
-        harmless(phase),
-        harmless(series),
-        kind(*which),
-        more(change)
-    );
-    let mut text = folded(&headline, width).join("\n") + "\n";
+    let functions = &difference.functions;
+    let mut text = folded(&headline(difference), width).join("\n") + "\n";
     if functions.is_empty() {
         return text + "  Both executed the same functions.\n";
     }
@@ -55,6 +46,20 @@ fn of_one(difference: &WakeupDifference, width: usize) -> String {
     text
 }
 
+/// How late both were, and which has more instructions.
+pub(super) fn headline(difference: &WakeupDifference) -> String {
+    let WakeupDifference { phase, series, which, latency_ns, instructions, .. } = difference;
+    let [a, b] = latency_ns.map(|ns| with_unit(ns as f64));
+    let change = instructions[1] as i64 - instructions[0] as i64;
+    format!(
+        "Phase '{}', {}, {}: {a} in A and {b} in B, {} in B.",
+        harmless(phase),
+        harmless(series),
+        kind(*which),
+        more(change)
+    )
+}
+
 fn more(change: i64) -> String {
     let instructions = counted(change.unsigned_abs(), "instruction", "instructions");
     format!("{instructions} {}", if change < 0 { "fewer" } else { "more" })
@@ -62,19 +67,28 @@ fn more(change: i64) -> String {
 
 fn line(function: &FunctionDifference, width: usize) -> String {
     let [a, b] = function.own.map(count);
-    let calls = match function.calls {
-        [a, b] if a == b => count(a),
-        [a, b] => format!("{} -> {}", count(a), count(b)),
-    };
+    let name = short(&named(function), width.saturating_sub(43).max(20));
+    format!("  {:>8} {a:>8} {b:>8} {:>11}  {name}", signed(function.change()), calls(function))
+}
+
+/// The function and its caller.
+pub(super) fn named(function: &FunctionDifference) -> String {
     let by = function
         .callers
         .last()
         .map_or_else(String::new, |caller| format!(", called by {}", harmless(caller)));
-    let name = short(&format!("{}{by}", harmless(&function.name)), width.saturating_sub(43).max(20));
-    format!("  {:>8} {a:>8} {b:>8} {calls:>11}  {name}", signed(function.change()))
+    format!("{}{by}", harmless(&function.name))
 }
 
-fn signed(change: i64) -> String {
+/// How often it was called in A and in B.
+pub(super) fn calls(function: &FunctionDifference) -> String {
+    match function.calls {
+        [a, b] if a == b => count(a),
+        [a, b] => format!("{} -> {}", count(a), count(b)),
+    }
+}
+
+pub(super) fn signed(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
     format!("{sign}{}", count(change.unsigned_abs()))
 }

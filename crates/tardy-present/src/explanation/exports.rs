@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
 use serde_json::{Value, json};
+use tardy_compare::explanations::{Merged, WakeupDifference};
 use tardy_record::explanation::{Call, Explanations};
 
 /// All details, as they can be read again.
-pub(super) fn json(explanations: &Explanations) -> String {
-    serde_json::to_string_pretty(explanations).expect("its keys are texts") + "\n"
+pub(super) fn json<T: Serialize + ?Sized>(details: &T) -> String {
+    serde_json::to_string_pretty(details).expect("its keys are texts") + "\n"
 }
 
 /// A line for each stack: its functions, outermost first, separated by semicolons, and the instructions of the innermost. This is what
@@ -19,6 +21,30 @@ pub(super) fn folded(explanations: &Explanations) -> String {
         wakeup.explanation.calls.iter().for_each(|call| stacks(&mut text, &callers, call));
     }
     text
+}
+
+/// A line for each stack with the instructions of the innermost function in A and in B, as difffolded.pl writes it.
+pub(super) fn folded_difference(differences: &[WakeupDifference]) -> String {
+    let mut text = String::new();
+    for difference in differences {
+        let name = super::kind(difference.which);
+        let callers = format!(
+            "{};{};{name}",
+            without_separators(&difference.phase),
+            without_separators(&difference.series)
+        );
+        difference.merged.iter().for_each(|function| stacks_of_both(&mut text, &callers, function));
+    }
+    text
+}
+
+fn stacks_of_both(text: &mut String, callers: &str, function: &Merged) {
+    let stack = format!("{callers};{}", without_separators(&function.name));
+    let [a, b] = function.own;
+    if a + b > 0 {
+        let _ = writeln!(text, "{stack} {a} {b}");
+    }
+    function.inner.iter().for_each(|inner| stacks_of_both(text, &stack, inner));
 }
 
 fn stacks(text: &mut String, callers: &str, call: &Call) {

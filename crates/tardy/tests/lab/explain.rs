@@ -167,3 +167,34 @@ fn is_as_recorded(seen: &Sections, way: &str, console: &str) {
     assert!((recorded..recorded + AROUND).contains(&(2 * seen.longest)), "{way}: {recorded} ns and {seen:?}");
     assert!(from.abs_diff(seen.longest_at_ns) < AROUND, "{way}: from {from} ns and {seen:?}");
 }
+
+/// docs/explain.md names these functions for the two ways of the standard kernel to be preempted.
+const ONLY_FULL: [&str; 2] = ["preempt_schedule", "preempt_schedule_irq"];
+const ONLY_NONE: &str = "__cond_resched";
+
+/// Of one kernel with two command lines, the difference names what only one of them executes, and the page draws it.
+#[test]
+fn what_only_one_of_two_command_lines_executes_is_named() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--loops", "200", "-o"]).arg(results.path());
+    lab.args(["-k", "debian:6.12,append=preempt=none", "-k", "debian:6.12,append=preempt=full"]);
+    guests::expect_alone(&lab, 0);
+    let run = |way: &str| results.path().join(format!("debian-6.12-preempt={way}.run.json"));
+    let page = results.path().join("difference.html");
+    let mut tardy = Command::new(env!("CARGO_BIN_EXE_tardy"));
+    tardy.args(["lab", "explain", "--quiet", "--phase", "loaded", "--coverage", "--observer"]);
+    tardy.arg(guests.join("tardy-observer-qemu7.so")).args([run("none"), run("full")]).arg("-o").arg(&page);
+    let shown = guests::text_of(&guests::expect_alone(&tardy, 0));
+    let (_, only) = shown.split_once("in A only:").unwrap();
+    let (only_none, only_full) = only.split_once("in B only:").unwrap();
+    assert!(only_none.contains(ONLY_NONE), "{shown}");
+    for function in ONLY_FULL {
+        assert!(only_full.split_whitespace().any(|name| name == function), "{function}: {shown}");
+    }
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        page.contains("only-a") && page.contains("only-b") && page.contains("data-name=\"hrtimer_wakeup\"")
+    );
+}

@@ -52,19 +52,48 @@ pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
         let path = guest.path.display().to_string();
         all.push(guest.explain(&replayed, arguments).context(path)?);
     }
-    for (file, form) in &files {
-        file.write(form.write(&all[0], build_identity::identity()).as_bytes())?;
-        output::report(&format!("explanation {}", file.path().display()));
-    }
-    match (&all[..], arguments.json) {
-        ([a, b], true) => output::print_json(&explanations::of(a, b))?,
-        ([a, b], false) => {
-            output::print(&shown::difference_text(&explanations::of(a, b), [a, b], output::width()))?
-        }
-        (_, true) => output::print_json(&all[0])?,
-        (_, false) => output::print(&shown::text(&all[0], arguments.least / 100.0, output::width()))?,
+    match &all[..] {
+        [a, b] => show_difference(a, b, &files, arguments)?,
+        _ => show(&all[0], &files, arguments)?,
     }
     Ok(Exit::Done)
+}
+
+fn show(
+    explanations: &Explanations,
+    files: &[(ResultFile, shown::Form)],
+    arguments: &LabExplainArgs,
+) -> Result<()> {
+    for (file, form) in files {
+        write(file, &form.write(explanations, build_identity::identity()))?;
+    }
+    match arguments.json {
+        true => output::print_json(explanations),
+        false => output::print(&shown::text(explanations, arguments.least / 100.0, output::width())),
+    }
+}
+
+fn show_difference(
+    a: &Explanations,
+    b: &Explanations,
+    files: &[(ResultFile, shown::Form)],
+    arguments: &LabExplainArgs,
+) -> Result<()> {
+    let differences = explanations::of(a, b);
+    for (file, form) in files {
+        let content = form.write_difference(&differences, [a, b], build_identity::identity());
+        write(file, &content.expect("files() refuses the others"))?;
+    }
+    match arguments.json {
+        true => output::print_json(&differences),
+        false => output::print(&shown::difference_text(&differences, [a, b], output::width())),
+    }
+}
+
+fn write(file: &ResultFile, content: &str) -> Result<()> {
+    file.write(content.as_bytes())?;
+    output::report(&format!("explanation {}", file.path().display()));
+    Ok(())
 }
 
 /// A guest that is run again.
@@ -176,6 +205,11 @@ fn files(arguments: &LabExplainArgs) -> Result<Vec<(ResultFile, shown::Form)>> {
                 format!("{}: expected a name that ends in {}", path.display(), shown::Form::ENDINGS),
             )
         })?;
+        if form == shown::Form::Trace && arguments.runs.len() > 1 {
+            let other =
+                format!("{}: a trace shows one run; of two, write .html, .folded or .json", path.display());
+            return Err(wrong("output", other).into());
+        }
         Ok((ResultFile::claim(path, arguments.force)?, form))
     };
     arguments.output.iter().map(file).collect()
