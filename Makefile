@@ -84,6 +84,7 @@ test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, ru
 test-lab: rust test-packages ## the lab: real kernels in an emulator, two dozen boots
 	@echo "== the lab: real kernels in an emulator"
 	@$(MAKE_TEST_GUESTS)
+	@$(AS_OWNER) scripts/fetch-newer-qemu $(TARGET_DIR)/newer-qemu
 	@$(LAB_TESTS)
 
 .PHONY: test-boards
@@ -99,6 +100,7 @@ MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
 	scripts/with-rust scripts/make-test-guests $(TARGET_DIR)/guest-of-tests
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
 LAB_TESTS = $(AS_OWNER) env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
+	TARDY_NEWER_QEMU=$(abspath $(TARGET_DIR))/newer-qemu/usr/bin \
 	scripts/with-rust cargo test $(WORKSPACE) --test lab -- --nocapture --test-threads=64
 
 .PHONY: fmt

@@ -77,9 +77,13 @@ pub(crate) struct LabRunArgs {
 /// `tardy lab explain`.
 #[derive(Debug, Args)]
 pub(crate) struct LabExplainArgs {
-    /// Run file of the lab; of two, the wake-ups are explained and compared: the ordinary ones and the worst, unless others are chosen.
+    /// Run file of the lab, or a recipe that is measured first; of two, the wake-ups are explained and compared: the ordinary ones and
+    /// the worst, unless others are chosen.
     #[arg(required = true, num_args = 1..=2)]
     pub(crate) runs: Vec<PathBuf>,
+    /// Kernel on which a recipe is measured, as in `tardy lab run`; may be given twice to compare [default: debian:6.12 and debian:6.12-rt]
+    #[arg(short, long, value_name = "KERNEL", help_heading = "What to explain")]
+    pub(crate) kernel: Vec<String>,
     /// Explain wake-ups of this phase only.
     #[arg(long, value_name = "LABEL", help_heading = "What to explain")]
     pub(crate) phase: Option<String>,

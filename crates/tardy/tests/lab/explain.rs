@@ -198,3 +198,31 @@ fn what_only_one_of_two_command_lines_executes_is_named() {
         page.contains("only-a") && page.contains("only-b") && page.contains("data-name=\"hrtimer_wakeup\"")
     );
 }
+
+/// Debian 13's QEMU has another form of the interface, and so another variant of the observer: it sees what the guest measures too.
+#[test]
+fn a_newer_emulator_loads_the_other_observer() {
+    let Some(guests) = guests::directory() else { return };
+    let emulators = std::env::var_os("TARDY_NEWER_QEMU").map(PathBuf::from).filter(|path| path.is_dir());
+    let Some(emulators) = emulators else {
+        return eprintln!("skipped: TARDY_NEWER_QEMU names no directory; scripts/fetch-newer-qemu says why");
+    };
+    let path = std::env::join_paths(
+        [emulators].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let path = path.unwrap();
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--loops", "50", "-k", "debian:6.12-rt", "-o"])
+        .arg(results.path())
+        .env("PATH", &path);
+    guests::expect_alone(&lab, 0);
+    let file = results.path().join("debian-6.12-rt.run.json");
+    let emulator = guests::run(&file).lab.unwrap().emulator;
+    assert!(!emulator.starts_with("7.") && !emulator.starts_with("8."), "{emulator}");
+    let mut tardy = Command::new(env!("CARGO_BIN_EXE_tardy"));
+    tardy.args(["lab", "explain", "--quiet", "--census"]).arg(&file).env("PATH", &path);
+    tardy.arg("--observer").arg(guests.join("tardy-observer-qemu9.so"));
+    let shown = guests::text_of(&guests::expect_alone(&tardy, 0));
+    assert!(shown.contains("hrtimer_wakeup") && shown.contains("Bound of the model"), "{shown}");
+}

@@ -34,6 +34,7 @@ use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
 use super::beside;
+use super::explained_runs::ExplainedRuns;
 use super::results::{comparable, run_in};
 use super::verify::first_difference;
 use crate::args::{LabExplainArgs, RedactionFlag};
@@ -44,8 +45,9 @@ use crate::exit::Exit;
 /// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
     let files = files(arguments)?;
+    let runs = ExplainedRuns::of(arguments)?;
     let guests: Vec<Guest> =
-        arguments.runs.iter().map(|path| Guest::of(path, arguments)).collect::<Result<_>>()?;
+        runs.paths.iter().map(|path| Guest::of(path, arguments, runs.paths.len())).collect::<Result<_>>()?;
     let replayed = replay_all(&guests, arguments)?;
     let mut all = Vec::new();
     for (guest, replayed) in guests.into_iter().zip(replayed) {
@@ -82,7 +84,10 @@ fn show_difference(
     let differences = explanations::of(a, b);
     for (file, form) in files {
         let content = form.write_difference(&differences, [a, b], build_identity::identity());
-        write(file, &content.expect("files() refuses the others"))?;
+        let content = content.ok_or_else(|| {
+            anyhow!("{}: a trace shows one run; of two, write .html, .folded or .json", file.path().display())
+        })?;
+        write(file, &content)?;
     }
     match arguments.json {
         true => output::print_json(&differences),
@@ -108,11 +113,11 @@ struct Guest {
 }
 
 impl Guest {
-    /// Finds all that is needed, before anything boots.
-    fn of(path: &Path, arguments: &LabExplainArgs) -> Result<Self> {
+    /// Finds all that is needed, before anything boots. `runs`: how many are explained.
+    fn of(path: &Path, arguments: &LabExplainArgs, runs: usize) -> Result<Self> {
         let run = output::open_run(path, RedactionFlag::default())?;
         let lab = lab_of(&run, path)?.clone();
-        let chosen = chosen_in(&run, arguments)?;
+        let chosen = chosen_in(&run, arguments, runs)?;
         let replay =
             Replay::of(&lab, &KeptGuests::of_this_user()?).with_context(|| path.display().to_string())?;
         let unwatchable = || format!("{} cannot be observed", lab.kernel.release);
@@ -169,13 +174,13 @@ fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
 }
 
 /// The wake-ups that the user wants explained.
-fn chosen_in(run: &Run, arguments: &LabExplainArgs) -> Result<Vec<Chosen>> {
+fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<Chosen>> {
     let cycles = arguments.at.iter().map(|cycle| Which::Cycle(*cycle));
-    let all: Vec<Which> = match (arguments.quantile, arguments.median, &arguments.runs[..]) {
+    let all: Vec<Which> = match (arguments.quantile, arguments.median, runs) {
         _ if !arguments.at.is_empty() => cycles.collect(),
         (Some(quantile), ..) => vec![Which::Quantile(quantile)],
         (_, true, _) => vec![Which::Quantile(0.5)],
-        (.., [_, _]) => vec![Which::Quantile(0.5), Which::Worst],
+        (.., 2) => vec![Which::Quantile(0.5), Which::Worst],
         _ => vec![Which::Worst],
     };
     if let Some(label) = &arguments.phase
@@ -205,7 +210,7 @@ fn files(arguments: &LabExplainArgs) -> Result<Vec<(ResultFile, shown::Form)>> {
                 format!("{}: expected a name that ends in {}", path.display(), shown::Form::ENDINGS),
             )
         })?;
-        if form == shown::Form::Trace && arguments.runs.len() > 1 {
+        if form == shown::Form::Trace && arguments.runs.len().max(arguments.kernel.len()) > 1 {
             let other =
                 format!("{}: a trace shows one run; of two, write .html, .folded or .json", path.display());
             return Err(wrong("output", other).into());

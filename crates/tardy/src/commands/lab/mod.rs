@@ -3,6 +3,7 @@
 mod assemble;
 mod beside;
 mod explain;
+mod explained_runs;
 mod guest_program;
 mod kernels;
 mod prepare;

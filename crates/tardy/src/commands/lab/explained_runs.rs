@@ -1,0 +1,66 @@
+//! The runs that `tardy lab explain` explains: run files, or a recipe that is measured first.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use tardy_recipe::{RecipeText, wrong};
+use tardy_sys::files::PrivateDirectory;
+
+use crate::args::LabExplainArgs;
+
+/// The kernels of a recipe, if none is given.
+const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+
+/// The run files. Those of a recipe are removed when this is dropped.
+pub(super) struct ExplainedRuns {
+    pub(super) paths: Vec<PathBuf>,
+    _directory: Option<PrivateDirectory>,
+}
+
+impl ExplainedRuns {
+    /// Those of the command line. A recipe is measured on the kernels that are given.
+    pub(super) fn of(arguments: &LabExplainArgs) -> Result<Self> {
+        if arguments.kernel.len() > 2 {
+            return Err(wrong("kernel", "at most two kernels can be compared").into());
+        }
+        match &arguments.runs[..] {
+            [recipe] if is_recipe(recipe) => measured(recipe, arguments),
+            paths if arguments.kernel.is_empty() => Ok(Self { paths: paths.to_vec(), _directory: None }),
+            _ => {
+                Err(wrong("kernel", "kernels are for a recipe, such as lab-quick; a run file has its own")
+                    .into())
+            }
+        }
+    }
+}
+
+/// Run files are JSON, so what ends in .toml is a recipe, and a name without a file may be one of tardy's own.
+fn is_recipe(word: &Path) -> bool {
+    let is_own = || RecipeText::built_in().any(|recipe| Path::new(recipe.name()) == word);
+    word.extension().is_some_and(|extension| extension == "toml") || (!word.exists() && is_own())
+}
+
+/// Measures in a process of its own, whose summary nobody wants to see here.
+fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> {
+    let given: Vec<&str> = arguments.kernel.iter().map(String::as_str).collect();
+    let kernels = if given.is_empty() { &KERNELS[..] } else { &given };
+    let directory = PrivateDirectory::create("tardy-explain-")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
+    let mut tardy = Command::new(own);
+    tardy.args(["lab", "run"]).arg(recipe).arg("-o").arg(directory.path()).stdout(Stdio::null());
+    tardy.args(kernels.iter().flat_map(|kernel| ["--kernel", kernel]));
+    tardy.args(arguments.quiet.then_some("--quiet")).args(arguments.unconfined.then_some("--unconfined"));
+    if !tardy.status().context("cannot start the measurement")?.success() {
+        bail!("{} was not measured; nothing is explained", recipe.display());
+    }
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory.path())? {
+        let path = entry?.path();
+        if path.to_string_lossy().ends_with(".run.json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(ExplainedRuns { paths, _directory: Some(directory) })
+}
