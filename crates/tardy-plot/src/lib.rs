@@ -25,6 +25,7 @@ pub mod plot_data;
 pub mod quantiles;
 pub mod scale;
 pub mod scope;
+pub mod section_lengths;
 pub mod shift;
 pub mod strip;
 pub mod svg;

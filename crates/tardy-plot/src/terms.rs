@@ -1,5 +1,6 @@
 //! The terms for one kind of readings, on plots, in captions and in comparisons.
 
+use tardy_record::census::SectionKind;
 use tardy_record::explanation::PartKind;
 
 /// The terms for the readings of a series. Each is a heading or a part of a sentence, in plain text.
@@ -54,5 +55,18 @@ pub fn part_name(kind: PartKind) -> &'static str {
         PartKind::Switch => "switch",
         PartKind::Return => "return",
         PartKind::Program => "program",
+    }
+}
+
+/// What is off in a section, in words.
+pub fn section_name(kind: SectionKind) -> &'static str {
+    match kind {
+        SectionKind::InterruptsOff => "interrupts off",
+        SectionKind::PreemptionOff => "preemption off",
+        SectionKind::Interrupt => "interrupt",
+        SectionKind::Postponed => "scheduler postponed",
+        SectionKind::Switching => "switch",
+        SectionKind::ToSwitch => "to the switch",
+        SectionKind::ToScheduler => "to the scheduler",
     }
 }

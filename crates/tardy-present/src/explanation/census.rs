@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use tardy_plot::numbers::{count, counted, harmless, with_unit};
+use tardy_plot::section_lengths;
 use tardy_record::census::{Bound, Census, Context, InterruptEntry, Lengths, SectionKind, Sections, Term};
 
-use crate::page::{Element, PageTable, folded_table, heading, paragraph};
+use crate::figures::{self, Marks};
+use crate::page::{Element, PageTable, figure, folded_table, heading, paragraph};
 use crate::terminal_text::folded;
 
 /// Sections of each kind that the terminal shows; the page shows more, and JSON has all.
@@ -52,10 +54,12 @@ pub(super) fn text(census: &Census, ns: u64, width: usize) -> String {
 /// The census for the page.
 pub(super) fn elements(census: &Census, ns: u64) -> Vec<Element> {
     let mut elements = vec![heading(2, "Interrupts and preemption off")];
+    let plot = figures::both("sections", Marks::default(), |id, options| {
+        section_lengths::draw(id, &census.lengths, &LISTED, ns, options)
+    });
+    elements.extend(figure(plot, "All sections from the first measured wake-up to the last, by length."));
     for kind in LISTED {
         elements.push(heading(3, headline(census, kind, ns)));
-        let rows = octaves(census, kind, ns).into_iter().map(|(range, number, bar)| vec![range, number, bar]);
-        elements.push(Element::Table(PageTable::new("", &["length", "sections", ""], rows.collect())));
         let rows = of_kind(census, kind).take(SHOWN_ON_PAGE).map(|sections| {
             let [longest, total] = [sections.longest, sections.total].map(|one| with_unit((one * ns) as f64));
             vec![place(sections), longest, total, count(sections.count)]
