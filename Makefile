@@ -12,6 +12,12 @@ CARGO = $(AS_OWNER) scripts/with-rust cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The Python module is built and tested by make python-test.
 WORKSPACE := --workspace --exclude tardy-python
+# No documentation has code that would be run as a test: `cargo test -p xtask` refuses it.
+TESTS := --lib --bins --tests
+# What `make test` sets so that clippy and rustdoc check a crate while it is compiled for its tests. Each of them alone would read
+# every crate and all that it depends on once more.
+CHECKED :=
+CARGO_TEST = env $(CHECKED) scripts/with-rust cargo test $(WORKSPACE)
 # How long `make run` measures.
 DURATION ?= 1m
 # How many jobs of `make test` run at a time.
@@ -66,16 +72,25 @@ check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 # or only build, and get the CPU time that is left. Their policy is not SCHED_IDLE: without CAP_SYS_NICE no process
 # leaves that, so a board's probe could not start.
 .PHONY: test
-test: rust test-packages ## everything that CI runs: the four jobs below, in parallel
+test: rust test-packages ## everything that CI runs: what the four jobs below do, in parallel
 	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
-		IN_BACKGROUND="nice -n 19" test-unit test-boards test-lab test-lint
+		IN_BACKGROUND="nice -n 19" CHECKED="RUSTC_WORKSPACE_WRAPPER=$(abspath scripts/check-and-compile) \
+		CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__" \
+		fmt shellcheck checked-tests test-unit test-boards test-lab deny
 	@echo "== all passed"
+
+# The tests and whatever else clippy checks, compiled with the checks.
+.PHONY: checked-tests
+checked-tests: override IN_BACKGROUND :=
+checked-tests: rust
+	@echo "== clippy and rustdoc, while the tests are compiled"
+	@$(AS_OWNER) $(CARGO_TEST) --all-targets --no-run --quiet
 
 .PHONY: test-unit
 test-unit: override IN_BACKGROUND :=
 test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
-	@$(CARGO) test $(WORKSPACE) --no-fail-fast
+	@$(AS_OWNER) $(CARGO_TEST) $(TESTS) --no-fail-fast
 
 .PHONY: test-lint
 test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, rustdoc and cargo-deny
@@ -93,7 +108,7 @@ test-boards: rust test-packages ## binaries for 32-bit boards, on emulated proce
 	@scripts/install-packages boards
 	@$(AS_OWNER) scripts/with-rust scripts/make-boards $(TARGET_DIR)
 	@$(AS_OWNER) env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
-		scripts/with-rust cargo test $(WORKSPACE) --test boards -- --nocapture
+		$(CARGO_TEST) --test boards -- --nocapture
 
 # Scenes run commands that the program for guests does not have, so they need all of tardy.
 MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
@@ -101,7 +116,7 @@ MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
 LAB_TESTS = $(AS_OWNER) env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 	TARDY_NEWER_QEMU=$(abspath $(TARGET_DIR))/newer-qemu/usr/bin \
-	scripts/with-rust cargo test $(WORKSPACE) --test lab -- --nocapture --test-threads=64
+	$(CARGO_TEST) --test lab -- --nocapture --test-threads=64
 
 .PHONY: fmt
 fmt: rust

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
 use tardy_record::Run;
 use tardy_record::run::State;
@@ -90,27 +91,37 @@ fn check(name: &str, whole: &Run, text: &str) {
     }
 }
 
-#[test]
-fn a_file_without_its_end_or_one_line_has_no_better_verdict() {
+/// Cuts each file off at about `places` lines, and leaves each of these lines out. The last `last` lines are always among them.
+fn cut_off_at(places: usize, last: usize) {
     for name in CARRYING {
         let text = String::from_utf8(fixture(name)).unwrap();
         let whole = import(text.as_bytes()).unwrap();
         let count = text.lines().count();
-        let step = count.div_ceil(200);
-        for line in (0..count).step_by(step).chain(count.saturating_sub(20)..count) {
+        let step = count.div_ceil(places);
+        for line in (0..count).step_by(step).chain(count.saturating_sub(last)..count) {
             check(name, &whole, &without(&text, |number| number >= line));
             check(name, &whole, &without(&text, |number| number == line));
         }
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-    #[test]
-    fn a_file_without_some_lines_has_no_better_verdict(
-        name in 0..CARRYING.len(),
-        ranges in prop::collection::vec((0.0..1.0f64, 0usize..20), 1..4),
-    ) {
+/// The end of a file carries its totals.
+#[test]
+fn a_file_without_its_end_or_one_line_has_no_better_verdict() {
+    cut_off_at(7, 4);
+}
+
+#[test]
+#[ignore = "twenty times as many lines; `make long-tests` runs it"]
+fn long_a_file_without_its_end_or_one_line_has_no_better_verdict() {
+    cut_off_at(200, 20);
+}
+
+/// Leaves one to three random ranges of lines out of random files.
+fn leave_out(files: u32) {
+    let ranges = prop::collection::vec((0.0..1.0f64, 0usize..20), 1..4);
+    let mut runner = TestRunner::new(ProptestConfig { cases: files, ..ProptestConfig::default() });
+    let tested = runner.run(&(0..CARRYING.len(), ranges), |(name, ranges)| {
         let text = String::from_utf8(fixture(CARRYING[name])).unwrap();
         let whole = import(text.as_bytes()).unwrap();
         let count = text.lines().count();
@@ -121,7 +132,20 @@ proptest! {
             })
         };
         check(CARRYING[name], &whole, &without(&text, is_missing));
-    }
+        Ok(())
+    });
+    tested.unwrap();
+}
+
+#[test]
+fn a_file_without_some_lines_has_no_better_verdict() {
+    leave_out(20);
+}
+
+#[test]
+#[ignore = "twenty times as many files; `make long-tests` runs it"]
+fn long_a_file_without_some_lines_has_no_better_verdict() {
+    leave_out(400);
 }
 
 #[test]

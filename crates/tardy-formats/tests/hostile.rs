@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use tardy_archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import_bytes};
 use tardy_record::file;
@@ -117,18 +118,33 @@ fn damaged(bytes: &[u8], damages: &[(usize, Damage)]) -> Vec<u8> {
     bytes
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    /// Each case damages every fixture, so that every importer is tested.
-    #[test]
-    fn damaged_files_are_errors_or_runs(damages in damages()) {
-        for (format, bytes) in fixtures() {
-            let bytes = damaged(&bytes, &damages);
+/// Damages every fixture, so that every importer is tested, in `ways`.
+fn import_damaged(ways: u32) {
+    let known = fixtures();
+    let tested = TestRunner::new(ProptestConfig::with_cases(ways)).run(&damages(), |damages| {
+        for (format, bytes) in &known {
+            let bytes = damaged(bytes, &damages);
             survives(&bytes, Some(format));
             survives(&bytes, None);
         }
-    }
+        Ok(())
+    });
+    tested.unwrap();
+}
+
+#[test]
+fn damaged_files_are_errors_or_runs() {
+    import_damaged(2);
+}
+
+#[test]
+#[ignore = "twenty times as many ways to damage a file; `make long-tests` runs it"]
+fn long_damaged_files_are_errors_or_runs() {
+    import_damaged(40);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn random_bytes_are_errors_or_runs(bytes in prop::collection::vec(any::<u8>(), 0..600)) {

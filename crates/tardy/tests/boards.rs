@@ -1,6 +1,9 @@
 //! The binaries for 32-bit boards, run as a whole: probe, map of counters, supervisor, run file, summary.
 //!
-//! qemu-user emulates the board's processor. tardy starts itself as its probe, so the kernel must know how to run a
+//! Of ARMv5TE, all of tardy is built: what compiles and links there does so on ARMv7 too. Of ARMv7, whose 64-bit atomics are
+//! instructions, only what measures and what analyses are built: the guests' program, and an example of tardy-analyse.
+//!
+//! qemu-user emulates the board's processor. A program starts itself as its probe, so the kernel must know how to run a
 //! program for another processor. That is set in the binfmt_misc of a separate user namespace; the machine's own is not
 //! changed. `make test-boards` builds the binaries and sets their directory. Without that, or if the kernel lacks such
 //! namespaces, each test prints why it is skipped.
@@ -9,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tardy_analyse::findings::{self, Options};
+use tardy_analyse::tail::Depth;
+use tardy_record::Run;
 use tardy_record::run::State;
 
 /// Exit status of the script below if there is no such namespace.
@@ -24,15 +30,18 @@ printf '%s' ":tardy-board:M::$magic:$mask:$EMULATOR:F" >/proc/sys/fs/binfmt_misc
 exec "$@"
 "#;
 
-/// The board's tardy on the processor `cpu`. `None`, with the reason printed, if it cannot run here.
+/// The recipe that `tardy run quick` runs.
+const QUICK: &str = include_str!("../../../recipes/quick.toml");
+
+/// The program `name` on the processor `cpu`. `None`, with the reason printed, if it cannot run here.
 fn board(name: &str, cpu: &str) -> Option<Command> {
     let Some(directory) = std::env::var_os("TARDY_BOARDS").map(PathBuf::from) else {
         eprintln!(
-            "skipped: TARDY_BOARDS is not set; `make test-boards` builds the boards' tardys and sets it"
+            "skipped: TARDY_BOARDS is not set; `make test-boards` builds the boards' programs and sets it"
         );
         return None;
     };
-    let program = directory.join(format!("tardy-{name}"));
+    let program = directory.join(name);
     if !program.exists() {
         eprintln!(
             "skipped: no {}: it could not be built here; `make test-boards` prints the reason",
@@ -64,8 +73,20 @@ fn output(mut command: Command) -> Option<Output> {
     Some(output)
 }
 
-/// Measures on the board for a second, and reads the run file on the host.
-fn measures_a_second(name: &str, cpu: &str) {
+/// The complete run in `file`. Reading checks that nothing is lost: recorded + missed + dropped = attempted.
+fn complete(file: &Path) -> Run {
+    let run = tardy_record::file::from_text(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(run.progress.state, State::Complete);
+    assert!(!run.series.is_empty());
+    for series in &run.series {
+        assert!(series.tally.recorded > 0, "{} has recorded nothing", series.label);
+        assert_eq!(series.measured.total(), series.tally.recorded, "{}", series.label);
+    }
+    run
+}
+
+/// Measures with all of tardy on the board for a second, and reads the run file on the host.
+fn tardy_measures_a_second(name: &str, cpu: &str) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("board.run.json");
     let Some(mut command) = board(name, cpu) else { return };
@@ -76,22 +97,46 @@ fn measures_a_second(name: &str, cpu: &str) {
     if output(command).is_none() {
         return;
     }
-    // Reading checks that nothing is lost: recorded + missed + dropped = attempted.
-    let run = tardy_record::file::from_text(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!(run.progress.state, State::Complete);
-    assert!(!run.series.is_empty());
-    for series in &run.series {
-        assert!(series.tally.recorded > 0, "{} has recorded nothing", series.label);
-        assert_eq!(series.measured.total(), series.tally.recorded, "{}", series.label);
-    }
-    // Both programs read the same 64-bit numbers from the file, and compute the same from them.
+    complete(&file);
     let mut there = board(name, cpu).unwrap();
     there.args(["show", "--json"]).arg(&file);
     let mut here = Command::new(env!("CARGO_BIN_EXE_tardy"));
     here.args(["show", "--json"]).arg(&file);
-    let here = here.output().unwrap();
-    let [mut here, mut there] = [here, output(there).unwrap()]
-        .map(|output| serde_json::from_slice::<Value>(&output.stdout).expect("JSON on standard output"));
+    let here = serde_json::from_slice(&here.output().unwrap().stdout).expect("JSON on standard output");
+    assert_same_findings(here, &output(there).unwrap());
+}
+
+/// The same with the programs that measure and analyse.
+fn parts_measure_a_second(guest: &str, analysis: &str, cpu: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    let [recipe, file] = ["board.toml", "board.run.json"].map(|name| scratch.path().join(name));
+    let changes = [
+        ("\"1m\"", "\"1s\""),
+        ("\"200us\"", "\"5ms\""),
+        ("[\"doload\"]", "[\"none\"]"),
+        // A user's recipe that names a policy requires it, which the user namespace may not give.
+        ("policy = \"fifo\"\npriority = 90\n", ""),
+    ];
+    let slow = changes.iter().fold(QUICK.to_owned(), |text, (usual, slow)| {
+        assert!(text.contains(usual), "{usual} is not in recipes/quick.toml");
+        text.replace(usual, slow)
+    });
+    std::fs::write(&recipe, slow).unwrap();
+    let Some(mut command) = board(guest, cpu) else { return };
+    command.arg("run").arg(&recipe).arg("-o").arg(&file);
+    if output(command).is_none() {
+        return;
+    }
+    let run = complete(&file);
+    let mut there = board(analysis, cpu).unwrap();
+    there.arg(&file);
+    let here = findings::of(&run, &Options { tails: Depth::Diagnostics, ..Options::default() });
+    assert_same_findings(serde_json::to_value(&here).unwrap(), &output(there).unwrap());
+}
+
+/// Both programs read the same 64-bit numbers from the file, and compute the same from them.
+fn assert_same_findings(mut here: Value, there: &Output) {
+    let mut there: Value = serde_json::from_slice(&there.stdout).expect("JSON on standard output");
     let fits = [&mut here, &mut there].map(|findings| findings["tails"].take());
     assert_eq!(there, here);
     assert_close(&fits[0], &fits[1], "tails");
@@ -122,15 +167,15 @@ fn assert_close(here: &Value, there: &Value, place: &str) {
 
 #[test]
 fn an_at91sam9_measures_a_second() {
-    measures_a_second("armv5te", "arm926");
+    tardy_measures_a_second("tardy-armv5te", "arm926");
 }
 
 #[test]
 fn the_first_raspberry_pi_measures_a_second() {
-    measures_a_second("armv5te", "arm1176");
+    tardy_measures_a_second("tardy-armv5te", "arm1176");
 }
 
 #[test]
 fn an_armv7_board_measures_a_second() {
-    measures_a_second("armv7", "cortex-a7");
+    parts_measure_a_second("tardy-guest-armv7", "findings-armv7", "cortex-a7");
 }

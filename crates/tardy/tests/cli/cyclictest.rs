@@ -199,8 +199,9 @@ fn every_reading_is_a_line() {
 }
 
 /// What every mode prints or writes can be imported, and has the readings that the run file counts.
-#[test]
-fn the_results_of_every_mode_can_be_imported() {
+///
+/// With each list of threads, `results_of` returns the indices of the results that are tested, of ten.
+fn import_results(results_of: impl Fn(usize) -> Vec<usize>) {
     let bench = Bench::new();
     let threads = [
         "-t1 -l400",
@@ -229,7 +230,9 @@ fn the_results_of_every_mode_can_be_imported() {
         "-q --json=out",
         "-q -h30 --json=out",
     ];
-    let all = threads.iter().flat_map(|thread| results.map(|result| (*thread, result)));
+    let all = threads.iter().enumerate().flat_map(|(index, thread)| {
+        results_of(index).into_iter().map(|result| (*thread, results[result % results.len()]))
+    });
     for (number, (thread, result)) in all.enumerate() {
         let (in_ns, unit) = if number % 3 == 0 { (Some("-N"), "ns") } else { (None, "us") };
         let words = thread.split_whitespace().chain(result.split_whitespace()).chain(in_ns);
@@ -250,6 +253,18 @@ fn the_results_of_every_mode_can_be_imported() {
         }
         assert_eq!(found, expected, "{line:?}");
     }
+}
+
+/// All threads and all results, each result with one or two lists of threads.
+#[test]
+fn the_results_of_every_mode_can_be_imported() {
+    import_results(|threads| vec![threads]);
+}
+
+#[test]
+#[ignore = "ten times as many; `make long-tests` runs it"]
+fn long_the_results_of_every_mode_with_all_threads_can_be_imported() {
+    import_results(|_| (0..10).collect());
 }
 
 /// The count, minimum and maximum of each series.

@@ -41,9 +41,9 @@ const FILES: [(&str, &str, &str); 20] = [
 const SHORTER: [(&str, &str); 12] = [
     // doload takes a second to start, all CPUs, and one port of the machine; `real_run.rs` runs it.
     ("--load doload --load-floor", "--load scheduler --load-floor"),
-    ("--load doload", "--load timers"),
-    ("at91-timers --wake", "at91-timers --load timers --wake"),
-    ("run quick --limit", "run quick --load timers --limit"),
+    ("--load doload", "--load timers:1"),
+    ("at91-timers --wake", "at91-timers --load timers:1 --wake"),
+    ("run quick --limit", "run quick --load timers:1 --limit"),
     ("--scale 0.01", "--scale 0.000001"),
     ("--scale 0.001", "--scale 0.0000001"),
     ("-l100000000", "-l100"),
@@ -280,7 +280,7 @@ fn a_command_is_shortened() {
     let cases = [
         (
             "sudo tardy run --duration 10m --load doload -o a.run.json",
-            "sudo tardy run --warmup 0s --duration 100ms --load timers -o a.run.json",
+            "sudo tardy run --warmup 0s --duration 100ms --load timers:1 -o a.run.json",
         ),
         ("tardy run noise   # a recipe", "tardy run --warmup 0s --duration 100ms noise   # a recipe"),
         ("tardy run rpi3-4.14 --scale 0.01", "tardy run --warmup 0s rpi3-4.14 --scale 0.000001"),

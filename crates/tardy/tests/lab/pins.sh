@@ -1,9 +1,10 @@
 # A crash must not leave a pin driven.
-direction() { tardy gpio list | awk '$1 == "gpiochip0:1" { print $3 }'; }
-consumer() { tardy gpio list | awk '$1 == "gpiochip0:1" { print $4 }'; }
+# line: the direction of the line and who uses it. A look takes longer than what it waits for.
+line() { usleep 200000; tardy gpio list | awk '$1 == "gpiochip0:1" { print $3, $4 }'; }
+direction() { line | cut -d ' ' -f 1; }
 is() { [ "$(direction)" = "$1" ]; }
-is_taken() { is output && [ "$(consumer)" = tardy ]; }
-is_free() { [ "$(consumer)" = - ]; }
+is_taken() { [ "$(line)" = 'output tardy' ]; }
+is_free() { line | grep -q ' -$'; }
 respond() { exec tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --duration 100s "$@" > /tmp/told 2>&1; }
 journal() { for entry in /run/tardy/journal/*.json; do sed 's/.*"kind":"\([a-z_]*\)".*/journal \1/' "$entry"; echo; done; }
 guards() { grep -l __pins /proc/[0-9]*/cmdline 2> /dev/null | sed 's#/proc/\([0-9]*\)/.*#\1#'; }
@@ -42,7 +43,7 @@ until_true is input
 # The old interfaces keep their settings when their process has died.
 respond_in_sysfs() { respond --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms "$@"; }
 is_exported() { [ -e /sys/class/gpio/answer ] || [ -e /sys/class/gpio/gpio513 ]; }
-is_waving() { is_exported && is output && [ "$(cat /sys/class/pwm/pwmchip0/pwm0/enable)" = 1 ]; }
+is_waving() { is_exported && [ "$(cat /sys/class/pwm/pwmchip0/pwm0/enable 2> /dev/null)" = 1 ] && is output; }
 is_gone() { ! is_exported && [ ! -e /sys/class/pwm/pwmchip0/pwm0 ] && is input; }
 
 part 'sysfs and a PWM: the guard lives'

@@ -8,14 +8,15 @@ part() { echo "== $*"; }
 # answer COMMAND...: runs the command and prints its standard output and error, and its exit status.
 answer() { "$@" 2>&1; echo "exit status $?"; }
 
-# until_true COMMAND...: waits for a condition that always becomes true unless something is broken. Looking costs the emulator
-# more than waiting.
+# until_true COMMAND...: waits for a condition that always becomes true unless something is broken. It looks at it every
+# $look_us: looking costs the emulator time, waiting does not.
+look_us=20000
 until_true() {
     tries=0
     until "$@"; do
         tries=$((tries + 1))
         if [ $tries -gt 500 ]; then echo "never came true: $*"; exit 1; fi
-        usleep 20000
+        usleep $look_us
     done
 }
 

@@ -50,6 +50,8 @@ put_back() { mv /usr/sbin/nft.away /usr/sbin/nft; mv /sbin/tc.away /sbin/tc; }
 serve_open_vswitch
 name_iptables
 
+# tardy needs longer to make its changes.
+look_us=100000
 cable swp0 talker 2
 cable swp1 listener 2
 crash 'bridge, VLANs and nft' is_up tardy tsn apply $FILES/tags.toml --for 100s
@@ -69,7 +71,9 @@ tardy tsn apply $FILES/slow.toml > /dev/null 2>&1
 until_true eval 'tardy tsn show | grep -c operating | grep -q 2'
 # The first port's schedule has been sent once the second's is in the journal.
 both_noted() { [ "$(grep -l '"schedule"' /run/tardy/journal/*.json 2> /dev/null | wc -l)" = 2 ]; }
+look_us=20000
 crash 'a replaced schedule' both_noted tardy tsn apply $FILES/slow-other.toml
+look_us=100000
 tardy tsn remove > /dev/null 2>&1
 
 crash 'Open vSwitch' is_up tardy tsn apply $FILES/ovs-tags.toml --for 100s
