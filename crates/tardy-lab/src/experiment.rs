@@ -161,7 +161,7 @@ impl Experiment {
         let setup = self.setup(kernel);
         let arguments = machine::emulator_arguments(&setup);
         let directory = GuestDirectory::create().map_err(ExperimentError::Directory)?;
-        let image = read(&kernel.image)?;
+        let image = kernel.image.read().map_err(unreadable(&kernel.image.path))?;
         let initramfs = self.initramfs(kernel, modules)?;
         let device_tree = self.device_tree(kernel)?;
         self.check_memory(kernel, image.len() + initramfs.len())?;
@@ -190,9 +190,12 @@ impl Experiment {
         };
         lab.identity = identity(&lab);
         if let Some(kept) = host.keep {
-            for (hash, content) in [(&lab.kernel.sha256, &image), (&lab.initramfs_sha256, &initramfs)] {
-                kept.keep(hash, content).map_err(ExperimentError::Keep)?;
+            match kernel.image.packed {
+                Some(_) => kept.keep_packed(&lab.kernel.sha256, &kernel.image.path),
+                None => kept.keep(&lab.kernel.sha256, &image),
             }
+            .and_then(|()| kept.keep(&lab.initramfs_sha256, &initramfs))
+            .map_err(ExperimentError::Keep)?;
         }
         let session = Session {
             machine: self.machine,
@@ -291,5 +294,9 @@ fn clock(pace: Pace) -> LabClock {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    fs::read(path).map_err(|source| ExperimentError::File { path: path.display().to_string(), source })
+    fs::read(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ExperimentError {
+    move |source| ExperimentError::File { path: path.display().to_string(), source }
 }

@@ -9,7 +9,7 @@ use tardy_recipe::values::{PositiveDuration, scale};
 use super::LabOptions;
 use super::RedactionFlag;
 use super::RequirementArgs;
-use super::values::output_path;
+use super::values::{KernelChoice, output_path};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -202,6 +202,13 @@ pub(crate) struct GuestFlags {
 /// `tardy lab kernels`.
 #[derive(Debug, Args)]
 pub(crate) struct LabKernelsArgs {
+    /// Kernels to list, as for --kernel: for example debian:6.12.*-rt lists every version of 6.12-rt [default: those of the cache, and
+    /// the newest of every series that the distribution offers]
+    pub(crate) kernels: Vec<KernelChoice>,
+    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers. They are downloaded again when
+    /// they are needed.
+    #[arg(long, conflicts_with_all = ["refresh", "kernels"])]
+    pub(crate) prune: bool,
     /// Check the distribution for newer kernels first.
     #[arg(long)]
     pub(crate) refresh: bool,

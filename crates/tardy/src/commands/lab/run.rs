@@ -328,7 +328,7 @@ fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
     let mut text = format!("program of the guests: {}\n", prepared.guest_program.display());
     for guest in &prepared.guests {
         let words = experiment.emulator_arguments(&guest.kernel);
-        text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
+        text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.path.display());
         text += &format!("  {} {}\n", experiment.machine.emulator(), shell_words(&words));
         text += &format!("  {}\n", prepared.confinement);
         for module in &guest.modules {
