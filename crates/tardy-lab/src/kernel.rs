@@ -57,6 +57,17 @@ pub struct Kernel {
     pub append: String,
 }
 
+impl Kernel {
+    /// The name of exactly this kernel: of one of Debian's with its version.
+    pub fn exact_spec(&self) -> Result<KernelSpec, SpecError> {
+        let mut spec = KernelSpec::parse(&self.spec)?;
+        if let (Source::Debian(kernel), Some(package)) = (&mut spec.source, &self.package) {
+            kernel.exact = Some(package.version.clone());
+        }
+        Ok(spec)
+    }
+}
+
 /// Why a kernel was not found.
 #[derive(Debug, Error)]
 pub enum KernelError {

@@ -25,6 +25,7 @@ pub mod section;
 pub mod sections;
 pub mod seeds;
 pub mod summary;
+pub mod sweep;
 pub mod table;
 pub mod terminal_text;
 pub mod tsn_check;

@@ -165,6 +165,51 @@ impl KernelSelection {
     }
 }
 
+/// The versions from one of Debian's kernels to another, both included, one build of each; from newer to older if `from` is newer.
+/// A kernel without a version is the newest of its series.
+///
+/// # Errors
+/// If one of them is not available.
+pub fn between(
+    [from, to]: [&DebianKernel; 2],
+    append: &str,
+    available: &[AvailableKernel],
+) -> Result<Vec<KernelSpec>, SelectionError> {
+    let several = Several { which: Which::All, rt: from.rt, append: append.to_owned() };
+    let selection = KernelSelection::Several(several);
+    let mut all = selection.among(available)?;
+    let mut at = |wanted: &DebianKernel| {
+        let place = all.iter().rposition(|one| match &one.source {
+            Source::Debian(one) => is_build_of(wanted, one),
+            Source::Path(_) => false,
+        });
+        let place = place.ok_or_else(|| {
+            let selection = KernelSelection::One(KernelSpec { source: Source::Debian(wanted.clone()), append: String::new() });
+            selection.nothing_among(available)
+        })?;
+        // The build that was named, where the other one is preferred.
+        if let (Source::Debian(one), Some(exact)) = (&mut all[place].source, &wanted.exact) {
+            one.exact = Some(exact.clone());
+        }
+        Ok(place)
+    };
+    let (from, to) = (at(from)?, at(to)?);
+    let mut between = all[from.min(to)..=from.max(to)].to_vec();
+    if from > to {
+        between.reverse();
+    }
+    Ok(between)
+}
+
+/// Whether `one` is the kernel `wanted`, or another build of its version.
+fn is_build_of(wanted: &DebianKernel, one: &DebianKernel) -> bool {
+    let is_same = |exact: &String| {
+        let version = one.exact.as_deref().unwrap_or_default();
+        version::compare(of_source(exact), of_source(version)).is_eq()
+    };
+    one.series == wanted.series && wanted.exact.as_ref().is_none_or(is_same)
+}
+
 /// The preferred one of the builds of each version: a version is built for several releases of Debian. `kernels` are in the order of
 /// preference.
 fn one_build_of_each<'a>(
@@ -271,6 +316,29 @@ mod tests {
         assert_eq!(all.len(), 7);
         assert_eq!(all.first().map(String::as_str), Some("debian:6.1-rt=6.1.192-2"));
         assert_eq!(all.last().map(String::as_str), Some("debian:7.3-rt=7.3.4-1~bpo13+1"));
+    }
+
+    #[test]
+    fn the_versions_between_two_kernels_include_both() {
+        let kernel = |text: &str| match KernelSpec::parse(text).unwrap().source {
+            Source::Debian(kernel) => kernel,
+            Source::Path(_) => unreachable!(),
+        };
+        let names = |from, to| -> Result<Vec<String>, String> {
+            let found = between([&kernel(from), &kernel(to)], "quiet", &available());
+            Ok(found.map_err(|error| error.to_string())?.iter().map(|one| one.to_string().replace(",append=quiet", "")).collect())
+        };
+        assert_eq!(names("debian:6.9-rt", "debian:6.12-rt=6.12.90-1").unwrap(), [
+            "debian:6.9-rt=6.9.1-1",
+            "debian:6.12-rt=6.12.90-1"
+        ]);
+        assert_eq!(names("debian:7.0-rt", "debian:6.12-rt").unwrap(), [
+            "debian:7.0-rt=7.0.4-1~bpo13+1",
+            "debian:6.12-rt=6.12.117-1~deb12u1"
+        ]);
+        assert_eq!(names("debian:6.1-rt", "debian:7.3-rt").unwrap().len(), 7);
+        let error = names("debian:6.1-rt", "debian:6.12-rt=6.12.1-1").unwrap_err();
+        assert!(error.starts_with("debian:6.12-rt=6.12.1-1 names no kernel"), "{error}");
     }
 
     #[test]

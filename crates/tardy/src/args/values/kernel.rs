@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tardy_lab::kernel::KernelSelection;
+use tardy_lab::kernel::{KernelSelection, KernelSpec};
 
 /// Accepted memory sizes of a guest, in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 64..=65_536;
@@ -17,6 +17,11 @@ pub(crate) struct KernelChoice {
 }
 
 impl KernelChoice {
+    /// One kernel.
+    pub(crate) fn of(spec: KernelSpec) -> Self {
+        Self { text: spec.to_string(), selection: KernelSelection::One(spec) }
+    }
+
     /// The kernels.
     pub(crate) fn selection(&self) -> &KernelSelection {
         &self.selection

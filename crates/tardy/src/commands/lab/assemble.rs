@@ -112,7 +112,11 @@ pub(super) fn assemble(
 }
 
 /// The kernels that the recipe or its flags name, each once.
-fn kernel_specs(recipe: &LabRecipe, refresh: bool, notice: &mut dyn FnMut(&str)) -> Result<Vec<KernelSpec>> {
+pub(super) fn kernel_specs(
+    recipe: &LabRecipe,
+    refresh: bool,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<KernelSpec>> {
     let selections: Vec<KernelSelection> = match &recipe.lab.kernels {
         Some(kernels) => kernels.iter().map(|kernel| kernel.selection().clone()).collect(),
         None => {

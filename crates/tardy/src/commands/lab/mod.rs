@@ -2,12 +2,15 @@
 
 mod assemble;
 mod beside;
+mod bisect;
 mod explain;
 mod guest_program;
+mod kept_boots;
 mod kernels;
 mod prepare;
 mod results;
 mod run;
+mod sweep;
 mod switch;
 mod verify;
 
@@ -22,6 +25,8 @@ pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Explain(arguments) => explain::run(arguments),
         LabCommand::Verify(arguments) => verify::run(arguments),
+        LabCommand::Bisect(arguments) => bisect::run(arguments),
+        LabCommand::Sweep(arguments) => sweep::run(arguments),
         LabCommand::Kernels(arguments) => kernels::run(arguments),
     }
 }

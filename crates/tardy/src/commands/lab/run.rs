@@ -48,7 +48,7 @@ struct Job<'a> {
 }
 
 /// The experiment; with a seed a copy, made only for the guests that run, since it contains the guest's programs.
-fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
+pub(super) fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
     let experiment = &prepared.experiment;
     seed.map_or(Cow::Borrowed(experiment), |seed| Cow::Owned(seed.apply(experiment.clone())))
 }

@@ -1,0 +1,125 @@
+//! Boots whose results are kept in a directory: a guest that was run before under the same identity is not run again.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use tardy_lab::experiment::{ExperimentError, Host};
+use tardy_lab::kept_guests::KeptGuests;
+use tardy_lab::machine::Pace;
+use tardy_lab::parallel_guests::{self, OnMessage};
+use tardy_measure::engine::result_file::ResultFile;
+use tardy_record::{Run, file};
+use tardy_recipe::wrong;
+use tardy_sys::files;
+use tardy_sys::signals::EndSignals;
+
+use super::assemble::{Guest, Prepared};
+use super::prepare::Seed;
+use super::results::{run_file, run_of};
+use super::run::{describe, experiment};
+use crate::args::ExperimentArgs;
+use crate::commands::output;
+
+/// The digits of an identity in the name of a file.
+const IDENTITY_DIGITS: usize = 12;
+
+/// A guest to boot.
+pub(super) struct Boot<'a> {
+    pub(super) guest: &'a Guest,
+    /// Replaces the recipe's seed.
+    pub(super) seed: Option<&'a Seed>,
+}
+
+/// The result of a guest.
+pub(super) struct KeptBoot {
+    pub(super) path: PathBuf,
+    pub(super) run: Run,
+    /// Whether it was run now.
+    pub(super) is_new: bool,
+}
+
+impl Boot<'_> {
+    /// The guest's name in file names.
+    fn name(&self) -> String {
+        let seed = self.seed.map(|seed| format!("-seed-{}", seed.number)).unwrap_or_default();
+        format!("{}{seed}", self.guest.slug)
+    }
+}
+
+/// Refuses a clock with which runs are not reproducible.
+pub(super) fn check_pace(arguments: &ExperimentArgs) -> Result<()> {
+    if arguments.guest.realtime || arguments.guest.kvm {
+        let reason = "runs that are not reproducible cannot be kept by identity; remove --realtime and --kvm";
+        return Err(wrong("realtime", reason).into());
+    }
+    Ok(())
+}
+
+/// The results of `boots`, in their order: those in `directory`, and for the others the guests are run. A result is written as soon as its
+/// guest has ended.
+pub(super) fn boot_each(
+    prepared: &Prepared,
+    boots: &[Boot<'_>],
+    directory: &Path,
+    quiet: bool,
+) -> Result<Vec<Result<KeptBoot>>> {
+    files::make_directories(directory).with_context(|| directory.display().to_string())?;
+    let signals = EndSignals::catch().context("cannot catch signals")?;
+    let kept = KeptGuests::of_this_user()?;
+    let host = |core| Host {
+        core: matches!(prepared.experiment.pace, Pace::Instructions { .. }).then_some(core),
+        cancel: Some(signals.as_raw_fd()),
+        confinement: &prepared.confinement,
+        keep: Some(&kept),
+    };
+    Ok(parallel_guests::run(
+        boots.len(),
+        &prepared.cores,
+        |number, core, on_message| {
+            let boot = &boots[number];
+            kept_or_run(prepared, boot, directory, host(core), on_message).with_context(|| boot.name())
+        },
+        |number, message| {
+            if !quiet && let Some(text) = describe(message) {
+                output::report(&format!("{}: {text}", boots[number].name()));
+            }
+        },
+    ))
+}
+
+fn kept_or_run(
+    prepared: &Prepared,
+    boot: &Boot<'_>,
+    directory: &Path,
+    host: Host<'_>,
+    on_message: OnMessage<'_>,
+) -> Result<KeptBoot> {
+    let experiment = experiment(prepared, boot.seed);
+    let assembled = experiment.assembled(&boot.guest.kernel, boot.guest.modules.clone())?;
+    let name = format!("{}-{}", boot.name(), &assembled.identity()[..IDENTITY_DIGITS]);
+    let path = run_file(directory, &name);
+    if let Some(run) = kept_run(&path, assembled.identity()) {
+        return Ok(KeptBoot { path, run, is_new: false });
+    }
+    let outcome = assembled.run(host, on_message).map_err(|error| match &error {
+        ExperimentError::Session { console, .. } => {
+            let log = directory.join(format!("{name}.console.log"));
+            match ResultFile::claim(&log, true).and_then(|file| file.write(console)) {
+                Ok(()) => anyhow!("{error}\nconsole log: {}", log.display()),
+                Err(_) => anyhow!("{error}"),
+            }
+        }
+        _ => anyhow!("{error}"),
+    })?;
+    let run = run_of(&outcome)?;
+    ResultFile::claim(&path, true)?.write(file::to_text(&run).as_bytes())?;
+    Ok(KeptBoot { path, run, is_new: true })
+}
+
+/// The run in a file, if it has that identity. An incomplete file is replaced.
+fn kept_run(path: &Path, identity: &str) -> Option<Run> {
+    let run = file::from_text(&fs::read(path).ok()?).ok()?;
+    run.lab.as_ref().is_some_and(|lab| lab.identity == identity).then_some(run)
+}
