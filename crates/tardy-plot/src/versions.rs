@@ -41,7 +41,7 @@ pub fn draw(id: &str, title: &str, places: &[Place], options: &Options) -> Strin
         let Some([low, median, high]) = place.values else { continue };
         let at = x.at(at as f64);
         svg.line("pool", (at, y.at(low)), (at, y.at(high)));
-        svg.dot("dot s0", (at, y.at(median)), 3.2);
+        svg.dot("s0", (at, y.at(median)), 3.2);
     }
     labels(&mut svg, &area, &x, places);
     area.name_y(&mut svg, "µs");

@@ -26,6 +26,8 @@ pub(crate) enum LabCommand {
     Bisect(Box<LabBisectArgs>),
     /// Run a recipe with settings of the kernel's command line, and rank them by a number of the run (docs/which-kernel.md).
     Sweep(Box<LabSweepArgs>),
+    /// Run a recipe on versions of the kernel, find the steps between them, and write a site (docs/which-kernel.md).
+    History(Box<LabHistoryArgs>),
     /// List kernels in the cache and kernels that the distribution offers.
     Kernels(LabKernelsArgs),
 }
@@ -255,6 +257,29 @@ pub(crate) struct LabSweepArgs {
     /// tardy-lab-sweep-RECIPE]
     #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Do not print progress.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+}
+
+/// `tardy lab history`.
+#[derive(Debug, Args)]
+pub(crate) struct LabHistoryArgs {
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+
+    /// Run each kernel with this many seeds, of which the recipe's is the first. With fewer than 8 no step can be told from chance.
+    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "What to run")]
+    pub(crate) seeds: u32,
+    /// Directory of the site and its run files: a guest of which it has a run of the same identity is not run again.
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
+    pub(crate) output: PathBuf,
+    /// Write into a directory that has a page of something else.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) force: bool,
     /// Print JSON.
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,

@@ -138,7 +138,7 @@ impl<'a> Tests<'a> {
                 kernel,
                 value: None,
                 verdict: Verdict::Untestable,
-                problem: Some(format!("{error:#}")),
+                problem: Some(error),
                 file: None,
                 is_new: true,
             },
@@ -174,7 +174,12 @@ impl Tested {
         match (self.value, self.verdict) {
             (Some(value), Verdict::Bad) => format!("{measure} {}, bad", measure.shown(value)),
             (Some(value), _) => format!("{measure} {}, good", measure.shown(value)),
-            (None, _) => format!("cannot be tested: {}", self.problem.as_deref().unwrap_or_default()),
+            (None, _) => {
+                let problem = self.problem.as_deref().unwrap_or_default();
+                let log = problem.lines().skip(1).find(|line| line.starts_with("console log: "));
+                let lines = problem.lines().next().into_iter().chain(log);
+                format!("cannot be tested: {}", lines.collect::<Vec<_>>().join("; "))
+            }
         }
     }
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
 use tardy_lab::experiment::{ExperimentError, Host};
 use tardy_lab::kept_guests::KeptGuests;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests::{self, OnMessage};
+use tardy_lab::session::SessionError;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::{Run, file};
 use tardy_recipe::wrong;
@@ -58,13 +59,16 @@ pub(super) fn check_pace(arguments: &ExperimentArgs) -> Result<()> {
 }
 
 /// The results of `boots`, in their order: those in `directory`, and for the others the guests are run. A result is written as soon as its
-/// guest has ended.
+/// guest has ended. A guest that fails has a reason instead.
+///
+/// # Errors
+/// If a result cannot be kept, or the user asked tardy to stop. What was measured until then is kept.
 pub(super) fn boot_each(
     prepared: &Prepared,
     boots: &[Boot<'_>],
     directory: &Path,
     quiet: bool,
-) -> Result<Vec<Result<KeptBoot>>> {
+) -> Result<Vec<Result<KeptBoot, String>>> {
     files::make_directories(directory).with_context(|| directory.display().to_string())?;
     let signals = EndSignals::catch().context("cannot catch signals")?;
     let kept = KeptGuests::of_this_user()?;
@@ -74,7 +78,7 @@ pub(super) fn boot_each(
         confinement: &prepared.confinement,
         keep: Some(&kept),
     };
-    Ok(parallel_guests::run(
+    let booted = parallel_guests::run(
         boots.len(),
         &prepared.cores,
         |number, core, on_message| {
@@ -86,7 +90,32 @@ pub(super) fn boot_each(
                 output::report(&format!("{}: {text}", boots[number].name()));
             }
         },
-    ))
+    );
+    if booted.iter().flatten().any(|one| matches!(one, Err(Failure::Interrupted))) {
+        bail!("interrupted; the runs so far are in {}, and the same command continues", directory.display());
+    }
+    let reason = |(boot, one): (&Boot<'_>, Result<KeptBoot, Failure>)| {
+        one.map_err(|failure| format!("{}: {}", boot.name(), failure.reason()))
+    };
+    let booted: Vec<Result<KeptBoot, Failure>> = booted.into_iter().collect::<Result<_>>()?;
+    Ok(boots.iter().zip(booted).map(reason).collect())
+}
+
+/// Why a guest has no run.
+enum Failure {
+    /// The user asked tardy to stop.
+    Interrupted,
+    /// The guest failed.
+    Guest(String),
+}
+
+impl Failure {
+    fn reason(self) -> String {
+        match self {
+            Self::Interrupted => "interrupted".to_owned(),
+            Self::Guest(reason) => reason,
+        }
+    }
 }
 
 fn kept_or_run(
@@ -95,27 +124,32 @@ fn kept_or_run(
     directory: &Path,
     host: Host<'_>,
     on_message: OnMessage<'_>,
-) -> Result<KeptBoot> {
+) -> Result<Result<KeptBoot, Failure>> {
     let experiment = experiment(prepared, boot.seed);
     let assembled = experiment.assembled(&boot.guest.kernel, boot.guest.modules.clone())?;
     let name = format!("{}-{}", boot.name(), &assembled.identity()[..IDENTITY_DIGITS]);
     let path = run_file(directory, &name);
     if let Some(run) = kept_run(&path, assembled.identity()) {
-        return Ok(KeptBoot { path, run, is_new: false });
+        return Ok(Ok(KeptBoot { path, run, is_new: false }));
     }
-    let outcome = assembled.run(host, on_message).map_err(|error| match &error {
-        ExperimentError::Session { console, .. } => {
-            let log = directory.join(format!("{name}.console.log"));
-            match ResultFile::claim(&log, true).and_then(|file| file.write(console)) {
-                Ok(()) => anyhow!("{error}\nconsole log: {}", log.display()),
-                Err(_) => anyhow!("{error}"),
-            }
+    let outcome = match assembled.run(host, on_message) {
+        Ok(outcome) => outcome,
+        Err(ExperimentError::Session { error: SessionError::Cancelled, .. }) => {
+            return Ok(Err(Failure::Interrupted));
         }
-        _ => anyhow!("{error}"),
-    })?;
-    let run = run_of(&outcome)?;
+        Err(ExperimentError::Session { error, console }) => {
+            let log = directory.join(format!("{name}.console.log"));
+            ResultFile::claim(&log, true)?.write(&console)?;
+            return Ok(Err(Failure::Guest(format!("{error}\nconsole log: {}", log.display()))));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let run = match run_of(&outcome) {
+        Ok(run) => run,
+        Err(error) => return Ok(Err(Failure::Guest(format!("{error:#}")))),
+    };
     ResultFile::claim(&path, true)?.write(file::to_text(&run).as_bytes())?;
-    Ok(KeptBoot { path, run, is_new: true })
+    Ok(Ok(KeptBoot { path, run, is_new: true }))
 }
 
 /// The run in a file, if it has that identity. An incomplete file is replaced.

@@ -5,6 +5,7 @@ mod beside;
 mod bisect;
 mod explain;
 mod guest_program;
+mod history;
 mod kept_boots;
 mod kernels;
 mod prepare;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
         LabCommand::Verify(arguments) => verify::run(arguments),
         LabCommand::Bisect(arguments) => bisect::run(arguments),
         LabCommand::Sweep(arguments) => sweep::run(arguments),
+        LabCommand::History(arguments) => history::run(arguments),
         LabCommand::Kernels(arguments) => kernels::run(arguments),
     }
 }

@@ -113,7 +113,7 @@ fn measure(
     let values: Vec<Result<f64, String>> = booted
         .into_iter()
         .map(|one| {
-            let one = one.map_err(|error| format!("{error:#}"))?;
+            let one = one?;
             arguments.measure.of(&one.run).map_err(|reason| describe(&one.path, &reason))
         })
         .collect();
