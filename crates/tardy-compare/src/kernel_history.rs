@@ -161,9 +161,13 @@ fn kernel(version: &Version) -> Kernel {
         file: file.clone(),
     };
     let mut problems = version.problems.clone();
-    problems.extend(version.runs.iter().filter(|(_, run)| !run.validity.valid).map(|(file, run)| {
-        format!("{file}: {}", crate::overview::reasons(run).join("; "))
-    }));
+    problems.extend(
+        version
+            .runs
+            .iter()
+            .filter(|(_, run)| !run.validity.valid)
+            .map(|(file, run)| format!("{file}: {}", crate::overview::reasons(run).join("; "))),
+    );
     Kernel {
         spec: version.spec.clone(),
         release: lab.map(|lab| lab.kernel.release.clone()).unwrap_or_default(),
@@ -370,8 +374,12 @@ mod tests {
 
     #[test]
     fn a_step_is_claimed_where_it_exceeds_the_spread_over_seeds() {
-        let versions =
-            [version("one", 10, 1.0), version("two", 10, 1.01), version("three", 10, 2.0), version("four", 10, 2.0)];
+        let versions = [
+            version("one", 10, 1.0),
+            version("two", 10, 1.01),
+            version("three", 10, 2.0),
+            version("four", 10, 2.0),
+        ];
         let history = of("lab-quick", &versions);
         assert_eq!(history.too_few, None);
         assert_eq!(history.steps.len(), 3);

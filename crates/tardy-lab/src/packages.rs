@@ -88,7 +88,9 @@ pub enum PackageError {
         value: String,
     },
     /// An environment variable names something that is not a suite.
-    #[error("TARDY_DEBIAN_SUITES: {0:?} is not the name of a suite; expected names such as noble, noble-updates")]
+    #[error(
+        "TARDY_DEBIAN_SUITES: {0:?} is not the name of a suite; expected names such as noble, noble-updates"
+    )]
     Suite(String),
     /// No suite could be read.
     #[error("no suite of Debian's archive at {mirror} could be read; apt reports:\n{output}")]

@@ -176,12 +176,15 @@ fn a_kernel_is_fetched_once() {
     );
     // The cache has only the files that the lab needs, and no archive.
     let place = kernel.image.path.ancestors().nth(2).unwrap();
-    assert_eq!(files_below(place), [
-        "boot/config-6.12.1+deb12-amd64",
-        "boot/vmlinux-6.12.1+deb12-amd64.gz",
-        "kernel.json",
-        "lib/modules/6.12.1+deb12-amd64/kernel/veth.ko"
-    ]);
+    assert_eq!(
+        files_below(place),
+        [
+            "boot/config-6.12.1+deb12-amd64",
+            "boot/vmlinux-6.12.1+deb12-amd64.gz",
+            "kernel.json",
+            "lib/modules/6.12.1+deb12-amd64/kernel/veth.ko"
+        ]
+    );
     let calls = archive.calls();
     archive.find("debian:6.12", false).unwrap();
     assert_eq!(archive.calls(), calls, "a cached kernel needs no apt");
@@ -201,7 +204,9 @@ fn files_below(directory: &Path) -> Vec<String> {
 fn a_kernel_in_several_packages_is_fetched_without_its_modules_until_one_is_needed() {
     let archive = Archive::new();
     let release = "7.3.4+deb13-rt-amd64";
-    let line = |name: &str| format!("{name}-{release} | 7.3.4-1 | http://deb.debian.org/debian sid/main amd64 Packages\n");
+    let line = |name: &str| {
+        format!("{name}-{release} | 7.3.4-1 | http://deb.debian.org/debian sid/main amd64 Packages\n")
+    };
     archive.write("madison", &(line("linux-image") + &line("linux-binary") + &line("linux-modules")));
     let directory = format!("usr/lib/modules/{release}");
     let full = |name: &str| format!("{name}-{release}=7.3.4-1");
@@ -260,13 +265,16 @@ fn kernels_of_the_cache_are_reduced_to_what_recipes_need() {
     }
     assert_eq!(archive.find("debian:6.12", false).unwrap().image.read().unwrap(), image);
     assert_eq!(prune(&["stp", "absent"]), 1);
-    assert_eq!(files_below(place), [
-        "boot/config-6.12.1+deb12-amd64",
-        "boot/vmlinux-6.12.1+deb12-amd64.gz",
-        "kernel.json",
-        "lib/modules/6.12.1+deb12-amd64/kernel/llc.ko",
-        "lib/modules/6.12.1+deb12-amd64/kernel/stp.ko"
-    ]);
+    assert_eq!(
+        files_below(place),
+        [
+            "boot/config-6.12.1+deb12-amd64",
+            "boot/vmlinux-6.12.1+deb12-amd64.gz",
+            "kernel.json",
+            "lib/modules/6.12.1+deb12-amd64/kernel/llc.ko",
+            "lib/modules/6.12.1+deb12-amd64/kernel/stp.ko"
+        ]
+    );
     let reduced = archive.find("debian:6.12", false).unwrap();
     assert_eq!(reduced.image.read().unwrap(), image);
     let veth = [ModuleRequest::parse("veth")];
@@ -285,10 +293,10 @@ fn several_kernels_are_those_of_the_archive_and_of_the_cache() {
     assert_eq!(all("debian:6.1..6.12", false).unwrap(), ["debian:6.1", "debian:6.12"]);
     archive.find("debian:6.12", false).unwrap();
     archive.write("madison", NEWER);
-    assert_eq!(all("debian:all", true).unwrap(), [
-        "debian:6.12=6.12.1-1~deb12u1",
-        "debian:6.12=6.12.2-1~deb12u1"
-    ]);
+    assert_eq!(
+        all("debian:all", true).unwrap(),
+        ["debian:6.12=6.12.1-1~deb12u1", "debian:6.12=6.12.2-1~deb12u1"]
+    );
     let error = all("debian:7.0..7.3-rt", false).unwrap_err();
     assert!(error.contains("available are debian:6.12;"), "{error}");
 }

@@ -36,9 +36,10 @@ pub fn text(history: &KernelHistory, width: usize) -> String {
                 || vec!["-".to_owned(); 3],
                 |[low, median, high]| [median, low, high].map(microseconds).to_vec(),
             ));
-            cells.push(change_at(history, line, at).map_or_else(String::new, |change| {
-                describe_ratio(change.to / change.from)
-            }));
+            cells.push(
+                change_at(history, line, at)
+                    .map_or_else(String::new, |change| describe_ratio(change.to / change.from)),
+            );
             table.push(cells);
         }
         lines.extend(table.lines(width));
@@ -82,7 +83,11 @@ fn headline(history: &KernelHistory) -> String {
 fn problems(history: &KernelHistory) -> Vec<String> {
     let of_kernel = |kernel: &Kernel| {
         let spec = harmless(&kernel.spec);
-        kernel.problems.iter().map(move |problem| format!("{spec}: {}", harmless(problem))).collect::<Vec<_>>()
+        kernel
+            .problems
+            .iter()
+            .map(move |problem| format!("{spec}: {}", harmless(problem)))
+            .collect::<Vec<_>>()
     };
     history.kernels.iter().flat_map(of_kernel).collect()
 }
@@ -118,7 +123,8 @@ fn run_count(history: &KernelHistory) -> usize {
 }
 
 fn overview(history: &KernelHistory, about: &About) -> SitePage {
-    let kernels = [history.kernels.first(), history.kernels.last()].map(|kernel| kernel.map(label).unwrap_or_default());
+    let kernels =
+        [history.kernels.first(), history.kernels.last()].map(|kernel| kernel.map(label).unwrap_or_default());
     let title = format!("{} from {} to {}", harmless(&history.recipe), kernels[0], kernels[1]);
     let mut header = vec![paragraph("", &capitalised(&headline(history)))];
     header.push(paragraph("note", &method(history, about)));
@@ -162,9 +168,14 @@ fn of_step(history: &KernelHistory, step: &Step) -> Vec<Element> {
         let phase = history.lines[change.line].phase.as_str();
         if !phases.contains(&phase) && !change.moved.is_empty() {
             phases.push(phase);
-            elements.push(paragraph("", &format!("Wake-ups that moved, {}, in shares of all:", harmless(phase))));
+            elements
+                .push(paragraph("", &format!("Wake-ups that moved, {}, in shares of all:", harmless(phase))));
             let heads = ["latency", "before", "after", "change"];
-            elements.push(Element::Table(PageTable::new("", &heads, change.moved.iter().map(moved_row).collect())));
+            elements.push(Element::Table(PageTable::new(
+                "",
+                &heads,
+                change.moved.iter().map(moved_row).collect(),
+            )));
         }
     }
     elements.extend(differences(step));
@@ -283,7 +294,8 @@ fn unclaimed(history: &KernelHistory) -> Vec<Element> {
 
 fn kernel_page(history: &KernelHistory, at: usize) -> SitePage {
     let kernel = &history.kernels[at];
-    let mut header = vec![paragraph("note", &format!("{}, {}", harmless(&kernel.release), harmless(&kernel.spec)))];
+    let mut header =
+        vec![paragraph("note", &format!("{}, {}", harmless(&kernel.release), harmless(&kernel.spec)))];
     let mut ways = vec![link("../index.html", "all kernels")];
     let neighbour = |at: Option<usize>| at.and_then(|at| history.kernels.get(at));
     for (what, neighbour) in [("before", neighbour(at.checked_sub(1))), ("after", neighbour(Some(at + 1)))] {
@@ -299,7 +311,8 @@ fn kernel_page(history: &KernelHistory, at: usize) -> SitePage {
     heads.extend(names.iter().map(String::as_str));
     let row = |(number, boot): (usize, &tardy_compare::kernel_history::Boot)| {
         let mut cells = vec![boot.seed.to_string()];
-        let value = |line: &Line| line.values[at].get(number).map_or_else(|| "–".to_owned(), |ns| microseconds(*ns));
+        let value =
+            |line: &Line| line.values[at].get(number).map_or_else(|| "–".to_owned(), |ns| microseconds(*ns));
         cells.extend(history.lines.iter().map(value));
         cells
     };
@@ -338,15 +351,13 @@ fn reproduced(history: &KernelHistory, kernel: &Kernel) -> Vec<Element> {
         );
         elements.push(Element::Code { text });
     }
-    let row = |boot: &tardy_compare::kernel_history::Boot| {
-        PageRow {
-            class: "",
-            cells: vec![
-                Cell::Text(boot.seed.to_string()),
-                Cell::Text(boot.identity.chars().take(12).collect()),
-                Cell::Link(link(&format!("../{}", boot.file), "run file")),
-            ],
-        }
+    let row = |boot: &tardy_compare::kernel_history::Boot| PageRow {
+        class: "",
+        cells: vec![
+            Cell::Text(boot.seed.to_string()),
+            Cell::Text(boot.identity.chars().take(12).collect()),
+            Cell::Link(link(&format!("../{}", boot.file), "run file")),
+        ],
     };
     let heads = ["seed", "identity", ""].map(str::to_owned).to_vec();
     let rows: Vec<PageRow> = kernel.boots.iter().map(row).collect();

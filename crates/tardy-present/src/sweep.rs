@@ -28,9 +28,13 @@ pub fn text(kernel: &str, measure: &Measure, ranked: &[Ranked], width: usize) ->
     }
     lines.extend(table.lines(width));
     let legend = match seeds {
-        1 => "One seed: each number is exact, and one of many. Another seed shifts the load against the timer; --seeds 10 shows by how much \
-              the numbers differ then.",
-        _ => "Within the spread: a value of the setting lies between the lowest and the highest of the kernel as it is.",
+        1 => {
+            "One seed: each number is exact, and one of many. Another seed shifts the load against the timer; --seeds 10 shows by how much \
+              the numbers differ then."
+        }
+        _ => {
+            "Within the spread: a value of the setting lies between the lowest and the highest of the kernel as it is."
+        }
     };
     lines.extend(wrapped(legend, width));
     lines.join("\n") + "\n\n"

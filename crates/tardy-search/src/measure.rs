@@ -164,7 +164,9 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("'{text}' is not a condition: expected a number of the run, > and a value, such as p99>12us, max>30us or P(>20us)>1e-3")
+            format!(
+                "'{text}' is not a condition: expected a number of the run, > and a value, such as p99>12us, max>30us or P(>20us)>1e-3"
+            )
         };
         // The > within P(>20us) precedes the closing bracket.
         let from = text.find(')').unwrap_or(0);
@@ -238,7 +240,12 @@ mod tests {
             assert_eq!(of("max"), row.max_ns.unwrap() as f64);
             assert_eq!(of("min"), row.min_ns.unwrap() as f64);
             for quantile in row.quantiles.iter().filter(|one| one.value.is_some()) {
-                assert_eq!(of(quantile.level), quantile.value.unwrap().quoted_ns() as f64, "{}", quantile.level);
+                assert_eq!(
+                    of(quantile.level),
+                    quantile.value.unwrap().quoted_ns() as f64,
+                    "{}",
+                    quantile.level
+                );
             }
         }
     }
@@ -255,7 +262,9 @@ mod tests {
 
     #[test]
     fn what_a_run_does_not_have_is_an_error() {
-        assert!(value("nowhere:p99").unwrap_err().contains("there is no phase 'nowhere' in the run; it has "));
+        assert!(
+            value("nowhere:p99").unwrap_err().contains("there is no phase 'nowhere' in the run; it has ")
+        );
         assert!(value("p99.9999").unwrap_err().contains("too few readings"));
         let mut run = lab_run();
         run.validity.valid = false;
@@ -274,7 +283,9 @@ mod tests {
             assert_eq!(condition.to_string(), shown);
             assert!(condition.is_bad(bad) && !condition.is_bad(good), "{text}");
         }
-        for wrong in ["", "p99", "p99>", "p99>12", "p101>1us", "P(>20us)", "P(>20us)>2us", "x>1us", ":p99>1us"] {
+        for wrong in
+            ["", "p99", "p99>", "p99>12", "p101>1us", "P(>20us)", "P(>20us)>2us", "x>1us", ":p99>1us"]
+        {
             assert!(wrong.parse::<Condition>().is_err(), "{wrong}");
         }
     }

@@ -35,7 +35,11 @@ impl SweptOption {
 
     fn settings(&self) -> Vec<Setting> {
         let set = |value: Option<&String>| Setting { name: self.name.clone(), value: value.cloned() };
-        if self.values.is_empty() { vec![set(None)] } else { self.values.iter().map(|value| set(Some(value))).collect() }
+        if self.values.is_empty() {
+            vec![set(None)]
+        } else {
+            self.values.iter().map(|value| set(Some(value))).collect()
+        }
     }
 }
 
@@ -48,15 +52,21 @@ impl FromStr for SweptOption {
             None => (text, Vec::new()),
         };
         let wrong = |reason: &str| {
-            Err(format!("'{text}': {reason}; expected NAME=VALUE,VALUE, for example preempt=none,full, or NAME"))
+            Err(format!(
+                "'{text}': {reason}; expected NAME=VALUE,VALUE, for example preempt=none,full, or NAME"
+            ))
         };
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')) {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        {
             return wrong("the name is missing, or has other characters than letters, digits and .-_");
         }
-        if let Some(value) = values.iter().find(|value| value.is_empty() || value.contains(char::is_whitespace)) {
+        if let Some(value) =
+            values.iter().find(|value| value.is_empty() || value.contains(char::is_whitespace))
+        {
             return wrong(if value.is_empty() { "a value is empty" } else { "a value has blanks" });
         }
-        let repeated = values.iter().enumerate().any(|(at, value): (usize, &String)| values[..at].contains(value));
+        let repeated =
+            values.iter().enumerate().any(|(at, value): (usize, &String)| values[..at].contains(value));
         if repeated {
             return wrong("a value is there twice");
         }
@@ -216,11 +226,10 @@ mod tests {
     fn points_are_single_settings_or_all_combinations() {
         let options = ["preempt=none,full", "nohlt"];
         assert_eq!(shown(&options, Plan::OneByOne), ["as it is", "preempt=none", "preempt=full", "nohlt"]);
-        assert_eq!(shown(&options, Plan::Combinations), [
-            "as it is",
-            "preempt=none nohlt",
-            "preempt=full nohlt"
-        ]);
+        assert_eq!(
+            shown(&options, Plan::Combinations),
+            ["as it is", "preempt=none nohlt", "preempt=full nohlt"]
+        );
         let four = shown(&["a=1,2", "b=1,2"], Plan::Combinations);
         assert_eq!(four, ["as it is", "a=1 b=1", "a=1 b=2", "a=2 b=1", "a=2 b=2"]);
         assert_eq!(shown(&[], Plan::Combinations), ["as it is"]);
@@ -261,12 +270,15 @@ mod tests {
         ]);
         let shown: Vec<(String, f64, bool)> =
             ranked.iter().map(|one| (one.point.to_string(), one.median, one.is_outside)).collect();
-        assert_eq!(shown, [
-            ("b".into(), 5.5, false),
-            ("c".into(), 9.0, true),
-            ("as it is".into(), 11.0, false),
-            ("a".into(), 26.0, true)
-        ]);
+        assert_eq!(
+            shown,
+            [
+                ("b".into(), 5.5, false),
+                ("c".into(), 9.0, true),
+                ("as it is".into(), 11.0, false),
+                ("a".into(), 26.0, true)
+            ]
+        );
         assert_eq!(ranked[0].ratio, Some(0.5));
         assert_eq!(rank(vec![(Point::default(), vec![0.0])])[0].ratio, None);
     }

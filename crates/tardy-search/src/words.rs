@@ -88,17 +88,17 @@ mod tests {
 
     #[test]
     fn blanks_in_quotes_do_not_end_a_word() {
-        assert_eq!(split("  quiet dyndbg=\"file a.c +p\"  preempt=full"), [
-            "quiet",
-            "dyndbg=\"file a.c +p\"",
-            "preempt=full"
-        ]);
+        assert_eq!(
+            split("  quiet dyndbg=\"file a.c +p\"  preempt=full"),
+            ["quiet", "dyndbg=\"file a.c +p\"", "preempt=full"]
+        );
         assert!(split("").is_empty());
     }
 
     #[test]
     fn parameters_differ_by_their_words() {
-        let (from, to) = ("quiet preempt=none console=a console=b", "preempt=full console=a console=b nohz=off");
+        let (from, to) =
+            ("quiet preempt=none console=a console=b", "preempt=full console=a console=b nohz=off");
         let all = changes(from, to);
         let shown: Vec<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["without quiet", "preempt=full instead of preempt=none", "nohz=off"]);

@@ -122,7 +122,8 @@ fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
 /// Removes `linux-image-RELEASE` where `linux-binary-RELEASE` has the image.
 fn remove_metapackages(kernels: &mut Vec<Offer>, arch: Arch) {
     let has_image = |one: &Offer| one.package.name.starts_with(PREFIXES[1]);
-    let release = |one: &Offer| Flavour::of(&one.package.name, arch).map(|flavour| flavour.release.to_owned());
+    let release =
+        |one: &Offer| Flavour::of(&one.package.name, arch).map(|flavour| flavour.release.to_owned());
     let split: BTreeSet<String> = kernels.iter().filter(|one| has_image(one)).filter_map(release).collect();
     kernels.retain(|one| has_image(one) || !release(one).is_some_and(|release| split.contains(&release)));
 }

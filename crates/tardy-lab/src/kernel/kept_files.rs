@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use tardy_sys::files;
 
+use super::Kernel;
 use super::cache::{CachedKernel, MANIFEST, Manifest};
 use super::image_file::{self, ImageFile, PACKED};
 use super::modules::{self, ModuleError};
 use super::packaging::{Flavour, Packaging, UnpackedKernel};
-use super::Kernel;
 use crate::machine::Machine;
 use crate::packages::cache_directory::{create_directory, write_json};
 use crate::packages::{PackageError, PackageVersion};

@@ -60,8 +60,10 @@ pub(super) struct Packaging {
 impl Packaging {
     /// Of the kernel with the release `release` whose image is in `image`.
     pub(super) fn of(image: &PackageVersion, release: &str) -> Self {
-        let named =
-            |prefix: &str| PackageVersion { name: format!("{prefix}{release}"), version: image.version.clone() };
+        let named = |prefix: &str| PackageVersion {
+            name: format!("{prefix}{release}"),
+            version: image.version.clone(),
+        };
         let modules = named("linux-modules-");
         if image.name.starts_with("linux-binary-") {
             Self { needed: vec![named("linux-base-")], modules }
@@ -157,10 +159,7 @@ mod tests {
                 Some(("6.12.1+deb12", true, "6.12.1+deb12-rt-amd64")),
             ),
             ("linux-binary-7.3.4+deb13-rt-amd64", Some(("7.3.4+deb13", true, "7.3.4+deb13-rt-amd64"))),
-            (
-                "linux-binary-unsigned-7.3.4+deb13-amd64",
-                Some(("7.3.4+deb13", false, "7.3.4+deb13-amd64")),
-            ),
+            ("linux-binary-unsigned-7.3.4+deb13-amd64", Some(("7.3.4+deb13", false, "7.3.4+deb13-amd64"))),
             ("linux-image-unsigned-6.8.0-31-generic", Some(("6.8.0-31", false, "6.8.0-31-generic"))),
             ("linux-image-6.1.0-56-cloud-amd64", None),
             ("linux-image-6.12.1+deb12-amd64-dbg", None),

@@ -62,11 +62,10 @@ pub struct AvailableKernel {
 /// Why a selection names no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SelectionError {
-    /// A range ends before it begins.
-    #[error("{0} names no kernel: {1} is newer than {2}; write the older series first")]
-    Reversed(String, Series, Series),
     /// None is available.
-    #[error("{selection} names no kernel that is cached or that Debian offers; available are {available}; --refresh asks Debian again")]
+    #[error(
+        "{selection} names no kernel that is cached or that Debian offers; available are {available}; --refresh asks Debian again"
+    )]
     Nothing {
         /// As written.
         selection: String,
@@ -100,7 +99,7 @@ impl KernelSelection {
         let kernels = head.strip_prefix("debian:").unwrap_or_default();
         let (kernels, rt) = kernels.strip_suffix("-rt").map_or((kernels, false), |kernels| (kernels, true));
         let which = match (kernels.split_once(".."), kernels.strip_suffix(".*")) {
-            (Some((from, to)), _) => Which::Range(from.parse()?, to.parse()?),
+            (Some((from, to)), _) => range(from.parse()?, to.parse()?)?,
             (None, Some(series)) => Which::Versions(series.parse()?),
             (None, None) if kernels == "all" => Which::All,
             _ => return KernelSpec::parse(text).map(Self::One),
@@ -120,11 +119,6 @@ impl KernelSelection {
             Self::One(spec) => return Ok(vec![spec.clone()]),
             Self::Several(several) => several,
         };
-        if let Which::Range(from, to) = several.which
-            && from > to
-        {
-            return Err(SelectionError::Reversed(self.to_string(), from, to));
-        }
         let mut kernels: Vec<(Series, &AvailableKernel)> = available
             .iter()
             .filter(|kernel| kernel.rt == several.rt)
@@ -150,10 +144,8 @@ impl KernelSelection {
     }
 
     fn nothing_among(&self, available: &[AvailableKernel]) -> SelectionError {
-        let mut all: Vec<(Series, bool)> = available
-            .iter()
-            .filter_map(|kernel| Some((kernel.series.parse().ok()?, kernel.rt)))
-            .collect();
+        let mut all: Vec<(Series, bool)> =
+            available.iter().filter_map(|kernel| Some((kernel.series.parse().ok()?, kernel.rt))).collect();
         all.sort_unstable();
         all.dedup();
         let named: Vec<String> = all
@@ -184,7 +176,10 @@ pub fn between(
             Source::Path(_) => false,
         });
         let place = place.ok_or_else(|| {
-            let selection = KernelSelection::One(KernelSpec { source: Source::Debian(wanted.clone()), append: String::new() });
+            let selection = KernelSelection::One(KernelSpec {
+                source: Source::Debian(wanted.clone()),
+                append: String::new(),
+            });
             selection.nothing_among(available)
         })?;
         // The build that was named, where the other one is preferred.
@@ -199,6 +194,13 @@ pub fn between(
         between.reverse();
     }
     Ok(between)
+}
+
+fn range(from: Series, to: Series) -> Result<Which, SpecError> {
+    match from <= to {
+        true => Ok(Which::Range(from, to)),
+        false => Err(SpecError::Reversed(from.to_string(), to.to_string())),
+    }
 }
 
 /// Whether `one` is the kernel `wanted`, or another build of its version.
@@ -216,9 +218,8 @@ fn one_build_of_each<'a>(
     kernels: &[(Series, &'a AvailableKernel)],
 ) -> impl Iterator<Item = &'a AvailableKernel> {
     let source = |at: usize| of_source(&kernels[at].1.package.version);
-    let is_last = |at: &usize| {
-        at + 1 == kernels.len() || version::compare(source(*at), source(at + 1)).is_ne()
-    };
+    let is_last =
+        |at: &usize| at + 1 == kernels.len() || version::compare(source(*at), source(at + 1)).is_ne();
     let last: Vec<&AvailableKernel> = (0..kernels.len()).filter(is_last).map(|at| kernels[at].1).collect();
     last.into_iter()
 }
@@ -292,26 +293,27 @@ mod tests {
 
     #[test]
     fn a_range_is_the_newest_of_every_series_with_its_ends() {
-        assert_eq!(names("debian:6.1..7.0-rt").unwrap(), [
-            "debian:6.1-rt",
-            "debian:6.9-rt",
-            "debian:6.12-rt",
-            "debian:7.0-rt"
-        ]);
+        assert_eq!(
+            names("debian:6.1..7.0-rt").unwrap(),
+            ["debian:6.1-rt", "debian:6.9-rt", "debian:6.12-rt", "debian:7.0-rt"]
+        );
         assert_eq!(names("debian:6.0..6.99").unwrap(), ["debian:6.16"]);
-        assert_eq!(names("debian:7.0..9.0-rt,append='preempt=full quiet'").unwrap(), [
-            "debian:7.0-rt,append='preempt=full quiet'",
-            "debian:7.3-rt,append='preempt=full quiet'"
-        ]);
+        assert_eq!(
+            names("debian:7.0..9.0-rt,append='preempt=full quiet'").unwrap(),
+            ["debian:7.0-rt,append='preempt=full quiet'", "debian:7.3-rt,append='preempt=full quiet'"]
+        );
     }
 
     #[test]
     fn every_version_is_in_the_order_of_versions_and_one_build_of_each() {
-        assert_eq!(names("debian:6.12.*-rt").unwrap(), [
-            "debian:6.12-rt=6.12.90-1~bpo12+1",
-            "debian:6.12-rt=6.12.90-2",
-            "debian:6.12-rt=6.12.117-1~deb12u1"
-        ]);
+        assert_eq!(
+            names("debian:6.12.*-rt").unwrap(),
+            [
+                "debian:6.12-rt=6.12.90-1~bpo12+1",
+                "debian:6.12-rt=6.12.90-2",
+                "debian:6.12-rt=6.12.117-1~deb12u1"
+            ]
+        );
         let all = names("debian:all-rt").unwrap();
         assert_eq!(all.len(), 7);
         assert_eq!(all.first().map(String::as_str), Some("debian:6.1-rt=6.1.192-2"));
@@ -326,16 +328,20 @@ mod tests {
         };
         let names = |from, to| -> Result<Vec<String>, String> {
             let found = between([&kernel(from), &kernel(to)], "quiet", &available());
-            Ok(found.map_err(|error| error.to_string())?.iter().map(|one| one.to_string().replace(",append=quiet", "")).collect())
+            Ok(found
+                .map_err(|error| error.to_string())?
+                .iter()
+                .map(|one| one.to_string().replace(",append=quiet", ""))
+                .collect())
         };
-        assert_eq!(names("debian:6.9-rt", "debian:6.12-rt=6.12.90-1").unwrap(), [
-            "debian:6.9-rt=6.9.1-1",
-            "debian:6.12-rt=6.12.90-1"
-        ]);
-        assert_eq!(names("debian:7.0-rt", "debian:6.12-rt").unwrap(), [
-            "debian:7.0-rt=7.0.4-1~bpo13+1",
-            "debian:6.12-rt=6.12.117-1~deb12u1"
-        ]);
+        assert_eq!(
+            names("debian:6.9-rt", "debian:6.12-rt=6.12.90-1").unwrap(),
+            ["debian:6.9-rt=6.9.1-1", "debian:6.12-rt=6.12.90-1"]
+        );
+        assert_eq!(
+            names("debian:7.0-rt", "debian:6.12-rt").unwrap(),
+            ["debian:7.0-rt=7.0.4-1~bpo13+1", "debian:6.12-rt=6.12.117-1~deb12u1"]
+        );
         assert_eq!(names("debian:6.1-rt", "debian:7.3-rt").unwrap().len(), 7);
         let error = names("debian:6.1-rt", "debian:6.12-rt=6.12.1-1").unwrap_err();
         assert!(error.starts_with("debian:6.12-rt=6.12.1-1 names no kernel"), "{error}");

@@ -66,6 +66,9 @@ pub enum SpecError {
          debian:6.12..7.3 (the newest of every series), debian:6.12.* (every version) and debian:all"
     )]
     Series(String),
+    /// A range of series ends before it begins.
+    #[error("debian:{0}..{1} names no kernel: {0} is newer than {1}; write the older series first")]
+    Reversed(String, String),
     /// The text after `=` is not a version of that series.
     #[error(
         "{version:?} is not a version of a {series} kernel: expected a package's exact version as `tardy lab kernels` \

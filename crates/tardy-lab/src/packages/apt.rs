@@ -124,9 +124,8 @@ impl<'a> Apt<'a> {
                 });
             }
             let wanted = self.store.mirrors.suites.iter().map(|suite| suite.name.as_str());
-            let missing: Vec<&str> = wanted
-                .filter(|name| !suites.iter().any(|suite| suite == name))
-                .collect();
+            let missing: Vec<&str> =
+                wanted.filter(|name| !suites.iter().any(|suite| suite == name)).collect();
             if missing.is_empty() {
                 notice(&format!(
                     "not all of Debian's archive could be read, so some lists may be outdated:\n{errors}"

@@ -74,7 +74,8 @@ mod tests {
         fs::write(directory.path().join("kernels/a"), vec![1; 100_000]).unwrap();
         fs::hard_link(directory.path().join("kernels/a"), directory.path().join("guests/b")).unwrap();
         let size = CacheSize::of(&CacheDirectory::at(directory.path()));
-        let part = |name: &str| size.parts.iter().find(|(part, _)| part == name).map_or(0, |(_, bytes)| *bytes);
+        let part =
+            |name: &str| size.parts.iter().find(|(part, _)| part == name).map_or(0, |(_, bytes)| *bytes);
         assert!(part("kernels") >= 100_000, "{size:?}");
         assert!(part("guests") < 100_000, "{size:?}");
         assert!((100_000..200_000).contains(&size.total()), "{size:?}");

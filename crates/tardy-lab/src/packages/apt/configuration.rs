@@ -258,10 +258,10 @@ Dir::Etc::parts "apt.conf.d";
     fn other_suites_are_on_the_main_mirror_unless_that_of_security_is_set() {
         let read = |names, has_security| suites(names, has_security).map_err(|error| error.to_string());
         let of = |name: &str, is_security| Suite { name: name.to_owned(), is_security };
-        assert_eq!(read("noble, noble-security", false).unwrap(), [
-            of("noble", false),
-            of("noble-security", false)
-        ]);
+        assert_eq!(
+            read("noble, noble-security", false).unwrap(),
+            [of("noble", false), of("noble-security", false)]
+        );
         assert!(read("noble-security", true).unwrap()[0].is_security);
         assert!(read("noble main] x", false).unwrap_err().contains("main]"));
     }

@@ -255,7 +255,11 @@ impl Found {
         }
         let mut lines = table.lines(width);
         let new = self.tested.iter().filter(|one| one.is_new).count();
-        lines.push(format!("{} boots, {} of them from an earlier search", self.tested.len(), self.tested.len() - new));
+        lines.push(format!(
+            "{} boots, {} of them from an earlier search",
+            self.tested.len(),
+            self.tested.len() - new
+        ));
         lines.push(String::new());
         if let Some(Step { last_good, first_bad, untestable }) = &self.step {
             lines.push(format!("first bad: {first_bad}"));

@@ -33,7 +33,8 @@ pub(super) fn run(arguments: &LabHistoryArgs) -> Result<Exit> {
     let mut instruction_ns = None;
     for kernel in kernels {
         let version = measure(arguments, kernel)?;
-        instruction_ns = instruction_ns.or(version.runs.first().and_then(|(_, run)| kernel_history::instruction_ns(run)));
+        instruction_ns =
+            instruction_ns.or(version.runs.first().and_then(|(_, run)| kernel_history::instruction_ns(run)));
         versions.push(version);
     }
     let history = kernel_history::of(&recipe, &versions);
@@ -58,7 +59,10 @@ fn check_directory(directory: &Path, recipe: &str, force: bool) -> Result<()> {
     let data = directory.join(DATA);
     let Ok(text) = std::fs::read(&data) else {
         if directory.join("index.html").exists() && !force {
-            let reason = format!("{} has an index.html that is not of a history; choose another directory", directory.display());
+            let reason = format!(
+                "{} has an index.html that is not of a history; choose another directory",
+                directory.display()
+            );
             return Err(wrong("output", reason).into());
         }
         return Ok(());
@@ -66,7 +70,8 @@ fn check_directory(directory: &Path, recipe: &str, force: bool) -> Result<()> {
     let of: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
     match of["recipe"].as_str() {
         Some(known) if known != recipe && !force => {
-            let reason = format!("{} is the history of {known}; choose another directory", directory.display());
+            let reason =
+                format!("{} is the history of {known}; choose another directory", directory.display());
             Err(wrong("output", reason).into())
         }
         _ => Ok(()),

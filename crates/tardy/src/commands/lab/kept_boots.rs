@@ -11,8 +11,8 @@ use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests::{self, OnMessage};
 use tardy_lab::session::SessionError;
 use tardy_measure::engine::result_file::ResultFile;
-use tardy_record::{Run, file};
 use tardy_recipe::wrong;
+use tardy_record::{Run, file};
 use tardy_sys::files;
 use tardy_sys::signals::EndSignals;
 
@@ -127,11 +127,11 @@ fn kept_or_run(
 ) -> Result<Result<KeptBoot, Failure>> {
     let experiment = experiment(prepared, boot.seed);
     let assembled = experiment.assembled(&boot.guest.kernel, boot.guest.modules.clone())?;
-    let name = format!("{}-{}", boot.name(), &assembled.identity()[..IDENTITY_DIGITS]);
-    let path = run_file(directory, &name);
-    if let Some(run) = kept_run(&path, assembled.identity()) {
+    if let Some((path, run)) = kept_run(directory, assembled.identity()) {
         return Ok(Ok(KeptBoot { path, run, is_new: false }));
     }
+    let name = format!("{}{}", boot.name(), ending(assembled.identity()));
+    let path = run_file(directory, &name);
     let outcome = match assembled.run(host, on_message) {
         Ok(outcome) => outcome,
         Err(ExperimentError::Session { error: SessionError::Cancelled, .. }) => {
@@ -152,8 +152,22 @@ fn kept_or_run(
     Ok(Ok(KeptBoot { path, run, is_new: true }))
 }
 
-/// The run in a file, if it has that identity. An incomplete file is replaced.
-fn kept_run(path: &Path, identity: &str) -> Option<Run> {
-    let run = file::from_text(&fs::read(path).ok()?).ok()?;
-    run.lab.as_ref().is_some_and(|lab| lab.identity == identity).then_some(run)
+/// The end of the names of a run's files, by which it is found whatever it was called: with the recipe's own seed a kernel is the same
+/// guest in a bisection, a sweep and a history.
+fn ending(identity: &str) -> String {
+    format!("-{}", &identity[..IDENTITY_DIGITS.min(identity.len())])
+}
+
+/// The run in `directory` with that identity, and its file. An incomplete file is replaced.
+fn kept_run(directory: &Path, identity: &str) -> Option<(PathBuf, Run)> {
+    let ending = run_file(Path::new(""), &ending(identity));
+    let ending = ending.to_string_lossy();
+    let paths = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut named: Vec<PathBuf> =
+        paths.filter(|path| path.to_string_lossy().ends_with(ending.as_ref())).collect();
+    named.sort();
+    named.into_iter().find_map(|path| {
+        let run = file::from_text(&fs::read(&path).ok()?).ok()?;
+        run.lab.as_ref().is_some_and(|lab| lab.identity == identity).then_some((path, run))
+    })
 }

@@ -150,7 +150,10 @@ pub(super) fn machine_of(arguments: &ExperimentArgs) -> Result<Machine> {
 }
 
 /// The kernels of the recipe with its flags.
-pub(super) fn kernels_of(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Vec<KernelSpec>> {
+pub(super) fn kernels_of(
+    arguments: &ExperimentArgs,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<KernelSpec>> {
     kernel_specs(&recipe_of(arguments)?, arguments.guest.refresh, notice)
 }
 
@@ -158,7 +161,9 @@ pub(super) fn kernels_of(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str
 pub(super) fn recipe_of(arguments: &ExperimentArgs) -> Result<LabRecipe> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
     if switch_file::describes_a_switch(name) {
-        return Err(wrong("recipe", "the test of a switch has no latencies of this kind; name a recipe").into());
+        return Err(
+            wrong("recipe", "the test of a switch has no latencies of this kind; name a recipe").into()
+        );
     }
     Ok(LabRecipe::find(name)?.overridden_by(arguments))
 }

@@ -102,13 +102,18 @@ fn measure(
         .iter()
         .flat_map(|guest| with_seeds.iter().map(move |seed| Boot { guest, seed: *seed }))
         .collect();
-    let directory = arguments.output.clone().unwrap_or_else(|| {
-        Path::new(&format!("tardy-lab-sweep-{}", prepared.recipe)).to_owned()
-    });
+    let directory = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| Path::new(&format!("tardy-lab-sweep-{}", prepared.recipe)).to_owned());
     let booted = kept_boots::boot_each(prepared, &boots, &directory, arguments.quiet)?;
     let new = booted.iter().flatten().filter(|one| one.is_new).count();
     if !arguments.quiet {
-        output::report(&format!("{} boots, {} of them from an earlier sweep", booted.len(), booted.len() - new));
+        output::report(&format!(
+            "{} boots, {} of them from an earlier sweep",
+            booted.len(),
+            booted.len() - new
+        ));
     }
     let values: Vec<Result<f64, String>> = booted
         .into_iter()
