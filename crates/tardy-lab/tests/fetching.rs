@@ -240,6 +240,27 @@ fn a_kernel_in_several_packages_is_fetched_without_its_modules_until_one_is_need
     assert!(error.contains("fetching linux-modules-7.3.4+deb13-rt-amd64"), "{error}");
 }
 
+/// Of past versions, backports keep the package with the image alone.
+#[test]
+fn a_kernel_without_its_other_packages_is_booted_without_configuration() {
+    let archive = Archive::new();
+    let release = "7.1.13+deb13-rt-amd64";
+    let line =
+        format!("linux-binary-{release} | 7.1.13-1 | http://deb.debian.org/debian sid/main amd64 Packages\n");
+    archive.write("madison", &line);
+    let files = [(format!("boot/vmlinuz-{release}"), bzimage(release))];
+    archive.package(&format!("linux-binary-{release}=7.1.13-1"), &files);
+    archive.write("gone", "linux-base");
+    let mut notices = Vec::new();
+    let kernel = archive.find_with_notices("debian:7.1-rt", false, &mut notices).unwrap();
+    assert_eq!((kernel.release.as_str(), &kernel.config), (release, &None));
+    assert!(notices.iter().any(|line| line.contains("no longer has linux-base-7.1.13")), "{notices:?}");
+    archive.write("gone", "linux-modules");
+    let veth = [ModuleRequest::parse("veth")];
+    let error = modules_of(&archive.store, &kernel, [&veth, &[]], &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("Debian has no linux-modules-7.1.13"), "{error}");
+}
+
 #[test]
 fn kernels_of_the_cache_are_reduced_to_what_recipes_need() {
     let archive = Archive::new();

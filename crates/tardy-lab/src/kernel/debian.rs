@@ -196,6 +196,15 @@ fn fetch(
     for needed in &packaging.needed {
         unpack(store, apt, needed, scratch.path(), notice)?;
     }
+    if let Some(base) = &packaging.base {
+        match unpack(store, apt, base, scratch.path(), notice) {
+            Err(PackageError::NoSuchPackage { .. }) => notice(&format!(
+                "Debian no longer has {base}: {} is booted without its configuration, and it has no modules",
+                package.name
+            )),
+            unpacked => drop(unpacked?),
+        }
+    }
     let unpacked = UnpackedKernel::find(&whole, package)?;
     let image = image_to_boot(&unpacked.image, arch)?;
     let mut manifest = Manifest {
@@ -212,7 +221,9 @@ fn fetch(
         modules_package: Some(packaging.modules),
     };
     manifest.image_bytes = kept_files::keep(&unpacked, &image, scratch.path())?;
-    kept_files::keep_modules(&unpacked.modules, keep, scratch.path(), &manifest)?;
+    if let Some(modules) = &unpacked.modules {
+        kept_files::keep_modules(modules, keep, scratch.path(), &manifest)?;
+    }
     fs::remove_dir_all(&whole).map_err(PackageError::file("removing", &whole))?;
     write_json(&scratch.path().join(MANIFEST), &manifest)?;
     scratch.move_to(&place)?;

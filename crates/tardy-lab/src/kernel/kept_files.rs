@@ -36,8 +36,8 @@ pub(super) fn keep(unpacked: &UnpackedKernel, image: &[u8], to: &Path) -> Result
     }
     let kept_modules = to.join("lib/modules").join(release);
     create_directory(&kept_modules)?;
-    let built_in = modules.join(BUILT_IN);
-    if built_in.is_file() {
+    let built_in = modules.as_ref().map(|modules| modules.join(BUILT_IN)).filter(|path| path.is_file());
+    if let Some(built_in) = built_in {
         move_file(&built_in, &kept_modules.join(BUILT_IN))?;
     }
     for tree in device_trees.iter().flat_map(|place| machines_trees(place)) {

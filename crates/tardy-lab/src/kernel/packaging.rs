@@ -2,7 +2,7 @@
 //!
 //! Until 6.18, `linux-image-RELEASE` has the image, the configuration and the modules. From 6.19 on that is a metapackage:
 //! the image is in `linux-binary-RELEASE`, the configuration and the device trees in `linux-base-RELEASE`, the modules in
-//! `linux-modules-RELEASE`. Ubuntu's `linux-image-RELEASE` has the image alone.
+//! `linux-modules-RELEASE`. Of past versions Debian's backports keep the image alone. Ubuntu's `linux-image-RELEASE` has the image alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,8 @@ pub(super) fn is_unsigned(name: &str) -> bool {
 pub(super) struct Packaging {
     /// Those without which it cannot be booted.
     pub(super) needed: Vec<PackageVersion>,
+    /// The one with its configuration and its device trees, without which it can be booted.
+    pub(super) base: Option<PackageVersion>,
     /// The one with its modules.
     pub(super) modules: PackageVersion,
 }
@@ -66,11 +68,11 @@ impl Packaging {
         };
         let modules = named("linux-modules-");
         if image.name.starts_with("linux-binary-") {
-            Self { needed: vec![named("linux-base-")], modules }
+            Self { needed: Vec::new(), base: Some(named("linux-base-")), modules }
         } else if release.ends_with("-generic") {
-            Self { needed: vec![modules.clone()], modules }
+            Self { needed: vec![modules.clone()], base: None, modules }
         } else {
-            Self { needed: Vec::new(), modules: image.clone() }
+            Self { needed: Vec::new(), base: None, modules: image.clone() }
         }
     }
 }
@@ -81,7 +83,8 @@ pub(super) struct UnpackedKernel {
     pub(super) release: String,
     pub(super) image: PathBuf,
     pub(super) config: Option<PathBuf>,
-    pub(super) modules: PathBuf,
+    /// `None` if they are in a package of their own.
+    pub(super) modules: Option<PathBuf>,
     pub(super) device_trees: Option<PathBuf>,
 }
 
@@ -89,7 +92,7 @@ impl UnpackedKernel {
     /// Finds the files below `root`, where `package` and the others of the kernel were unpacked.
     ///
     /// # Errors
-    /// If there is no image or no directory of modules.
+    /// If there is no image, or no directory of modules though `package` should have them.
     pub(super) fn find(root: &Path, package: &PackageVersion) -> Result<Self, PackageError> {
         let missing = |what: &str| PackageError::Contents {
             package: format!("{} {}", package.name, package.version),
@@ -101,16 +104,17 @@ impl UnpackedKernel {
             .or_else(|| all_modules.iter().find_map(|place| image_among_modules(place)))
             .ok_or_else(|| missing("image (boot/vmlinuz-RELEASE or usr/lib/modules/RELEASE/vmlinuz)"))?;
         let of_release = |place: &PathBuf| Some(place.join(&release)).filter(|place| place.is_dir());
-        let modules = all_modules
-            .iter()
-            .find_map(of_release)
-            .ok_or_else(|| missing(&format!("lib/modules/{release}")))?;
-        let config = [root.join("boot").join(format!("config-{release}")), modules.join("config")];
-        let trees = [root.join(format!("usr/lib/linux-image-{release}")), modules.join("dtb")];
+        let modules = all_modules.iter().find_map(of_release);
+        if modules.is_none() && package.name.starts_with(PREFIXES[0]) {
+            return Err(missing(&format!("lib/modules/{release}")));
+        }
+        let below_modules = |name: &str| modules.as_ref().map(|modules| modules.join(name));
+        let config = [Some(root.join("boot").join(format!("config-{release}"))), below_modules("config")];
+        let trees = [Some(root.join(format!("usr/lib/linux-image-{release}"))), below_modules("dtb")];
         Ok(Self {
             image,
-            config: config.into_iter().find(|path| path.is_file()),
-            device_trees: trees.into_iter().find(|path| path.is_dir()),
+            config: config.into_iter().flatten().find(|path| path.is_file()),
+            device_trees: trees.into_iter().flatten().find(|path| path.is_dir()),
             modules,
             release,
         })
@@ -180,7 +184,7 @@ mod tests {
         let one = Packaging::of(&package("linux-image-6.12.1+deb12-amd64"), "6.12.1+deb12-amd64");
         assert_eq!((one.needed.len(), one.modules.name.as_str()), (0, "linux-image-6.12.1+deb12-amd64"));
         let split = Packaging::of(&package("linux-binary-7.3.4+deb13-amd64"), "7.3.4+deb13-amd64");
-        assert_eq!(split.needed, [package("linux-base-7.3.4+deb13-amd64")]);
+        assert_eq!(split.base, Some(package("linux-base-7.3.4+deb13-amd64")));
         assert_eq!(split.modules, package("linux-modules-7.3.4+deb13-amd64"));
         let ubuntu = Packaging::of(&package("linux-image-unsigned-6.8.0-31-generic"), "6.8.0-31-generic");
         assert_eq!(ubuntu.needed, [package("linux-modules-6.8.0-31-generic")]);
@@ -201,12 +205,21 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, "").unwrap();
             }
-            let package = PackageVersion { name: "linux-image".into(), version: "1".into() };
+            let package = PackageVersion { name: "linux-image-6.12".into(), version: "1".into() };
             let found = UnpackedKernel::find(root.path(), &package).unwrap();
             assert_eq!(found.release, "6.12");
             assert_eq!(found.image, root.path().join(files[0]));
             assert_eq!(found.config, Some(root.path().join(config)));
-            assert!(found.modules.is_dir() && found.device_trees.is_none());
+            assert!(found.modules.is_some_and(|path| path.is_dir()) && found.device_trees.is_none());
         }
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("boot")).unwrap();
+        fs::write(root.path().join("boot/vmlinuz-7.1"), "").unwrap();
+        let find = |name: &str| {
+            let package = PackageVersion { name: name.into(), version: "1".into() };
+            UnpackedKernel::find(root.path(), &package)
+        };
+        assert_eq!(find("linux-binary-7.1").unwrap().modules, None);
+        assert!(find("linux-image-7.1").unwrap_err().to_string().contains("lib/modules/7.1"));
     }
 }
