@@ -293,7 +293,7 @@ fn shares(version: &Version, label: &str) -> Vec<([i64; 2], f64)> {
     for (_, run) in &version.runs {
         let is_of_phase = |phase: usize| run.phases.get(phase).is_some_and(|phase| phase.label == label);
         let series = run.own_series().filter(|series| series.is_of_wakeups() && is_of_phase(series.phase));
-        // All are of tardy's own layout, which fits itself.
+        // Guests record in one layout, which fits itself.
         series.for_each(|series| drop(all.merge(series.quoted())));
     }
     let all = all.coarsened(COARSE);

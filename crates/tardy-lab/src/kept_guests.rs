@@ -98,7 +98,7 @@ impl KeptGuests {
             return file.set_modified(SystemTime::now());
         }
         files::make_directories(&self.directory)?;
-        if fs::hard_link(packed, &path).is_err() && !path.exists() {
+        if files::link_own(packed, &path).is_err() && !path.exists() {
             files::replace_own(&path, 0o600, &fs::read(packed)?)?;
         }
         self.remove_oldest(LIMIT_BYTES)

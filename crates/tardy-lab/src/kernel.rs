@@ -17,6 +17,7 @@ pub mod modules;
 pub mod own_modules;
 mod packaging;
 mod preference;
+pub mod pruning;
 pub mod selection;
 pub mod spec;
 pub mod vmlinux;

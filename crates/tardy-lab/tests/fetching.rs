@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_lab::arch::Arch;
-use tardy_lab::kernel::cache;
 use tardy_lab::kernel::listing::{self, OfferState};
 use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{Kernel, KernelSelection, KernelSpec, Request, expand, find_in, modules_of};
+use tardy_lab::kernel::{cache, pruning};
 use tardy_lab::packages::apt::{Mirrors, Programs};
 use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{PackageStore, PackageVersion};
@@ -268,7 +268,7 @@ fn kernels_of_the_cache_are_reduced_to_what_recipes_need() {
     let place = kernel.image.path.ancestors().nth(2).unwrap();
     let prune = |keep: &[&str]| {
         let keep: Vec<String> = keep.iter().map(|name| (*name).to_owned()).collect();
-        cache::prune(&archive.store.cache, Arch::X86_64, &keep, &mut |_| {}).unwrap().len()
+        pruning::prune(&archive.store.cache, Arch::X86_64, &keep, &mut |_| {}).unwrap().len()
     };
     assert_eq!(prune(&["veth"]), 0, "it has nothing else");
     // As earlier versions of tardy kept kernels.

@@ -2,7 +2,7 @@
 
 use tardy_compare::difference::Difference;
 use tardy_compare::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step, median};
-use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, with_unit};
+use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, short, with_unit};
 use tardy_plot::versions::{self, Place};
 
 use crate::effect::describe_ratio;
@@ -10,7 +10,10 @@ use crate::figures::{self, Marks};
 use crate::page::{Cell, Element, Link, PageRow, PageTable, figure, folded_table, heading, paragraph};
 use crate::site::{self, SiteFile, SitePage};
 use crate::table::Table;
-use crate::terminal_text::{capitalised, folded};
+use crate::terminal_text::{folded, typographic};
+
+/// Longer words of a command line are shortened in labels.
+const WORDS_MAX: usize = 24;
 
 /// What the site needs in addition to the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +78,8 @@ fn headline(history: &KernelHistory) -> String {
     let found = match (&history.too_few, history.claimed().count()) {
         (Some(reason), _) => reason.clone(),
         (None, 0) => "no step exceeds the spread over the seeds".to_owned(),
-        (None, n) => format!("{} that exceed the spread over the seeds", counted(n as u64, "step", "steps")),
+        (None, 1) => "1 step exceeds the spread over the seeds".to_owned(),
+        (None, n) => format!("{n} steps exceed the spread over the seeds"),
     };
     format!("{} on {kernels}, {seeds} each: {found}.", harmless(&history.recipe))
 }
@@ -92,11 +96,17 @@ fn problems(history: &KernelHistory) -> Vec<String> {
     history.kernels.iter().flat_map(of_kernel).collect()
 }
 
-/// The version without the revision of the package, for axes: `6.12.118` of `debian:6.12-rt=6.12.118-1`.
+/// The version without the revision of the package, for axes: `6.12.118-rt` of `debian:6.12-rt=6.12.118-1`, and the words that are
+/// added to the command line.
 fn label(kernel: &Kernel) -> String {
-    let version = kernel.spec.split(',').next().unwrap_or_default();
-    let version = version.rsplit(['=', ':']).next().unwrap_or_default();
-    harmless(version.split('-').next().unwrap_or_default())
+    let (name, words) = kernel.spec.split_once(",append=").unwrap_or((&kernel.spec, ""));
+    let (series, version) = name.split_once('=').unwrap_or((name, name));
+    let version = version.rsplit([':', '/']).next().unwrap_or_default();
+    let version = version.split('-').next().unwrap_or_default();
+    let rt = if series.ends_with("-rt") { "-rt" } else { "" };
+    let words = words.trim_matches('\'');
+    let words = if words.is_empty() { String::new() } else { format!(" {}", short(words, WORDS_MAX)) };
+    harmless(&format!("{version}{rt}{words}"))
 }
 
 fn file_of(kernel: &Kernel) -> String {
@@ -126,7 +136,7 @@ fn overview(history: &KernelHistory, about: &About) -> SitePage {
     let kernels =
         [history.kernels.first(), history.kernels.last()].map(|kernel| kernel.map(label).unwrap_or_default());
     let title = format!("{} from {} to {}", harmless(&history.recipe), kernels[0], kernels[1]);
-    let mut header = vec![paragraph("", &capitalised(&headline(history)))];
+    let mut header = vec![paragraph("", &headline(history))];
     header.push(paragraph("note", &method(history, about)));
     header.push(Element::Code { text: harmless(&about.command) });
     header.push(site::links(vec![link("history.json", "all values as JSON"), link("history.csv", "as CSV")]));
@@ -189,14 +199,14 @@ fn of_step(history: &KernelHistory, step: &Step) -> Vec<Element> {
 
 fn sentence(history: &KernelHistory, change: &Change) -> String {
     let Line { phase, number, .. } = &history.lines[change.line];
-    format!(
+    typographic(&format!(
         "{number} of {}: {} before, {} after, {} (p = {:.1e})",
         harmless(phase),
         with_unit(change.from),
         with_unit(change.to),
         describe_ratio(change.to / change.from),
         change.p
-    )
+    ))
 }
 
 fn moved_row(bin: &MovedBin) -> Vec<String> {

@@ -93,7 +93,7 @@ fn the_site_has_a_page_for_each_kernel_and_its_data() {
     let content = |path: &str| &files.iter().find(|file| file.path == path).unwrap().content;
     let index = content("index.html");
     for shown in [
-        "6.16.12 to 6.18.15",
+        "6.16.12-rt to 6.18.15-rt",
         "p99 of loaded: 14",
         "50 % higher",
         "2 options of the configuration differ",

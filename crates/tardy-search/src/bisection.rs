@@ -49,7 +49,7 @@ pub enum EndError {
 }
 
 impl Bisection {
-    /// Among `count` candidates, of which the first is said to be good and the last to be bad. Both are tested first.
+    /// Among `count` candidates, of which the first should be good and the last bad. Both are tested first.
     ///
     /// # Panics
     /// If there are fewer than two.

@@ -2,15 +2,15 @@
 //!
 //! [`measure`] is a number of a run, and the condition that calls a run bad. [`bisection`] finds the first bad one in an ordered
 //! list, [`delta`] the smallest set of differences that makes a run bad, [`sweep`] the settings to try and their order afterwards.
-//! [`words`] are the differences of two command lines. Nothing here runs anything: the caller asks what to try next, runs it, and
+//! [`parameters`] are the differences of two command lines. Nothing here runs anything: the caller asks what to try next, runs it, and
 //! reports the verdict. So the same search works on Debian's kernels, on words of a command line, on options of a configuration and
 //! on commits, and its tests need no kernel.
 
 pub mod bisection;
 pub mod delta;
 pub mod measure;
+pub mod parameters;
 pub mod sweep;
-pub mod words;
 
 /// What a run showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use crate::words;
+use crate::parameters;
 
 /// An option with the values to try, such as `preempt=none,full`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,9 +102,10 @@ impl Point {
     pub fn on(&self, line: &str) -> String {
         let mut line = line.to_owned();
         for setting in &self.settings {
-            let changes = words::changes(&line, &setting.to_string());
-            let made: Vec<&words::Change> = changes.iter().filter(|change| !change.to.is_empty()).collect();
-            line = words::with(&line, &made);
+            let changes = parameters::changes(&line, &setting.to_string());
+            let made: Vec<&parameters::Change> =
+                changes.iter().filter(|change| !change.to.is_empty()).collect();
+            line = parameters::with(&line, &made);
         }
         line
     }

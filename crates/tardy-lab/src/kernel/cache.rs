@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Kernel;
 use super::image_file::{ImageFile, PACKED};
-use super::kept_files;
 use super::preference::preference;
 use super::spec::{DebianKernel, KernelSpec, Source};
 use crate::arch::Arch;
@@ -121,40 +120,6 @@ pub fn list(cache: &CacheDirectory, arch: Arch) -> Vec<CachedKernel> {
 /// The preferred cached kernel that `wanted` names.
 pub fn best(cache: &CacheDirectory, arch: Arch, wanted: &DebianKernel) -> Option<CachedKernel> {
     list(cache, arch).into_iter().filter(|kernel| kernel.matches(wanted)).max_by(CachedKernel::preference)
-}
-
-/// Reduces the cached kernels to what guests need: packs images, and removes the modules that are neither in `keep` nor needed by
-/// one in it, which are fetched again when a recipe names them. Returns the kernels that became smaller.
-///
-/// # Errors
-/// If a file cannot be read or written.
-pub fn prune(
-    cache: &CacheDirectory,
-    arch: Arch,
-    keep: &[String],
-    notice: Notice<'_>,
-) -> Result<Vec<Manifest>, PackageError> {
-    let _lock = cache.lock(notice)?;
-    let mut pruned = Vec::new();
-    for kernel in list(cache, arch) {
-        if kept_files::reduce(&kernel, keep)? {
-            pruned.push(kernel.manifest);
-        }
-    }
-    Ok(pruned)
-}
-
-/// Removes the headers of kernels, which are fetched again when a module of tardy is built.
-///
-/// # Errors
-/// If they cannot be removed.
-pub fn remove_headers(cache: &CacheDirectory, arch: Arch, notice: Notice<'_>) -> Result<(), PackageError> {
-    let place = cache.unions(arch);
-    if !place.exists() {
-        return Ok(());
-    }
-    let _lock = cache.lock(notice)?;
-    fs::remove_dir_all(&place).map_err(PackageError::file("removing", &place))
 }
 
 /// Removes the cached kernels that `spec` names, in all versions unless it names one, and returns them.

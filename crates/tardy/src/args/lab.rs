@@ -271,7 +271,7 @@ pub(crate) struct LabHistoryArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// Run each kernel with this many seeds, of which the recipe's is the first. With fewer than 9, a step of a history of ten kernels cannot be told from chance.
+    /// Run each kernel with this many seeds, of which the recipe's is the first. Ten kernels need at least 9 for a step to be claimed.
     #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "What to run")]
     pub(crate) seeds: u32,
     /// Directory of the site and its run files: a guest of which it has a run of the same identity is not run again.

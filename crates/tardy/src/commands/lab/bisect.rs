@@ -12,7 +12,7 @@ use tardy_present::table::Table;
 use tardy_recipe::wrong;
 use tardy_search::bisection::{Bisection, EndError};
 use tardy_search::measure::Condition;
-use tardy_search::words::{self, Change};
+use tardy_search::parameters::{self, Change};
 use tardy_search::{Verdict, delta};
 
 use super::assemble::print_notices;
@@ -223,13 +223,13 @@ impl From<EndError> for Ended {
 }
 
 fn among_words(tests: &mut Tests<'_>, good: &KernelSpec, bad: &KernelSpec) -> Result<Found> {
-    let changes = words::changes(&good.append, &bad.append);
+    let changes = parameters::changes(&good.append, &bad.append);
     if changes.is_empty() {
         return Err(wrong("bad", format!("{bad} does not differ from {good}")).into());
     }
     let of = |set: &[usize]| set.iter().map(|at| &changes[*at]).collect::<Vec<_>>();
     let found = delta::minimise(changes.len(), |set| {
-        let spec = KernelSpec { append: words::with(&good.append, &of(set)), ..good.clone() };
+        let spec = KernelSpec { append: parameters::with(&good.append, &of(set)), ..good.clone() };
         tests.test(&spec).map_err(Ended::Failed)
     });
     let found = found.map_err(|ended| match ended {

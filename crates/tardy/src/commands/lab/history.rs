@@ -86,7 +86,7 @@ fn measure(arguments: &LabHistoryArgs, kernel: KernelSpec) -> Result<Version> {
         Ok(prepared) => prepared,
         Err(error) => {
             output::report(&format!("{spec}: {error:#}"));
-            return Ok(Version { spec, runs: Vec::new(), problems: vec![format!("{error:#}")] });
+            return Ok(Version { spec, runs: Vec::new(), problems: vec![first_line(&format!("{error:#}"))] });
         }
     };
     let boots: Vec<Boot<'_>> = seeds.iter().map(|seed| of_seed(&prepared, seed)).collect();
@@ -100,7 +100,7 @@ fn measure(arguments: &LabHistoryArgs, kernel: KernelSpec) -> Result<Version> {
             Ok(KeptBoot { path, run, .. }) => version.runs.push((file_name(&path), run)),
             Err(failure) => {
                 output::report(&failure);
-                version.problems.push(failure.lines().next().unwrap_or_default().to_owned());
+                version.problems.push(first_line(&failure));
             }
         }
     }
@@ -109,6 +109,11 @@ fn measure(arguments: &LabHistoryArgs, kernel: KernelSpec) -> Result<Version> {
 
 fn of_seed<'a>(prepared: &'a Prepared, seed: &'a Seed) -> Boot<'a> {
     Boot { guest: &prepared.guests[0], seed: Some(seed) }
+}
+
+/// The first line: a panic's trace is in the console log.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// The path of a run file relative to the site's directory.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::listing::{self, Listing, OfferState};
-use tardy_lab::kernel::{self, KernelSelection, cache};
+use tardy_lab::kernel::{self, KernelSelection, pruning};
 use tardy_lab::machine::Machine;
 use tardy_lab::packages::PackageStore;
 use tardy_lab::packages::cache_directory::CacheDirectory;
@@ -53,10 +53,10 @@ fn prune(cache: &CacheDirectory, json: bool) -> Result<Exit> {
     let before = CacheSize::of(cache).total();
     let keep = kept_modules([]);
     for arch in Arch::ALL {
-        for kernel in cache::prune(cache, arch, &keep, &mut print_notices())? {
+        for kernel in pruning::prune(cache, arch, &keep, &mut print_notices())? {
             output::report(&format!("{} {} is smaller", kernel.package, kernel.version));
         }
-        cache::remove_headers(cache, arch, &mut print_notices())?;
+        pruning::remove_headers(cache, arch, &mut print_notices())?;
     }
     let size = CacheSize::of(cache);
     if json {
