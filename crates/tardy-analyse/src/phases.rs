@@ -44,6 +44,33 @@ pub fn of(run: &Run) -> Vec<PhaseFindings> {
     (0..run.phases.len()).map(|phase| of_phase(run, phase)).collect()
 }
 
+/// The indices of the phases with the label or the number, from 1, `wanted`; without it, of the loaded phases, or of all if no phase
+/// is loaded.
+///
+/// # Errors
+/// If there is no such phase.
+pub fn wanted(run: &Run, wanted: Option<&str>) -> Result<Vec<usize>, String> {
+    let all = 0..run.phases.len();
+    let Some(wanted) = wanted else {
+        let is_loaded =
+            |phase: &usize| run.plan.phases.get(*phase).is_some_and(|plan| !plan.loads.is_empty());
+        let loaded: Vec<usize> = all.clone().filter(is_loaded).collect();
+        return Ok(if loaded.is_empty() { all.collect() } else { loaded });
+    };
+    let named: Vec<usize> = all.clone().filter(|phase| run.phases[*phase].label == wanted).collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    if let Some(number) =
+        wanted.parse::<usize>().ok().filter(|number| (1..=run.phases.len()).contains(number))
+    {
+        return Ok(vec![number - 1]);
+    }
+    let mut labels: Vec<&str> = run.phases.iter().map(|phase| phase.label.as_str()).collect();
+    labels.dedup();
+    Err(format!("there is no phase '{wanted}' in the run; it has {}", labels.join(", ")))
+}
+
 fn of_phase(run: &Run, index: usize) -> PhaseFindings {
     let phase = &run.phases[index];
     let plan = run.plan.phases.get(index);

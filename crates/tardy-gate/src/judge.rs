@@ -9,7 +9,7 @@
 use serde::Serialize;
 use tardy_analyse::late::{self, Late};
 use tardy_analyse::share_limits::{self, Length};
-use tardy_analyse::{lab, name, until};
+use tardy_analyse::{lab, name, phases, until};
 use tardy_record::{Run, Series, reason};
 
 use crate::outcome::Outcome;
@@ -96,7 +96,7 @@ fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r 
     if let Some(reason) = lab::meaningless_because(run) {
         return Err(format!("latencies mean nothing: {reason}"));
     }
-    let phases = judged_phases(run, requirement.phase.as_deref())?;
+    let phases = phases::wanted(run, requirement.phase.as_deref())?;
     let of_phases: Vec<&Series> =
         run.own_series().filter(|series| series.is_of_wakeups() && phases.contains(&series.phase)).collect();
     let wanted = requirement.series.as_deref().map(spaceless);
@@ -111,29 +111,6 @@ fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r 
     }
     let recorded: Vec<&Series> = matching.into_iter().filter(|series| series.max_ns.is_some()).collect();
     if recorded.is_empty() { Err("nothing was recorded".to_owned()) } else { Ok(recorded) }
-}
-
-/// The indices of the phases that a requirement is about.
-fn judged_phases(run: &Run, wanted: Option<&str>) -> Result<Vec<usize>, String> {
-    let all = 0..run.phases.len();
-    let Some(wanted) = wanted else {
-        let is_loaded =
-            |phase: &usize| run.plan.phases.get(*phase).is_some_and(|plan| !plan.loads.is_empty());
-        let loaded: Vec<usize> = all.clone().filter(is_loaded).collect();
-        return Ok(if loaded.is_empty() { all.collect() } else { loaded });
-    };
-    let named: Vec<usize> = all.clone().filter(|phase| run.phases[*phase].label == wanted).collect();
-    if !named.is_empty() {
-        return Ok(named);
-    }
-    if let Some(number) =
-        wanted.parse::<usize>().ok().filter(|number| (1..=run.phases.len()).contains(number))
-    {
-        return Ok(vec![number - 1]);
-    }
-    let mut labels: Vec<&str> = run.phases.iter().map(|phase| phase.label.as_str()).collect();
-    labels.dedup();
-    Err(format!("there is no phase '{wanted}' in the run; it has {}", labels.join(", ")))
 }
 
 fn spaceless(name: &str) -> String {

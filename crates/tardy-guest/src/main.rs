@@ -9,9 +9,19 @@ mod processes;
 
 use std::process::ExitCode;
 
+use tardy_init::orders::COMMAND;
+
+/// The kernel passes the words of its command line that it does not know to its first program too, before the program's own argument.
+fn without_the_kernels(words: Vec<&str>) -> Vec<&str> {
+    match words.last() {
+        Some(last) if *last == COMMAND => vec![COMMAND],
+        _ => words,
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let words = without_the_kernels(arguments.iter().map(String::as_str).collect());
     if let Some(status) = processes::run(&words) {
         return status;
     }

@@ -18,9 +18,10 @@ use crate::guest::initramfs::{self, Parts};
 use crate::guest_directory::GuestDirectory;
 use crate::kept_guests::KeptGuests;
 use crate::kernel::Kernel;
+use crate::kernel::image_file::ImageFile;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
-use crate::session::{self, Confinement, EmulatorError, Session, SessionError};
+use crate::session::{self, Confinement, EmulatorError, Installed, Session, SessionError};
 
 use identity::identity;
 
@@ -54,6 +55,19 @@ pub struct Outcome {
     pub output: Vec<String>,
     /// The guest's console: what its kernel printed.
     pub console: Vec<u8>,
+}
+
+/// A guest that is ready to boot.
+#[derive(Debug)]
+pub struct AssembledGuest<'a> {
+    experiment: &'a Experiment,
+    emulator: Installed,
+    image_file: ImageFile,
+    image: Vec<u8>,
+    initramfs: Vec<u8>,
+    device_tree: Option<Vec<u8>>,
+    /// Its record, before it has run.
+    lab: Lab,
 }
 
 /// The least memory that a kernel needs in addition to its image and the initramfs, in MiB.
@@ -156,26 +170,32 @@ impl Experiment {
         host: Host<'_>,
         on_message: &mut dyn FnMut(&Message),
     ) -> Result<Outcome, ExperimentError> {
+        self.assembled(kernel, modules)?.run(host, on_message)
+    }
+
+    /// The guest with `kernel`, ready to boot.
+    ///
+    /// # Errors
+    /// If one of its files cannot be read, or it does not fit the machine.
+    pub fn assembled(
+        &self,
+        kernel: &Kernel,
+        modules: Vec<Module>,
+    ) -> Result<AssembledGuest<'_>, ExperimentError> {
         self.check(kernel)?;
         let emulator = session::installed(self.machine)?;
         let setup = self.setup(kernel);
         let arguments = machine::emulator_arguments(&setup);
-        let directory = GuestDirectory::create().map_err(ExperimentError::Directory)?;
-        let image = read(&kernel.image)?;
+        let image = kernel.image.read().map_err(unreadable(&kernel.image.path))?;
         let initramfs = self.initramfs(kernel, modules)?;
         let device_tree = self.device_tree(kernel)?;
         self.check_memory(kernel, image.len() + initramfs.len())?;
-        directory.put(machine::KERNEL, &image).map_err(ExperimentError::Directory)?;
-        directory.put(machine::INITRAMFS, &initramfs).map_err(ExperimentError::Directory)?;
-        if let Some(tree) = &device_tree {
-            directory.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Directory)?;
-        }
         let mut lab = Lab {
             identity: String::new(),
             clock: clock(self.pace),
             machine: self.machine.name().to_owned(),
             emulator: emulator.version.clone(),
-            arguments: arguments.clone(),
+            arguments,
             kernel: LabKernel {
                 spec: kernel.spec.clone(),
                 release: kernel.release.clone(),
@@ -189,39 +209,15 @@ impl Experiment {
             settled: Default::default(),
         };
         lab.identity = identity(&lab);
-        if let Some(kept) = host.keep {
-            for (hash, content) in [(&lab.kernel.sha256, &image), (&lab.initramfs_sha256, &initramfs)] {
-                kept.keep(hash, content).map_err(ExperimentError::Keep)?;
-            }
-        }
-        let session = Session {
-            machine: self.machine,
-            emulator: &emulator,
-            confinement: host.confinement,
-            arguments: &arguments,
-            directory: directory.path(),
-            core: host.core,
-            patience: self.patience,
-            cancel: host.cancel,
-            observer: None,
-        };
-        let mut output = Vec::new();
-        let results = session.run(&mut |message| {
-            if let Message::Output { text } = message {
-                output.push(text.clone());
-                if output.len() > OUTPUT_LINES_MAX {
-                    output.remove(0);
-                }
-            }
-            on_message(message);
-        });
-        let console = fs::read(directory.path().join(machine::CONSOLE)).unwrap_or_default();
-        let results = match results {
-            Ok(results) => results,
-            Err(error) => return Err(ExperimentError::Session { error, console }),
-        };
-        lab.settled = results.settled;
-        Ok(Outcome { lab, files: results.files, status: results.status, output, console })
+        Ok(AssembledGuest {
+            experiment: self,
+            emulator,
+            image_file: kernel.image.clone(),
+            image,
+            initramfs,
+            device_tree,
+            lab,
+        })
     }
 
     /// The emulator's arguments for `kernel`, without those that confine it.
@@ -282,6 +278,72 @@ impl Experiment {
     }
 }
 
+impl AssembledGuest<'_> {
+    /// The SHA-256 of all that its results depend on, as in [`Lab::identity`].
+    pub fn identity(&self) -> &str {
+        &self.lab.identity
+    }
+
+    /// Boots it and runs the experiment, as [`Experiment::run`] does.
+    ///
+    /// # Errors
+    /// If the guest cannot be started or does not shut down properly. The emulator has ended in any case.
+    pub fn run(
+        self,
+        host: Host<'_>,
+        on_message: &mut dyn FnMut(&Message),
+    ) -> Result<Outcome, ExperimentError> {
+        let mut lab = self.lab.clone();
+        let Self { experiment, emulator, image, initramfs, device_tree, .. } = &self;
+        let directory = GuestDirectory::create().map_err(ExperimentError::Directory)?;
+        directory.put(machine::KERNEL, image).map_err(ExperimentError::Directory)?;
+        directory.put(machine::INITRAMFS, initramfs).map_err(ExperimentError::Directory)?;
+        if let Some(tree) = device_tree {
+            directory.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Directory)?;
+        }
+        if let Some(kept) = host.keep {
+            self.keep(kept).map_err(ExperimentError::Keep)?;
+        }
+        let session = Session {
+            machine: experiment.machine,
+            emulator,
+            confinement: host.confinement,
+            arguments: &self.lab.arguments,
+            directory: directory.path(),
+            core: host.core,
+            patience: experiment.patience,
+            cancel: host.cancel,
+            observer: None,
+        };
+        let mut output = Vec::new();
+        let results = session.run(&mut |message| {
+            if let Message::Output { text } = message {
+                output.push(text.clone());
+                if output.len() > OUTPUT_LINES_MAX {
+                    output.remove(0);
+                }
+            }
+            on_message(message);
+        });
+        let console = fs::read(directory.path().join(machine::CONSOLE)).unwrap_or_default();
+        let results = match results {
+            Ok(results) => results,
+            Err(error) => return Err(ExperimentError::Session { error, console }),
+        };
+        lab.settled = results.settled;
+        Ok(Outcome { lab, files: results.files, status: results.status, output, console })
+    }
+
+    /// Keeps its files, so that the run can be repeated.
+    fn keep(&self, kept: &KeptGuests) -> io::Result<()> {
+        match self.image_file.packed {
+            Some(_) => kept.keep_packed(&self.lab.kernel.sha256, &self.image_file.path)?,
+            None => kept.keep(&self.lab.kernel.sha256, &self.image)?,
+        }
+        kept.keep(&self.lab.initramfs_sha256, &self.initramfs)
+    }
+}
+
 fn clock(pace: Pace) -> LabClock {
     match pace {
         Pace::Instructions { shift } => LabClock::Instructions { shift },
@@ -291,5 +353,9 @@ fn clock(pace: Pace) -> LabClock {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    fs::read(path).map_err(|source| ExperimentError::File { path: path.display().to_string(), source })
+    fs::read(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ExperimentError {
+    move |source| ExperimentError::File { path: path.display().to_string(), source }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use flate2::Compression;
@@ -88,6 +88,22 @@ impl KeptGuests {
         self.remove_oldest(LIMIT_BYTES)
     }
 
+    /// Keeps a file that is packed already by a second name for it, or a copy if that is not possible.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_packed(&self, hash: &str, packed: &Path) -> io::Result<()> {
+        let path = self.path(hash);
+        if let Ok(file) = fs::File::open(&path) {
+            return file.set_modified(SystemTime::now());
+        }
+        files::make_directories(&self.directory)?;
+        if files::link_own(packed, &path).is_err() && !path.exists() {
+            files::replace_own(&path, 0o600, &fs::read(packed)?)?;
+        }
+        self.remove_oldest(LIMIT_BYTES)
+    }
+
     /// The content with this hash.
     ///
     /// # Errors
@@ -167,6 +183,18 @@ mod tests {
         assert_eq!(kept.find("kernel", &sha256(b"a kernel")).unwrap(), b"a kernel");
         let error = kept.find("kernel", &sha256(b"another")).unwrap_err().to_string();
         assert!(error.starts_with("the run's kernel (SHA-256 "), "{error}");
+    }
+
+    #[test]
+    fn a_packed_file_is_kept_by_a_second_name() {
+        let (directory, kept) = kept();
+        keep(&kept, b"a kernel");
+        let hash = sha256(b"a kernel");
+        let packed = directory.path().join("vmlinux.gz");
+        fs::rename(kept.path(&hash), &packed).unwrap();
+        kept.keep_packed(&hash, &packed).unwrap();
+        fs::remove_file(&packed).unwrap();
+        assert_eq!(kept.find("kernel", &hash).unwrap(), b"a kernel");
     }
 
     #[test]

@@ -8,12 +8,17 @@ pub mod cache;
 pub mod config;
 pub mod debian;
 pub mod image;
+pub mod image_file;
+mod kept_files;
 pub mod listing;
 mod module_build;
 pub mod module_request;
 pub mod modules;
 pub mod own_modules;
+mod packaging;
 mod preference;
+pub mod pruning;
+pub mod selection;
 pub mod spec;
 pub mod vmlinux;
 
@@ -23,6 +28,10 @@ use thiserror::Error;
 
 use crate::arch::Arch;
 use crate::packages::{Notice, PackageError, PackageStore, PackageVersion};
+use image_file::ImageFile;
+use module_request::{ModuleRequest, ModuleSource};
+use modules::{Module, ModuleError};
+pub use selection::KernelSelection;
 use spec::Source;
 pub use spec::{KernelSpec, SpecError};
 
@@ -38,7 +47,7 @@ pub struct Kernel {
     /// Debian's package; `None` for a kernel by path.
     pub package: Option<PackageVersion>,
     /// The image that the emulator boots.
-    pub image: PathBuf,
+    pub image: ImageFile,
     /// Its configuration, if it is known.
     pub config: Option<PathBuf>,
     /// The directory of its modules, such as `…/lib/modules/6.12.117+deb12-rt-amd64`; `None` if it has none.
@@ -47,6 +56,17 @@ pub struct Kernel {
     pub device_trees: Option<PathBuf>,
     /// Parameters added to its command line.
     pub append: String,
+}
+
+impl Kernel {
+    /// The name of exactly this kernel: of one of Debian's with its version.
+    pub fn exact_spec(&self) -> Result<KernelSpec, SpecError> {
+        let mut spec = KernelSpec::parse(&self.spec)?;
+        if let (Source::Debian(kernel), Some(package)) = (&mut spec.source, &self.package) {
+            kernel.exact = Some(package.version.clone());
+        }
+        Ok(spec)
+    }
 }
 
 /// Why a kernel was not found.
@@ -72,6 +92,12 @@ pub enum KernelError {
         /// What the suites have.
         available: String,
     },
+    /// A module is not available.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// No kernel is among those that were asked for.
+    #[error(transparent)]
+    Selection(#[from] selection::SelectionError),
     /// A file is not a kernel that can be booted.
     #[error("{}: {error}", image.display())]
     Image {
@@ -102,17 +128,28 @@ pub enum KernelError {
     },
 }
 
-/// Finds the kernel `spec` for a guest with the processor `arch`.
+/// What kernels are wanted for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The guest's processor.
+    pub arch: Arch,
+    /// Whether the archive is asked, even if the cache has such a kernel.
+    pub refresh: bool,
+    /// The modules that the cache keeps of a kernel that is fetched.
+    pub keep: &'a [String],
+}
+
+/// Finds the kernel `spec`.
 ///
 /// Of Debian's kernels it uses the newest cached one of the series, without network access. If none is cached, or with
 /// `refresh`, it fetches the newest that Debian offers. `notice` is called before steps that take time.
 ///
 /// # Errors
 /// If there is no such kernel, or fetching it fails.
-pub fn find(spec: &KernelSpec, arch: Arch, refresh: bool, notice: Notice<'_>) -> Result<Kernel, KernelError> {
+pub fn find(spec: &KernelSpec, request: Request<'_>, notice: Notice<'_>) -> Result<Kernel, KernelError> {
     match &spec.source {
-        Source::Path(files) => by_path::find(spec, files, arch),
-        Source::Debian(_) => find_in(&PackageStore::of_this_user()?, spec, arch, refresh, notice),
+        Source::Path(files) => by_path::find(spec, files, request.arch),
+        Source::Debian(_) => find_in(&PackageStore::of_this_user()?, spec, request, notice),
     }
 }
 
@@ -123,12 +160,66 @@ pub fn find(spec: &KernelSpec, arch: Arch, refresh: bool, notice: Notice<'_>) ->
 pub fn find_in(
     store: &PackageStore,
     spec: &KernelSpec,
-    arch: Arch,
-    refresh: bool,
+    request: Request<'_>,
     notice: Notice<'_>,
 ) -> Result<Kernel, KernelError> {
     match &spec.source {
-        Source::Path(files) => by_path::find(spec, files, arch),
-        Source::Debian(wanted) => debian::find(store, spec, wanted, arch, refresh, notice),
+        Source::Path(files) => by_path::find(spec, files, request.arch),
+        Source::Debian(wanted) => debian::find(store, spec, wanted, request, notice),
     }
+}
+
+/// The modules to load, as [`modules::resolve`] finds them. Modules of a cached kernel that the cache has not kept are fetched again.
+///
+/// # Errors
+/// If the kernel does not have a module, or the archive no longer has the kernel's modules.
+pub fn modules_of(
+    store: &PackageStore,
+    kernel: &Kernel,
+    [wanted, at_rest]: [&[ModuleRequest]; 2],
+    notice: Notice<'_>,
+) -> Result<Vec<Module>, KernelError> {
+    let missing = match modules::resolve(kernel, wanted, at_rest) {
+        Err(missing @ ModuleError::Unknown { .. }) => missing,
+        resolved => return Ok(resolved?),
+    };
+    let named = wanted.iter().chain(at_rest).filter_map(|one| match &one.module {
+        ModuleSource::Named(name) => Some(name.clone()),
+        ModuleSource::File(_) => None,
+    });
+    let mut names: Vec<String> = named.collect();
+    if let ModuleError::Unknown { module, .. } = &missing {
+        names.push(module.clone());
+    }
+    match debian::add_modules(store, kernel, &names, notice)? {
+        true => Ok(modules::resolve(kernel, wanted, at_rest)?),
+        false => Err(missing.into()),
+    }
+}
+
+/// The kernels that `selections` name, in their order. For several of Debian's kernels, the archive is read if `refresh` is set
+/// or if it has never been read; `notice` receives the error if it cannot be read without `refresh`.
+///
+/// # Errors
+/// If a selection names no kernel, or the archive cannot be read with `refresh`.
+pub fn expand(
+    store: &PackageStore,
+    selections: &[KernelSelection],
+    arch: Arch,
+    refresh: bool,
+    notice: Notice<'_>,
+) -> Result<Vec<KernelSpec>, KernelError> {
+    let mut available = None;
+    let mut all = Vec::new();
+    for selection in selections {
+        if let KernelSelection::One(spec) = selection {
+            all.push(spec.clone());
+            continue;
+        }
+        if available.is_none() {
+            available = Some(listing::versions(store, arch, refresh, notice)?);
+        }
+        all.extend(selection.among(available.as_deref().unwrap_or_default())?);
+    }
+    Ok(all)
 }

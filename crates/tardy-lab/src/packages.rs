@@ -9,6 +9,7 @@
 
 pub mod apt;
 pub mod cache_directory;
+pub mod cache_size;
 mod tool_root;
 mod unpack;
 pub mod version;
@@ -86,6 +87,11 @@ pub enum PackageError {
         /// Its value.
         value: String,
     },
+    /// An environment variable names something that is not a suite.
+    #[error(
+        "TARDY_DEBIAN_SUITES: {0:?} is not the name of a suite; expected names such as noble, noble-updates"
+    )]
+    Suite(String),
     /// No suite could be read.
     #[error("no suite of Debian's archive at {mirror} could be read; apt reports:\n{output}")]
     Unreachable {

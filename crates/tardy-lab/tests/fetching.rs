@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_lab::arch::Arch;
-use tardy_lab::kernel::cache;
 use tardy_lab::kernel::listing::{self, OfferState};
-use tardy_lab::kernel::{Kernel, KernelSpec, find_in};
+use tardy_lab::kernel::module_request::ModuleRequest;
+use tardy_lab::kernel::{Kernel, KernelSelection, KernelSpec, Request, expand, find_in, modules_of};
+use tardy_lab::kernel::{cache, pruning};
 use tardy_lab::packages::apt::{Mirrors, Programs};
 use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{PackageStore, PackageVersion};
@@ -77,7 +78,11 @@ impl Archive {
         let files = [
             (format!("boot/vmlinuz-{release}"), bzimage(release)),
             (format!("boot/config-{release}"), b"CONFIG_VETH=m\n".to_vec()),
-            (format!("{library}/modules/{release}/kernel/a.ko"), b"x".to_vec()),
+            (format!("{library}/modules/{release}/kernel/veth.ko"), module("")),
+            (format!("{library}/modules/{release}/kernel/bridge.ko"), module("stp,llc")),
+            (format!("{library}/modules/{release}/kernel/stp.ko"), module("llc")),
+            (format!("{library}/modules/{release}/kernel/llc.ko"), module("")),
+            (format!("boot/System.map-{release}"), b"x".to_vec()),
             ("usr/share/doc/changelog".to_owned(), b"x".to_vec()),
         ];
         self.package(full, &files);
@@ -94,7 +99,8 @@ impl Archive {
         notices: &mut Vec<String>,
     ) -> Result<Kernel, String> {
         let spec = KernelSpec::parse(spec).unwrap();
-        find_in(&self.store, &spec, Arch::X86_64, refresh, &mut |line| notices.push(line.to_owned()))
+        let request = Request { arch: Arch::X86_64, refresh, keep: &["veth".to_owned()] };
+        find_in(&self.store, &spec, request, &mut |line| notices.push(line.to_owned()))
             .map_err(|error| error.to_string())
     }
 
@@ -107,6 +113,31 @@ impl Archive {
         let kernels = cache::list(&self.store.cache, Arch::X86_64);
         kernels.into_iter().map(|kernel| kernel.manifest.release).collect()
     }
+}
+
+/// A module that needs others: an ELF file with the sections `.modinfo` and `.shstrtab`.
+fn module(depends: &str) -> Vec<u8> {
+    let names = b"\0.modinfo\0.shstrtab\0";
+    let info = format!("license=GPL\0depends={depends}\0").into_bytes();
+    let (info_at, names_at) = (64, 64 + info.len());
+    let sections_at = names_at + names.len();
+    let mut file = vec![0_u8; 64];
+    file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    file[0x10] = 1;
+    file[0x12] = 62;
+    file[0x28..0x30].copy_from_slice(&(sections_at as u64).to_le_bytes());
+    file[0x3a..0x40].copy_from_slice(&[64, 0, 3, 0, 2, 0]);
+    file.extend_from_slice(&info);
+    file.extend_from_slice(names);
+    for (name, at, length) in [(0_u32, 0, 0), (1, info_at, info.len()), (10, names_at, names.len())] {
+        let mut section = [0_u8; 64];
+        section[..4].copy_from_slice(&name.to_le_bytes());
+        section[4] = 1;
+        section[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
+        section[0x20..0x28].copy_from_slice(&(length as u64).to_le_bytes());
+        file.extend_from_slice(&section);
+    }
+    file
 }
 
 fn bzimage(release: &str) -> Vec<u8> {
@@ -132,8 +163,9 @@ fn a_kernel_is_fetched_once() {
         Some("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1")
     );
     assert_eq!(kernel.append, "preempt=none");
-    assert!(kernel.config.unwrap().is_file() && kernel.modules.unwrap().join("kernel/a.ko").is_file());
-    assert_eq!(fs::read(&kernel.image).unwrap(), bzimage("6.12.1+deb12-amd64"));
+    assert!(kernel.config.as_ref().unwrap().is_file());
+    assert_eq!(files_below(kernel.modules.as_ref().unwrap()), ["kernel/veth.ko"]);
+    assert_eq!(kernel.image.read().unwrap(), bzimage("6.12.1+deb12-amd64"));
     assert_eq!(
         notices,
         [
@@ -143,14 +175,151 @@ fn a_kernel_is_fetched_once() {
         ]
     );
     // The cache has only the files that the lab needs, and no archive.
-    let place = kernel.image.parent().unwrap().parent().unwrap();
-    let mut kept: Vec<String> =
-        fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    kept.sort();
-    assert_eq!(kept, ["boot", "kernel.json", "lib"]);
+    let place = kernel.image.path.ancestors().nth(2).unwrap();
+    assert_eq!(
+        files_below(place),
+        [
+            "boot/config-6.12.1+deb12-amd64",
+            "boot/vmlinux-6.12.1+deb12-amd64.gz",
+            "kernel.json",
+            "lib/modules/6.12.1+deb12-amd64/kernel/veth.ko"
+        ]
+    );
     let calls = archive.calls();
     archive.find("debian:6.12", false).unwrap();
     assert_eq!(archive.calls(), calls, "a cached kernel needs no apt");
+}
+
+/// The paths of all files below a directory, sorted.
+fn files_below(directory: &Path) -> Vec<String> {
+    let output = Command::new("find").arg(".").args(["-type", "f"]).current_dir(directory).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut all: Vec<String> = text.lines().map(|line| line.trim_start_matches("./").to_owned()).collect();
+    all.sort();
+    all
+}
+
+/// From 6.19 on the image, the configuration and the modules are in packages of their own.
+#[test]
+fn a_kernel_in_several_packages_is_fetched_without_its_modules_until_one_is_needed() {
+    let archive = Archive::new();
+    let release = "7.3.4+deb13-rt-amd64";
+    let line = |name: &str| {
+        format!("{name}-{release} | 7.3.4-1 | http://deb.debian.org/debian sid/main amd64 Packages\n")
+    };
+    archive.write("madison", &(line("linux-image") + &line("linux-binary") + &line("linux-modules")));
+    let directory = format!("usr/lib/modules/{release}");
+    let full = |name: &str| format!("{name}-{release}=7.3.4-1");
+    archive.package(&full("linux-binary"), &[(format!("{directory}/vmlinuz"), bzimage(release))]);
+    let base = [("config", "CONFIG_PREEMPT_RT=y\n"), ("modules.builtin", "kernel/net/llc.ko\n")];
+    let base = base.map(|(name, text)| (format!("{directory}/{name}"), text.as_bytes().to_vec()));
+    archive.package(&full("linux-base"), &base);
+    let modules = [("stp", "llc"), ("bridge", "stp,llc"), ("veth", "")];
+    let modules = modules.map(|(name, needs)| (format!("{directory}/kernel/{name}.ko"), module(needs)));
+    archive.package(&full("linux-modules"), &modules);
+    let kernel = archive.find("debian:7.3-rt", false).unwrap();
+    assert_eq!(kernel.release, release);
+    assert_eq!(kernel.package.as_ref().unwrap().name, "linux-binary-7.3.4+deb13-rt-amd64");
+    assert_eq!(fs::read_to_string(kernel.config.as_ref().unwrap()).unwrap(), "CONFIG_PREEMPT_RT=y\n");
+    let kept = || files_below(kernel.modules.as_ref().unwrap());
+    assert_eq!(kept(), ["modules.builtin"]);
+    let names = |wanted: &str| {
+        let wanted = [ModuleRequest::parse(wanted)];
+        modules_of(&archive.store, &kernel, [&wanted, &[]], &mut |_| {})
+            .map(|all| all.into_iter().map(|module| module.name).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(names("bridge").unwrap(), ["stp", "bridge"]);
+    assert_eq!(kept(), ["kernel/bridge.ko", "kernel/stp.ko", "modules.builtin"]);
+    let calls = archive.calls();
+    assert_eq!(names("stp").unwrap(), ["stp"]);
+    assert_eq!(archive.calls(), calls, "a module that was kept needs no apt");
+    assert!(names("mystery").unwrap_err().contains("no module mystery"));
+    fs::remove_file(archive.fake(&full("linux-modules"))).unwrap();
+    let error = names("veth").unwrap_err();
+    assert!(error.contains("fetching linux-modules-7.3.4+deb13-rt-amd64"), "{error}");
+}
+
+/// Of past versions, backports keep the package with the image alone.
+#[test]
+fn a_kernel_without_its_other_packages_is_booted_without_configuration() {
+    let archive = Archive::new();
+    let release = "7.1.13+deb13-rt-amd64";
+    let line =
+        format!("linux-binary-{release} | 7.1.13-1 | http://deb.debian.org/debian sid/main amd64 Packages\n");
+    archive.write("madison", &line);
+    let files = [(format!("boot/vmlinuz-{release}"), bzimage(release))];
+    archive.package(&format!("linux-binary-{release}=7.1.13-1"), &files);
+    archive.write("gone", "linux-base");
+    let mut notices = Vec::new();
+    let kernel = archive.find_with_notices("debian:7.1-rt", false, &mut notices).unwrap();
+    assert_eq!((kernel.release.as_str(), &kernel.config), (release, &None));
+    assert!(notices.iter().any(|line| line.contains("no longer has linux-base-7.1.13")), "{notices:?}");
+    archive.write("gone", "linux-modules");
+    let veth = [ModuleRequest::parse("veth")];
+    let error = modules_of(&archive.store, &kernel, [&veth, &[]], &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("Debian has no linux-modules-7.1.13"), "{error}");
+}
+
+#[test]
+fn kernels_of_the_cache_are_reduced_to_what_recipes_need() {
+    let archive = Archive::new();
+    let kernel = archive.find("debian:6.12", false).unwrap();
+    let place = kernel.image.path.ancestors().nth(2).unwrap();
+    let prune = |keep: &[&str]| {
+        let keep: Vec<String> = keep.iter().map(|name| (*name).to_owned()).collect();
+        pruning::prune(&archive.store.cache, Arch::X86_64, &keep, &mut |_| {}).unwrap().len()
+    };
+    assert_eq!(prune(&["veth"]), 0, "it has nothing else");
+    // As earlier versions of tardy kept kernels.
+    let image = kernel.image.read().unwrap();
+    fs::write(place.join("boot/vmlinux-plain"), &image).unwrap();
+    fs::remove_file(&kernel.image.path).unwrap();
+    let manifest = place.join("kernel.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    json["image"] = "vmlinux-plain".into();
+    json["image_bytes"] = image.len().into();
+    json.as_object_mut().unwrap().remove("modules_package");
+    fs::write(&manifest, json.to_string()).unwrap();
+    for (name, needs) in [("bridge", "stp,llc"), ("stp", "llc"), ("llc", "")] {
+        fs::write(kernel.modules.as_ref().unwrap().join(format!("kernel/{name}.ko")), module(needs)).unwrap();
+    }
+    assert_eq!(archive.find("debian:6.12", false).unwrap().image.read().unwrap(), image);
+    assert_eq!(prune(&["stp", "absent"]), 1);
+    assert_eq!(
+        files_below(place),
+        [
+            "boot/config-6.12.1+deb12-amd64",
+            "boot/vmlinux-6.12.1+deb12-amd64.gz",
+            "kernel.json",
+            "lib/modules/6.12.1+deb12-amd64/kernel/llc.ko",
+            "lib/modules/6.12.1+deb12-amd64/kernel/stp.ko"
+        ]
+    );
+    let reduced = archive.find("debian:6.12", false).unwrap();
+    assert_eq!(reduced.image.read().unwrap(), image);
+    let veth = [ModuleRequest::parse("veth")];
+    assert_eq!(modules_of(&archive.store, &reduced, [&veth, &[]], &mut |_| {}).unwrap().len(), 1);
+}
+
+#[test]
+fn several_kernels_are_those_of_the_archive_and_of_the_cache() {
+    let archive = Archive::new();
+    let all = |text: &str, refresh| {
+        let selections = [KernelSelection::parse(text).unwrap()];
+        expand(&archive.store, &selections, Arch::X86_64, refresh, &mut |_| {})
+            .map(|specs| specs.iter().map(ToString::to_string).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(all("debian:6.1..6.12", false).unwrap(), ["debian:6.1", "debian:6.12"]);
+    archive.find("debian:6.12", false).unwrap();
+    archive.write("madison", NEWER);
+    assert_eq!(
+        all("debian:all", true).unwrap(),
+        ["debian:6.12=6.12.1-1~deb12u1", "debian:6.12=6.12.2-1~deb12u1"]
+    );
+    let error = all("debian:7.0..7.3-rt", false).unwrap_err();
+    assert!(error.contains("available are debian:6.12;"), "{error}");
 }
 
 #[test]
@@ -195,10 +364,10 @@ fn a_failure_leaves_no_kernel_in_the_cache() {
 fn a_damaged_kernel_is_fetched_again() {
     let archive = Archive::new();
     let kernel = archive.find("debian:6.12", false).unwrap();
-    fs::write(&kernel.image, "short").unwrap();
+    fs::write(&kernel.image.path, "short").unwrap();
     assert_eq!(archive.kernels(), [""; 0]);
     let again = archive.find("debian:6.12", false).unwrap();
-    assert_eq!(fs::read(&again.image).unwrap(), bzimage("6.12.1+deb12-amd64"));
+    assert_eq!(again.image.read().unwrap(), bzimage("6.12.1+deb12-amd64"));
 }
 
 #[test]
@@ -252,7 +421,8 @@ fn a_kernel_for_another_processor_is_not_kept() {
         "linux-image-6.12.1+deb12-arm64 | 6.12.1-1 | http://deb.debian.org/debian bookworm/main arm64 Packages\n",
     );
     archive.kernel("linux-image-6.12.1+deb12-arm64=6.12.1-1", "6.12.1+deb12-arm64", "lib");
-    let error = find_in(&archive.store, &spec, Arch::Aarch64, false, &mut |_| {}).unwrap_err().to_string();
+    let request = Request { arch: Arch::Aarch64, refresh: false, keep: &[] };
+    let error = find_in(&archive.store, &spec, request, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("is a kernel for x86_64"), "{error}");
     assert!(cache::list(&archive.store.cache, Arch::Aarch64).is_empty());
 }

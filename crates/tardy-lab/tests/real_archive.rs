@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::module_request::ModuleRequest;
-use tardy_lab::kernel::{KernelSpec, config, find, listing, modules};
+use tardy_lab::kernel::{KernelSpec, Request, config, find, listing, modules_of};
 use tardy_lab::packages::apt::{Mirrors, Programs};
 use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{PackageError, PackageStore};
@@ -67,10 +67,11 @@ fn modules_of_cached_kernels_resolve() {
                 continue;
             }
             tried += 1;
-            let kernel = find(&spec, arch, false, &mut |line| panic!("{line}")).unwrap();
+            let request = Request { arch, refresh: false, keep: &[] };
+            let kernel = find(&spec, request, &mut |line| panic!("{line}")).unwrap();
             // Small modules: a debug build takes seconds to unpack nf_tables and its dependencies.
             let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(ModuleRequest::parse);
-            let found: Vec<String> = modules::resolve(&kernel, &names, &[])
+            let found: Vec<String> = modules_of(&store, &kernel, [&names, &[]], &mut |_| {})
                 .unwrap()
                 .into_iter()
                 .map(|module| module.name)

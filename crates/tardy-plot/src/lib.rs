@@ -31,6 +31,7 @@ pub mod strip;
 pub mod svg;
 pub mod terms;
 pub mod timeline;
+pub mod versions;
 pub mod worst_cpus;
 
 use tardy_analyse::lab;

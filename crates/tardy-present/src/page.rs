@@ -78,6 +78,13 @@ pub enum Element {
         /// The collapsed elements.
         elements: Vec<Element>,
     },
+    /// Links, next to each other.
+    Links {
+        /// Class, or empty.
+        class: &'static str,
+        /// The links.
+        links: Vec<Link>,
+    },
     /// A line of code.
     Code {
         /// The code.
@@ -160,6 +167,15 @@ pub struct PageRow {
     pub cells: Vec<Cell>,
 }
 
+/// A link to another page or file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Its address, relative to the page.
+    pub href: String,
+    /// Its text.
+    pub text: String,
+}
+
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -168,6 +184,8 @@ pub enum Cell {
     Text(String),
     /// Several lines.
     Lines(Vec<String>),
+    /// A link.
+    Link(Link),
 }
 
 impl From<Vec<String>> for PageRow {

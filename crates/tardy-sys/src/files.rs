@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub use directory::{Directory, Existing, FileKind, StagedFile};
 pub use named::{InputFile, OutputFile, is_stream, open_to_read, open_to_write};
-pub use own::{open_own, remove_own, rename_own, replace_own};
+pub use own::{link_own, open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;
 pub use supervision::{hold, is_held};
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::image_file::ImageFile;
 use super::spec::KernelByPath;
 use super::{Kernel, KernelError, KernelSpec, image};
 use crate::arch::Arch;
@@ -37,7 +38,7 @@ pub(super) fn find(spec: &KernelSpec, files: &KernelByPath, arch: Arch) -> Resul
         arch,
         release,
         package: None,
-        image: files.image.clone(),
+        image: ImageFile::plain(files.image.clone()),
         config,
         modules,
         device_trees: files.device_trees.clone(),
@@ -104,6 +105,7 @@ fn release_of_directory(directory: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Request;
     use super::super::image::tests::{arm_image, bzimage};
     use super::*;
 
@@ -123,7 +125,7 @@ mod tests {
         /// Finds a kernel. `@` stands for the tree's directory, also in errors.
         fn find(&self, spec: &str, arch: Arch) -> Result<Kernel, String> {
             let spec = KernelSpec::parse(&spec.replace('@', &self.0.path().display().to_string())).unwrap();
-            let found = super::super::find(&spec, arch, false, &mut |_| {});
+            let found = super::super::find(&spec, Request { arch, refresh: false, keep: &[] }, &mut |_| {});
             found.map_err(|error| error.to_string().replace(&self.0.path().display().to_string(), "@"))
         }
 

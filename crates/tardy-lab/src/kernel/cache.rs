@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Kernel;
+use super::image_file::{ImageFile, PACKED};
 use super::preference::preference;
 use super::spec::{DebianKernel, KernelSpec, Source};
 use crate::arch::Arch;
@@ -33,16 +34,19 @@ pub struct Manifest {
     pub release: String,
     /// The SHA-256 of the package archive in hexadecimal, which apt compared with the signed list.
     pub package_sha256: String,
-    /// The image's file name in `boot`: the package's image, or the kernel unpacked from it.
+    /// The image's file name in `boot`.
     pub image: String,
-    /// The image's SHA-256 in hexadecimal.
+    /// The SHA-256 of the image that is booted, in hexadecimal; a packed image is hashed unpacked.
     pub image_sha256: String,
-    /// The image's length, in bytes.
+    /// The length of the image's file, in bytes.
     pub image_bytes: u64,
+    /// The package with all of its modules, of which the cache has only some; `None` if it has all.
+    #[serde(default)]
+    pub modules_package: Option<PackageVersion>,
 }
 
 impl Manifest {
-    fn package_version(&self) -> PackageVersion {
+    pub(super) fn package_version(&self) -> PackageVersion {
         PackageVersion { name: self.package.clone(), version: self.version.clone() }
     }
 }
@@ -64,12 +68,14 @@ impl CachedKernel {
             [&manifest.release, &manifest.image].iter().all(|name| !name.is_empty() && !name.contains('/'));
         let kernel = Self { directory: directory.to_owned(), manifest };
         // After a power failure the file may be too short.
-        let length = fs::metadata(kernel.image()).ok()?.len();
+        let length = fs::metadata(kernel.image().path).ok()?.len();
         (is_plain && length == kernel.manifest.image_bytes).then_some(kernel)
     }
 
-    fn image(&self) -> PathBuf {
-        self.directory.join("boot").join(&self.manifest.image)
+    pub(super) fn image(&self) -> ImageFile {
+        let Manifest { image, image_sha256, .. } = &self.manifest;
+        let packed = image.ends_with(PACKED).then(|| image_sha256.clone());
+        ImageFile { path: self.directory.join("boot").join(image), packed }
     }
 
     /// Whether this is a kernel that `wanted` names.

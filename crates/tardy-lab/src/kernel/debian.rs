@@ -3,22 +3,24 @@
 //! A series is found by the names and versions of all image packages, not through a metapackage: the name of 6.1's
 //! (`linux-image-amd64`) contains no series, and refers to a different series in every release of Debian.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tardy_sys::files;
 
 use super::cache::{self, CachedKernel, MANIFEST, Manifest};
 use super::image;
+use super::kept_files;
+use super::packaging::{Flavour, PREFIXES, Packaging, UnpackedKernel};
 use super::preference::preference;
 use super::spec::DebianKernel;
 use super::vmlinux;
-use super::{Kernel, KernelError, KernelSpec};
+use super::{Kernel, KernelError, KernelSpec, Request};
 use crate::arch::Arch;
 use crate::checksum::sha256;
-use crate::packages::apt::{self, Apt, Available};
-use crate::packages::cache_directory::{create_directory, file_name, write_json};
+use crate::packages::apt::{Apt, Available, remove_downloads};
+use crate::packages::cache_directory::{file_name, write_json};
 use crate::packages::{Notice, PackageError, PackageStore, PackageVersion, Scratch, extract, version};
 
 /// A kernel in Debian's archive.
@@ -50,10 +52,10 @@ pub(super) fn find(
     store: &PackageStore,
     spec: &KernelSpec,
     wanted: &DebianKernel,
-    arch: Arch,
-    refresh: bool,
+    request: Request<'_>,
     notice: Notice<'_>,
 ) -> Result<Kernel, KernelError> {
+    let Request { arch, refresh, .. } = request;
     let cached = || if refresh { None } else { cache::best(&store.cache, arch, wanted) };
     if let Some(cached) = cached() {
         return Ok(cached.kernel(spec));
@@ -66,12 +68,12 @@ pub(super) fn find(
     let apt = Apt::prepare(store, arch)?;
     let may_be_outdated = !refresh && apt.last_update().is_some();
     let offers = offers(store, &apt, arch, refresh, notice)?;
-    let fetched = choose(&offers, wanted, arch).and_then(|offer| fetch(store, &apt, offer, arch, notice));
+    let fetched = choose(&offers, wanted, arch).and_then(|offer| fetch(store, &apt, offer, request, notice));
     let kernel = match fetched {
         Err(_) if may_be_outdated => {
             // The archive may have changed since it was read.
             let offers = self::offers(store, &apt, arch, true, notice)?;
-            fetch(store, &apt, choose(&offers, wanted, arch)?, arch, notice)?
+            fetch(store, &apt, choose(&offers, wanted, arch)?, request, notice)?
         }
         fetched => fetched?,
     };
@@ -91,14 +93,14 @@ pub(super) fn offers(
     if let Some(known) = known.filter(|known| known.asked_at_seconds == update.at_seconds) {
         return Ok(known);
     }
-    let available = apt.available("linux-image-", |name| flavour(name, arch).is_some())?;
+    let available = apt.available(&PREFIXES, |name| Flavour::of(name, arch).is_some())?;
     let kernels = offers_among(available, arch);
     let offers = Offers { asked_at_seconds: update.at_seconds, suites: update.suites, kernels };
     write_json(&store.cache.apt(arch).join(OFFERS), &offers)?;
     Ok(offers)
 }
 
-const OFFERS: &str = "offered.json";
+const OFFERS: &str = "offered-kernels.json";
 
 /// The archive's offers when it was last read.
 pub(super) fn known_offers(store: &PackageStore, arch: Arch) -> Option<Offers> {
@@ -107,6 +109,7 @@ pub(super) fn known_offers(store: &PackageStore, arch: Arch) -> Option<Offers> {
 
 fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
     let mut kernels: Vec<Offer> = available.into_iter().filter_map(|one| offer(one, arch)).collect();
+    remove_metapackages(&mut kernels, arch);
     kernels.sort_by(|a, b| {
         let by_package = preference(&a.package, &b.package);
         a.rt.cmp(&b.rt).then(by_package).then_with(|| a.suite.cmp(&b.suite))
@@ -116,24 +119,23 @@ fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
     kernels
 }
 
+/// Removes `linux-image-RELEASE` where `linux-binary-RELEASE` has the image.
+fn remove_metapackages(kernels: &mut Vec<Offer>, arch: Arch) {
+    let has_image = |one: &Offer| one.package.name.starts_with(PREFIXES[1]);
+    let release =
+        |one: &Offer| Flavour::of(&one.package.name, arch).map(|flavour| flavour.release.to_owned());
+    let split: BTreeSet<String> = kernels.iter().filter(|one| has_image(one)).filter_map(release).collect();
+    kernels.retain(|one| has_image(one) || !release(one).is_some_and(|release| split.contains(&release)));
+}
+
 /// The offer of a package that the lab can use; `None` for metapackages and for the flavours for clouds, other page
 /// sizes and debugging.
 fn offer(available: Available, arch: Arch) -> Option<Offer> {
     let Available { package, suite } = available;
-    let (abi, rt) = flavour(&package.name, arch)?;
+    let Flavour { abi, rt, .. } = Flavour::of(&package.name, arch)?;
     let series = series(&package.version)?;
     let is_image = abi.strip_prefix(&series).is_some_and(|rest| rest.starts_with(['.', '-', '+']));
     is_image.then_some(Offer { package, series, rt, suite })
-}
-
-/// The `ABI` of `linux-image-ABI[-rt]-ARCH[-unsigned]`, and whether the name has the `-rt`.
-fn flavour(name: &str, arch: Arch) -> Option<(&str, bool)> {
-    let name = name.strip_prefix("linux-image-")?;
-    let name = name.strip_suffix("-unsigned").unwrap_or(name);
-    let name = name.strip_suffix(arch.debian_name())?.strip_suffix('-')?;
-    let (abi, rt) = name.strip_suffix("-rt").map_or((name, false), |abi| (abi, true));
-    let is_abi = abi.starts_with(|c: char| c.is_ascii_digit()) && !abi.split('-').any(|part| part == "cloud");
-    is_abi.then_some((abi, rt))
 }
 
 /// The first two numbers of a version.
@@ -176,9 +178,10 @@ fn fetch(
     store: &PackageStore,
     apt: &Apt<'_>,
     offer: &Offer,
-    arch: Arch,
+    request: Request<'_>,
     notice: Notice<'_>,
 ) -> Result<CachedKernel, KernelError> {
+    let Request { arch, keep, .. } = request;
     let package = &offer.package;
     let place = store.cache.kernels(arch).join(file_name(&package.name, &package.version));
     if let Some(cached) = CachedKernel::read(&place) {
@@ -186,88 +189,96 @@ fn fetch(
         return Ok(cached);
     }
     let scratch = Scratch::new(&store.cache)?;
-    let downloaded = apt.download(package, scratch.path(), notice)?;
-    notice(&format!("unpacking {}", package.name));
     let whole = scratch.path().join("whole");
-    extract(&store.programs, &downloaded.path, &whole)?;
-    let release = keep_kernel(&whole, scratch.path(), package)?;
-    fs::remove_dir_all(&whole).map_err(PackageError::file("removing", &whole))?;
-    apt::remove_downloads(scratch.path())?;
-    let (image, bytes) = image_to_boot(&scratch.path().join("boot"), &release, arch)?;
-    let manifest = Manifest {
+    let release = Flavour::of(&package.name, arch).map_or("", |flavour| flavour.release);
+    let packaging = Packaging::of(package, release);
+    let package_sha256 = unpack(store, apt, package, scratch.path(), notice)?;
+    for needed in &packaging.needed {
+        unpack(store, apt, needed, scratch.path(), notice)?;
+    }
+    if let Some(base) = &packaging.base {
+        match unpack(store, apt, base, scratch.path(), notice) {
+            Err(PackageError::NoSuchPackage { .. }) => notice(&format!(
+                "Debian no longer has {base}: {} is booted without its configuration, and it has no modules",
+                package.name
+            )),
+            unpacked => drop(unpacked?),
+        }
+    }
+    let unpacked = UnpackedKernel::find(&whole, package)?;
+    let image = image_to_boot(&unpacked.image, arch)?;
+    let mut manifest = Manifest {
         package: package.name.clone(),
         version: package.version.clone(),
         arch,
         series: offer.series.clone(),
         rt: offer.rt,
-        release,
-        package_sha256: downloaded.sha256,
-        image,
-        image_sha256: sha256(&bytes),
-        image_bytes: bytes.len() as u64,
+        release: unpacked.release.clone(),
+        package_sha256,
+        image: kept_files::image_name(&unpacked.release),
+        image_sha256: sha256(&image),
+        image_bytes: 0,
+        modules_package: Some(packaging.modules),
     };
+    manifest.image_bytes = kept_files::keep(&unpacked, &image, scratch.path())?;
+    if let Some(modules) = &unpacked.modules {
+        kept_files::keep_modules(modules, keep, scratch.path(), &manifest)?;
+    }
+    fs::remove_dir_all(&whole).map_err(PackageError::file("removing", &whole))?;
     write_json(&scratch.path().join(MANIFEST), &manifest)?;
     scratch.move_to(&place)?;
     Ok(CachedKernel { directory: place, manifest })
 }
 
-/// The file name and the bytes of the image in `boot` that guests boot: the kernel unpacked from the package's image,
-/// which it replaces, or that image if it cannot be unpacked.
-fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<u8>), KernelError> {
-    let name = format!("vmlinuz-{release}");
-    let path = boot.join(&name);
-    let packed = fs::read(&path).map_err(PackageError::file("reading", &path))?;
-    let facts = image::inspect(&packed).map_err(|error| KernelError::Image { image: path.clone(), error })?;
+/// Downloads a package, unpacks it into the directory `whole` of `scratch`, and returns its SHA-256.
+fn unpack(
+    store: &PackageStore,
+    apt: &Apt<'_>,
+    package: &PackageVersion,
+    scratch: &Path,
+    notice: Notice<'_>,
+) -> Result<String, PackageError> {
+    let downloaded = apt.download(package, scratch, notice)?;
+    notice(&format!("unpacking {}", package.name));
+    extract(&store.programs, &downloaded.path, &scratch.join("whole"))?;
+    remove_downloads(scratch)?;
+    Ok(downloaded.sha256)
+}
+
+/// Adds the modules `wanted`, and those that they need, to a cached kernel that has only some of its modules. Returns whether there is
+/// such a kernel.
+///
+/// # Errors
+/// If the archive no longer has the package, or fetching it fails.
+pub(super) fn add_modules(
+    store: &PackageStore,
+    kernel: &Kernel,
+    wanted: &[String],
+    notice: Notice<'_>,
+) -> Result<bool, PackageError> {
+    let directory = kernel.image.path.ancestors().nth(2);
+    let cached = directory.filter(|_| kernel.package.is_some()).and_then(CachedKernel::read);
+    let Some(CachedKernel { directory, manifest }) = cached else { return Ok(false) };
+    let Some(package) = &manifest.modules_package else { return Ok(false) };
+    let _lock = store.cache.lock(notice)?;
+    let apt = Apt::prepare(store, kernel.arch)?;
+    apt.update_unless_current(notice)?;
+    let scratch = Scratch::new(&store.cache)?;
+    unpack(store, &apt, package, scratch.path(), notice)?;
+    let all = kept_files::modules_below(&scratch.path().join("whole"), package, &manifest.release)?;
+    kept_files::keep_modules(&all, wanted, &directory, &manifest)?;
+    Ok(true)
+}
+
+/// The image that guests boot: the kernel unpacked from the package's image, or that image if it cannot be unpacked.
+fn image_to_boot(path: &Path, arch: Arch) -> Result<Vec<u8>, KernelError> {
+    let packed = fs::read(path).map_err(PackageError::file("reading", path))?;
+    let facts =
+        image::inspect(&packed).map_err(|error| KernelError::Image { image: path.to_owned(), error })?;
     if facts.arch != arch {
-        return Err(KernelError::Arch { image: path, is: facts.arch, wanted: arch });
+        return Err(KernelError::Arch { image: path.to_owned(), is: facts.arch, wanted: arch });
     }
-    let Some(kernel) = vmlinux::unpack(&packed) else { return Ok((name, packed)) };
-    fs::remove_file(&path).map_err(PackageError::file("removing", &path))?;
-    let name = format!("vmlinux-{release}");
-    let path = boot.join(&name);
-    files::replace_own(&path, 0o644, &kernel).map_err(PackageError::file("writing", &path))?;
-    Ok((name, kernel))
-}
-
-/// Moves what the lab needs from an unpacked package to `to`, and returns the kernel's release.
-fn keep_kernel(whole: &Path, to: &Path, package: &PackageVersion) -> Result<String, PackageError> {
-    let missing = |what: &str| PackageError::Contents {
-        package: format!("{} {}", package.name, package.version),
-        missing: what.to_owned(),
-    };
-    let release = file_names(&whole.join("boot"))?
-        .iter()
-        .find_map(|name| name.strip_prefix("vmlinuz-").map(str::to_owned))
-        .ok_or_else(|| missing("boot/vmlinuz-RELEASE"))?;
-    let device_trees = format!("usr/lib/linux-image-{release}");
-    // From trixie on, modules are under /usr/lib, because /lib is a link to it.
-    for (from, place, is_needed) in [
-        ("boot", "boot", true),
-        ("lib/modules", "lib/modules", false),
-        ("usr/lib/modules", "lib/modules", false),
-        (device_trees.as_str(), device_trees.as_str(), false),
-    ] {
-        let (from, target) = (whole.join(from), to.join(place));
-        if !is_needed && !from.is_dir() {
-            continue;
-        }
-        if let Some(parent) = target.parent() {
-            create_directory(parent)?;
-        }
-        files::rename_own(&from, &target).map_err(PackageError::file("moving to", &target))?;
-    }
-    let modules = format!("lib/modules/{release}");
-    if to.join(&modules).is_dir() { Ok(release) } else { Err(missing(&modules)) }
-}
-
-fn file_names(directory: &Path) -> Result<Vec<String>, PackageError> {
-    let reading = || PackageError::file("reading", directory);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(directory).map_err(reading())? {
-        names.push(entry.map_err(reading())?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
+    Ok(vmlinux::unpack(&packed).unwrap_or(packed))
 }
 
 #[cfg(test)]
@@ -302,6 +313,10 @@ mod tests {
             ("linux-image-amd64", "6.12.117-1"),
             ("linux-image-amd64-signed-template", "6.12.117-1"),
             ("linux-image-6.17-amd64", "nonsense"),
+            ("linux-image-7.3.4+deb13-rt-amd64", "7.3.4-1~bpo13+1"),
+            ("linux-binary-7.3.4+deb13-rt-amd64", "7.3.4-1~bpo13+1"),
+            ("linux-binary-unsigned-7.3.4+deb13-rt-amd64", "7.3.4-1~bpo13+1"),
+            ("linux-binary-7.3.4+deb13-cloud-amd64", "7.3.4-1~bpo13+1"),
         ];
         let available = names.iter().map(|(name, version)| available(name, version)).collect();
         Offers {
@@ -326,6 +341,9 @@ mod tests {
         assert_eq!(chosen("debian:6.1-rt").unwrap(), "linux-image-6.1.0-56-rt-amd64-unsigned");
         assert_eq!(chosen("debian:6.12").unwrap(), "linux-image-6.12.117+deb12-amd64");
         assert_eq!(chosen("debian:6.12=6.12.117-1").unwrap(), "linux-image-6.12.117+deb13-amd64");
+        assert_eq!(chosen("debian:7.3-rt").unwrap(), "linux-binary-7.3.4+deb13-rt-amd64");
+        let metapackage = |offer: &Offer| offer.package.name == "linux-image-7.3.4+deb13-rt-amd64";
+        assert!(!offers().kernels.iter().any(metapackage));
         assert_eq!(chosen("debian:6.12=6.12.95-1~bpo12+1").unwrap(), "linux-image-6.12.95+deb12-amd64");
     }
 

@@ -7,10 +7,12 @@ use serde::Serialize;
 use super::KernelError;
 use super::cache::{self, CachedKernel};
 use super::debian::{self, Offer, Offers};
+use super::selection::AvailableKernel;
 use super::spec::DebianKernel;
 use crate::arch::Arch;
 use crate::packages::apt::Apt;
 use crate::packages::cache_directory::CacheDirectory;
+use crate::packages::cache_size::{self, CacheSize};
 use crate::packages::{Notice, PackageError, PackageStore};
 
 /// The available kernels.
@@ -20,6 +22,8 @@ pub struct Listing {
     pub cached: Vec<Cached>,
     /// The newest of each series and flavour in the archive.
     pub offered: Vec<Offered>,
+    /// What the cache takes on the disk.
+    pub size: CacheSize,
     /// When the archive was last read, per processor.
     pub asked: Vec<Asked>,
 }
@@ -43,6 +47,8 @@ pub struct Cached {
     pub directory: PathBuf,
     /// The SHA-256 of its image, in hexadecimal.
     pub image_sha256: String,
+    /// What it takes on the disk, in bytes.
+    pub bytes: u64,
 }
 
 /// A kernel in the archive.
@@ -96,22 +102,11 @@ pub fn list(
     refresh: bool,
     notice: Notice<'_>,
 ) -> Result<Listing, KernelError> {
-    let mut listing = Listing::default();
+    let mut listing = Listing { size: CacheSize::of(&store.cache), ..Listing::default() };
     for arch in arches.iter().copied() {
         let cached = cache::list(&store.cache, arch);
         listing.cached.extend(cached.iter().map(|kernel| describe(&store.cache, kernel)));
-        let known = if refresh { None } else { debian::known_offers(store, arch) };
-        let offers = match known {
-            Some(offers) => offers,
-            None => match read_archive(store, arch, refresh, notice) {
-                Ok(offers) => offers,
-                Err(error) if refresh => return Err(error.into()),
-                Err(error) => {
-                    notice(&format!("Debian's kernels for {} are not known: {error}", arch.debian_name()));
-                    continue;
-                }
-            },
-        };
+        let Some(offers) = offers(store, arch, refresh, notice)? else { continue };
         listing.offered.extend(newest(&offers.kernels).map(|offer| Offered {
             spec: debian_kernel(&offer.series, offer.rt, None).to_string(),
             arch,
@@ -123,6 +118,50 @@ pub fn list(
         listing.asked.push(Asked { arch, at_seconds: offers.asked_at_seconds, suites: offers.suites });
     }
     Ok(listing)
+}
+
+/// The versions of the kernels for `arch` in the cache and in the archive. The archive is read as by [`list`].
+///
+/// # Errors
+/// If the archive cannot be read with `refresh`.
+pub fn versions(
+    store: &PackageStore,
+    arch: Arch,
+    refresh: bool,
+    notice: Notice<'_>,
+) -> Result<Vec<AvailableKernel>, KernelError> {
+    let cached = cache::list(&store.cache, arch).into_iter().map(|kernel| AvailableKernel {
+        package: kernel.manifest.package_version(),
+        series: kernel.manifest.series,
+        rt: kernel.manifest.rt,
+    });
+    let mut all: Vec<AvailableKernel> = cached.collect();
+    let offers = offers(store, arch, refresh, notice)?;
+    for Offer { package, series, rt, .. } in offers.into_iter().flat_map(|offers| offers.kernels) {
+        all.push(AvailableKernel { package, series, rt });
+    }
+    Ok(all)
+}
+
+/// What the archive offered when it was last read, or offers now. `None` if it cannot be read; `notice` receives the error.
+fn offers(
+    store: &PackageStore,
+    arch: Arch,
+    refresh: bool,
+    notice: Notice<'_>,
+) -> Result<Option<Offers>, KernelError> {
+    let known = if refresh { None } else { debian::known_offers(store, arch) };
+    if known.is_some() {
+        return Ok(known);
+    }
+    match read_archive(store, arch, refresh, notice) {
+        Ok(offers) => Ok(Some(offers)),
+        Err(error) if refresh => Err(error.into()),
+        Err(error) => {
+            notice(&format!("Debian's kernels for {} are not known: {error}", arch.debian_name()));
+            Ok(None)
+        }
+    }
 }
 
 fn read_archive(
@@ -152,6 +191,7 @@ fn describe(cache: &CacheDirectory, kernel: &CachedKernel) -> Cached {
         release: manifest.release.clone(),
         directory: kernel.directory.clone(),
         image_sha256: manifest.image_sha256.clone(),
+        bytes: cache_size::of_directory(&kernel.directory),
     }
 }
 

@@ -114,13 +114,7 @@ pub fn resolve(
     let Some(directory) = &kernel.modules else {
         return Err(ModuleError::NoModules { kernel: kernel.spec.clone(), wanted: first.to_string() });
     };
-    let mut resolver = Resolver {
-        kernel,
-        files: files(directory)?,
-        built_in: built_in(directory)?,
-        seen: BTreeSet::new(),
-        modules: Vec::new(),
-    };
+    let mut resolver = Resolver::new(kernel, directory)?;
     for one in wanted {
         resolver.add_requested(one)?;
     }
@@ -134,6 +128,19 @@ pub fn resolve(
     Ok(resolver.modules)
 }
 
+/// The files of the module `name` of `kernel` and of those that it needs; none if it is built in. The list of the modules that are
+/// built in may also be in the directory `kept`.
+///
+/// # Errors
+/// As for [`resolve`].
+pub(super) fn files_of(kernel: &Kernel, kept: &Path, name: &str) -> Result<Vec<PathBuf>, ModuleError> {
+    let Some(directory) = &kernel.modules else { return Ok(Vec::new()) };
+    let mut resolver = Resolver::new(kernel, directory)?;
+    resolver.built_in.extend(built_in(kept)?);
+    resolver.add_named(&normal(name), None, 0)?;
+    Ok(resolver.paths)
+}
+
 struct Resolver<'a> {
     kernel: &'a Kernel,
     files: BTreeMap<String, PathBuf>,
@@ -141,9 +148,22 @@ struct Resolver<'a> {
     /// The modules that are in `modules` or are being added, to detect circular dependencies.
     seen: BTreeSet<String>,
     modules: Vec<Module>,
+    /// The files of `modules`.
+    paths: Vec<PathBuf>,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(kernel: &'a Kernel, directory: &Path) -> Result<Self, ModuleError> {
+        Ok(Self {
+            kernel,
+            files: files(directory)?,
+            built_in: built_in(directory)?,
+            seen: BTreeSet::new(),
+            modules: Vec::new(),
+            paths: Vec::new(),
+        })
+    }
+
     /// Adds a requested module and its dependencies.
     fn add_requested(&mut self, one: &ModuleRequest) -> Result<(), ModuleError> {
         let name = match &one.module {
@@ -202,6 +222,7 @@ impl Resolver<'_> {
             self.add_named(&normal(hard), Some(name), depth + 1)?;
         }
         self.modules.push(Module { name: name.to_owned(), image, parameters: String::new(), at_rest: false });
+        self.paths.push(path);
         Ok(())
     }
 

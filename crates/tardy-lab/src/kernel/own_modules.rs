@@ -256,7 +256,7 @@ mod tests {
             arch: Arch::X86_64,
             release: release.to_owned(),
             package: None,
-            image: PathBuf::new(),
+            image: crate::kernel::image_file::ImageFile::plain(PathBuf::new()),
             config: None,
             modules: None,
             device_trees: None,

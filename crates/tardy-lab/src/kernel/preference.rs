@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::packaging::is_unsigned;
 use crate::packages::{PackageVersion, version};
 
 /// The order of preference: the greater package is used.
@@ -15,8 +16,13 @@ pub(super) fn preference(a: &PackageVersion, b: &PackageVersion) -> Ordering {
     version::compare(source_a, source_b)
         .then_with(|| release_b.cmp(&release_a))
         .then_with(|| version::compare(&a.version, &b.version))
-        .then_with(|| b.name.ends_with("-unsigned").cmp(&a.name.ends_with("-unsigned")))
+        .then_with(|| is_unsigned(&b.name).cmp(&is_unsigned(&a.name)))
         .then_with(|| a.name.cmp(&b.name))
+}
+
+/// The version of the sources, without the suffix of a rebuild for an older release.
+pub(super) fn of_source(version: &str) -> &str {
+    rebuild(version).0
 }
 
 /// The version without the suffix of a rebuild for an older release, and that release's number: 12 for `~deb12u1` and

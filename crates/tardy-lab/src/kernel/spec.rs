@@ -62,9 +62,13 @@ pub enum SpecError {
     /// The text after `debian:` is not a series.
     #[error(
         "expected a series of Debian's kernels, such as debian:6.12, not {0:?}; add -rt for the RT kernel \
-         (debian:6.12-rt), and =VERSION for one version of the package (debian:6.12=6.12.117-1~deb12u1)"
+         (debian:6.12-rt), and =VERSION for one version of the package (debian:6.12=6.12.117-1~deb12u1); several are \
+         debian:6.12..7.3 (the newest of every series), debian:6.12.* (every version) and debian:all"
     )]
     Series(String),
+    /// A range of series ends before it begins.
+    #[error("debian:{0}..{1} names no kernel: {0} is newer than {1}; write the older series first")]
+    Reversed(String, String),
     /// The text after `=` is not a version of that series.
     #[error(
         "{version:?} is not a version of a {series} kernel: expected a package's exact version as `tardy lab kernels` \
@@ -202,8 +206,13 @@ impl fmt::Display for KernelSpec {
                 }
             }
         }
-        if self.append.is_empty() { Ok(()) } else { write!(f, ",append={}", quoted(&self.append)) }
+        write_append(f, &self.append)
     }
+}
+
+/// Writes the parameters that a kernel's name adds to the command line.
+pub(super) fn write_append(f: &mut fmt::Formatter<'_>, append: &str) -> fmt::Result {
+    if append.is_empty() { Ok(()) } else { write!(f, ",append={}", quoted(append)) }
 }
 
 fn quoted(value: &str) -> String {
@@ -235,9 +244,7 @@ fn debian(text: &str) -> Result<DebianKernel, SpecError> {
         None => (text, None),
     };
     let (series, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |series| (series, true));
-    let is_number =
-        |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !series.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor)) {
+    if self::series(series).is_none() {
         return Err(SpecError::Series(text.to_owned()));
     }
     if let Some(version) = exact {
@@ -249,6 +256,16 @@ fn debian(text: &str) -> Result<DebianKernel, SpecError> {
         }
     }
     Ok(DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
+}
+
+/// The two numbers of a series such as `6.12`, of at most four digits each.
+pub(super) fn series(text: &str) -> Option<(u32, u32)> {
+    let number = |part: &str| {
+        let is_number = (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| part.parse().ok()).flatten()
+    };
+    let (major, minor) = text.split_once('.')?;
+    Some((number(major)?, number(minor)?))
 }
 
 /// The text between two commas: a value, and the option's name before it.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::cache_directory::{create_directory, write_json, write_whole};
 use super::{Notice, PackageError, PackageStore, PackageVersion, version};
 use crate::arch::Arch;
-pub use configuration::{Mirrors, SUITES};
+pub use configuration::{Mirrors, Suite};
 pub use programs::Programs;
 
 /// How long the lists count as current. `--refresh` updates them earlier.
@@ -123,11 +123,9 @@ impl<'a> Apt<'a> {
                     output: errors,
                 });
             }
-            let missing: Vec<&str> = SUITES
-                .iter()
-                .map(|suite| suite.name)
-                .filter(|name| !suites.iter().any(|suite| suite == name))
-                .collect();
+            let wanted = self.store.mirrors.suites.iter().map(|suite| suite.name.as_str());
+            let missing: Vec<&str> =
+                wanted.filter(|name| !suites.iter().any(|suite| suite == name)).collect();
             if missing.is_empty() {
                 notice(&format!(
                     "not all of Debian's archive could be read, so some lists may be outdated:\n{errors}"
@@ -151,17 +149,20 @@ impl<'a> Apt<'a> {
         Ok(suites)
     }
 
-    /// The packages whose names begin with `prefix` and for which `is_wanted` is true, in all versions.
+    /// The packages whose names begin with one of `prefixes` and for which `is_wanted` is true, in all versions.
     ///
     /// # Errors
     /// If apt fails.
     pub fn available(
         &self,
-        prefix: &str,
+        prefixes: &[&str],
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<Available>, PackageError> {
-        let names = self.run("apt-cache", &["pkgnames", prefix], None)?.expect("listing the packages")?;
-        let mut names: Vec<&str> = names.lines().filter(|name| is_wanted(name)).collect();
+        let mut all = String::new();
+        for prefix in prefixes {
+            all += &self.run("apt-cache", &["pkgnames", prefix], None)?.expect("listing the packages")?;
+        }
+        let mut names: Vec<&str> = all.lines().filter(|name| is_wanted(name)).collect();
         names.sort_unstable();
         if names.is_empty() {
             return Ok(Vec::new());

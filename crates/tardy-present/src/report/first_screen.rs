@@ -30,6 +30,7 @@ fn texts(element: Element) -> Vec<String> {
             [vec![judgement.strong], judgement.paragraphs, judgement.items].concat()
         }
         Element::Numbers { numbers } => numbers.iter().map(KeyNumber::text).collect(),
+        Element::Links { links, .. } => links.into_iter().map(|link| link.text).collect(),
         Element::Table(_) | Element::Figure { .. } | Element::Fold { .. } | Element::Rest { .. } => {
             Vec::new()
         }

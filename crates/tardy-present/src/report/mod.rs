@@ -56,6 +56,10 @@ pub const REPORT: Assets = Assets {
     script_hash: SCRIPT_HASH.trim_ascii_end(),
 };
 
+/// Those of pages without plots that answer, such as those of a site.
+pub const WITHOUT_SCRIPT: Assets =
+    Assets { script: "", script_hash: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", ..REPORT };
+
 /// Those of explained wake-ups, which need nothing of a report's script.
 pub const EXPLANATION: Assets = Assets {
     style: concat!(
@@ -134,6 +138,7 @@ fn rendered(page: page_view::PageView) -> String {
     // All that the templates use of minijinja's own filters and tests, of which the page in the browser would have every one.
     environment.add_filter("length", |value: Value| value.len());
     environment.add_test("string", |value: Value| value.kind() == ValueKind::String);
+    environment.add_test("link", |value: Value| value.kind() == ValueKind::Map);
     for (name, source) in TEMPLATES {
         environment.add_template(name, source).expect("the templates are part of the program");
     }

@@ -63,6 +63,7 @@ fn text(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => text.clone(),
         Cell::Lines(lines) => lines.join("; "),
+        Cell::Link(link) => link.text.clone(),
     }
 }
 

@@ -296,7 +296,7 @@ impl Directory {
     fn put_in_place(&self, temporary: &OsStr, name: &OsStr, existing: Existing) -> io::Result<()> {
         if existing == Existing::Kept {
             // A hard link does not replace a file. Some file systems have no hard links.
-            match self.link(temporary, name) {
+            match self.link(temporary, self, name) {
                 Ok(()) => {
                     // The file is in its place, even if it keeps a second name.
                     let _ = self.remove(temporary);
@@ -312,12 +312,6 @@ impl Directory {
         self.rename(temporary, self, name)
     }
 
-    fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        let (from, to, directory) = (plain(from)?, plain(to)?, self.file.as_raw_fd());
-        // SAFETY: the names are C strings.
-        checked(unsafe { libc::linkat(directory, from.as_ptr(), directory, to.as_ptr(), 0) }).map(drop)
-    }
-
     /// Moves a file or directory, and replaces what has the name `new` in `to`.
     ///
     /// # Errors
@@ -327,6 +321,17 @@ impl Directory {
         let (from, to) = (self.file.as_raw_fd(), to.file.as_raw_fd());
         // SAFETY: the names are C strings.
         checked(unsafe { libc::renameat(from, name.as_ptr(), to, new.as_ptr()) }).map(drop)
+    }
+
+    /// Gives the file `name` the second name `new` in `to`. A link is not followed.
+    ///
+    /// # Errors
+    /// If the name is taken, or the file system does not permit it.
+    pub fn link(&self, name: &OsStr, to: &Self, new: &OsStr) -> io::Result<()> {
+        let (name, new) = (plain(name)?, plain(new)?);
+        let (from, to) = (self.file.as_raw_fd(), to.file.as_raw_fd());
+        // SAFETY: the names are C strings.
+        checked(unsafe { libc::linkat(from, name.as_ptr(), to, new.as_ptr(), 0) }).map(drop)
     }
 
     /// Opens a file of tardy for reading: not a link, a regular file with one name, owned by the caller.

@@ -38,6 +38,18 @@ pub fn rename_own(from: &Path, to: &Path) -> io::Result<()> {
     source.rename(old, &target, new)
 }
 
+/// Gives a file a second name, between directories as those of [`rename_own`].
+///
+/// # Errors
+/// If a directory breaks this rule, the name is taken, or the file system does not permit it.
+pub fn link_own(from: &Path, to: &Path) -> io::Result<()> {
+    let ((source, old), (target, new)) = (split(from)?, split(to)?);
+    let (source, target) = (Directory::named(&source)?, Directory::named(&target)?);
+    source.check_own()?;
+    target.check_own()?;
+    source.link(old, &target, new)
+}
+
 /// Removes a file, without following a link.
 ///
 /// # Errors

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{PositiveDuration, scale};
+use tardy_search::measure::{Condition, Measure};
+use tardy_search::sweep::SweptOption;
 
 use super::LabOptions;
 use super::RedactionFlag;
 use super::RequirementArgs;
-use super::values::output_path;
+use super::values::{KernelChoice, output_path};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -20,6 +22,12 @@ pub(crate) enum LabCommand {
     Explain(Box<LabExplainArgs>),
     /// Check that a recipe yields the same bytes every time: alone, with other guests running, and with a load on its CPU.
     Verify(Box<LabVerifyArgs>),
+    /// Find the version of Debian's kernel, or the words of the command line, that made a run bad (docs/which-kernel.md).
+    Bisect(Box<LabBisectArgs>),
+    /// Run a recipe with settings of the kernel's command line, and rank them by a number of the run (docs/which-kernel.md).
+    Sweep(Box<LabSweepArgs>),
+    /// Run a recipe on versions of the kernel, find the steps between them, and write a site (docs/which-kernel.md).
+    History(Box<LabHistoryArgs>),
     /// List kernels in the cache and kernels that the distribution offers.
     Kernels(LabKernelsArgs),
 }
@@ -209,9 +217,97 @@ pub(crate) struct GuestFlags {
     pub(crate) refresh: bool,
 }
 
+/// `tardy lab bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct LabBisectArgs {
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+
+    /// A kernel that is good: debian:6.12-rt, debian:6.12-rt=VERSION, or one with words for its command line: debian:6.12,append='WORDS'
+    #[arg(long, value_name = "KERNEL", help_heading = "What to search")]
+    pub(crate) good: KernelChoice,
+    /// A kernel that is bad: another version, or the same kernel with other words.
+    #[arg(long, value_name = "KERNEL", help_heading = "What to search")]
+    pub(crate) bad: KernelChoice,
+    /// Which runs are bad: 'p99>12us', 'idle:max>30us', 'P(>20us)>1e-3'. Without a phase, of the loaded phases.
+    #[arg(long, value_name = "CONDITION", help_heading = "What to search")]
+    pub(crate) measure: Condition,
+    /// Directory of the run files: a guest of which it has a run of the same identity is not run again [default:
+    /// tardy-lab-bisect-RECIPE]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
+    pub(crate) output: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Do not print progress.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+}
+
+/// `tardy lab sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct LabSweepArgs {
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+
+    /// Parameter of the kernel's command line and the values to try: preempt=none,full. A word without a value is tried once. May
+    /// be given several times.
+    #[arg(long, required = true, value_name = "NAME=VALUE,VALUE", help_heading = "What to try")]
+    pub(crate) option: Vec<SweptOption>,
+    /// Try all combinations of the options' values, instead of each value alone.
+    #[arg(long, help_heading = "What to try")]
+    pub(crate) combinations: bool,
+    /// Number that ranks the settings: p50, p99, p99.9, mean, min, max or P(>20us). Without a phase, of the loaded phases.
+    #[arg(long, value_name = "NUMBER", default_value = "p99", help_heading = "What to try")]
+    pub(crate) measure: Measure,
+    /// Run each setting with this many seeds, of which the recipe's is the first.
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "What to try")]
+    pub(crate) seeds: u32,
+    /// Directory of the run files: a guest of which it has a run of the same identity is not run again [default:
+    /// tardy-lab-sweep-RECIPE]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
+    pub(crate) output: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Do not print progress.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+}
+
+/// `tardy lab history`.
+#[derive(Debug, Args)]
+pub(crate) struct LabHistoryArgs {
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+
+    /// Run each kernel with this many seeds, of which the recipe's is the first. Ten kernels need at least 9 for a step to be claimed.
+    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "What to run")]
+    pub(crate) seeds: u32,
+    /// Directory of the site and its run files: a guest of which it has a run of the same identity is not run again.
+    #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
+    pub(crate) output: PathBuf,
+    /// Write into a directory that has a page of something else.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) force: bool,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Do not print progress.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+}
+
 /// `tardy lab kernels`.
 #[derive(Debug, Args)]
 pub(crate) struct LabKernelsArgs {
+    /// Kernels to list, as for --kernel: for example debian:6.12.*-rt lists every version of 6.12-rt [default: those of the cache, and
+    /// the newest of every series that the distribution offers]
+    pub(crate) kernels: Vec<KernelChoice>,
+    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers. They are downloaded again when
+    /// they are needed.
+    #[arg(long, conflicts_with_all = ["refresh", "kernels"])]
+    pub(crate) prune: bool,
     /// Check the distribution for newer kernels first.
     #[arg(long)]
     pub(crate) refresh: bool,

@@ -15,10 +15,10 @@ pub(crate) struct LabOptions {
     /// The chapter's title in the report of all articles; `None` if the recipe does not repeat an article.
     #[arg(skip)]
     pub(crate) chapter: Option<String>,
-    /// Kernel to boot: debian:6.12, debian:6.12-rt, or the path of an image. ,append='WORDS' adds to its command line;
-    /// ,modules=DIR gives the modules of an image. May be repeated to compare kernels [default: debian:6.12 and
-    /// debian:6.12-rt]
-    #[arg(id = "kernel", short = 'k', long = "kernel", value_name = "KERNEL")]
+    /// Kernel to boot: debian:6.12, debian:6.12-rt, or the path of an image; or several: debian:6.12..7.3-rt, debian:6.12.*-rt
+    /// (docs/kernels.md). ,append='WORDS' adds to its command line; ,modules=DIR gives the modules of an image. May be repeated to
+    /// compare kernels [default: debian:6.12 and debian:6.12-rt]
+    #[arg(id = "kernel", short = 'k', long = "kernel", alias = "kernels", value_name = "KERNEL")]
     pub(crate) kernels: Option<Vec<KernelChoice>>,
     /// Machine to emulate: pc, virt or raspi3b [default: pc]
     #[arg(long, value_parser = by_name::<Machine>)]

@@ -174,7 +174,41 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ),
         ],
     ),
-    ("lab kernels", &[("tardy lab kernels", "List the kernels that can be booted.")]),
+    (
+        "lab bisect",
+        &[
+            (
+                "tardy lab bisect lab-quick --good debian:6.12-rt --bad debian:7.3-rt --measure 'p99>20us'",
+                "Find the first version of Debian's kernel whose p99 under load is above 20 us.",
+            ),
+            (
+                "tardy lab bisect lab-quick --good debian:6.12 --bad debian:6.12,append='preempt=full nohz=off' --measure 'max>90us'",
+                "Find the words of the command line that are to blame.",
+            ),
+        ],
+    ),
+    (
+        "lab sweep",
+        &[(
+            "tardy lab sweep lab-quick --kernel debian:6.12 --option preempt=none,voluntary,full --measure max",
+            "Rank settings by the maximum under load.",
+        )],
+    ),
+    (
+        "lab history",
+        &[(
+            "tardy lab history lab-quick --kernel debian:6.12..7.3-rt -o history",
+            "Run the newest kernel of every series, and write a site; the same command later adds new kernels.",
+        )],
+    ),
+    (
+        "lab kernels",
+        &[
+            ("tardy lab kernels", "List the kernels that can be booted, and what the cache takes."),
+            ("tardy lab kernels 'debian:6.12.*-rt'", "List every version of a series."),
+            ("tardy lab kernels --prune", "Reduce the cache to what recipes need."),
+        ],
+    ),
     ("tsn check", &[("tardy tsn check switch.toml", "Report the mistakes in the file of a switch.")]),
     ("tsn plan", &[("tardy tsn plan switch.toml", "Print the kernel settings of a switch.")]),
     ("tsn apply", &[("sudo tardy tsn apply switch.toml", "Apply a switch to this machine.")]),

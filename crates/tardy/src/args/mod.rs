@@ -17,7 +17,7 @@ mod suggestion;
 mod switch_file;
 mod tsn;
 mod tsn_simulate;
-mod values;
+pub(crate) mod values;
 
 use std::path::PathBuf;
 
@@ -33,7 +33,8 @@ pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
 pub(crate) use lab::{
-    ExperimentArgs, GuestFlags, LabCommand, LabExplainArgs, LabKernelsArgs, LabRunArgs, LabVerifyArgs,
+    ExperimentArgs, GuestFlags, LabBisectArgs, LabCommand, LabExplainArgs, LabHistoryArgs, LabKernelsArgs,
+    LabRunArgs, LabSweepArgs, LabVerifyArgs,
 };
 pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;

@@ -1,10 +1,9 @@
 //! The live view of a run: a terminal that shows the numbers of each CPU while they are measured, and takes keys.
 //!
-//! `view.rs` is a pure function from a state to lines; `screen.rs` draws them and reads keys. The supervisor calls both at its
+//! tardy-live is a pure function from a state to lines; `screen.rs` draws them and reads keys. The supervisor calls both at its
 //! tick, on its own CPU. Nothing here waits: a terminal that does not accept a frame is given the rest at a later tick.
 
 mod screen;
-mod view;
 
 pub(crate) use screen::LiveView;
 

@@ -6,7 +6,6 @@ use tardy_measure::engine::{Listener, LiveState, RunProgress, UserRequest};
 use tardy_present::sections::headline::without_advice;
 use tardy_sys::terminal::{Keys, Size, Terminal};
 
-use super::view;
 use crate::charset::Charset;
 use crate::commands::messages::Messages;
 use crate::commands::output;
@@ -96,8 +95,8 @@ impl LiveView {
         self.rows = size.rows;
         let message = self.messages.last().filter(|_| self.message_frames > 0);
         self.message_frames = self.message_frames.saturating_sub(1);
-        let lines = view::lines(state, size, message.map(String::as_str));
-        let paint = |line: &view::Line| {
+        let lines = tardy_live::lines(state, size, message.map(String::as_str));
+        let paint = |line: &tardy_live::Line| {
             line.iter()
                 .map(|(text, style)| style.paint(&self.charset.encode(text), self.colour))
                 .collect::<String>()
@@ -145,7 +144,7 @@ impl Listener for LiveView {
         let is_shown = self.terminal.as_ref().is_some_and(Terminal::is_in_foreground);
         if is_shown && self.unsent.is_empty() {
             let size = self.terminal.as_ref().and_then(Terminal::size).unwrap_or(USUAL_SIZE);
-            let line = view::message(text, size.columns);
+            let line = tardy_live::message(text, size.columns);
             let row = self.rows.saturating_sub(1).max(1);
             self.unsent = format!("\x1b[{row};1H{}\x1b[K", self.charset.encode(&line)).into_bytes();
             self.send();

@@ -64,6 +64,34 @@ const MISTAKES: &[&[&str]] = &[
     &["lab", "run", "./no-kernels.toml"],
     &["lab", "run", "--dry-run", "--json"],
     &["lab", "run", "tsn-two-flows", "--load", "doload"],
+    &["lab", "run", "--kernel", "debian:7.3..6.12-rt"],
+    &["lab", "run", "--kernel", "debian:6.*"],
+    &["lab", "kernels", "--prune", "--refresh"],
+    &["lab", "bisect", "--good", "debian:6.12", "--bad", "debian:6.12", "--measure", "p99>12us"],
+    &["lab", "bisect", "--good", "debian:6.12", "--bad", "debian:7.3-rt", "--measure", "p99>12us"],
+    &["lab", "bisect", "--good", "debian:6.12", "--bad", "debian:6.12..7.3", "--measure", "p99>12us"],
+    &["lab", "bisect", "--good", "debian:6.12", "--bad", "debian:7.3", "--measure", "p99>12"],
+    &[
+        "lab",
+        "bisect",
+        "-k",
+        "debian:6.12",
+        "--good",
+        "debian:6.12",
+        "--bad",
+        "debian:7.3",
+        "--measure",
+        "max>9us",
+    ],
+    &["lab", "bisect", "--realtime", "--good", "debian:6.12", "--bad", "debian:7.3", "--measure", "max>9us"],
+    &["lab", "sweep", "lab-quick"],
+    &["lab", "sweep", "lab-quick", "--option", "HZ=100,250"],
+    &["lab", "sweep", "lab-quick", "--option", "preempt=none,none"],
+    &["lab", "sweep", "lab-quick", "--option", "preempt=full", "--measure", "worst"],
+    &["lab", "sweep", "tsn-two-flows", "--option", "preempt=full"],
+    &["lab", "history", "lab-quick"],
+    &["lab", "history", "lab-quick", "-o", "of-another-recipe"],
+    &["lab", "history", "lab-quick", "-o", "a-site"],
     &["lab", "explain"],
     &["lab", "explain", "there.run.json"],
     &["lab", "explain", "of-the-lab.run.json"],
@@ -401,6 +429,9 @@ fn make_files(bench: &Bench) {
     // Measured with the host's clock, so that it is refused on every machine for the same reason.
     let lab = include_str!("../../../tardy-present/tests/runs/lab-realtime.run.json");
     write("of-the-lab.run.json", lab);
+    ["of-another-recipe", "a-site"].map(|name| fs::create_dir(bench.path(name)).unwrap());
+    write("of-another-recipe/history.json", "{\"recipe\": \"lab-doload\"}");
+    write("a-site/index.html", "<h1>Mine</h1>");
     write("deep.run.json", &"[".repeat(100_000));
     let recorded = text.find("\"recorded\":").unwrap() + "\"recorded\":".len();
     write("miscounted.run.json", &format!("{}9{}", &text[..recorded], &text[recorded..]));

@@ -28,4 +28,5 @@ mod semihosting_program;
 mod switch;
 mod two_flows;
 mod upset;
+mod which_kernel;
 mod wiggle;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::module_request::ModuleRequest;
-use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
+use tardy_lab::kernel::{self, Kernel, KernelSpec, Request, own_modules};
 use tardy_lab::packages::PackageStore;
 
 use crate::scripted::{Printed, Scene, SharedBoot};
@@ -41,7 +41,8 @@ pub(crate) fn are_there() -> bool {
 
 fn can_be_built(spec: &str) -> bool {
     let spec = KernelSpec::parse(spec).unwrap();
-    let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap();
+    let request = Request { arch: Arch::X86_64, refresh: false, keep: &[] };
+    let kernel = kernel::find(&spec, request, &mut |text: &str| eprintln!("{text}")).unwrap();
     match build(&kernel) {
         Ok(_) => true,
         Err(error) if error.is_of_the_machine() => {

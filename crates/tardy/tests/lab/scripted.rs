@@ -18,7 +18,7 @@ use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
 use tardy_lab::kernel::module_request::ModuleRequest;
-use tardy_lab::kernel::{self, Kernel, KernelSpec};
+use tardy_lab::kernel::{self, Kernel, KernelSpec, Request};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_lab::session;
@@ -187,10 +187,14 @@ pub(crate) fn boot(
     scenes: &[Scene],
     guests: &Path,
 ) -> Result<Booted, String> {
-    let kernel = kernel::find(spec, Arch::X86_64, false, &mut notice).map_err(|error| error.to_string())?;
-    let wanted: Vec<ModuleRequest> =
-        scenes.iter().flat_map(|scene| &scene.modules).map(|module| ModuleRequest::parse(module)).collect();
-    let modules = kernel::modules::resolve(&kernel, &wanted, &[]).map_err(|error| error.to_string())?;
+    let modules = scenes.iter().flat_map(|scene| &scene.modules);
+    let names: Vec<String> = modules.map(|module| (*module).to_owned()).collect();
+    let request = Request { arch: Arch::X86_64, refresh: false, keep: &names };
+    let kernel = kernel::find(spec, request, &mut notice).map_err(|error| error.to_string())?;
+    let wanted: Vec<ModuleRequest> = names.iter().map(|module| ModuleRequest::parse(module)).collect();
+    let store = PackageStore::of_this_user().map_err(|error| error.to_string())?;
+    let modules = kernel::modules_of(&store, &kernel, [&wanted, &[]], &mut notice);
+    let modules = modules.map_err(|error| error.to_string())?;
     let experiment = experiment(scenes, pace.unwrap_or_default(), &kernel, guests)?;
     let mut lines: Vec<(Instant, String)> = Vec::new();
     let (cancelled, mut cancel) = io::pipe().unwrap();

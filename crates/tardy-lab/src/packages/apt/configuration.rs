@@ -6,23 +6,29 @@ use super::super::PackageError;
 use crate::arch::Arch;
 
 /// One suite of the archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suite {
     /// Such as `bookworm-security`.
-    pub name: &'static str,
+    pub name: String,
     /// Whether it is on the mirror of security updates.
     pub is_security: bool,
 }
 
-/// The suites of packages. Suites that a mirror does not have are left out.
-pub const SUITES: [Suite; 6] = [
-    Suite { name: "bookworm", is_security: false },
-    Suite { name: "bookworm-backports", is_security: false },
-    Suite { name: "bookworm-security", is_security: true },
-    Suite { name: "trixie", is_security: false },
-    Suite { name: "trixie-backports", is_security: false },
-    Suite { name: "trixie-security", is_security: true },
+/// Debian's suites with kernels. Suites that a mirror does not have are left out.
+const SUITES: [&str; 11] = [
+    "bullseye",
+    "bullseye-security",
+    "bookworm",
+    "bookworm-backports",
+    "bookworm-security",
+    "trixie",
+    "trixie-backports",
+    "trixie-security",
+    "forky",
+    "forky-security",
+    "sid",
 ];
+const SECURITY: &str = "-security";
 
 /// Prefers one release, so that a tool and its dependencies come from the same release if possible, rather than from
 /// the one with the highest version. Packages that are requested with a version are not affected.
@@ -45,6 +51,8 @@ pub struct Mirrors {
     pub security: String,
     /// The keys that verify the archive.
     pub keyring: PathBuf,
+    /// The suites of packages.
+    pub suites: Vec<Suite>,
 }
 
 impl Default for Mirrors {
@@ -53,28 +61,52 @@ impl Default for Mirrors {
             main: "http://deb.debian.org/debian".to_owned(),
             security: "http://deb.debian.org/debian-security".to_owned(),
             keyring: "/usr/share/keyrings/debian-archive-keyring.gpg".into(),
+            suites: SUITES
+                .map(|name| Suite { name: name.to_owned(), is_security: name.ends_with(SECURITY) })
+                .into(),
         }
     }
 }
 
 impl Mirrors {
     /// Debian's addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a day
-    /// of snapshot.debian.org for a kernel that the archive no longer has.
+    /// of snapshot.debian.org for a kernel that the archive no longer has. TARDY_DEBIAN_SUITES names other suites, all on the main
+    /// mirror unless that of the security updates is set too, and TARDY_DEBIAN_KEYRING the keys of another distribution.
     ///
     /// # Errors
-    /// If one of them is not an address.
+    /// If an address is not one, or a suite's name has other characters than letters, digits and `.-_/`.
     pub fn of_environment() -> Result<Self, PackageError> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let mut mirrors = Self::default();
+        if let Some(names) = set("TARDY_DEBIAN_SUITES") {
+            let has_security = set("TARDY_DEBIAN_SECURITY_MIRROR").is_some();
+            mirrors.suites = suites(&names.to_string_lossy(), has_security)?;
+        }
+        mirrors.keyring = set("TARDY_DEBIAN_KEYRING").map_or(mirrors.keyring, PathBuf::from);
         for (name, place) in [
             ("TARDY_DEBIAN_MIRROR", &mut mirrors.main),
             ("TARDY_DEBIAN_SECURITY_MIRROR", &mut mirrors.security),
         ] {
-            if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            if let Some(value) = set(name) {
                 *place = address(name, &value.to_string_lossy())?;
             }
         }
         Ok(mirrors)
     }
+}
+
+/// Suites by their names, with blanks or commas between them.
+fn suites(names: &str, has_security: bool) -> Result<Vec<Suite>, PackageError> {
+    let suite = |name: &str| {
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/'));
+        let is_security = has_security && name.ends_with(SECURITY);
+        if is_plain {
+            Ok(Suite { name: name.to_owned(), is_security })
+        } else {
+            Err(PackageError::Suite(name.to_owned()))
+        }
+    };
+    names.split([' ', ',']).filter(|name| !name.is_empty()).map(suite).collect()
 }
 
 /// Checks an address for the sources list: one word, without the brackets of options.
@@ -91,7 +123,8 @@ fn address(name: &'static str, value: &str) -> Result<String, PackageError> {
 
 /// The sources list.
 pub(super) fn sources(mirrors: &Mirrors) -> String {
-    SUITES
+    mirrors
+        .suites
         .iter()
         .map(|suite| {
             let mirror = if suite.is_security { &mirrors.security } else { &mirrors.main };
@@ -219,6 +252,18 @@ Dir::Etc::parts "apt.conf.d";
                 "{place}"
             );
         }
+    }
+
+    #[test]
+    fn other_suites_are_on_the_main_mirror_unless_that_of_security_is_set() {
+        let read = |names, has_security| suites(names, has_security).map_err(|error| error.to_string());
+        let of = |name: &str, is_security| Suite { name: name.to_owned(), is_security };
+        assert_eq!(
+            read("noble, noble-security", false).unwrap(),
+            [of("noble", false), of("noble-security", false)]
+        );
+        assert!(read("noble-security", true).unwrap()[0].is_security);
+        assert!(read("noble main] x", false).unwrap_err().contains("main]"));
     }
 
     #[test]

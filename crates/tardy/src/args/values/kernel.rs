@@ -4,22 +4,27 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tardy_lab::kernel::KernelSpec;
+use tardy_lab::kernel::{KernelSelection, KernelSpec};
 
 /// Accepted memory sizes of a guest, in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 64..=65_536;
 
-/// A kernel to boot, such as `debian:6.12-rt`, with the text that names it.
+/// A kernel to boot, such as `debian:6.12-rt`, or several, with the text that names them.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelChoice {
     text: String,
-    spec: KernelSpec,
+    selection: KernelSelection,
 }
 
 impl KernelChoice {
-    /// The kernel.
-    pub(crate) fn spec(&self) -> &KernelSpec {
-        &self.spec
+    /// One kernel.
+    pub(crate) fn of(spec: KernelSpec) -> Self {
+        Self { text: spec.to_string(), selection: KernelSelection::One(spec) }
+    }
+
+    /// The kernels.
+    pub(crate) fn selection(&self) -> &KernelSelection {
+        &self.selection
     }
 }
 
@@ -27,8 +32,8 @@ impl FromStr for KernelChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let spec = KernelSpec::parse(text).map_err(|error| error.to_string())?;
-        Ok(Self { text: text.to_owned(), spec })
+        let selection = KernelSelection::parse(text).map_err(|error| error.to_string())?;
+        Ok(Self { text: text.to_owned(), selection })
     }
 }
 

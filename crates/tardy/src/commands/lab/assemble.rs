@@ -9,15 +9,16 @@ use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::kernel::module_request::ModuleRequest;
+use tardy_lab::kernel::module_request::{ModuleRequest, ModuleSource};
 use tardy_lab::kernel::modules::Module;
-use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
+use tardy_lab::kernel::{self, Kernel, KernelSelection, KernelSpec, Request, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_lab::session::{self, Confinement};
 use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
+use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::guest_program;
 use crate::args::{ExperimentArgs, GuestFlags};
@@ -83,7 +84,7 @@ pub(super) fn assemble(
 ) -> Result<Prepared> {
     let flags = &arguments.guest;
     let machine = recipe.lab.machine();
-    let specs = kernel_specs(recipe)?;
+    let specs = kernel_specs(recipe, flags.refresh, notice)?;
     // Before hundreds of megabytes are downloaded for a guest that cannot start.
     let program = guest_program::find(flags.guest_tardy.as_deref(), machine.arch())?;
     let confinement = session::confinement(machine, pace(flags)?, flags.unconfined)?;
@@ -110,20 +111,27 @@ pub(super) fn assemble(
     })
 }
 
-fn kernel_specs(recipe: &LabRecipe) -> Result<Vec<KernelSpec>, UsageError> {
-    let specs: Vec<KernelSpec> = match &recipe.lab.kernels {
-        Some(kernels) => kernels.iter().map(|kernel| kernel.spec().clone()).collect(),
+/// The kernels that the recipe or its flags name, each once.
+pub(super) fn kernel_specs(
+    recipe: &LabRecipe,
+    refresh: bool,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<KernelSpec>> {
+    let selections: Vec<KernelSelection> = match &recipe.lab.kernels {
+        Some(kernels) => kernels.iter().map(|kernel| kernel.selection().clone()).collect(),
         None => {
-            let parse = |text: &str| KernelSpec::parse(text).map_err(|error| wrong("kernel", error));
+            let parse = |text: &str| KernelSelection::parse(text).map_err(|error| wrong("kernel", error));
             DEFAULT_KERNELS.into_iter().map(parse).collect::<Result<_, _>>()?
         }
     };
-    if specs.is_empty() {
-        return Err(wrong("kernels", "the list is empty; name a kernel, or remove the key"));
+    if selections.is_empty() {
+        return Err(wrong("kernels", "the list is empty; name a kernel, or remove the key").into());
     }
+    let store = PackageStore::of_this_user()?;
+    let specs = kernel::expand(&store, &selections, recipe.lab.machine().arch(), refresh, notice)?;
     for (number, spec) in specs.iter().enumerate() {
         if specs[..number].iter().any(|other| other.slug() == spec.slug()) {
-            return Err(wrong("kernel", format!("'{spec}' is given twice")));
+            return Err(wrong("kernel", format!("'{spec}' is given twice")).into());
         }
     }
     Ok(specs)
@@ -194,6 +202,20 @@ fn modules_wanted(recipe: &LabRecipe, orders: &Orders) -> Vec<ModuleRequest> {
     modules
 }
 
+/// The modules of Debian's kernels that the cache keeps: those of `wanted`, of the recipes of the lab, and of switches.
+pub(super) fn kept_modules<'a>(wanted: impl IntoIterator<Item = &'a ModuleRequest>) -> Vec<String> {
+    let of_recipes = LabRecipe::built_in().flat_map(|recipe| requests(&recipe.lab.modules));
+    let all: Vec<ModuleRequest> = wanted.into_iter().cloned().chain(of_recipes).collect();
+    let named = all.into_iter().filter_map(|one| match one.module {
+        ModuleSource::Named(name) => Some(name),
+        ModuleSource::File(_) => None,
+    });
+    let mut names: Vec<String> = KERNEL_MODULES.map(str::to_owned).into_iter().chain(named).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 fn requests(modules: &[String]) -> Vec<ModuleRequest> {
     modules.iter().map(|module| ModuleRequest::parse(module)).collect()
 }
@@ -205,12 +227,14 @@ fn guests(
     [modules, at_rest]: [&[ModuleRequest]; 2],
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Guest>> {
+    let keep = kept_modules(modules.iter().chain(at_rest));
+    let store = PackageStore::of_this_user()?;
     let guest = |spec: &KernelSpec| -> Result<Guest> {
-        let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
-        let store = PackageStore::of_this_user()?;
+        let request = Request { arch: machine.arch(), refresh, keep: &keep };
+        let kernel = kernel::find(spec, request, notice)?;
         let modules = own_modules::build_wanted(&store, &kernel, modules, notice)?;
         let at_rest = own_modules::build_wanted(&store, &kernel, at_rest, notice)?;
-        let modules = kernel::modules::resolve(&kernel, &modules, &at_rest)?;
+        let modules = kernel::modules_of(&store, &kernel, [&modules, &at_rest], notice)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };
     specs.iter().map(guest).collect()

@@ -3,17 +3,27 @@
 use anyhow::Result;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::listing::{self, Listing, OfferState};
+use tardy_lab::kernel::{self, KernelSelection, pruning};
+use tardy_lab::machine::Machine;
 use tardy_lab::packages::PackageStore;
+use tardy_lab::packages::cache_directory::CacheDirectory;
+use tardy_lab::packages::cache_size::CacheSize;
 use tardy_present::table::Table;
 
-use super::assemble::print_notices;
+use super::assemble::{kept_modules, print_notices};
 use crate::args::LabKernelsArgs;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// Lists kernels.
+/// Lists kernels, or reduces the cache.
 pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
     let store = PackageStore::of_this_user()?;
+    if arguments.prune {
+        return prune(&store.cache, arguments.json);
+    }
+    if !arguments.kernels.is_empty() {
+        return list_named(&store, arguments);
+    }
     let listing = listing::list(&store, &Arch::ALL, arguments.refresh, &mut print_notices())?;
     if arguments.json {
         output::print_json(&listing)?;
@@ -24,21 +34,59 @@ pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
     Ok(if listing.asked.is_empty() { Exit::CouldNot } else { Exit::Done })
 }
 
+/// Prints each kernel that is named, by a name that `--kernel` takes.
+fn list_named(store: &PackageStore, arguments: &LabKernelsArgs) -> Result<Exit> {
+    let selections: Vec<KernelSelection> =
+        arguments.kernels.iter().map(|kernel| kernel.selection().clone()).collect();
+    let arch = Machine::default().arch();
+    let specs = kernel::expand(store, &selections, arch, arguments.refresh, &mut print_notices())?;
+    let names: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    if arguments.json {
+        output::print_json(&names)?;
+    } else {
+        output::print(&(names.join("\n") + "\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn prune(cache: &CacheDirectory, json: bool) -> Result<Exit> {
+    let before = CacheSize::of(cache).total();
+    let keep = kept_modules([]);
+    for arch in Arch::ALL {
+        for kernel in pruning::prune(cache, arch, &keep, &mut print_notices())? {
+            output::report(&format!("{} {} is smaller", kernel.package, kernel.version));
+        }
+        pruning::remove_headers(cache, arch, &mut print_notices())?;
+    }
+    let size = CacheSize::of(cache);
+    if json {
+        output::print_json(&size)?;
+    } else {
+        let freed = megabytes(before.saturating_sub(size.total()));
+        output::print(&format!("{}, {freed} less than before\n", size_line(cache, &size)))?;
+    }
+    Ok(Exit::Done)
+}
+
 fn text(listing: &Listing, width: usize) -> String {
     let mut lines = vec!["On this machine:".to_owned()];
-    let mut cached = Table::of_words(&["--kernel", "processor", "version", "uname -r"]);
+    let mut cached = Table::of_words(&["--kernel", "processor", "version", "uname -r", "size"]);
     for kernel in &listing.cached {
         cached.push(vec![
             kernel.short_spec.clone().unwrap_or_else(|| kernel.spec.clone()),
             kernel.arch.name().to_owned(),
             kernel.version.clone(),
             kernel.release.clone(),
+            megabytes(kernel.bytes),
         ]);
     }
     if listing.cached.is_empty() {
         lines.push("none yet; `tardy lab run` downloads what it needs".to_owned());
     } else {
         lines.extend(cached.lines(width));
+    }
+    if let Ok(cache) = CacheDirectory::of_this_user() {
+        lines.extend([String::new(), size_line(&cache, &listing.size)]);
     }
     lines.extend([String::new(), "Offered by Debian, the newest of each series:".to_owned()]);
     let mut offered = Table::of_words(&["--kernel", "processor", "version", "suite", ""]);
@@ -58,4 +106,14 @@ fn text(listing: &Listing, width: usize) -> String {
     }
     lines.extend(offered.lines(width));
     lines.join("\n") + "\n"
+}
+
+fn size_line(cache: &CacheDirectory, size: &CacheSize) -> String {
+    let parts: Vec<String> =
+        size.parts.iter().map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect();
+    format!("The cache {} takes {}: {}", cache.path().display(), megabytes(size.total()), parts.join(", "))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }

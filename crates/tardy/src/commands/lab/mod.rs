@@ -2,13 +2,17 @@
 
 mod assemble;
 mod beside;
+mod bisect;
 mod explain;
 mod explained_runs;
 mod guest_program;
+mod history;
+mod kept_boots;
 mod kernels;
 mod prepare;
 mod results;
 mod run;
+mod sweep;
 mod switch;
 mod verify;
 
@@ -23,6 +27,9 @@ pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Explain(arguments) => explain::run(arguments),
         LabCommand::Verify(arguments) => verify::run(arguments),
+        LabCommand::Bisect(arguments) => bisect::run(arguments),
+        LabCommand::Sweep(arguments) => sweep::run(arguments),
+        LabCommand::History(arguments) => history::run(arguments),
         LabCommand::Kernels(arguments) => kernels::run(arguments),
     }
 }

@@ -5,13 +5,15 @@ use tardy_host::trace::tracefs::Offer;
 use tardy_init::orders::{self, Orders};
 use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
-use tardy_lab::machine::Pace;
+use tardy_lab::kernel::KernelSpec;
+use tardy_lab::machine::{Machine, Pace};
 use tardy_recipe::plan::{self, Extras, resolve};
 use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::LoadTask;
 
-use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace, tasks};
+use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, kernel_specs, pace, tasks};
 use super::switch;
+use crate::args::values::KernelChoice;
 use crate::args::{ExperimentArgs, RequirementArgs};
 use crate::commands::tsn::switch_file;
 use crate::lab_recipe::LabRecipe;
@@ -120,6 +122,50 @@ pub(super) fn prepare_seeds(
     let prepared = prepare_recipe(&recipe, arguments, notice)?;
     let seeds = (0..seeds.count(prepared.guests.len())).map(|offset| Seed::of(&measurement, offset));
     Ok((prepared, seeds.collect::<Result<_>>()?))
+}
+
+/// Prepares the guests of the recipe on other kernels than its own, under their exact names, with `seeds` consecutive seeds, of which
+/// the recipe's is the first; with none, guests have the recipe's own.
+pub(super) fn prepare_on(
+    arguments: &ExperimentArgs,
+    kernels: Vec<KernelSpec>,
+    seeds: u32,
+    notice: &mut dyn FnMut(&str),
+) -> Result<(Prepared, Vec<Seed>)> {
+    let mut recipe = recipe_of(arguments)?;
+    recipe.lab.kernels = Some(kernels.into_iter().map(KernelChoice::of).collect());
+    let mut prepared = prepare_recipe(&recipe, arguments, notice)?;
+    for guest in &mut prepared.guests {
+        let exact = guest.kernel.exact_spec()?;
+        guest.slug = exact.slug();
+        guest.kernel.spec = exact.to_string();
+    }
+    let seeds = (0..seeds).map(|offset| Seed::of(&recipe.measurement, offset));
+    Ok((prepared, seeds.collect::<Result<_>>()?))
+}
+
+/// The machine of the recipe with its flags.
+pub(super) fn machine_of(arguments: &ExperimentArgs) -> Result<Machine> {
+    Ok(recipe_of(arguments)?.lab.machine())
+}
+
+/// The kernels of the recipe with its flags.
+pub(super) fn kernels_of(
+    arguments: &ExperimentArgs,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<KernelSpec>> {
+    kernel_specs(&recipe_of(arguments)?, arguments.guest.refresh, notice)
+}
+
+/// The recipe with its flags.
+pub(super) fn recipe_of(arguments: &ExperimentArgs) -> Result<LabRecipe> {
+    let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
+    if switch_file::describes_a_switch(name) {
+        return Err(
+            wrong("recipe", "the test of a switch has no latencies of this kind; name a recipe").into()
+        );
+    }
+    Ok(LabRecipe::find(name)?.overridden_by(arguments))
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.

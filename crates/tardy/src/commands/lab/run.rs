@@ -48,7 +48,7 @@ struct Job<'a> {
 }
 
 /// The experiment; with a seed a copy, made only for the guests that run, since it contains the guest's programs.
-fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
+pub(super) fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
     let experiment = &prepared.experiment;
     seed.map_or(Cow::Borrowed(experiment), |seed| Cow::Owned(seed.apply(experiment.clone())))
 }
@@ -328,7 +328,7 @@ fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
     let mut text = format!("program of the guests: {}\n", prepared.guest_program.display());
     for guest in &prepared.guests {
         let words = experiment.emulator_arguments(&guest.kernel);
-        text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
+        text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.path.display());
         text += &format!("  {} {}\n", experiment.machine.emulator(), shell_words(&words));
         text += &format!("  {}\n", prepared.confinement);
         for module in &guest.modules {

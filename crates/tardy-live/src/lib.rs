@@ -33,11 +33,11 @@ const HISTOGRAM_COLUMNS_MAX: usize = 100;
 const INDENT: usize = 9;
 
 /// A line: pieces of text and their styles.
-pub(super) type Line = Vec<(String, Style)>;
+pub type Line = Vec<(String, Style)>;
 
 /// The lines for a terminal of this size: at most `size.rows`, each at most `size.columns` wide. `message` is the last message for
 /// the user.
-pub(super) fn lines(state: &LiveState<'_>, size: Size, message: Option<&str>) -> Vec<Line> {
+pub fn lines(state: &LiveState<'_>, size: Size, message: Option<&str>) -> Vec<Line> {
     let details = [outlier(state, size.columns), loads(state, size.columns), environment(state)];
     let mut top = heading(state, size.columns);
     let bottom = footer(state, message, size.columns);
@@ -374,7 +374,7 @@ fn environment(state: &LiveState<'_>) -> Vec<Line> {
 }
 
 /// A message in one line.
-pub(super) fn message(text: &str, columns: usize) -> String {
+pub fn message(text: &str, columns: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     short(&harmless(&words.join(" ")), columns)
 }

@@ -1,0 +1,130 @@
+//! `tardy lab sweep`: what options do to a number of a recipe's run.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use tardy_lab::kernel::KernelSpec;
+use tardy_present::sweep as shown;
+use tardy_recipe::wrong;
+use tardy_search::sweep::{self, Place, Plan, Point, Ranked};
+
+use super::assemble::{Prepared, print_notices};
+use super::kept_boots::{self, Boot};
+use super::prepare::{Seed, kernels_of, prepare_on};
+use crate::args::LabSweepArgs;
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// Runs the recipe with each setting on each kernel, and ranks the settings.
+pub(super) fn run(arguments: &LabSweepArgs) -> Result<Exit> {
+    kept_boots::check_pace(&arguments.experiment)?;
+    if let Some(option) = arguments.option.iter().find(|one| one.place() == Place::Configuration) {
+        let reason = format!(
+            "{} is an option of the kernel's configuration, which is set when a kernel is built; expected words of its command line, \
+             such as preempt=none,full; compare kernels that were built with --kernel",
+            option.name
+        );
+        return Err(wrong("option", reason).into());
+    }
+    let plan = if arguments.combinations { Plan::Combinations } else { Plan::OneByOne };
+    let kernels = kernels_of(&arguments.experiment, &mut print_notices())?;
+    let settings: Vec<Setting> =
+        kernels.iter().flat_map(|kernel| of_kernel(kernel, sweep::points(&arguments.option, plan))).collect();
+    let specs = settings.iter().map(|setting| setting.spec.clone()).collect();
+    // One seed is the recipe's own.
+    let seeds = if arguments.seeds == 1 { 0 } else { arguments.seeds };
+    let (prepared, seeds) = prepare_on(&arguments.experiment, specs, seeds, &mut print_notices())?;
+    let measured = measure(arguments, &prepared, &seeds)?;
+    let mut failed = false;
+    let mut sweeps = Vec::new();
+    for kernel in kernels {
+        let of_kernel = settings.iter().zip(&measured).filter(|(setting, _)| setting.kernel == kernel);
+        let mut points: Vec<(Point, Vec<f64>)> = Vec::new();
+        for (setting, values) in of_kernel {
+            match values {
+                Ok(values) => points.push((setting.point.clone(), values.clone())),
+                Err(error) if setting.point.settings.is_empty() => anyhow::bail!("{kernel}: {error}"),
+                Err(error) => {
+                    failed = true;
+                    output::report(&format!("{}: {error}", setting.spec));
+                }
+            }
+        }
+        let measure = arguments.measure.to_string();
+        sweeps.push(Sweep { kernel: kernel.to_string(), measure, ranked: sweep::rank(points) });
+    }
+    if arguments.json {
+        output::print_json(&sweeps)?;
+    } else {
+        for Sweep { kernel, ranked, .. } in &sweeps {
+            output::print(&shown::text(kernel, &arguments.measure, ranked, output::width()))?;
+        }
+    }
+    Ok(if failed { Exit::CouldNot } else { Exit::Done })
+}
+
+/// The settings of a kernel, the lowest number first.
+#[derive(Serialize)]
+struct Sweep {
+    kernel: String,
+    measure: String,
+    ranked: Vec<Ranked>,
+}
+
+/// A point on a kernel.
+struct Setting {
+    kernel: KernelSpec,
+    point: Point,
+    spec: KernelSpec,
+}
+
+/// The points that change the kernel's command line, after the kernel as it is.
+fn of_kernel(kernel: &KernelSpec, points: Vec<Point>) -> impl Iterator<Item = Setting> {
+    let setting = |point: Point| {
+        let spec = KernelSpec { append: point.on(&kernel.append), ..kernel.clone() };
+        Setting { kernel: kernel.clone(), point, spec }
+    };
+    let changes = |one: &Setting| one.point.settings.is_empty() || one.spec != one.kernel;
+    points.into_iter().map(setting).filter(changes).collect::<Vec<_>>().into_iter()
+}
+
+/// The number of each guest with each seed, or why it has none.
+fn measure(
+    arguments: &LabSweepArgs,
+    prepared: &Prepared,
+    seeds: &[Seed],
+) -> Result<Vec<Result<Vec<f64>, String>>> {
+    let with_seeds: Vec<Option<&Seed>> =
+        if seeds.is_empty() { vec![None] } else { seeds.iter().map(Some).collect() };
+    let boots: Vec<Boot<'_>> = prepared
+        .guests
+        .iter()
+        .flat_map(|guest| with_seeds.iter().map(move |seed| Boot { guest, seed: *seed }))
+        .collect();
+    let directory = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| Path::new(&format!("tardy-lab-sweep-{}", prepared.recipe)).to_owned());
+    let booted = kept_boots::boot_each(prepared, &boots, &directory, arguments.quiet)?;
+    let new = booted.iter().flatten().filter(|one| one.is_new).count();
+    if !arguments.quiet {
+        output::report(&format!(
+            "{} boots, {} of them from an earlier sweep",
+            booted.len(),
+            booted.len() - new
+        ));
+    }
+    let values: Vec<Result<f64, String>> = booted
+        .into_iter()
+        .map(|one| {
+            let one = one?;
+            arguments.measure.of(&one.run).map_err(|reason| describe(&one.path, &reason))
+        })
+        .collect();
+    Ok(values.chunks(with_seeds.len()).map(|of_guest| of_guest.iter().cloned().collect()).collect())
+}
+
+fn describe(path: &Path, reason: &str) -> String {
+    format!("{}: {reason}", path.display())
+}
