@@ -158,9 +158,16 @@ proptest! {
 /// A reader that repeats the same bytes.
 struct Endless<'a> {
     head: &'a [u8],
-    body: &'a [u8],
+    /// Many of them, since each read returns the rest of this.
+    body: Vec<u8>,
     left: usize,
     at: usize,
+}
+
+impl<'a> Endless<'a> {
+    fn of(head: &'a str, body: &str, length: usize) -> Self {
+        Self { head: head.as_bytes(), body: body.repeat(1 << 16).into_bytes(), left: length, at: 0 }
+    }
 }
 
 impl Read for Endless<'_> {
@@ -177,8 +184,7 @@ impl Read for Endless<'_> {
 }
 
 fn of_endless(head: &str, body: &str) -> String {
-    let reader = Endless { head: head.as_bytes(), body: body.as_bytes(), left: 64 << 20, at: 0 };
-    let mut content = Content::open(reader).unwrap();
+    let mut content = Content::open(Endless::of(head, body, 64 << 20)).unwrap();
     import(&mut content, "endless", None, &options()).map(|_| ()).unwrap_err().to_string()
 }
 
@@ -202,8 +208,7 @@ fn a_document_without_end_is_not_read_to_its_end() {
         ("{\"rt_test_version:\": 1, \"thread\": {\"0\": ", "7", "is not a value"),
         ("<rteval>", " ", "256 MiB"),
     ] {
-        let reader = Endless { head: head.as_bytes(), body: body.as_bytes(), left: 300 << 20, at: 0 };
-        let mut content = Content::open(reader).unwrap();
+        let mut content = Content::open(Endless::of(head, body, 300 << 20)).unwrap();
         let error = import(&mut content, "endless", None, &options()).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
@@ -323,7 +328,7 @@ fn contradictions_are_reported_with_their_place() {
 /// 200 MB of zeros are a hole in a file, not samples of a machine that has just booted.
 #[test]
 fn zeros_are_not_samples() {
-    let reader = Endless { head: b"", body: &[0; 4096], left: 200_000_000, at: 0 };
+    let reader = Endless { head: b"", body: vec![0; 4096], left: 200_000_000, at: 0 };
     let mut content = Content::open(reader).unwrap();
     let error = import(&mut content, "zeros", None, &options()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("no format"), "{error}");
