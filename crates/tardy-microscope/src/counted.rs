@@ -2,7 +2,7 @@
 
 use tardy_record::census::{Context, SectionKind};
 
-use crate::observed::Task;
+use crate::task::Task;
 
 /// Buckets of lengths.
 pub(crate) const BUCKETS: usize = 320;

@@ -26,3 +26,4 @@ pub mod spans;
 pub mod structures;
 #[cfg(test)]
 mod synthetic;
+pub mod task;

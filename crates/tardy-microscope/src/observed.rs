@@ -22,6 +22,7 @@ use thiserror::Error;
 use crate::block::Block;
 use crate::counted::{BUCKETS, Counted, DISTANCES, SectionsOfBlocks, Vector};
 use crate::little_endian::number;
+use crate::task::Task;
 
 /// All that was observed in one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,17 +66,6 @@ pub struct Wakeup {
     pub blocks: Vec<u32>,
     /// Where tasks were switched.
     pub switches: Vec<Switch>,
-}
-
-/// A task of the guest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Task {
-    /// Its address in the guest's kernel, which tells tasks apart.
-    pub address: u64,
-    /// Its process id.
-    pub pid: u32,
-    /// Its name.
-    pub name: String,
 }
 
 /// A switch from one task to another.

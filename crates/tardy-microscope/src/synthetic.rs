@@ -2,8 +2,9 @@
 
 use crate::block::Block;
 use crate::kallsyms::Symbols;
-use crate::observed::{Reading, Switch, Task, Wakeup};
+use crate::observed::{Reading, Switch, Wakeup};
 use crate::orders::Entry;
+use crate::task::Task;
 
 /// The first address of each function; they are 0x100 apart.
 pub(crate) const OUTER: u64 = 0xffff_ffff_8100_0000;

@@ -57,7 +57,7 @@ pub struct Sections {
     pub kind: SectionKind,
     /// The context in which they begin.
     pub context: Context,
-    /// The function in which they begin. It is the caller of `_raw_spin_lock_irqsave()` and the like.
+    /// The function in which they begin. Of `_raw_spin_lock_irqsave()` and others that do so for their caller, it is the caller.
     pub from: String,
     /// The function in which they end.
     pub to: String,

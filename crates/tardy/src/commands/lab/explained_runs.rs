@@ -35,7 +35,7 @@ impl ExplainedRuns {
     }
 }
 
-/// Run files are JSON, so what ends in .toml is a recipe, and a name without a file may be one of tardy's own.
+/// Run files are JSON, so what ends in .toml is a recipe, and a name without a file may be a recipe that tardy contains.
 fn is_recipe(word: &Path) -> bool {
     let is_own = || RecipeText::built_in().any(|recipe| Path::new(recipe.name()) == word);
     word.extension().is_some_and(|extension| extension == "toml") || (!word.exists() && is_own())
