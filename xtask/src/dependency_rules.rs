@@ -52,6 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "tardy-live",
         &[
             "tardy-measure",
+            "tardy-recipe",
             "tardy-host",
             "tardy-load",
             "tardy-record",
