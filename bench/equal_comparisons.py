@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """How often tardy calls equal things different: comparisons of six boots with six of the same kernel, and of six runs with six.
 
-usage: equal_comparisons.py TARDY lab [SETS [SETS AGAINST ANOTHER KERNEL]]
+usage: equal_comparisons.py TARDY lab [SETS [SETS AGAINST ANOTHER KERNEL [FIRST SET]]]
        equal_comparisons.py TARDY host [SETS]
 
-In the lab every boot has a seed of its own. On the host two equal recipes are measured in turn. Prints the p-value of each headline,
+In the lab every boot has a seed of its own; a set has the same seeds whenever it is run, so sets can be run on several days. On the host two equal recipes are measured in turn. Prints the p-value of each headline,
 and how many are below 5 %. With a test that is right, about one in twenty is; between different kernels all should be.
 """
 
@@ -49,13 +49,13 @@ def compared(program: str, base: list[str], candidate: list[str]) -> float:
     return p_of(json.loads(tardy(program, "compare", "--base", *base, "--candidate", *candidate, "--json")))
 
 
-def lab(program: str, sets: int, against: int, work: Path) -> None:
+def lab(program: str, sets: int, against: int, first: int, work: Path) -> None:
     equal, different = [], []
-    for number in range(1, sets + 1):
+    for number in range(first, first + sets):
         all_boots = boots(program, KERNEL, 12, 1000 * number, work / f"equal-{number}")
         equal.append(compared(program, all_boots[:6], all_boots[6:]))
         print(f"{KERNEL} with itself, set {number}: p = {equal[-1]:.3f}", flush=True)
-        if number <= against:
+        if number < first + against:
             others = boots(program, OTHER, 6, 1000 * number + 500, work / f"other-{number}")
             different.append(compared(program, all_boots[:6], others))
             print(f"{KERNEL} with {OTHER}, set {number}: p = {different[-1]:.3f}", flush=True)
@@ -87,7 +87,7 @@ def main() -> None:
     numbers = [int(word) for word in sys.argv[3:]]
     with tempfile.TemporaryDirectory() as directory:
         if sys.argv[2] == "lab":
-            lab(program, *(numbers + [20, 20][len(numbers):])[:2], Path(directory))
+            lab(program, *(numbers + [20, 20, 1][len(numbers):])[:3], Path(directory))
         else:
             host(program, *(numbers + [20])[:1], Path(directory))
 
