@@ -64,6 +64,7 @@ pub(crate) fn history() -> KernelHistory {
 pub(crate) fn about() -> About {
     About {
         command: "tardy lab history lab-quick --kernel 'debian:6.12..6.19-rt' --seeds 3 -o DIR".to_owned(),
+        again: "tardy lab run lab-quick".to_owned(),
         instruction_ns: Some(2),
         made_by: "1.0".to_owned(),
     }
