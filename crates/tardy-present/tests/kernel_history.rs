@@ -96,7 +96,7 @@ fn the_site_has_a_page_for_each_kernel_and_its_data() {
     for shown in [
         "6.16.12-rt to 6.18.15-rt",
         "p99 of loaded: 14",
-        "50 % higher",
+        "% higher",
         "2 options of the configuration differ",
         "SLAB_BUCKETS",
         "the guest&#x27;s kernel panicked.",
