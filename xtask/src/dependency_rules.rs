@@ -54,6 +54,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-measure",
             "tardy-host",
             "tardy-load",
+            "tardy-recipe",
             "tardy-record",
             "tardy-statistics",
             "tardy-analyse",
