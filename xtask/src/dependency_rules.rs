@@ -55,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-recipe",
             "tardy-host",
             "tardy-load",
+            "tardy-recipe",
             "tardy-record",
             "tardy-statistics",
             "tardy-analyse",

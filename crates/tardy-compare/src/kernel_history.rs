@@ -239,7 +239,7 @@ fn tested(lines: &[Line], pairs: &[[usize; 2]]) -> Vec<Tested> {
 fn too_few(versions: &[Version], pairs: &[[usize; 2]], tests: usize) -> Option<String> {
     let best = pairs.iter().map(|[a, b]| floor(versions[*a].runs.len(), versions[*b].runs.len()));
     let best = best.fold(f64::INFINITY, f64::min);
-    let least = best * tests as f64;
+    let least = (best * tests as f64).min(1.0);
     (!pairs.is_empty() && least > MOST_P).then(|| {
         format!(
             "no step can be claimed: with so few seeds, a test of {tests} cannot find a probability below {least:.2}, and {MOST_P} is \

@@ -71,11 +71,12 @@ fn modules_of_cached_kernels_resolve() {
             let kernel = find(&spec, request, &mut |line| panic!("{line}")).unwrap();
             // Small modules: a debug build takes seconds to unpack nf_tables and its dependencies.
             let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(ModuleRequest::parse);
-            let found: Vec<String> = modules_of(&store, &kernel, [&names, &[]], &mut |_| {})
-                .unwrap()
-                .into_iter()
-                .map(|module| module.name)
-                .collect();
+            let found: Vec<String> =
+                modules_of(&store, &kernel, [&names, &[]], &mut |line| eprintln!("{line}"))
+                    .unwrap()
+                    .into_iter()
+                    .map(|module| module.name)
+                    .collect();
             let place = |name: &str| found.iter().position(|found| found == name);
             assert!(place("llc").is_some() && place("llc") < place("stp"), "{found:?}");
             assert!(

@@ -12,6 +12,8 @@ use crate::site::{self, SiteFile, SitePage};
 use crate::table::Table;
 use crate::terminal_text::{folded, typographic};
 
+/// The directory of the pages of kernels.
+pub const KERNELS: &str = "kernels";
 /// Longer words of a command line are shortened in labels.
 const WORDS_MAX: usize = 24;
 
@@ -20,6 +22,8 @@ const WORDS_MAX: usize = 24;
 pub struct About {
     /// The command that made it.
     pub command: String,
+    /// The beginning of the command that repeats a boot: kernel and seed follow.
+    pub again: String,
     /// The length of an instruction on the machine in ns; `None` if its clock did not count instructions.
     pub instruction_ns: Option<u64>,
     /// The program.
@@ -110,7 +114,7 @@ fn label(kernel: &Kernel) -> String {
 }
 
 fn file_of(kernel: &Kernel) -> String {
-    format!("kernels/{}.html", site::file_name(&kernel.spec))
+    format!("{KERNELS}/{}.html", site::file_name(&kernel.spec))
 }
 
 /// The files of the site, without run files: `index.html`, a page for each kernel, `history.json` and `history.csv`.
@@ -120,7 +124,7 @@ fn file_of(kernel: &Kernel) -> String {
 pub fn site(history: &KernelHistory, about: &About) -> Vec<SiteFile> {
     let mut files = vec![site::page(overview(history, about), &about.made_by)];
     for at in 0..history.kernels.len() {
-        files.push(site::page(kernel_page(history, at), &about.made_by));
+        files.push(site::page(kernel_page(history, about, at), &about.made_by));
     }
     let json = serde_json::to_string_pretty(history).expect("the history has finite numbers only") + "\n";
     files.push(SiteFile { path: "history.json".to_owned(), content: json });
@@ -280,7 +284,7 @@ fn kernels_table(history: &KernelHistory, about: &About) -> Vec<Element> {
 /// The heading of the instructions of the median path.
 fn path_head(line: &Line, about: &About) -> Option<String> {
     let is_path = line.number == "p50" && about.instruction_ns.is_some();
-    is_path.then(|| format!("{}, instructions of the median", harmless(&line.phase)))
+    is_path.then(|| format!("{}, instructions", harmless(&line.phase)))
 }
 
 fn instructions(ns: Option<f64>, about: &About) -> String {
@@ -302,7 +306,7 @@ fn unclaimed(history: &KernelHistory) -> Vec<Element> {
     if elements.len() == 1 { Vec::new() } else { elements }
 }
 
-fn kernel_page(history: &KernelHistory, at: usize) -> SitePage {
+fn kernel_page(history: &KernelHistory, about: &About, at: usize) -> SitePage {
     let kernel = &history.kernels[at];
     let mut header =
         vec![paragraph("note", &format!("{}, {}", harmless(&kernel.release), harmless(&kernel.spec)))];
@@ -332,14 +336,14 @@ fn kernel_page(history: &KernelHistory, at: usize) -> SitePage {
         paragraph("note", "µs"),
         Element::Table(PageTable::new("", &heads, rows)),
     ]];
-    sections.push(reproduced(history, kernel));
+    sections.push(reproduced(about, kernel));
     let step = history.steps.iter().find(|step| step.after == at);
     if let Some(step) = step {
         let title = format!("Since {}", label(&history.kernels[step.before]));
         let mut elements = vec![heading(2, title)];
         let items: Vec<String> = step.changes.iter().map(|change| sentence(history, change)).collect();
         match items.is_empty() {
-            true => elements.push(paragraph("", "No number changed by more than the spread over the seeds.")),
+            true => elements.push(paragraph("", "No step is claimed.")),
             false => elements.push(Element::List { class: "", items }),
         }
         elements.extend(differences(step));
@@ -350,15 +354,11 @@ fn kernel_page(history: &KernelHistory, at: usize) -> SitePage {
 }
 
 /// The command that gives each point again, and the hash that two equal runs share.
-fn reproduced(history: &KernelHistory, kernel: &Kernel) -> Vec<Element> {
+fn reproduced(about: &About, kernel: &Kernel) -> Vec<Element> {
     let mut elements = vec![heading(2, "Again")];
     if let Some(boot) = kernel.boots.first() {
-        let text = format!(
-            "tardy lab run {} --kernel '{}' --seed {}",
-            harmless(&history.recipe),
-            harmless(&kernel.spec),
-            boot.seed
-        );
+        let text =
+            format!("{} --kernel '{}' --seed {}", harmless(&about.again), harmless(&kernel.spec), boot.seed);
         elements.push(Element::Code { text });
     }
     let row = |boot: &tardy_compare::kernel_history::Boot| PageRow {

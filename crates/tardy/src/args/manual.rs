@@ -182,7 +182,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "Find the first version of Debian's kernel whose p99 under load is above 20 us.",
             ),
             (
-                "tardy lab bisect lab-quick --good debian:6.12 --bad debian:6.12,append='preempt=full nohz=off' --measure 'max>90us'",
+                "tardy lab bisect lab-quick --good debian:6.12 --bad debian:6.12,append='preempt=none' --measure 'max>90us'",
                 "Find the words of the command line that are to blame.",
             ),
         ],

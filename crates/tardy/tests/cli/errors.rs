@@ -429,7 +429,9 @@ fn make_files(bench: &Bench) {
     // Measured with the host's clock, so that it is refused on every machine for the same reason.
     let lab = include_str!("../../../tardy-present/tests/runs/lab-realtime.run.json");
     write("of-the-lab.run.json", lab);
-    ["of-another-recipe", "a-site"].map(|name| fs::create_dir(bench.path(name)).unwrap());
+    for name in ["of-another-recipe", "a-site"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
     write("of-another-recipe/history.json", "{\"recipe\": \"lab-doload\"}");
     write("a-site/index.html", "<h1>Mine</h1>");
     write("deep.run.json", &"[".repeat(100_000));

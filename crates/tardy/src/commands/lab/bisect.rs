@@ -31,10 +31,10 @@ pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
     }
     let [good, bad] = [one("good", &arguments.good)?, one("bad", &arguments.bad)?];
     let mut tests = Tests::of(arguments);
-    let found = match (&good.source, &bad.source) {
-        (from, to) if from == to => among_words(&mut tests, &good, &bad)?,
+    let (step, changes) = match (&good.source, &bad.source) {
+        (from, to) if from == to => (None, Some(among_words(&mut tests, &good, &bad)?)),
         (Source::Debian(from), Source::Debian(to)) if from.rt == to.rt && good.append == bad.append => {
-            among_versions(&mut tests, [from, to], &good.append)?
+            (Some(among_versions(&mut tests, [from, to], &good.append)?), None)
         }
         _ => {
             let reason = format!(
@@ -44,6 +44,7 @@ pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
             return Err(wrong("bad", reason).into());
         }
     };
+    let found = Found { condition: arguments.measure.to_string(), tested: tests.tested, step, changes };
     match arguments.json {
         true => output::print_json(&found)?,
         false => output::print(&found.text(&arguments.measure, output::width()))?,
@@ -151,10 +152,6 @@ impl<'a> Tests<'a> {
         Ok(verdict)
     }
 
-    fn finish(self, step: Option<Step>, changes: Option<Vec<Change>>) -> Found {
-        Found { condition: self.arguments.measure.to_string(), tested: self.tested, step, changes }
-    }
-
     /// Why the search cannot begin: what the ends showed.
     fn ends_do_not_differ(&self, error: EndError) -> anyhow::Error {
         let condition = &self.arguments.measure;
@@ -184,7 +181,7 @@ impl Tested {
     }
 }
 
-fn among_versions(tests: &mut Tests<'_>, ends: [&DebianKernel; 2], append: &str) -> Result<Found> {
+fn among_versions(tests: &mut Tests<'_>, ends: [&DebianKernel; 2], append: &str) -> Result<Step> {
     let experiment = &tests.arguments.experiment;
     let arch = machine_of(experiment)?.arch();
     let store = PackageStore::of_this_user()?;
@@ -202,12 +199,11 @@ fn among_versions(tests: &mut Tests<'_>, ends: [&DebianKernel; 2], append: &str)
     }
     let found = bisection.found();
     let name = |at: usize| kernels[at].to_string();
-    let step = Step {
+    Ok(Step {
         last_good: name(found.last_good),
         first_bad: name(found.first_bad),
         untestable: found.untestable.into_iter().map(name).collect(),
-    };
-    Ok(std::mem::replace(tests, Tests::of(tests.arguments)).finish(Some(step), None))
+    })
 }
 
 /// A search ended by an error, or by ends that do not differ.
@@ -222,7 +218,7 @@ impl From<EndError> for Ended {
     }
 }
 
-fn among_words(tests: &mut Tests<'_>, good: &KernelSpec, bad: &KernelSpec) -> Result<Found> {
+fn among_words(tests: &mut Tests<'_>, good: &KernelSpec, bad: &KernelSpec) -> Result<Vec<Change>> {
     let changes = parameters::changes(&good.append, &bad.append);
     if changes.is_empty() {
         return Err(wrong("bad", format!("{bad} does not differ from {good}")).into());
@@ -236,8 +232,7 @@ fn among_words(tests: &mut Tests<'_>, good: &KernelSpec, bad: &KernelSpec) -> Re
         Ended::Ends(error) => tests.ends_do_not_differ(error),
         Ended::Failed(error) => error,
     })?;
-    let smallest = of(&found).into_iter().cloned().collect();
-    Ok(std::mem::replace(tests, Tests::of(tests.arguments)).finish(None, Some(smallest)))
+    Ok(of(&found).into_iter().cloned().collect())
 }
 
 impl Found {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tardy_compare::kernel_history::{self, KernelHistory, Version};
 use tardy_lab::kernel::KernelSpec;
+use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::kernel_history as shown;
 use tardy_recipe::wrong;
@@ -38,11 +39,9 @@ pub(super) fn run(arguments: &LabHistoryArgs) -> Result<Exit> {
         versions.push(version);
     }
     let history = kernel_history::of(&recipe, &versions);
-    let about = shown::About {
-        command: command(arguments, &recipe),
-        instruction_ns,
-        made_by: build_identity::identity().to_owned(),
-    };
+    let [command, again] = commands(arguments);
+    let about =
+        shown::About { command, again, instruction_ns, made_by: build_identity::identity().to_owned() };
     write(&history, &about, &arguments.output)?;
     if arguments.json {
         output::print_json(&history)?;
@@ -121,19 +120,65 @@ fn file_name(path: &Path) -> String {
     format!("{RUNS}/{}", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The command that makes the site, without the directory of the machine.
-fn command(arguments: &LabHistoryArgs, recipe: &str) -> String {
-    let kernels = arguments.experiment.lab.kernels.iter().flatten();
-    let kernels: String = kernels.map(|kernel| format!(" --kernel '{kernel}'")).collect();
-    format!("tardy lab history {recipe}{kernels} --seeds {} -o DIR", arguments.seeds)
+/// The options of this command with a value that differ between the history and one of its boots.
+const OF_HISTORY: [&str; 6] = ["-o", "--output", "-k", "--kernel", "--kernels", "--seeds"];
+/// The options without a value that do not matter for numbers.
+const WITHOUT_EFFECT: [&str; 5] = ["-q", "--quiet", "--json", "--force", "--refresh"];
+
+/// The words of this command that a boot of the history has too: the recipe and the options that change it.
+fn words_of_each_boot(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.skip_while(|word| word != "history").skip(1);
+    while let Some(word) = words.next() {
+        let name = word.split('=').next().unwrap_or_default();
+        if OF_HISTORY.contains(&name) {
+            if !word.contains('=') {
+                words.next();
+            }
+        } else if !WITHOUT_EFFECT.contains(&name) {
+            kept.push(quoted(&word));
+        }
+    }
+    kept
 }
 
+/// The command that makes the site, and the beginning of the one that repeats a boot.
+fn commands(arguments: &LabHistoryArgs) -> [String; 2] {
+    let each = words_of_each_boot(std::env::args()).join(" ");
+    let kernels = arguments.experiment.lab.kernels.iter().flatten();
+    let kernels: String =
+        kernels.map(|kernel| format!(" --kernel {}", quoted(&kernel.to_string()))).collect();
+    let seeds = arguments.seeds;
+    [format!("tardy lab history {each}{kernels} --seeds {seeds} -o DIR"), format!("tardy lab run {each}")]
+}
+
+/// Writes the files of the site, and removes the pages of kernels that it no longer has.
 fn write(history: &KernelHistory, about: &shown::About, directory: &Path) -> Result<()> {
-    for file in shown::site(history, about) {
+    let site = shown::site(history, about);
+    let pages = std::fs::read_dir(directory.join(shown::KERNELS)).into_iter().flatten();
+    for page in pages.filter_map(|entry| Some(entry.ok()?.path())) {
+        let is_of_site = site.iter().any(|file| directory.join(&file.path) == page);
+        if !is_of_site && page.extension().is_some_and(|extension| extension == "html") {
+            files::remove_own(&page).with_context(|| page.display().to_string())?;
+        }
+    }
+    for file in site {
         let path: PathBuf = directory.join(&file.path);
         let parent = path.parent().unwrap_or(directory);
         files::make_directories(parent).with_context(|| parent.display().to_string())?;
         ResultFile::claim(&path, true)?.write(file.content.as_bytes())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boot_is_repeated_with_what_changes_its_numbers() {
+        let words = "tardy lab history lab-quick --loops 200 -k debian:6.12 --kernels=debian:7.3 --seeds 9 -q -o DIR --scale=0.5";
+        let kept = words_of_each_boot(words.split(' ').map(str::to_owned));
+        assert_eq!(kept, ["lab-quick", "--loops", "200", "--scale=0.5"]);
+    }
 }
