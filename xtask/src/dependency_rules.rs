@@ -55,7 +55,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-recipe",
             "tardy-host",
             "tardy-load",
-            "tardy-recipe",
             "tardy-record",
             "tardy-statistics",
             "tardy-analyse",
