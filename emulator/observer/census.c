@@ -21,7 +21,7 @@ enum {
 static const uint32_t SCHEDULER_IS_NOT_WANTED = 0x80000000;
 
 enum context { IN_THREAD, IN_SOFT, IN_HARD };
-enum { TABLE = 1 << 15, LATE_ARRIVALS = 64 };
+enum { TABLE = 1 << 15, LATE_ARRIVALS = 64, ARRIVALS = 4096 };
 
 static uint32_t no_count = 0;
 struct census census = { .count_at = &no_count };
@@ -97,6 +97,8 @@ static void add(enum section_kind kind, const struct open *open, uint32_t closed
 	}
 }
 
+static void end_period_of_arrivals(void);
+
 static void merge(const struct sections *from)
 {
 	struct sections *to = slot_of(measured, from->key);
@@ -119,6 +121,7 @@ void end_period(void)
 	now.period++;
 	if (!census.is_on)
 		return;
+	end_period_of_arrivals();
 	for (uint32_t i = 0; i < recent->count; i++) {
 		struct sections *sections = &recent->slots[recent->used[i]];
 
@@ -144,6 +147,9 @@ void for_each_section(void (*each)(const struct sections *))
 
 static struct late_arrival { unsigned int vector; uint64_t at; } late_arrivals[LATE_ARRIVALS];
 static unsigned int late_arrival_count;
+/* Those of this period, with their time. */
+static struct arrival_at { unsigned int vector; uint64_t at; } arrivals[ARRIVALS];
+static unsigned int arrival_count;
 
 static void place(unsigned int index, uint64_t at)
 {
@@ -158,10 +164,21 @@ static void place(unsigned int index, uint64_t at)
 	vector->count++;
 }
 
+static void end_period_of_arrivals(void)
+{
+	for (unsigned int i = 0; i < arrival_count && now.period > 1; i++)
+		place(arrivals[i].vector, arrivals[i].at);
+	arrival_count = 0;
+}
+
 void place_arrivals(void)
 {
-	for (unsigned int i = 0; i < late_arrival_count; i++)
-		place(late_arrivals[i].vector, time_at(late_arrivals[i].at));
+	for (unsigned int i = 0; i < late_arrival_count; i++) {
+		/* A period with so many is between two phases, and not the end. */
+		if (arrival_count == ARRIVALS)
+			end_period_of_arrivals();
+		arrivals[arrival_count++] = (struct arrival_at){ late_arrivals[i].vector, time_at(late_arrivals[i].at) };
+	}
 	late_arrival_count = 0;
 }
 
@@ -169,8 +186,6 @@ static void arrived(const struct block *entry)
 {
 	unsigned int i = 0;
 
-	if (!now.period)
-		return;
 	while (i < census.vector_count && census.vectors[i].entry != entry->start)
 		i++;
 	if (i == VECTORS) {

@@ -6,7 +6,29 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tardy_record::census::Coverage;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, Which};
+
+/// Two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The wake-ups that both have: of the same phase, series and kind.
+    pub wakeups: Vec<WakeupDifference>,
+    /// What ran in only one of them, if that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<CoverageDifference>,
+}
+
+/// Functions that turn interrupts or preemption off, in two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CoverageDifference {
+    /// How many ran in each.
+    pub ran: [usize; 2],
+    /// How many there are in each.
+    pub all: [usize; 2],
+    /// Those that ran in one only.
+    pub only: [Vec<String>; 2],
+}
 
 /// The same wake-up of two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,8 +87,25 @@ impl FunctionDifference {
     }
 }
 
-/// The differences of all wake-ups that both have: of the same phase, series and kind.
-pub fn of(a: &Explanations, b: &Explanations) -> Vec<WakeupDifference> {
+/// The differences of two runs.
+pub fn of(a: &Explanations, b: &Explanations) -> Difference {
+    let coverage = a.coverage.as_ref().zip(b.coverage.as_ref());
+    Difference { wakeups: wakeups(a, b), coverage: coverage.map(|(a, b)| coverage_difference([a, b])) }
+}
+
+fn coverage_difference(sides: [&Coverage; 2]) -> CoverageDifference {
+    let only = |own: &Coverage, other: &Coverage| -> Vec<String> {
+        let is_only_here = |function: &&String| other.ran.binary_search(function).is_err();
+        own.ran.iter().filter(is_only_here).cloned().collect()
+    };
+    CoverageDifference {
+        ran: sides.map(|side| side.ran.len()),
+        all: sides.map(|side| side.ran.len() + side.never.len()),
+        only: [only(sides[0], sides[1]), only(sides[1], sides[0])],
+    }
+}
+
+fn wakeups(a: &Explanations, b: &Explanations) -> Vec<WakeupDifference> {
     let same = |one: &ExplainedWakeup, other: &ExplainedWakeup| {
         (&one.phase, &one.series) == (&other.phase, &other.series) && one.which == other.which
     };
@@ -235,7 +274,7 @@ mod tests {
                 ),
             ],
         );
-        let [difference] = &of(&a, &b)[..] else { panic!("one wake-up each") };
+        let [difference] = &of(&a, &b).wakeups[..] else { panic!("one wake-up each") };
         assert_eq!(difference.instructions, [35, 85]);
         let found: Vec<(&str, [u64; 2], i64)> =
             difference.functions.iter().map(|one| (one.name.as_str(), one.calls, one.change())).collect();
@@ -252,8 +291,23 @@ mod tests {
     }
 
     #[test]
+    fn what_ran_in_one_only_is_found() {
+        let with = |ran: &[&str], never: &[&str]| {
+            let names = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+            Explanations {
+                coverage: Some(Coverage { ran: names(ran), never: names(never) }),
+                ..explained(1, Vec::new())
+            }
+        };
+        let difference = of(&with(&["a", "b"], &["c"]), &with(&["b", "c"], &["a"])).coverage.unwrap();
+        assert_eq!(difference.only, [vec!["a".to_owned()], vec!["c".to_owned()]]);
+        assert_eq!((difference.ran, difference.all), ([2, 2], [3, 3]));
+        assert_eq!(of(&with(&[], &[]), &explained(1, Vec::new())).coverage, None);
+    }
+
+    #[test]
     fn a_wakeup_does_not_differ_from_itself() {
         let a = explained(1, vec![call("timer0 1", 1, 0, vec![call("schedule", 2, 9, vec![])])]);
-        assert_eq!(of(&a, &a)[0].functions, []);
+        assert_eq!(of(&a, &a).wakeups[0].functions, []);
     }
 }

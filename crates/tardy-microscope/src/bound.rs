@@ -24,13 +24,12 @@ pub(crate) fn bound(
     readings: &[Reading],
 ) -> Option<Bound> {
     let longest = |kind| sections.iter().filter(move |one| one.kind == kind).max_by_key(|one| one.longest);
-    let postponed = [SectionKind::Postponed, SectionKind::Switching].into_iter().filter_map(longest);
-    let postponed = term(postponed.max_by_key(|one| one.longest)?);
+    let postponed = longest(SectionKind::Postponed).map(term);
+    let switching = longest(SectionKind::Switching).map(term);
     let to_scheduler = longest(SectionKind::ToScheduler).map(term);
     let to_switch = term(longest(SectionKind::ToSwitch)?);
-    let own = postponed.instructions
-        + to_scheduler.as_ref().map_or(0, |term| term.instructions)
-        + to_switch.instructions;
+    let of = |term: &Option<Term>| term.as_ref().map_or(0, |term| term.instructions);
+    let own = of(&postponed).max(of(&switching)) + of(&to_scheduler) + to_switch.instructions;
     let (instructions, interrupts) = with_interrupts(own, interrupts, vectors)?;
     let timer = |reading: &Reading| reading.lag + TIMER_TICK;
     let observed = readings.iter().filter(|reading| reading.switched_ns > 0).map(|reading| {
@@ -41,6 +40,7 @@ pub(crate) fn bound(
     });
     Some(Bound {
         postponed,
+        switching,
         to_scheduler,
         to_switch,
         interrupts,
@@ -142,7 +142,7 @@ mod tests {
         // would have to come within 4200 ns.
         let bound = of(300, &[3_500, 6_000]).unwrap();
         assert_eq!((bound.instructions, bound.interrupts[0].count), (2_100, 2));
-        assert_eq!(bound.postponed.from, "Postponed");
+        assert_eq!(bound.postponed.unwrap().from, "Postponed");
         assert_eq!(bound.observed, 1_000 - TIMER_TICK);
     }
 

@@ -71,7 +71,7 @@ pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Vec<Chosen> {
         let (late_ns, ordinal) = match which {
             Which::Worst => (Some(series.worst.first()?.latency_ns), None),
             Which::Quantile(share) => (Some(lateness_at(series, share)?), None),
-            Which::Cycle(cycle) => (None, Some(cycle + warmup_cycles(run, series))),
+            Which::Cycle(cycle) => (None, Some(cycle.saturating_add(warmup_cycles(run, series)))),
         };
         Some(Chosen { series: index, which, late_ns, ordinal })
     })
@@ -114,9 +114,10 @@ pub fn orders(chosen: &[Chosen]) -> String {
         let _ = writeln!(text, "target {:x}", target.max(0));
     }
     let mut ordinals: Vec<u64> = chosen.iter().filter_map(|one| one.ordinal).collect();
+    ordinals.sort_unstable();
     ordinals.dedup();
     for ordinal in ordinals {
-        for near in ordinal.saturating_sub(SPARE_CYCLES)..=ordinal + SPARE_CYCLES {
+        for near in ordinal.saturating_sub(SPARE_CYCLES)..=ordinal.saturating_add(SPARE_CYCLES) {
             let _ = writeln!(text, "ordinal {near:x}");
         }
     }

@@ -9,7 +9,7 @@ mod page;
 
 use std::fmt::Write;
 
-use tardy_compare::explanations::WakeupDifference;
+use tardy_compare::explanations::Difference;
 use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, PartKind, Which};
@@ -62,15 +62,15 @@ impl Form {
     /// The content for two runs; `None` for traces, which show one.
     pub fn write_difference(
         self,
-        differences: &[WakeupDifference],
+        difference: &Difference,
         sides: [&Explanations; 2],
         made_by: &str,
     ) -> Option<String> {
         match self {
-            Self::Page => Some(difference_page::html(differences, sides, made_by)),
-            Self::Folded => Some(exports::folded_difference(differences)),
+            Self::Page => Some(difference_page::html(difference, sides, made_by)),
+            Self::Folded => Some(exports::folded_difference(&difference.wakeups)),
             Self::Trace => None,
-            Self::Json => Some(exports::json(differences)),
+            Self::Json => Some(exports::json(difference)),
         }
     }
 }
@@ -103,7 +103,7 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
             let _ = writeln!(text, "  {:<15} {}", "", held_off(held, ns));
         }
     }
-    let _ = writeln!(text, "\n  {:>8} {:>9} {:>6}  function", "ns", "of it own", "calls");
+    let _ = writeln!(text, "\n  {:>8} {:>9} {:>6}  function", "ns", "own ns", "calls");
     let least = ((explanation.instructions as f64 * least) as u64).max(1);
     for call in &explanation.calls {
         lines_of(&mut text, call, 0, least, ns, width);

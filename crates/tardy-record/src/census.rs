@@ -101,8 +101,10 @@ pub struct InterruptEntry {
 /// Real-Time Linux Scheduling Latency", ECRTS 2020, from the sections that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// The longest section that postpones the scheduler: POID, or DST if that is longer.
-    pub postponed: Term,
+    /// The longest section that postpones the scheduler: POID.
+    pub postponed: Option<Term>,
+    /// The longest section that switches: DST. The longer of both counts.
+    pub switching: Option<Term>,
     /// From enabling to the scheduler: PAIE.
     pub to_scheduler: Option<Term>,
     /// From the scheduler to the switch: PSD.

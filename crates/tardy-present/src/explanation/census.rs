@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tardy_plot::numbers::{count, counted, harmless, with_unit};
+use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
 use tardy_plot::section_lengths;
 use tardy_record::census::{Bound, Census, Context, InterruptEntry, Lengths, SectionKind, Sections, Term};
 
@@ -35,7 +35,7 @@ pub(super) fn text(census: &Census, ns: u64, width: usize) -> String {
     let _ = writeln!(
         text,
         "\nInterrupts\n\n  {:>9} {:>9} {:>8} {:>10}  entry",
-        "longest", "total", "count", "nearest"
+        "longest", "total", "count", "distance"
     );
     for interrupt in &census.interrupts {
         let [longest, total, number, nearest, name] = interrupt_cells(interrupt, ns);
@@ -153,12 +153,19 @@ fn terms(bound: &Bound, ns: u64) -> Vec<(String, String)> {
         let (from, to, task) = (harmless(&term.from), harmless(&term.to), harmless(&term.task));
         format!("{from} to {to}, {task}")
     };
-    let postponed = match bound.postponed.kind {
-        SectionKind::Switching => "a switch in progress (DST)",
-        _ => "the scheduler is postponed (POID)",
-    };
-    let mut terms =
-        vec![(format!("{postponed}: {}", from_to(&bound.postponed)), time(bound.postponed.instructions))];
+    let length = |term: &Option<Term>| term.as_ref().map_or(0, |term| term.instructions);
+    let is_postponed = length(&bound.postponed) >= length(&bound.switching);
+    let mut terms = Vec::new();
+    let delays = [
+        ("the scheduler is postponed (POID)", &bound.postponed, is_postponed),
+        ("a switch in progress (DST)", &bound.switching, !is_postponed),
+    ];
+    for (name, term, counts) in delays {
+        let note = if counts { "" } else { "; shorter, so it does not count" };
+        terms.extend(
+            term.iter().map(|term| (format!("{name}: {}{note}", from_to(term)), time(term.instructions))),
+        );
+    }
     if let Some(term) = &bound.to_scheduler {
         terms.push((format!("to the scheduler (PAIE): {}", from_to(term)), time(term.instructions)));
     }
@@ -168,8 +175,9 @@ fn terms(bound: &Bound, ns: u64) -> Vec<(String, String)> {
     ));
     for interrupt in &bound.interrupts {
         let each = with_unit((interrupt.each * ns) as f64);
+        let each = if interrupt.count == 1 { each } else { format!("{each} each") };
         let what = format!(
-            "{} of {each} each: {}",
+            "{} of {each}: {}",
             counted(interrupt.count, "interrupt", "interrupts"),
             harmless(&interrupt.name)
         );
@@ -182,12 +190,12 @@ fn terms(bound: &Bound, ns: u64) -> Vec<(String, String)> {
 fn bound_sentence(bound: &Bound, ns: u64) -> String {
     let time = |instructions: u64| with_unit((instructions * ns) as f64);
     format!(
-        "Together {}. The longest time that was observed from the interrupt to the switch is {}, {:.2} of it. The model does not \
+        "Together {}. The longest time that was observed from the interrupt to the switch is {}, {} of that. The model does not \
          contain how late the timer itself is, here at most {}, and the way from the switch to the reading of the clock, at most {}. It \
          contains only code that this load ran, on one CPU, without the effects of caches: it is not a bound for a board.",
         time(bound.instructions),
         time(bound.observed),
-        bound.observed as f64 / bound.instructions.max(1) as f64,
+        per_cent(bound.observed as f64 / bound.instructions.max(1) as f64),
         time(bound.timer),
         time(bound.to_reading),
     )

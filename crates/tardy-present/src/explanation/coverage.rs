@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use tardy_compare::explanations::CoverageDifference;
 use tardy_plot::numbers::{count, harmless};
 use tardy_record::census::Coverage;
 
@@ -23,36 +24,27 @@ pub(super) fn text(coverage: &Coverage, width: usize) -> String {
     text
 }
 
-/// What one of two runs executed and the other did not. `sides` are A and B.
-pub(super) fn difference_text(sides: [&Coverage; 2], width: usize) -> String {
-    let all = differences(sides).into_iter();
-    all.map(|(sentence, only)| format!("\n{sentence}:\n{}\n", listed(&only, width))).collect()
+/// What one of two runs executed and the other did not.
+pub(super) fn difference_text(difference: &CoverageDifference, width: usize) -> String {
+    let sides = sentences(difference).into_iter().zip(&difference.only);
+    sides.map(|(sentence, only)| format!("\n{sentence}:\n{}\n", listed(only, width))).collect()
 }
 
 /// The same for the page.
-pub(super) fn difference_elements(sides: [&Coverage; 2]) -> Vec<Element> {
+pub(super) fn difference_elements(difference: &CoverageDifference) -> Vec<Element> {
     let mut elements = vec![heading(2, "What only one of them ran")];
-    for (sentence, only) in differences(sides) {
+    for (sentence, only) in sentences(difference).into_iter().zip(&difference.only) {
         elements.push(paragraph("", &format!("{sentence}.")));
-        elements.extend(folded_table("Functions", table(&only)));
+        elements.extend(folded_table("Functions", table(only)));
     }
     elements
 }
 
-/// For each side a sentence, and the functions that only it ran.
-fn differences(sides: [&Coverage; 2]) -> [(String, Vec<String>); 2] {
-    [("A", 0, 1), ("B", 1, 0)].map(|(name, own, other)| {
-        let (own, other) = (sides[own], sides[other]);
-        let is_only_here = |function: &&String| other.ran.binary_search(function).is_err();
-        let only: Vec<String> = own.ran.iter().filter(is_only_here).cloned().collect();
-        let (ran, all) = (own.ran.len() as u64, (own.ran.len() + own.never.len()) as u64);
-        let sentence = format!(
-            "{name} ran {} of {} functions that turn interrupts or preemption off; {} in {name} only",
-            count(ran),
-            count(all),
-            count(only.len() as u64)
-        );
-        (sentence, only)
+fn sentences(difference: &CoverageDifference) -> [String; 2] {
+    [("A", 0), ("B", 1)].map(|(name, side)| {
+        let numbers = [difference.ran[side], difference.all[side], difference.only[side].len()];
+        let [ran, all, only] = numbers.map(|number| count(number as u64));
+        format!("{name} ran {ran} of {all} functions that turn interrupts or preemption off; {only} functions ran in {name} only")
     })
 }
 

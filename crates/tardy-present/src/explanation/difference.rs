@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tardy_compare::explanations::{FunctionDifference, WakeupDifference};
+use tardy_compare::explanations::{Difference, FunctionDifference, WakeupDifference};
 use tardy_plot::numbers::{count, counted, harmless, short, with_unit};
 use tardy_record::explanation::Explanations;
 
@@ -13,17 +13,17 @@ use crate::terminal_text::folded;
 const SHOWN: usize = 20;
 
 /// The differences, at most `width` wide. `sides` are the explanations that were compared.
-pub fn text(differences: &[WakeupDifference], sides: [&Explanations; 2], width: usize) -> String {
+pub fn text(difference: &Difference, sides: [&Explanations; 2], width: usize) -> String {
     let [a, b] = sides.map(|side| format!("{} ({})", harmless(&side.run), harmless(&side.kernel)));
     let mut text = format!("A: {a}\nB: {b}\n");
-    for difference in differences {
-        let _ = write!(text, "\n{}", of_one(difference, width));
+    for wakeup in &difference.wakeups {
+        let _ = write!(text, "\n{}", of_one(wakeup, width));
     }
-    if differences.is_empty() {
+    if difference.wakeups.is_empty() {
         text += "\nThe runs have no phase with the same label and series.\n";
     }
-    if let [Some(a), Some(b)] = sides.map(|side| side.coverage.as_ref()) {
-        text += &coverage::difference_text([a, b], width);
+    if let Some(coverage) = &difference.coverage {
+        text += &coverage::difference_text(coverage, width);
     }
     text
 }
@@ -34,7 +34,11 @@ fn of_one(difference: &WakeupDifference, width: usize) -> String {
     if functions.is_empty() {
         return text + "  Both executed the same functions.\n";
     }
-    let _ = writeln!(text, "\n  {:>8} {:>8} {:>8} {:>11}  function", "change", "A", "B", "calls");
+    let _ = writeln!(
+        text,
+        "\n  Instructions of each function alone:\n  {:>8} {:>8} {:>8} {:>11}  function",
+        "change", "A", "B", "calls"
+    );
     for function in functions.iter().take(SHOWN) {
         let _ = writeln!(text, "{}", line(function, width));
     }

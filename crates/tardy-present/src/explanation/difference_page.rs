@@ -1,6 +1,6 @@
 //! Two runs' explained wake-ups against each other, as a page.
 
-use tardy_compare::explanations::{FunctionDifference, WakeupDifference};
+use tardy_compare::explanations::{Difference, FunctionDifference, WakeupDifference};
 use tardy_plot::icicle_difference;
 use tardy_plot::numbers::{count, harmless};
 use tardy_record::explanation::Explanations;
@@ -15,7 +15,7 @@ use crate::report;
 const SHOWN: usize = 100;
 
 /// The page. `made_by` names the program.
-pub(super) fn html(differences: &[WakeupDifference], sides: [&Explanations; 2], made_by: &str) -> String {
+pub(super) fn html(difference: &Difference, sides: [&Explanations; 2], made_by: &str) -> String {
     let [a, b] = sides.map(|side| format!("{} ({})", harmless(&side.run), harmless(&side.kernel)));
     let title = "What one kernel executes and the other does not".to_owned();
     let header = vec![
@@ -26,10 +26,8 @@ pub(super) fn html(differences: &[WakeupDifference], sides: [&Explanations; 2], 
         ),
     ];
     let mut sections: Vec<Vec<Element>> =
-        differences.iter().enumerate().map(|(number, one)| section(one, number)).collect();
-    if let [Some(a), Some(b)] = sides.map(|side| side.coverage.as_ref()) {
-        sections.push(coverage::difference_elements([a, b]));
-    }
+        difference.wakeups.iter().enumerate().map(|(number, one)| section(one, number)).collect();
+    sections.extend(difference.coverage.iter().map(coverage::difference_elements));
     let page = RunPage { id: "difference".to_owned(), header, sections, data: String::new() };
     report::html_with(report::EXPLANATION, title, page, 2, made_by)
 }

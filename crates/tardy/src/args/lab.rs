@@ -110,7 +110,7 @@ pub(crate) struct LabExplainArgs {
     /// Also list the functions that turn interrupts or preemption off and never ran; of two runs, those that ran in one only.
     #[arg(long, help_heading = "What to explain")]
     pub(crate) coverage: bool,
-    /// Write the explanation into this file: a page (.html), for flame graphs (.folded), for speedscope (.speedscope.json), or
+    /// Write the explanation into this file: a page (.html), for flame graphs (.folded), for speedscope (.trace.json), or
     /// with all details (.json). May be given several times.
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub(crate) output: Vec<PathBuf>,

@@ -116,7 +116,7 @@ fn without_cursor_movements(text: &str) -> String {
 }
 
 /// The differences of a line that are not intended.
-fn differences(line: &str) -> Vec<String> {
+fn differences_of(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ours = run(&words, &[env!("CARGO_BIN_EXE_tardy"), "cyclictest"]);
     let for_rt_tests: Vec<&str> =
@@ -162,7 +162,11 @@ fn public_command_lines_end_as_with_rt_tests() {
                 loop {
                     let next = lines.lock().unwrap().next();
                     let Some(line) = next else { break };
-                    let differences = differences(line);
+                    // How many lines a tool prints before it is ended depends on what else runs: a difference shows twice.
+                    let mut differences = differences_of(line);
+                    if !differences.is_empty() {
+                        differences = differences_of(line);
+                    }
                     found.lock().unwrap().extend(differences);
                 }
             });

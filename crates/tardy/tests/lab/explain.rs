@@ -187,8 +187,8 @@ fn what_only_one_of_two_command_lines_executes_is_named() {
     tardy.args(["lab", "explain", "--quiet", "--phase", "loaded", "--coverage", "--observer"]);
     tardy.arg(guests.join("tardy-observer-qemu7.so")).args([run("none"), run("full")]).arg("-o").arg(&page);
     let shown = guests::text_of(&guests::expect_alone(&tardy, 0));
-    let (_, only) = shown.split_once("in A only:").unwrap();
-    let (only_none, only_full) = only.split_once("in B only:").unwrap();
+    let (_, only) = shown.split_once("ran in A only:").unwrap();
+    let (only_none, only_full) = only.split_once("ran in B only:").unwrap();
     assert!(only_none.contains(ONLY_NONE), "{shown}");
     for function in ONLY_FULL {
         assert!(only_full.split_whitespace().any(|name| name == function), "{function}: {shown}");

@@ -30,6 +30,7 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_record::explanation::{Explanations, VERSION, Which};
 use tardy_record::lab::Lab;
+use tardy_record::series::SeriesKind;
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
@@ -44,6 +45,7 @@ use crate::exit::Exit;
 
 /// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
+    check(arguments)?;
     let files = files(arguments)?;
     let runs = ExplainedRuns::of(arguments)?;
     let guests: Vec<Guest> =
@@ -81,17 +83,17 @@ fn show_difference(
     files: &[(ResultFile, shown::Form)],
     arguments: &LabExplainArgs,
 ) -> Result<()> {
-    let differences = explanations::of(a, b);
+    let difference = explanations::of(a, b);
     for (file, form) in files {
-        let content = form.write_difference(&differences, [a, b], build_identity::identity());
+        let content = form.write_difference(&difference, [a, b], build_identity::identity());
         let content = content.ok_or_else(|| {
             anyhow!("{}: a trace shows one run; of two, write .html, .folded or .json", file.path().display())
         })?;
         write(file, &content)?;
     }
     match arguments.json {
-        true => output::print_json(&differences),
-        false => output::print(&shown::difference_text(&differences, [a, b], output::width())),
+        true => output::print_json(&difference),
+        false => output::print(&shown::difference_text(&difference, [a, b], output::width())),
     }
 }
 
@@ -175,7 +177,9 @@ fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
 
 /// The wake-ups that the user wants explained.
 fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<Chosen>> {
-    let cycles = arguments.at.iter().map(|cycle| Which::Cycle(*cycle));
+    let mut cycles = arguments.at.clone();
+    cycles.dedup();
+    let cycles = cycles.into_iter().map(Which::Cycle);
     let all: Vec<Which> = match (arguments.quantile, arguments.median, runs) {
         _ if !arguments.at.is_empty() => cycles.collect(),
         (Some(quantile), ..) => vec![Which::Quantile(quantile)],
@@ -191,6 +195,19 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
             wrong("phase", format!("the run has no phase '{label}'; it has {}", labels.join(", "))).into()
         );
     }
+    for series in run.series.iter().filter(|series| matches!(series.kind, SeriesKind::Timer(_))) {
+        let recorded = series.tally.recorded;
+        if let Some(cycle) = arguments.at.iter().find(|cycle| **cycle >= recorded)
+            && arguments.phase.as_ref().is_none_or(|label| run.phases[series.phase].label == *label)
+        {
+            let phase = &run.phases[series.phase].label;
+            let reason = format!(
+                "'{}' in phase '{phase}' has {recorded} cycles, and none with the number {cycle}",
+                series.label
+            );
+            return Err(wrong("at", reason).into());
+        }
+    }
     let of_kind = |which: &Which| chosen::in_run(run, arguments.phase.as_deref(), *which);
     let chosen: Vec<Chosen> = all.iter().flat_map(of_kind).collect();
     if chosen.is_empty() {
@@ -199,6 +216,28 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
         );
     }
     Ok(chosen)
+}
+
+/// The most cycles of `--at` in one boot: the observer keeps three wake-ups for each.
+const CYCLES_MAX: usize = 80;
+
+/// What can be wrong before anything is measured.
+fn check(arguments: &LabExplainArgs) -> Result<()> {
+    if let Some(observer) = &arguments.observer {
+        fs::metadata(observer).with_context(|| format!("the observer {}", observer.display()))?;
+    }
+    if arguments.at.len() > CYCLES_MAX {
+        return Err(wrong("at", format!("at most {CYCLES_MAX} cycles can be explained in one boot")).into());
+    }
+    if arguments.census && ExplainedRuns::count(arguments) > 1 {
+        return Err(wrong("census", "the sections of one run are counted; explain each run by itself").into());
+    }
+    let mut outputs: Vec<&PathBuf> = arguments.output.iter().collect();
+    outputs.sort();
+    if let Some(twice) = outputs.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(wrong("output", format!("{} is given twice", twice[0].display())).into());
+    }
+    Ok(())
 }
 
 /// Claims the files before anything boots.
@@ -210,10 +249,17 @@ fn files(arguments: &LabExplainArgs) -> Result<Vec<(ResultFile, shown::Form)>> {
                 format!("{}: expected a name that ends in {}", path.display(), shown::Form::ENDINGS),
             )
         })?;
-        if form == shown::Form::Trace && arguments.runs.len().max(arguments.kernel.len()) > 1 {
+        if form == shown::Form::Trace && ExplainedRuns::count(arguments) > 1 {
             let other =
                 format!("{}: a trace shows one run; of two, write .html, .folded or .json", path.display());
             return Err(wrong("output", other).into());
+        }
+        if arguments
+            .runs
+            .iter()
+            .any(|run| run.exists() && fs::canonicalize(run).ok() == fs::canonicalize(path).ok())
+        {
+            return Err(wrong("output", format!("{} is the run that is explained", path.display())).into());
         }
         Ok((ResultFile::claim(path, arguments.force)?, form))
     };

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use tardy_recipe::{RecipeText, wrong};
 use tardy_sys::files::PrivateDirectory;
 
-use crate::args::LabExplainArgs;
+use crate::args::{LabExplainArgs, RedactionFlag};
+use crate::commands::output;
 
 /// The kernels of a recipe, if none is given.
 const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
@@ -19,11 +20,16 @@ pub(super) struct ExplainedRuns {
 }
 
 impl ExplainedRuns {
+    /// How many there will be.
+    pub(super) fn count(arguments: &LabExplainArgs) -> usize {
+        match &arguments.runs[..] {
+            [recipe] if is_recipe(recipe) => kernels(arguments).len(),
+            paths => paths.len(),
+        }
+    }
+
     /// Those of the command line. A recipe is measured on the kernels that are given.
     pub(super) fn of(arguments: &LabExplainArgs) -> Result<Self> {
-        if arguments.kernel.len() > 2 {
-            return Err(wrong("kernel", "at most two kernels can be compared").into());
-        }
         match &arguments.runs[..] {
             [recipe] if is_recipe(recipe) => measured(recipe, arguments),
             paths if arguments.kernel.is_empty() => Ok(Self { paths: paths.to_vec(), _directory: None }),
@@ -43,13 +49,16 @@ fn is_recipe(word: &Path) -> bool {
 
 /// Measures in a process of its own, whose summary nobody wants to see here.
 fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> {
-    let given: Vec<&str> = arguments.kernel.iter().map(String::as_str).collect();
-    let kernels = if given.is_empty() { &KERNELS[..] } else { &given };
-    let directory = PrivateDirectory::create("tardy-explain-")?;
+    let kernels = kernels(arguments);
+    if kernels.len() > 2 {
+        return Err(wrong("kernel", "at most two kernels can be compared").into());
+    }
+    // As a guest's directory: what a process leaves that was killed, a later command of the lab removes.
+    let directory = PrivateDirectory::create(&format!("tardy-guest-{}-", std::process::id()))?;
     let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut tardy = Command::new(own);
     tardy.args(["lab", "run"]).arg(recipe).arg("-o").arg(directory.path()).stdout(Stdio::null());
-    tardy.args(kernels.iter().flat_map(|kernel| ["--kernel", kernel]));
+    tardy.args(kernels.iter().flat_map(|kernel| ["--kernel", *kernel]));
     tardy.args(arguments.quiet.then_some("--quiet")).args(arguments.unconfined.then_some("--unconfined"));
     if !tardy.status().context("cannot start the measurement")?.success() {
         bail!("{} was not measured; nothing is explained", recipe.display());
@@ -58,9 +67,19 @@ fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> 
     for entry in std::fs::read_dir(directory.path())? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with(".run.json") {
-            paths.push(path);
+            let run = output::open_run(&path, RedactionFlag::default())?;
+            let spec = run.lab.map(|lab| lab.kernel.spec);
+            paths.push((kernels.iter().position(|kernel| Some(*kernel) == spec.as_deref()), path));
         }
     }
+    // The first kernel that was given is A.
     paths.sort();
+    let paths = paths.into_iter().map(|(_, path)| path).collect();
     Ok(ExplainedRuns { paths, _directory: Some(directory) })
+}
+
+/// The kernels on which a recipe is measured.
+fn kernels(arguments: &LabExplainArgs) -> Vec<&str> {
+    let given: Vec<&str> = arguments.kernel.iter().map(String::as_str).collect();
+    if given.is_empty() { KERNELS.to_vec() } else { given }
 }
