@@ -70,6 +70,7 @@ impl Turn {
     pub(crate) fn pinned(&self, command: &Command) -> Command {
         let mut pinned = Command::new("taskset");
         pinned.args(["-c", &self.core().to_string()]).arg(command.get_program()).args(command.get_args());
+        pinned.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         pinned
     }
 }
