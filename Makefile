@@ -115,7 +115,7 @@ MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
 	scripts/with-rust scripts/make-test-guests $(TARGET_DIR)/guest-of-tests
 # More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
 LAB_TESTS = $(AS_OWNER) env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
-	TARDY_NEWER_QEMU=$(abspath $(TARGET_DIR))/newer-qemu/usr/bin \
+	TARDY_NEWER_QEMU=$(abspath $(TARGET_DIR))/newer-qemu \
 	$(CARGO_TEST) --test lab -- --nocapture --test-threads=64
 
 .PHONY: fmt

@@ -9,7 +9,7 @@ use crate::bound::bound;
 use crate::counted::{self, Counted};
 use crate::guest_memory::GuestMemory;
 use crate::names::{Name, Names};
-use crate::observed::{Observed, Sums};
+use crate::observed::{Observed, Reading, Sums};
 use crate::orders::KernelImage;
 
 /// Why the sections of a run are not known.
@@ -44,7 +44,8 @@ pub enum Uncounted {
     NoRoom(u64),
 }
 
-/// The census of a run. `kernel_name` is for messages; `is_rt` says whether the model applies.
+/// The census of a run. `kernel_name` is for messages; `measured` are the wake-ups of a kernel to which the model applies, those with
+/// `PREEMPT_RT`.
 ///
 /// # Errors
 /// If the observer could not follow the kernel.
@@ -53,14 +54,13 @@ pub fn census(
     observed: &Observed,
     memory: &GuestMemory<'_>,
     kernel_name: &str,
-    is_rt: bool,
+    measured: Option<&[Reading]>,
 ) -> Result<Census, Uncounted> {
     let mut names = Names::of(&kernel.symbols);
     check(observed, &mut names, kernel_name)?;
     let sections = sections(observed, &mut names);
     let entries = interrupts(&observed.counted, &sections, &mut names, memory);
-    let bound =
-        if is_rt { bound(&sections, &entries, &observed.counted.vectors, &observed.readings) } else { None };
+    let bound = measured.and_then(|readings| bound(&sections, &entries, &observed.counted.vectors, readings));
     Ok(Census { lengths: lengths(&observed.counted), interrupts: entries, bound, sections })
 }
 

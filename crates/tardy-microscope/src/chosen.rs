@@ -78,6 +78,18 @@ pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Vec<Chosen> {
     .collect()
 }
 
+/// The measured wake-ups of all series of timers.
+///
+/// # Errors
+/// If the observer and the run file disagree.
+pub fn all_measured(observed: &Observed, run: &Run) -> Result<Vec<Reading>, Disagreement> {
+    let mut readings = Vec::new();
+    for series in run.series.iter().filter(|series| is_timer(series)) {
+        readings.extend(measured(observed, series, &run.phases[series.phase])?.readings);
+    }
+    Ok(readings)
+}
+
 fn is_timer(series: &Series) -> bool {
     matches!(series.kind, SeriesKind::Timer(_)) && series.tally.recorded > 0
 }

@@ -142,7 +142,8 @@ impl Guest {
         let Self { kernel, run, lab, .. } = &self;
         let coverage = || coverage(kernel, &modules, &observed, &memory);
         let is_rt = run.facts.kernel.real_time.get() == Some(&true);
-        let census = || census(kernel, &observed, &memory, &lab.kernel.release, is_rt);
+        let measured = is_rt.then(|| chosen::all_measured(&observed, run)).transpose()?;
+        let census = || census(kernel, &observed, &memory, &lab.kernel.release, measured.as_deref());
         Ok(Explanations {
             explanation_version: VERSION,
             identity: lab.identity.clone(),
