@@ -74,10 +74,10 @@ fn of_all(call: &tardy_record::explanation::Call) -> u64 {
     call.own + call.calls.iter().map(of_all).sum::<u64>()
 }
 
-/// A thread that a module delays by turning interrupts off for 700 us.
+/// A thread that a module delays by turning interrupts off for 150 us.
 const RECIPE: &str = "about = \"a known disturbance\"\n[run]\nwarmup = \"50ms\"\nloops = 200\n[timer]\ninterval = \"500us\"\n\
-                      [lab]\nmodules_at_rest = [\"tardy_disturb how=irqsoff hold_us=700 every_us=9800\"]\n";
-const HELD: std::ops::Range<u64> = 700_000..701_000;
+                      [lab]\nmodules_at_rest = [\"tardy_disturb how=irqsoff hold_us=150 every_us=9800\"]\n";
+const HELD: std::ops::Range<u64> = 150_000..151_000;
 
 /// A disturbance is named by its function, and the observer's section is as long as the module made it.
 #[test]
