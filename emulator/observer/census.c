@@ -145,11 +145,9 @@ void for_each_section(void (*each)(const struct sections *))
 
 /* ---- When interrupts come ---- */
 
-static struct late_arrival { unsigned int vector; uint64_t at; } late_arrivals[LATE_ARRIVALS];
-static unsigned int late_arrival_count;
-/* Those of this period, with their time. */
-static struct arrival_at { unsigned int vector; uint64_t at; } arrivals[ARRIVALS];
-static unsigned int arrival_count;
+/* Arrivals since the last sleep, at a count of instructions; and those of this period, at their time. */
+static struct came { unsigned int vector; uint64_t at; } late_arrivals[LATE_ARRIVALS], arrivals[ARRIVALS];
+static unsigned int late_arrival_count, arrival_count;
 
 static void place(unsigned int index, uint64_t at)
 {
@@ -177,7 +175,7 @@ void place_arrivals(void)
 		/* A period with so many is between two phases, and not the end. */
 		if (arrival_count == ARRIVALS)
 			end_period_of_arrivals();
-		arrivals[arrival_count++] = (struct arrival_at){ late_arrivals[i].vector, time_at(late_arrivals[i].at) };
+		arrivals[arrival_count++] = (struct came){ late_arrivals[i].vector, time_at(late_arrivals[i].at) };
 	}
 	late_arrival_count = 0;
 }
@@ -199,7 +197,7 @@ static void arrived(const struct block *entry)
 	/* After a sleep, the time is known at the next anchor. */
 	if (late_arrival_count == LATE_ARRIVALS)
 		place_arrivals();
-	late_arrivals[late_arrival_count++] = (struct late_arrival){ i, now.instructions };
+	late_arrivals[late_arrival_count++] = (struct came){ i, now.instructions };
 	if (!clocks.has_slept)
 		place_arrivals();
 }

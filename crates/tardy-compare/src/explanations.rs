@@ -115,7 +115,9 @@ fn wakeups(a: &Explanations, b: &Explanations) -> Vec<WakeupDifference> {
 }
 
 fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
-    let mut functions: Vec<FunctionDifference> = aligned(a, b).into_values().filter(differs).collect();
+    let aligned = aligned(a, b);
+    let merged = merged(&aligned);
+    let mut functions: Vec<FunctionDifference> = aligned.into_values().filter(differs).collect();
     functions.sort_by_key(|function| std::cmp::Reverse(function.change().unsigned_abs()));
     WakeupDifference {
         phase: a.phase.clone(),
@@ -123,7 +125,7 @@ fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
         which: a.which,
         latency_ns: [a.explanation.latency_ns, b.explanation.latency_ns],
         instructions: [a.explanation.instructions, b.explanation.instructions],
-        merged: merged(aligned(a, b)),
+        merged,
         functions,
     }
 }
@@ -142,7 +144,7 @@ fn aligned(a: &ExplainedWakeup, b: &ExplainedWakeup) -> BTreeMap<Vec<String>, Fu
 }
 
 /// The functions as a tree. A caller that has no instructions of its own is in it too.
-fn merged(functions: BTreeMap<Vec<String>, FunctionDifference>) -> Vec<Merged> {
+fn merged(functions: &BTreeMap<Vec<String>, FunctionDifference>) -> Vec<Merged> {
     let mut roots = Vec::new();
     for (path, function) in functions {
         let mut level = &mut roots;

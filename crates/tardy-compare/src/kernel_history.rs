@@ -13,6 +13,7 @@ use tardy_search::measure::{Measure, Number};
 use tardy_statistics::permutation::{Statistic, floor, holm, test};
 
 use crate::difference::{self, Differences};
+use crate::versus::median;
 
 /// The numbers that are followed in each phase.
 const NUMBERS: [Number; 4] =
@@ -299,14 +300,6 @@ fn shares(version: &Version, label: &str) -> Vec<([i64; 2], f64)> {
     let all = all.coarsened(COARSE);
     let total = all.total().max(1) as f64;
     all.bins().iter().map(|bin| ([bin.lower_ns, bin.upper_ns], bin.count as f64 / total)).collect()
-}
-
-/// The median; of an even number the mean of the two in the middle.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len();
-    (n > 0).then(|| f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]))
 }
 
 /// The length of an instruction on the machine of these runs in ns; `None` if its clock did not count instructions.

@@ -32,7 +32,7 @@ use readings::{Readings, Subject, of_observation, quantile_ns};
 use subjects::{common_subjects, described, labels, paired};
 
 pub(crate) use readings::value_of_each_round;
-pub(crate) use statistic::median;
+pub use statistic::median;
 
 pub use boots::Unit;
 pub use exceedance::Exceedance;

@@ -29,7 +29,7 @@ use thiserror::Error;
 use crate::arch::Arch;
 use crate::packages::{Notice, PackageError, PackageStore, PackageVersion};
 use image_file::ImageFile;
-use module_request::{ModuleRequest, ModuleSource};
+use module_request::ModuleRequest;
 use modules::{Module, ModuleError};
 pub use selection::KernelSelection;
 use spec::Source;
@@ -183,11 +183,8 @@ pub fn modules_of(
         Err(missing @ ModuleError::Unknown { .. }) => missing,
         resolved => return Ok(resolved?),
     };
-    let named = wanted.iter().chain(at_rest).filter_map(|one| match &one.module {
-        ModuleSource::Named(name) => Some(name.clone()),
-        ModuleSource::File(_) => None,
-    });
-    let mut names: Vec<String> = named.collect();
+    let named = wanted.iter().chain(at_rest).filter_map(ModuleRequest::name);
+    let mut names: Vec<String> = named.map(str::to_owned).collect();
     if let ModuleError::Unknown { module, .. } = &missing {
         names.push(module.clone());
     }

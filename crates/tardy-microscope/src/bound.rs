@@ -8,19 +8,16 @@
 use tardy_record::census::{Bound, Interference, InterruptEntry, SectionKind, Sections, Term};
 
 use crate::arrivals::possible;
-use crate::counted::Vector;
 use crate::explanation::{NS_PER_INSTRUCTION, TIMER_TICK};
 use crate::observed::Reading;
 
 /// A window that still grows here, after half an hour, does not end.
 const WINDOW_MAX: u64 = 1 << 40;
 
-/// The bound; `None` if the run has no switch, or if interrupts can come so often that no window contains them. `vectors` are those of
-/// `interrupts`, in the same order.
+/// The bound; `None` if the run has no switch, or if interrupts can come so often that no window contains them.
 pub(crate) fn bound(
     sections: &[Sections],
     interrupts: &[InterruptEntry],
-    vectors: &[Vector],
     readings: &[Reading],
 ) -> Option<Bound> {
     let longest = |kind| sections.iter().filter(move |one| one.kind == kind).max_by_key(|one| one.longest);
@@ -30,14 +27,14 @@ pub(crate) fn bound(
     let to_switch = term(longest(SectionKind::ToSwitch)?);
     let of = |term: &Option<Term>| term.as_ref().map_or(0, |term| term.instructions);
     let own = of(&postponed).max(of(&switching)) + of(&to_scheduler) + to_switch.instructions;
-    let (instructions, interrupts) = with_interrupts(own, interrupts, vectors)?;
+    let (instructions, interrupts) = with_interrupts(own, interrupts)?;
     let timer = |reading: &Reading| reading.lag + TIMER_TICK;
-    let observed = readings.iter().filter(|reading| reading.switched_ns > 0).map(|reading| {
-        (reading.switched_ns.unsigned_abs() / NS_PER_INSTRUCTION).saturating_sub(timer(reading))
-    });
-    let to_reading = readings.iter().filter(|reading| reading.switched_ns > 0).map(|reading| {
-        reading.late_ns.saturating_sub(reading.switched_ns).unsigned_abs() / NS_PER_INSTRUCTION
-    });
+    let switched = || readings.iter().filter(|reading| reading.switched_ns > 0);
+    let instructions_in = |ns: i64| ns.unsigned_abs() / NS_PER_INSTRUCTION;
+    let observed =
+        switched().map(|reading| instructions_in(reading.switched_ns).saturating_sub(timer(reading)));
+    let to_reading =
+        switched().map(|reading| instructions_in(reading.late_ns.saturating_sub(reading.switched_ns)));
     Some(Bound {
         postponed,
         switching,
@@ -62,19 +59,14 @@ fn term(sections: &Sections) -> Term {
 }
 
 /// Makes the window longer until it contains the interrupts that can come in it.
-fn with_interrupts(
-    own: u64,
-    interrupts: &[InterruptEntry],
-    vectors: &[Vector],
-) -> Option<(u64, Vec<Interference>)> {
+fn with_interrupts(own: u64, interrupts: &[InterruptEntry]) -> Option<(u64, Vec<Interference>)> {
     let mut window = own;
     while window < WINDOW_MAX {
         let all: Vec<Interference> = interrupts
             .iter()
-            .zip(vectors)
-            .map(|(interrupt, vector)| Interference {
+            .map(|interrupt| Interference {
                 name: interrupt.name.clone(),
-                count: possible(vector, window * NS_PER_INSTRUCTION),
+                count: possible(interrupt, window * NS_PER_INSTRUCTION),
                 each: interrupt.longest,
             })
             .collect();
@@ -110,16 +102,14 @@ mod tests {
         }
     }
 
-    fn interrupt(longest: u64, distances: &[u64]) -> (InterruptEntry, Vector) {
-        let distances_ns = distances.to_vec();
-        let entry = InterruptEntry {
+    fn interrupt(longest: u64, distances: &[u64]) -> InterruptEntry {
+        InterruptEntry {
             name: "timer".to_owned(),
             count: 1_000,
             longest,
             total: longest,
-            distances_ns: distances_ns.clone(),
-        };
-        (entry, Vector { entry: 0, count: 1_000, distances_ns })
+            distances_ns: distances.to_vec(),
+        }
     }
 
     const SECTIONS: [(SectionKind, u64); 5] = [
@@ -131,9 +121,9 @@ mod tests {
     ];
 
     fn of(longest: u64, distances: &[u64]) -> Option<Bound> {
-        let (interrupt, vector) = interrupt(longest, distances);
+        let interrupt = interrupt(longest, distances);
         let all = SECTIONS.map(|(kind, longest)| sections(kind, longest));
-        bound(&all, &[interrupt], &[vector], &[reading(1, 0, 2_000)])
+        bound(&all, &[interrupt], &[reading(1, 0, 2_000)])
     }
 
     #[test]
@@ -149,16 +139,13 @@ mod tests {
     #[test]
     fn interrupts_without_end_have_no_bound() {
         assert_eq!(of(2_000, &[1_000; 32]).map(|bound| bound.instructions), Some(1_500 + 1_000 * 2_000));
-        let (mut interrupt, mut vector) = interrupt(2_000, &[1_000]);
-        interrupt.count = u64::MAX;
-        vector.count = u64::MAX;
+        let interrupt = InterruptEntry { count: u64::MAX, ..interrupt(2_000, &[1_000]) };
         let all = SECTIONS.map(|(kind, longest)| sections(kind, longest));
-        assert_eq!(bound(&all, &[interrupt], &[vector], &[reading(1, 0, 2_000)]), None);
+        assert_eq!(bound(&all, &[interrupt], &[reading(1, 0, 2_000)]), None);
     }
 
     #[test]
     fn a_run_without_a_switch_has_no_bound() {
-        let (interrupt, vector) = interrupt(1, &[]);
-        assert_eq!(bound(&[sections(SectionKind::Postponed, 5)], &[interrupt], &[vector], &[]), None);
+        assert_eq!(bound(&[sections(SectionKind::Postponed, 5)], &[interrupt(1, &[])], &[]), None);
     }
 }

@@ -6,7 +6,7 @@ use tardy_record::census::{Census, Context, InterruptEntry, Lengths, SectionKind
 use thiserror::Error;
 
 use crate::bound::bound;
-use crate::counted::{self, Counted};
+use crate::counted::{self, Counted, SectionsOfBlocks, Vector};
 use crate::guest_memory::GuestMemory;
 use crate::names::{Name, Names};
 use crate::observed::{Observed, Reading, Sums};
@@ -59,8 +59,8 @@ pub fn census(
     let mut names = Names::of(&kernel.symbols);
     check(observed, &mut names, kernel_name)?;
     let sections = sections(observed, &mut names);
-    let entries = interrupts(&observed.counted, &sections, &mut names, memory);
-    let bound = measured.and_then(|readings| bound(&sections, &entries, &observed.counted.vectors, readings));
+    let entries = interrupts(observed, &mut names, memory);
+    let bound = measured.and_then(|readings| bound(&sections, &entries, readings));
     Ok(Census { lengths: lengths(&observed.counted), interrupts: entries, bound, sections })
 }
 
@@ -87,7 +87,7 @@ fn check(observed: &Observed, names: &mut Names<'_>, kernel: &str) -> Result<(),
 fn sections(observed: &Observed, names: &mut Names<'_>) -> Vec<Sections> {
     let mut all: BTreeMap<(SectionKind, Context, Name, Name), Sections> = BTreeMap::new();
     for counted in &observed.counted.sections {
-        let (Some(kind), Some(context)) = (counted.kind(), counted.context()) else { continue };
+        let SectionsOfBlocks { kind, context, .. } = *counted;
         let (from, _) = names.at(observed.blocks[counted.from as usize].start);
         let (to, _) = names.at(observed.blocks[counted.to as usize].start);
         let sections = all.entry((kind, context, from, to)).or_insert_with(|| Sections {
@@ -115,43 +115,35 @@ fn sections(observed: &Observed, names: &mut Names<'_>) -> Vec<Sections> {
 }
 
 fn lengths(counted: &Counted) -> Vec<Lengths> {
-    let of_kind = |(number, counts): &(usize, Vec<u64>)| {
+    let of_kind = |(kind, counts): &(SectionKind, Vec<u64>)| {
         let bins = counts.iter().enumerate().filter(|(_, count)| **count > 0);
         let bins = bins.map(|(bucket, count)| {
             let (from, to) = counted::bucket_ends(bucket);
             (from, to, *count)
         });
-        Some(Lengths { kind: counted::kind(*number)?, bins: bins.collect() })
+        Lengths { kind: *kind, bins: bins.collect() }
     };
-    counted.lengths.iter().filter_map(of_kind).filter(|lengths| !lengths.bins.is_empty()).collect()
+    counted.lengths.iter().map(of_kind).filter(|lengths| !lengths.bins.is_empty()).collect()
 }
 
-/// The interrupts in the order of the vectors.
-fn interrupts(
-    counted: &Counted,
-    sections: &[Sections],
-    names: &mut Names<'_>,
-    memory: &GuestMemory<'_>,
-) -> Vec<InterruptEntry> {
-    let vectors = counted.vectors.iter();
-    vectors
-        .map(|vector| {
-            let (function, is_start) = names.at(vector.entry);
-            let function = names.text(function).to_owned();
-            let of_entry = sections
-                .iter()
-                .filter(|sections| sections.kind == SectionKind::Interrupt && sections.from == function);
-            let (mut longest, mut total) = (0, 0);
-            for sections in of_entry {
-                longest = longest.max(sections.longest);
-                total += sections.total;
-            }
-            let known = vector.distances_ns.iter().copied().take_while(|distance| *distance != u64::MAX);
-            let name =
-                if is_start { function } else { device_name(memory, vector.entry).unwrap_or(function) };
-            InterruptEntry { name, count: vector.count, longest, total, distances_ns: known.collect() }
-        })
-        .collect()
+/// The interrupts by their entry. All devices have one function with an entry for each, so the function does not tell them apart.
+fn interrupts(observed: &Observed, names: &mut Names<'_>, memory: &GuestMemory<'_>) -> Vec<InterruptEntry> {
+    let Observed { counted, blocks, .. } = observed;
+    let interrupts: Vec<&SectionsOfBlocks> =
+        counted.sections.iter().filter(|one| one.kind == SectionKind::Interrupt).collect();
+    let of_vector = |vector: &Vector| {
+        let of_entry = || interrupts.iter().filter(|one| blocks[one.from as usize].start == vector.entry);
+        let (function, is_start) = names.at(vector.entry);
+        let function = names.text(function).to_owned();
+        InterruptEntry {
+            name: if is_start { function } else { device_name(memory, vector.entry).unwrap_or(function) },
+            count: vector.count,
+            longest: of_entry().map(|one| one.longest).max().unwrap_or(0),
+            total: of_entry().map(|one| one.total).sum(),
+            distances_ns: vector.distances_ns.clone(),
+        }
+    };
+    counted.vectors.iter().map(of_vector).collect()
 }
 
 /// Stubs of devices push their vector: `push imm8` (arch/x86/include/asm/idtentry.h).

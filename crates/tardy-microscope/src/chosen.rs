@@ -54,7 +54,7 @@ pub enum Unexplained {
         /// The phase.
         phase: String,
         /// Its cycles.
-        count: usize,
+        count: u64,
         /// The cycle.
         cycle: u64,
     },
@@ -64,18 +64,30 @@ pub enum Unexplained {
 }
 
 /// The wake-ups of this kind of each series of timers, in the phase with this label or in all.
-pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Vec<Chosen> {
+///
+/// # Errors
+/// If a series has no cycle with the wanted number.
+pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Result<Vec<Chosen>, Unexplained> {
     let in_phase = |series: &Series| phase.is_none_or(|label| run.phases[series.phase].label == label);
     let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series) && is_timer(series));
-    all.filter_map(|(index, series)| {
-        let (late_ns, ordinal) = match which {
-            Which::Worst => (Some(series.worst.first()?.latency_ns), None),
-            Which::Quantile(share) => (Some(lateness_at(series, share)?), None),
-            Which::Cycle(cycle) => (None, Some(cycle.saturating_add(warmup_cycles(run, series)))),
+    let chosen = all.map(|(series, of_run)| {
+        let by_lateness = |late_ns: Option<i64>| late_ns.map(|late_ns| (Some(late_ns), None));
+        let found = match which {
+            Which::Worst => by_lateness(of_run.worst.first().map(|worst| worst.latency_ns)),
+            Which::Quantile(share) => by_lateness(lateness_at(of_run, share)),
+            Which::Cycle(cycle) if cycle >= of_run.tally.recorded => {
+                return Err(no_cycle(run, of_run, of_run.tally.recorded, cycle));
+            }
+            Which::Cycle(cycle) => Some((None, Some(cycle.saturating_add(warmup_cycles(run, of_run))))),
         };
-        Some(Chosen { series: index, which, late_ns, ordinal })
-    })
-    .collect()
+        Ok(found.map(|(late_ns, ordinal)| Chosen { series, which, late_ns, ordinal }))
+    });
+    chosen.filter_map(Result::transpose).collect()
+}
+
+fn no_cycle(run: &Run, series: &Series, count: u64, cycle: u64) -> Unexplained {
+    let phase = run.phases[series.phase].label.clone();
+    Unexplained::NoCycle { series: series.label.clone(), phase, count, cycle }
 }
 
 /// The measured wake-ups of all series of timers.
@@ -160,9 +172,8 @@ fn explain_one(
     let names = || (series.label.clone(), phase.label.clone());
     let measured = measured(observed, series, phase)?;
     let (cycle, reading) = find(&measured, chosen).ok_or_else(|| {
-        let ((series, phase), count) = (names(), measured.readings.len());
         let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
-        Unexplained::NoCycle { series, phase, count, cycle }
+        no_cycle(run, series, measured.readings.len() as u64, cycle)
     })?;
     let wakeup = observed.wakeups.iter().find(|wakeup| wakeup.reading == reading).ok_or_else(|| {
         let (series, phase) = names();

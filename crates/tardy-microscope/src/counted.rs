@@ -26,8 +26,8 @@ const CONTEXTS: [Context; 3] = [Context::Thread, Context::SoftInterrupt, Context
 pub struct Counted {
     /// The sections.
     pub sections: Vec<SectionsOfBlocks>,
-    /// By the number of a kind, how many sections are in each bucket ([`bucket_ends`]).
-    pub lengths: Vec<(usize, Vec<u64>)>,
+    /// For each kind, how many sections are in each bucket ([`bucket_ends`]).
+    pub lengths: Vec<(SectionKind, Vec<u64>)>,
     /// The interrupts by their entry.
     pub vectors: Vec<Vector>,
 }
@@ -35,8 +35,10 @@ pub struct Counted {
 /// Sections that begin and end in the same blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionsOfBlocks {
-    pub(crate) kind: usize,
-    pub(crate) context: usize,
+    /// What is off.
+    pub kind: SectionKind,
+    /// The context in which they begin.
+    pub context: Context,
     /// The number of the block in which they begin.
     pub from: u32,
     /// The number of the block in which they end.
@@ -60,25 +62,18 @@ pub struct Vector {
     pub entry: u64,
     /// How many came.
     pub count: u64,
-    /// The shortest times in which 2 to 33 came; the highest number if there were not so many.
+    /// The shortest times in which 2 to 33 came, as far as so many came.
     pub distances_ns: Vec<u64>,
 }
 
-impl SectionsOfBlocks {
-    /// The kind, if it is known.
-    pub fn kind(&self) -> Option<SectionKind> {
-        kind(self.kind)
-    }
-
-    /// The context, if it is known.
-    pub fn context(&self) -> Option<Context> {
-        CONTEXTS.get(self.context).copied()
-    }
+/// The kind with this number, if there is one.
+pub(crate) fn kind(number: u64) -> Option<SectionKind> {
+    KINDS.get(usize::try_from(number).ok()?).copied()
 }
 
-/// The kind with this number.
-pub fn kind(number: usize) -> Option<SectionKind> {
-    KINDS.get(number).copied()
+/// The context with this number, if there is one.
+pub(crate) fn context(number: u64) -> Option<Context> {
+    CONTEXTS.get(usize::try_from(number).ok()?).copied()
 }
 
 /// The lower end of a bucket and the end after it: below 8 each length has a bucket, and above each power of two has eight.

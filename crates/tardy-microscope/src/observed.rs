@@ -17,10 +17,11 @@
 //! - 6, an interrupt: the address of its entry, how many came, and the shortest times in which 2 to 33 of them came (8 each).
 //! - 7, lengths: a kind of section (1), and how many sections are in each of 320 buckets (8 each).
 
+use tardy_record::census::SectionKind;
 use thiserror::Error;
 
 use crate::block::Block;
-use crate::counted::{BUCKETS, Counted, DISTANCES, SectionsOfBlocks, Vector};
+use crate::counted::{self, BUCKETS, Counted, DISTANCES, SectionsOfBlocks, Vector};
 use crate::little_endian::number;
 use crate::task::Task;
 
@@ -221,11 +222,12 @@ impl<'a> Reader<'a> {
     }
 
     fn sections(&mut self) -> Result<SectionsOfBlocks, BadFile> {
+        let begin = self.at;
         let key = self.number(8)?;
         let block = |shift: u32| (key >> shift & 0xfff_ffff) as u32;
         Ok(SectionsOfBlocks {
-            kind: (key >> 60) as usize,
-            context: (key >> 56 & 15) as usize,
+            kind: counted::kind(key >> 60).ok_or(BadFile::Damaged(begin))?,
+            context: counted::context(key >> 56 & 15).ok_or(BadFile::Damaged(begin))?,
             from: block(28),
             to: block(0),
             count: self.number(8)?,
@@ -241,11 +243,17 @@ impl<'a> Reader<'a> {
     }
 
     fn vector(&mut self) -> Result<Vector, BadFile> {
-        Ok(Vector { entry: self.number(8)?, count: self.number(8)?, distances_ns: self.numbers(DISTANCES)? })
+        let (entry, count) = (self.number(8)?, self.number(8)?);
+        let mut distances_ns = self.numbers(DISTANCES)?;
+        // The highest number stands for more interrupts than came.
+        distances_ns.retain(|distance| *distance != u64::MAX);
+        Ok(Vector { entry, count, distances_ns })
     }
 
-    fn lengths(&mut self) -> Result<(usize, Vec<u64>), BadFile> {
-        Ok((self.number(1)? as usize, self.numbers(BUCKETS)?))
+    fn lengths(&mut self) -> Result<(SectionKind, Vec<u64>), BadFile> {
+        let begin = self.at;
+        let kind = counted::kind(self.number(1)?).ok_or(BadFile::Damaged(begin))?;
+        Ok((kind, self.numbers(BUCKETS)?))
     }
 
     fn sums(&mut self) -> Result<Sums, BadFile> {
@@ -267,7 +275,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tardy_record::census::{Context, SectionKind};
+    use tardy_record::census::Context;
 
     use super::*;
 
@@ -324,11 +332,12 @@ mod tests {
         );
         assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
         let sections = &observed.counted.sections[0];
-        assert_eq!(sections.kind(), Some(SectionKind::PreemptionOff));
-        assert_eq!((sections.context(), sections.longest), (Some(Context::Interrupt), 200));
+        assert_eq!(sections.kind, SectionKind::PreemptionOff);
+        assert_eq!((sections.context, sections.longest), (Context::Interrupt, 200));
         let vector = &observed.counted.vectors[0];
         assert_eq!((vector.entry, vector.count, vector.distances_ns.len()), (0, 1, DISTANCES));
-        assert_eq!((observed.counted.lengths[0].0, observed.counted.lengths[0].1[319]), (2, 319));
+        let (kind, counts) = &observed.counted.lengths[0];
+        assert_eq!((*kind, counts[319]), (SectionKind::Interrupt, 319));
         assert_eq!((observed.sums.lost, observed.sums.lost_sections), (6, 10));
     }
 

@@ -1,7 +1,8 @@
 //! The history of a kernel, for the terminal and as a site: a page of all versions, and a page for each.
 
 use tardy_compare::difference::Difference;
-use tardy_compare::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step, median};
+use tardy_compare::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
+use tardy_compare::versus::median;
 use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, short, with_unit};
 use tardy_plot::versions::{self, Place};
 

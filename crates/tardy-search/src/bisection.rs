@@ -64,12 +64,11 @@ impl Bisection {
     /// If the ends do not differ as they should.
     pub fn next(&self) -> Result<Option<usize>, EndError> {
         let last = self.verdicts.len() - 1;
-        for end in [0, last] {
-            if self.verdicts[end].is_none() {
-                return Ok(Some(end));
-            }
+        match (self.verdicts[0], self.verdicts[last]) {
+            (None, _) => return Ok(Some(0)),
+            (_, None) => return Ok(Some(last)),
+            (Some(first), Some(last)) => check_ends(first, last)?,
         }
-        check_ends(self.verdicts[0], self.verdicts[last])?;
         let middle = self.good.midpoint(self.bad);
         let untested = (self.good + 1..self.bad).filter(|at| self.verdicts[*at].is_none());
         Ok(untested.min_by_key(|at| at.abs_diff(middle)))
@@ -103,14 +102,15 @@ impl Bisection {
     }
 }
 
-fn check_ends(first: Option<Verdict>, last: Option<Verdict>) -> Result<(), EndError> {
-    match (first, last) {
-        (Some(Verdict::Untestable), _) => Err(EndError::GoodUntestable),
-        (_, Some(Verdict::Untestable)) => Err(EndError::BadUntestable),
-        (Some(Verdict::Good), Some(Verdict::Good)) => Err(EndError::BothGood),
-        (Some(Verdict::Bad), Some(Verdict::Bad)) => Err(EndError::BothBad),
-        (Some(Verdict::Bad), Some(Verdict::Good)) => Err(EndError::Reversed),
-        _ => Ok(()),
+/// Whether a search has a good end and a bad one.
+pub(crate) fn check_ends(good: Verdict, bad: Verdict) -> Result<(), EndError> {
+    match (good, bad) {
+        (Verdict::Untestable, _) => Err(EndError::GoodUntestable),
+        (_, Verdict::Untestable) => Err(EndError::BadUntestable),
+        (Verdict::Good, Verdict::Good) => Err(EndError::BothGood),
+        (Verdict::Bad, Verdict::Bad) => Err(EndError::BothBad),
+        (Verdict::Bad, Verdict::Good) => Err(EndError::Reversed),
+        (Verdict::Good, Verdict::Bad) => Ok(()),
     }
 }
 

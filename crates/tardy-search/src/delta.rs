@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::Verdict;
-use crate::bisection::EndError;
+use crate::bisection::{EndError, check_ends};
 
 /// The indices of the smallest set among `count` differences with which `test` is bad, in ascending order. `test` receives indices in
 /// ascending order, and each set once. The empty set is tested first and must be good, then all together, which must be bad.
@@ -28,14 +28,7 @@ pub fn minimise<E: From<EndError>>(
         Ok(verdict)
     };
     let all: Vec<usize> = (0..count).collect();
-    match (verdict(&[])?, verdict(&all)?) {
-        (Verdict::Good, Verdict::Bad) => {}
-        (Verdict::Untestable, _) => return Err(EndError::GoodUntestable.into()),
-        (_, Verdict::Untestable) => return Err(EndError::BadUntestable.into()),
-        (Verdict::Bad, Verdict::Good) => return Err(EndError::Reversed.into()),
-        (Verdict::Good, Verdict::Good) => return Err(EndError::BothGood.into()),
-        (Verdict::Bad, Verdict::Bad) => return Err(EndError::BothBad.into()),
-    }
+    check_ends(verdict(&[])?, verdict(&all)?)?;
     let mut bad = all;
     let mut parts = 2;
     while bad.len() >= 2 {

@@ -137,7 +137,7 @@ fn logarithms(values: &[f64], quantity: Quantity) -> Vec<f64> {
 }
 
 /// The median; `None` of no values.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;

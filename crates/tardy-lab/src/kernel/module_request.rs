@@ -29,6 +29,14 @@ impl ModuleRequest {
         let module = if is_file { ModuleSource::File(module) } else { ModuleSource::Named(module) };
         Self { module, parameters: parameters.trim().to_owned() }
     }
+
+    /// The name of a module of the kernel; `None` for a file.
+    pub fn name(&self) -> Option<&str> {
+        match &self.module {
+            ModuleSource::Named(name) => Some(name),
+            ModuleSource::File(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for ModuleRequest {

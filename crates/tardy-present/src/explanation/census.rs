@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
+use tardy_plot::numbers::{count, counted, harmless, per_cent, short, with_unit};
 use tardy_plot::section_lengths;
 use tardy_record::census::{Bound, Census, Context, InterruptEntry, Lengths, SectionKind, Sections, Term};
 
@@ -27,9 +27,9 @@ pub(super) fn text(census: &Census, ns: u64, width: usize) -> String {
         }
         let _ = writeln!(text, "\n  {:>9} {:>9} {:>8}  where", "longest", "total", "count");
         for sections in of_kind(census, kind).take(SHOWN) {
-            let [longest, total] = [sections.longest, sections.total].map(|one| with_unit((one * ns) as f64));
-            let place = tardy_plot::numbers::short(&place(sections), width.saturating_sub(32).max(20));
-            let _ = writeln!(text, "  {longest:>9} {total:>9} {:>8}  {place}", count(sections.count));
+            let [place, longest, total, number] = section_cells(sections, ns);
+            let place = short(&place, width.saturating_sub(32).max(20));
+            let _ = writeln!(text, "  {longest:>9} {total:>9} {number:>8}  {place}");
         }
     }
     let _ = writeln!(
@@ -60,10 +60,8 @@ pub(super) fn elements(census: &Census, ns: u64) -> Vec<Element> {
     elements.extend(figure(plot, "All sections from the first measured wake-up to the last, by length."));
     for kind in LISTED {
         elements.push(heading(3, headline(census, kind, ns)));
-        let rows = of_kind(census, kind).take(SHOWN_ON_PAGE).map(|sections| {
-            let [longest, total] = [sections.longest, sections.total].map(|one| with_unit((one * ns) as f64));
-            vec![place(sections), longest, total, count(sections.count)]
-        });
+        let rows =
+            of_kind(census, kind).take(SHOWN_ON_PAGE).map(|sections| section_cells(sections, ns).to_vec());
         let table = PageTable::new("", &["where", "longest", "total", "count"], rows.collect());
         elements.extend(folded_table("The longest", table));
     }
@@ -120,6 +118,11 @@ fn octaves(census: &Census, kind: SectionKind, ns: u64) -> Vec<(String, String, 
         (range, count(*number), "█".repeat(columns))
     })
     .collect()
+}
+
+fn section_cells(sections: &Sections, ns: u64) -> [String; 4] {
+    let [longest, total] = [sections.longest, sections.total].map(|one| with_unit((one * ns) as f64));
+    [place(sections), longest, total, count(sections.count)]
 }
 
 fn place(sections: &Sections) -> String {

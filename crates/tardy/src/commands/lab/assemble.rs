@@ -9,7 +9,7 @@ use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::kernel::module_request::{ModuleRequest, ModuleSource};
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSelection, KernelSpec, Request, own_modules};
 use tardy_lab::machine::{Machine, Pace};
@@ -26,7 +26,7 @@ use crate::commands::output;
 use crate::lab_recipe::LabRecipe;
 
 /// The default kernels: the most common comparison.
-const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+pub(super) const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 const DEFAULT_GUEST_CPUS: u32 = 2;
 /// The name of the run file in the guest.
 pub(super) const RUN_FILE: &str = "run.run.json";
@@ -206,11 +206,8 @@ fn modules_wanted(recipe: &LabRecipe, orders: &Orders) -> Vec<ModuleRequest> {
 pub(super) fn kept_modules<'a>(wanted: impl IntoIterator<Item = &'a ModuleRequest>) -> Vec<String> {
     let of_recipes = LabRecipe::built_in().flat_map(|recipe| requests(&recipe.lab.modules));
     let all: Vec<ModuleRequest> = wanted.into_iter().cloned().chain(of_recipes).collect();
-    let named = all.into_iter().filter_map(|one| match one.module {
-        ModuleSource::Named(name) => Some(name),
-        ModuleSource::File(_) => None,
-    });
-    let mut names: Vec<String> = KERNEL_MODULES.map(str::to_owned).into_iter().chain(named).collect();
+    let named = all.iter().filter_map(ModuleRequest::name);
+    let mut names: Vec<String> = KERNEL_MODULES.into_iter().chain(named).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     names

@@ -17,7 +17,7 @@ use tardy_search::{Verdict, delta};
 
 use super::assemble::print_notices;
 use super::kept_boots::{self, Boot, KeptBoot};
-use super::prepare::{machine_of, prepare_on};
+use super::prepare::{DEFAULT_RECIPE, machine_of, prepare_on};
 use crate::args::LabBisectArgs;
 use crate::args::values::KernelChoice;
 use crate::commands::output;
@@ -109,7 +109,7 @@ struct Tests<'a> {
 
 impl<'a> Tests<'a> {
     fn of(arguments: &'a LabBisectArgs) -> Self {
-        let recipe = arguments.experiment.recipe.as_deref().unwrap_or("lab-doload");
+        let recipe = arguments.experiment.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
         let stem = output::stem(Path::new(recipe));
         let directory = arguments.output.clone();
         let directory = directory.unwrap_or_else(|| PathBuf::from(format!("tardy-lab-bisect-{stem}")));

@@ -28,9 +28,9 @@ use tardy_microscope::orders::KernelImage;
 use tardy_present::explanation as shown;
 use tardy_recipe::wrong;
 use tardy_record::Run;
+use tardy_record::census::Census;
 use tardy_record::explanation::{Explanations, VERSION, Which};
 use tardy_record::lab::Lab;
-use tardy_record::series::SeriesKind;
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
@@ -86,10 +86,7 @@ fn show_difference(
     let difference = explanations::of(a, b);
     for (file, form) in files {
         let content = form.write_difference(&difference, [a, b], build_identity::identity());
-        let content = content.ok_or_else(|| {
-            anyhow!("{}: a trace shows one run; of two, write .html, .folded or .json", file.path().display())
-        })?;
-        write(file, &content)?;
+        write(file, &content.expect("files() refuses traces of two runs"))?;
     }
     match arguments.json {
         true => output::print_json(&difference),
@@ -142,8 +139,10 @@ impl Guest {
         let Self { kernel, run, lab, .. } = &self;
         let coverage = || coverage(kernel, &modules, &observed, &memory);
         let is_rt = run.facts.kernel.real_time.get() == Some(&true);
-        let measured = is_rt.then(|| chosen::all_measured(&observed, run)).transpose()?;
-        let census = || census(kernel, &observed, &memory, &lab.kernel.release, measured.as_deref());
+        let census = || -> Result<Census> {
+            let measured = is_rt.then(|| chosen::all_measured(&observed, run)).transpose()?;
+            Ok(census(kernel, &observed, &memory, &lab.kernel.release, measured.as_deref())?)
+        };
         Ok(Explanations {
             explanation_version: VERSION,
             identity: lab.identity.clone(),
@@ -196,21 +195,12 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
             wrong("phase", format!("the run has no phase '{label}'; it has {}", labels.join(", "))).into()
         );
     }
-    for series in run.series.iter().filter(|series| matches!(series.kind, SeriesKind::Timer(_))) {
-        let recorded = series.tally.recorded;
-        if let Some(cycle) = arguments.at.iter().find(|cycle| **cycle >= recorded)
-            && arguments.phase.as_ref().is_none_or(|label| run.phases[series.phase].label == *label)
-        {
-            let phase = &run.phases[series.phase].label;
-            let reason = format!(
-                "'{}' in phase '{phase}' has {recorded} cycles, and none with the number {cycle}",
-                series.label
-            );
-            return Err(wrong("at", reason).into());
-        }
-    }
-    let of_kind = |which: &Which| chosen::in_run(run, arguments.phase.as_deref(), *which);
-    let chosen: Vec<Chosen> = all.iter().flat_map(of_kind).collect();
+    let of_kind = |which: &Which| {
+        let chosen = chosen::in_run(run, arguments.phase.as_deref(), *which);
+        chosen.map_err(|error| wrong("at", error))
+    };
+    let chosen: Vec<Vec<Chosen>> = all.iter().map(of_kind).collect::<Result<_, _>>()?;
+    let chosen = chosen.concat();
     if chosen.is_empty() {
         bail!(
             "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be"

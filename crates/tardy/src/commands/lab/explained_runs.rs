@@ -7,11 +7,9 @@ use anyhow::{Context, Result, bail};
 use tardy_recipe::{RecipeText, wrong};
 use tardy_sys::files::PrivateDirectory;
 
+use super::assemble::DEFAULT_KERNELS;
 use crate::args::{LabExplainArgs, RedactionFlag};
 use crate::commands::output;
-
-/// The kernels of a recipe, if none is given.
-const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 
 /// The run files. Those of a recipe are removed when this is dropped.
 pub(super) struct ExplainedRuns {
@@ -81,5 +79,5 @@ fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> 
 /// The kernels on which a recipe is measured.
 fn kernels(arguments: &LabExplainArgs) -> Vec<&str> {
     let given: Vec<&str> = arguments.kernel.iter().map(String::as_str).collect();
-    if given.is_empty() { KERNELS.to_vec() } else { given }
+    if given.is_empty() { DEFAULT_KERNELS.to_vec() } else { given }
 }

@@ -19,7 +19,7 @@ use crate::commands::tsn::switch_file;
 use crate::lab_recipe::LabRecipe;
 
 /// The default recipe.
-const DEFAULT_RECIPE: &str = "lab-doload";
+pub(super) const DEFAULT_RECIPE: &str = "lab-doload";
 
 /// The commands of a guest begin at a time between 0 and this after the guest is idle, which depends on the seed.
 const START_WITHIN_NS: u64 = 1_000_000_000;
