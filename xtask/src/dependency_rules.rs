@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-cyclictest", &["tardy-formats", "tardy-probe", "tardy-record", "tardy-sys"]),
     ("tardy-tsn", &["tardy-record"]),
     ("tardy-analyse", &["tardy-record", "tardy-statistics"]),
-    ("tardy-search", &["tardy-record", "tardy-analyse"]),
+    ("tardy-search", &["tardy-record", "tardy-statistics", "tardy-analyse"]),
     ("tardy-compare", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-search"]),
     ("tardy-probe", &["tardy-record", "tardy-sys"]),
     ("tardy-load", &["tardy-record", "tardy-sys"]),

@@ -4,11 +4,14 @@
 //! change points ([`change_points`], after Otava), by their normal scores, so that a single slice with a stall is not a
 //! change. A change is reported if it is significant and larger than a bin of the slices.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use tardy_record::slice::Slice;
 use tardy_record::{Run, Series};
 use tardy_statistics::change_points::{self, Options};
 use tardy_statistics::extreme::order;
+use tardy_statistics::median;
 
 use crate::name;
 
@@ -139,13 +142,15 @@ fn changes_of(slices: &[Slice], level: Level, most_p: f64) -> Vec<Change> {
     let points = change_points::find(&order::normal_scores(&quantiles), &options).unwrap_or_default();
     let edges: Vec<usize> =
         std::iter::once(0).chain(points.iter().map(|point| point.index)).chain([slices.len()]).collect();
+    let median_of =
+        |part: Range<usize>| median::of(&quantiles[part]).expect("a change is between two slices");
     let change = |(part, point): (&[usize], &change_points::ChangePoint)| Change {
         series: 0,
         label: String::new(),
         level: level.0,
         at_ns: slices[point.index].start_ns,
-        before_ns: median(&quantiles[part[0]..part[1]]),
-        after_ns: median(&quantiles[part[1]..part[2]]),
+        before_ns: median_of(part[0]..part[1]),
+        after_ns: median_of(part[1]..part[2]),
         p: point.p,
     };
     let is_large = |change: &Change| change.before_ns > 0.0 && change.ratio() >= LEAST_RATIO;
@@ -165,13 +170,6 @@ fn quantile(slice: &Slice, share: f64) -> f64 {
         below += count;
     }
     slice.histogram.bins().last().map_or(0.0, |bin| bin.lower_ns as f64)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { 0.5 * (sorted[middle - 1] + sorted[middle]) }
 }
 
 #[cfg(test)]

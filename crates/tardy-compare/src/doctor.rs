@@ -12,6 +12,7 @@ use tardy_record::run::State;
 
 use tardy_analyse::pool;
 use tardy_analyse::quantile::{self, CONFIDENCE, LEVELS};
+use tardy_statistics::median;
 
 use crate::signed_rank;
 
@@ -201,28 +202,21 @@ fn compare(pairs: &[(i64, i64)]) -> Compared {
     // A wake-up may be early by the clock's resolution; a ratio needs values above 0.
     let log = |ns: i64| libm::log(ns.max(1) as f64);
     let ratios: Vec<f64> = pairs.iter().map(|(without, with)| log(*with) - log(*without)).collect();
+    let median_of = |side: fn(&(i64, i64)) -> i64| {
+        let values: Vec<f64> = pairs.iter().map(|pair| side(pair) as f64).collect();
+        median::of(&values)
+    };
     let shift = signed_rank::shift(&ratios, CONFIDENCE);
     Compared {
         pairs: pairs.len(),
-        without_ns: median(pairs.iter().map(|pair| pair.0)),
-        with_ns: median(pairs.iter().map(|pair| pair.1)),
+        without_ns: median_of(|pair| pair.0),
+        with_ns: median_of(|pair| pair.1),
         ratio: shift.map(|(ratio, _)| libm::exp(ratio)),
         ratio_interval: shift
             .and_then(|(_, interval)| interval)
             .map(|(low, high)| (libm::exp(low), libm::exp(high))),
         p: signed_rank::test(&ratios).p,
         verdict: Verdict::NoDifferenceSeen,
-    }
-}
-
-fn median(values: impl Iterator<Item = i64>) -> Option<f64> {
-    let mut values: Vec<i64> = values.collect();
-    values.sort_unstable();
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(values[middle] as f64),
-        _ => Some(f64::midpoint(values[middle - 1] as f64, values[middle] as f64)),
     }
 }
 

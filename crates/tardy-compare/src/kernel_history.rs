@@ -10,10 +10,11 @@ use tardy_analyse::lab;
 use tardy_record::layout::COARSE;
 use tardy_record::{Histogram, Run};
 use tardy_search::measure::{Measure, Number};
+use tardy_statistics::median;
 use tardy_statistics::permutation::{Statistic, floor, holm, test};
 
 use crate::difference::{self, Differences};
-use crate::versus::median;
+use crate::shape::{self, BinOfBoth};
 
 /// The numbers that are followed in each phase.
 const NUMBERS: [Number; 4] =
@@ -90,6 +91,16 @@ pub struct Line {
     pub number: String,
     /// Its values in ns on each version, one for each seed; none if the version has none.
     pub values: Vec<Vec<f64>>,
+}
+
+impl Line {
+    /// The lowest value, the median and the highest over the seeds of a version; `None` if it has none.
+    pub fn spread(&self, version: usize) -> Option<[f64; 3]> {
+        let values = &self.values[version];
+        let lowest = values.iter().copied().min_by(f64::total_cmp)?;
+        let highest = values.iter().copied().max_by(f64::total_cmp)?;
+        Some([lowest, median::of(values)?, highest])
+    }
 }
 
 /// What lies between two versions.
@@ -228,7 +239,7 @@ fn tested(lines: &[Line], pairs: &[[usize; 2]]) -> Vec<Tested> {
             let (a, b) = (&values[*before], &values[*after]);
             // The same seeds give the same p-value, so a history does not depend on anything else.
             if let (Ok(permutation), Some(from), Some(to)) =
-                (test(a, b, Statistic::RankSum, 1), median(a), median(b))
+                (test(a, b, Statistic::RankSum, 1), median::of(a), median::of(b))
             {
                 all.push(Tested { step, line, from, to, p: permutation.p });
             }
@@ -259,22 +270,15 @@ fn step(versions: &[Version], [before, after]: [usize; 2]) -> Step {
 
 /// The bins of the phase `label` whose share changed most, over all seeds.
 fn moved(versions: [&Version; 2], label: &str) -> Vec<MovedBin> {
-    let [before, after] = versions.map(|version| shares(version, label));
-    let edges = |bins: &[([i64; 2], f64)]| bins.iter().map(|(edges, _)| *edges).collect::<Vec<_>>();
-    let mut all = edges(&before);
-    all.extend(edges(&after));
-    all.sort_unstable();
-    all.dedup();
-    let share = |bins: &[([i64; 2], f64)], wanted: [i64; 2]| {
-        bins.iter().find(|(edges, _)| *edges == wanted).map_or(0.0, |(_, share)| *share)
+    let [before, after] = versions.map(|version| over_all_seeds(version, label));
+    let totals = [&before, &after].map(|histogram| histogram.total().max(1) as f64);
+    let bin = |bin: BinOfBoth| MovedBin {
+        lower_ns: bin.lower_ns,
+        upper_ns: bin.upper_ns,
+        before: bin.counts[0] as f64 / totals[0],
+        after: bin.counts[1] as f64 / totals[1],
     };
-    let bin = |edges: [i64; 2]| MovedBin {
-        lower_ns: edges[0],
-        upper_ns: edges[1],
-        before: share(&before, edges),
-        after: share(&after, edges),
-    };
-    let mut moved: Vec<MovedBin> = all.into_iter().map(bin).collect();
+    let mut moved: Vec<MovedBin> = shape::bins_of_both(&before, &after).into_iter().map(bin).collect();
     moved.retain(|bin| bin.change() >= MOVED_LEAST);
     moved.sort_by(|a, b| b.change().total_cmp(&a.change()));
     moved.truncate(MOVED_MOST);
@@ -288,8 +292,8 @@ impl MovedBin {
     }
 }
 
-/// The bins of a phase over all seeds, with their shares of all wake-ups.
-fn shares(version: &Version, label: &str) -> Vec<([i64; 2], f64)> {
+/// The wake-ups of a phase over all seeds, in coarse bins.
+fn over_all_seeds(version: &Version, label: &str) -> Histogram {
     let mut all = Histogram::default();
     for (_, run) in &version.runs {
         let is_of_phase = |phase: usize| run.phases.get(phase).is_some_and(|phase| phase.label == label);
@@ -297,9 +301,7 @@ fn shares(version: &Version, label: &str) -> Vec<([i64; 2], f64)> {
         // Guests record in one layout, which fits itself.
         series.for_each(|series| drop(all.merge(series.quoted())));
     }
-    let all = all.coarsened(COARSE);
-    let total = all.total().max(1) as f64;
-    all.bins().iter().map(|bin| ([bin.lower_ns, bin.upper_ns], bin.count as f64 / total)).collect()
+    all.coarsened(COARSE)
 }
 
 /// The length of an instruction on the machine of these runs in ns; `None` if its clock did not count instructions.

@@ -8,9 +8,10 @@ use tardy_analyse::outcome;
 use tardy_analyse::quantile::{CONFIDENCE, LEVELS};
 use tardy_record::Run;
 use tardy_record::load_spec::LoadSpec;
+use tardy_statistics::median;
 use tardy_statistics::permutation::{self, holm};
 
-use crate::versus::{Effect, Quantity, Statistic, Versus, median, value_of_each_round};
+use crate::versus::{Effect, Quantity, Statistic, Versus, value_of_each_round};
 
 /// With fewer rounds there is a table, and no recommendation.
 pub const ROUNDS_MIN: usize = 5;
@@ -78,7 +79,7 @@ pub fn of_ways(ways: &[Way], loads: &[LoadSpec], statistic: &'static str) -> Opt
 
 fn answer(ways: &[Way], statistic: &'static str) -> Option<Answer> {
     let mut order: Vec<(f64, &Way)> =
-        ways.iter().map(|way| Some((median(&way.values)?, way))).collect::<Option<_>>()?;
+        ways.iter().map(|way| Some((median::of(&way.values)?, way))).collect::<Option<_>>()?;
     order.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (best, others) = (order[0].1, &order[1..]);
     let p_values: Vec<f64> = others

@@ -1,6 +1,8 @@
 //! Distances between two distributions of runs. They are descriptive: there are no p-values, since readings of one boot are
 //! not independent of each other (docs/statistics.md).
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tardy_record::Histogram;
 use tardy_statistics::bins::Bin;
@@ -46,6 +48,31 @@ fn comparable(a: &Histogram, b: &Histogram) -> Option<(Vec<Bin>, Vec<Bin>)> {
         }
         None => fits(a, b).then(|| (bins(a), bins(b))),
     }
+}
+
+/// A bin of two histograms in one layout. Its edges are in ns; the upper one is beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BinOfBoth {
+    /// The lowest value that the bin holds.
+    pub lower_ns: i64,
+    /// The first value beyond the bin.
+    pub upper_ns: i64,
+    /// Its count in each histogram.
+    pub counts: [u64; 2],
+}
+
+/// The bins that either histogram has, in ascending order. Of different layouts each bin is in one only.
+pub fn bins_of_both(a: &Histogram, b: &Histogram) -> Vec<BinOfBoth> {
+    let mut counts: BTreeMap<(i64, i64), [u64; 2]> = BTreeMap::new();
+    for (which, histogram) in [a, b].into_iter().enumerate() {
+        for bin in histogram.bins() {
+            counts.entry((bin.lower_ns, bin.upper_ns)).or_default()[which] = bin.count;
+        }
+    }
+    counts
+        .into_iter()
+        .map(|((lower_ns, upper_ns), counts)| BinOfBoth { lower_ns, upper_ns, counts })
+        .collect()
 }
 
 /// The bins of a histogram in the form of tardy-statistics, in ns.

@@ -32,7 +32,6 @@ use readings::{Readings, Subject, of_observation, quantile_ns};
 use subjects::{common_subjects, described, labels, paired};
 
 pub(crate) use readings::value_of_each_round;
-pub use statistic::median;
 
 pub use boots::Unit;
 pub use exceedance::Exceedance;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tardy_record::Run;
 use tardy_record::explanation::{ExplainedWakeup, Which};
+use tardy_record::plan::Wake;
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
 
@@ -102,8 +103,10 @@ pub fn all_measured(observed: &Observed, run: &Run) -> Result<Vec<Reading>, Disa
     Ok(readings)
 }
 
+/// Whether the series is of a timer whose wake-ups the observer can follow.
 fn is_timer(series: &Series) -> bool {
-    matches!(series.kind, SeriesKind::Timer(_)) && series.tally.recorded > 0
+    matches!(&series.kind, SeriesKind::Timer(timer) if timer.wake == Wake::ClockNanosleep)
+        && series.tally.recorded > 0
 }
 
 /// A value in the bin of the quantile.

@@ -2,7 +2,6 @@
 
 use tardy_compare::difference::Difference;
 use tardy_compare::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
-use tardy_compare::versus::median;
 use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, short, with_unit};
 use tardy_plot::versions::{self, Place};
 
@@ -40,7 +39,7 @@ pub fn text(history: &KernelHistory, width: usize) -> String {
         let mut table = Table::of_words(&["kernel", "median, us", "lowest", "highest", ""]);
         for (at, kernel) in history.kernels.iter().enumerate() {
             let mut cells = vec![harmless(&kernel.spec)];
-            cells.extend(spread(&line.values[at]).map_or_else(
+            cells.extend(line.spread(at).map_or_else(
                 || vec!["-".to_owned(); 3],
                 |[low, median, high]| [median, low, high].map(microseconds).to_vec(),
             ));
@@ -67,13 +66,6 @@ fn shown(history: &KernelHistory) -> impl Iterator<Item = &Line> {
 fn change_at<'a>(history: &'a KernelHistory, line: &Line, at: usize) -> Option<&'a Change> {
     let step = history.steps.iter().find(|step| step.after == at)?;
     step.changes.iter().find(|change| history.lines[change.line] == *line)
-}
-
-/// The lowest value, the median and the highest.
-fn spread(values: &[f64]) -> Option<[f64; 3]> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    Some([*sorted.first()?, median(values)?, *sorted.last()?])
 }
 
 fn headline(history: &KernelHistory) -> String {
@@ -249,7 +241,7 @@ fn plots(history: &KernelHistory) -> Vec<Element> {
     for (number, line) in history.lines.iter().enumerate() {
         let place = |(at, kernel): (usize, &Kernel)| Place {
             label: label(kernel),
-            values: spread(&line.values[at]),
+            values: line.spread(at),
             is_step: change_at(history, line, at).is_some(),
         };
         let places: Vec<Place> = history.kernels.iter().enumerate().map(place).collect();
@@ -271,7 +263,7 @@ fn kernels_table(history: &KernelHistory, about: &About) -> Vec<Element> {
     let row = |(at, kernel): (usize, &Kernel)| {
         let mut cells = vec![Cell::Link(link(&file_of(kernel), &label(kernel)))];
         for line in &history.lines {
-            let median = median(&line.values[at]);
+            let median = line.spread(at).map(|[_, median, _]| median);
             cells.push(Cell::Text(median.map_or_else(|| "–".to_owned(), microseconds)));
             cells.extend(path_head(line, about).map(|_| Cell::Text(instructions(median, about))));
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
+use tardy_statistics::median;
 
 use crate::parameters;
 
@@ -173,12 +174,13 @@ pub struct Ranked {
 /// Ranks points by the median of their values, the lowest first. The first of `measured` is the kernel as it is.
 pub fn rank(measured: Vec<(Point, Vec<f64>)>) -> Vec<Ranked> {
     let base = measured.first().map(|(_, values)| values.clone()).unwrap_or_default();
-    let of_base = median(&base);
+    let median_of = |values: &[f64]| median::of(values).unwrap_or(f64::NAN);
+    let of_base = median_of(&base);
     let (low, high) = (lowest(&base), highest(&base));
     let mut all: Vec<Ranked> = measured
         .into_iter()
         .map(|(point, values)| {
-            let median = median(&values);
+            let median = median_of(&values);
             Ranked {
                 ratio: (of_base > 0.0).then(|| median / of_base),
                 is_outside: !values.is_empty() && (lowest(&values) > high || highest(&values) < low),
@@ -198,16 +200,6 @@ fn lowest(values: &[f64]) -> f64 {
 
 fn highest(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
-/// The median; of an even number the mean of the two in the middle.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n => f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]),
-    }
 }
 
 #[cfg(test)]

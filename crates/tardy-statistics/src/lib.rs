@@ -12,6 +12,7 @@ pub mod distributions;
 pub mod duration;
 pub mod extreme;
 pub mod interval;
+pub mod median;
 mod minimise;
 pub mod permutation;
 mod random;

@@ -1,7 +1,8 @@
 //! The binaries for 32-bit boards, run as a whole: probe, map of counters, supervisor, run file, summary.
 //!
 //! Of ARMv5TE, all of tardy is built: what compiles and links there does so on ARMv7 too. Of ARMv7, whose 64-bit atomics are
-//! instructions, only what measures and what analyses are built: the guests' program, and an example of tardy-analyse.
+//! instructions, only what measures and what analyses are built: the guests' program, and an example of tardy-analyse. `make test`
+//! builds ARMv5TE alone, `make test-boards` both.
 //!
 //! qemu-user emulates the board's processor. A program starts itself as its probe, so the kernel must know how to run a
 //! program for another processor. That is set in the binfmt_misc of a separate user namespace; the machine's own is not
@@ -44,7 +45,7 @@ fn board(name: &str, cpu: &str) -> Option<Command> {
     let program = directory.join(name);
     if !program.exists() {
         eprintln!(
-            "skipped: no {}: it could not be built here; `make test-boards` prints the reason",
+            "skipped: no {}: `make test-boards` builds it, or prints why it cannot be built here",
             program.display()
         );
         return None;

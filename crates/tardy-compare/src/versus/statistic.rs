@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tardy_analyse::quantile::CONFIDENCE;
+use tardy_statistics::median;
 use tardy_statistics::permutation::{self, Method, Permutation};
 
 /// The seed of drawn permutations, so that the same runs give the same p-value.
@@ -88,7 +89,7 @@ impl Statistic {
     /// The statistic of these values, without a test.
     pub(crate) fn of(name: &'static str, quantity: Quantity, values: [Vec<Option<f64>>; 2]) -> Self {
         let known = values.each_ref().map(|values| values.iter().copied().collect::<Option<Vec<f64>>>());
-        let medians = known.each_ref().map(|values| values.as_deref().and_then(median));
+        let medians = known.each_ref().map(|values| values.as_deref().and_then(median::of));
         let (mut ratio, mut difference) = (None, None);
         if let [Some(base), Some(candidate)] = &known {
             difference = effect(base, candidate, |shift| shift);
@@ -134,12 +135,4 @@ fn logarithms(values: &[f64], quantity: Quantity) -> Vec<f64> {
         Quantity::Share => 1e-9,
     };
     values.iter().map(|value| libm::log(value.max(least))).collect()
-}
-
-/// The median; `None` of no values.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    Some(f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)]))
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tardy_compare::shape::{self, BinOfBoth};
 use tardy_plot::numbers::{count, counted, first_few, with_unit};
 use tardy_record::{Histogram, Run, Series};
 
@@ -81,16 +82,11 @@ fn moved(base: &Run, candidate: &Run) -> Vec<Moved> {
 
 /// The bins with different counts, in ascending order.
 fn differing_bins(base: &Histogram, candidate: &Histogram) -> Vec<MovedBin> {
-    let mut counts: BTreeMap<(i64, i64), (u64, u64)> = BTreeMap::new();
-    for bin in base.bins() {
-        counts.entry((bin.lower_ns, bin.upper_ns)).or_default().0 = bin.count;
-    }
-    for bin in candidate.bins() {
-        counts.entry((bin.lower_ns, bin.upper_ns)).or_default().1 = bin.count;
-    }
-    let differing = counts.into_iter().filter(|(_, (base, candidate))| base != candidate);
-    let bin = |((lower_ns, upper_ns), (base, candidate))| MovedBin { lower_ns, upper_ns, base, candidate };
-    differing.map(bin).collect()
+    let moved = |bin: BinOfBoth| {
+        let BinOfBoth { lower_ns, upper_ns, counts: [base, candidate] } = bin;
+        (base != candidate).then_some(MovedBin { lower_ns, upper_ns, base, candidate })
+    };
+    shape::bins_of_both(base, candidate).into_iter().filter_map(moved).collect()
 }
 
 /// What the pairs show, in one sentence. `None` if there is no pair.

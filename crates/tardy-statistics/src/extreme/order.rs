@@ -4,6 +4,7 @@
 //! levels and intervals wrong.
 
 use crate::distributions::{chi_square_above, normal_below, normal_quantile};
+use crate::median;
 
 /// The statistic of a test and its p-value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,7 @@ pub fn ljung_box(values: &[f64], lags: usize) -> Option<Tested> {
 /// Wald and Wolfowitz's test of the number of runs above and below the median, two-sided, without a continuity correction.
 /// Values that equal the median count as above. `None` if there are fewer than ten on one side.
 pub fn runs(values: &[f64]) -> Option<Tested> {
-    let median = median(values)?;
+    let median = median::of(values)?;
     let above: Vec<bool> = values.iter().map(|value| *value >= median).collect();
     let n_above = above.iter().filter(|above| **above).count() as f64;
     let n_below = above.len() as f64 - n_above;
@@ -106,18 +107,6 @@ fn sum_of_squares(values: &[f64]) -> Option<f64> {
     (sum > 0.0 && sum.is_finite()).then_some(sum)
 }
 
-/// The middle value, or the mean of the two middle ones.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some(0.5 * (sorted[middle - 1] + sorted[middle])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_data::{close, portpirie};
@@ -156,7 +145,6 @@ mod tests {
         assert_eq!(ljung_box(&values()[..11], 10), None);
         assert_eq!(runs(&[1.0, 2.0, 3.0]), None);
         assert_eq!(kpss(&[2.0; 100]), None);
-        assert_eq!(median(&[]), None);
     }
 
     #[test]

@@ -1,26 +1,33 @@
-//! `tardy lab explain`: on runs that other tests have measured, and on one whose disturbances are known.
+//! `tardy lab explain` on runs that other tests have measured, of two command lines, and with a newer emulator.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_record::Run;
-use tardy_record::census::{Context, SectionKind, Sections};
-use tardy_record::explanation::{Explanations, PartKind};
+use tardy_record::explanation::{Call, Explanation, Explanations, PartKind};
 
-use crate::{guests, own_modules};
+use crate::guests;
 
 /// Between the timer's time and its interrupt, no more than one block of instructions may lack an explanation.
 const BLOCK: u64 = 40;
 
 /// Explains a run, and returns the explanations and what was shown.
-fn explained(guests: &Path, path: &Path, arguments: &[&str]) -> (Explanations, String) {
+pub(crate) fn explained(guests: &Path, path: &Path, arguments: &[&str]) -> (Explanations, String) {
     let json = path.with_extension("explained.json");
     let mut tardy = Command::new(env!("CARGO_BIN_EXE_tardy"));
     tardy.args(["lab", "explain", "--quiet", "--observer"]).arg(guests.join("tardy-observer-qemu7.so"));
     tardy.arg(path).args(arguments).arg("--force").arg("-o").arg(&json);
     let shown = guests::text_of(&guests::expect_alone(&tardy, 0));
     (serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap(), shown)
+}
+
+/// The parts of a wake-up are all of its latency, within the rounding of the clock's conversion.
+pub(crate) fn adds_up(explanation: &Explanation, shown: &str) {
+    assert!(explanation.latency_ns.abs_diff(explanation.instructions * 2) <= 4, "{shown}");
+    let parts: u64 = explanation.parts.iter().map(|part| part.instructions).sum();
+    assert_eq!(parts, explanation.instructions, "{shown}");
+    assert!(explanation.unexplained <= BLOCK, "{shown}");
 }
 
 /// Explains the worst wake-up of each series. That the run was the same, and that the observer saw as many wake-ups in each bin of the
@@ -33,10 +40,7 @@ pub(crate) fn its_worst_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
         let explanation = &wakeup.explanation;
         assert_eq!(Some(explanation.latency_ns as i64), series.max_ns, "{shown}");
         assert_eq!(wakeup.cycle, series.worst[0].cycle);
-        assert!(explanation.latency_ns.abs_diff(explanation.instructions * 2) <= 4, "{shown}");
-        let parts: u64 = explanation.parts.iter().map(|part| part.instructions).sum();
-        assert_eq!(parts, explanation.instructions, "{shown}");
-        assert!(explanation.unexplained <= BLOCK, "{shown}");
+        adds_up(explanation, &shown);
         for kind in
             [PartKind::Timer, PartKind::WakeUp, PartKind::Scheduling, PartKind::Switch, PartKind::Return]
         {
@@ -70,42 +74,8 @@ pub(crate) fn its_worst_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
 }
 
 /// The instructions of a function and of all that it called, added up.
-fn of_all(call: &tardy_record::explanation::Call) -> u64 {
+fn of_all(call: &Call) -> u64 {
     call.own + call.calls.iter().map(of_all).sum::<u64>()
-}
-
-/// A thread that a module delays by turning interrupts off for 150 us.
-const RECIPE: &str = "about = \"a known disturbance\"\n[run]\nwarmup = \"50ms\"\nloops = 200\n[timer]\ninterval = \"500us\"\n\
-                      [lab]\nmodules_at_rest = [\"tardy_disturb how=irqsoff hold_us=150 every_us=9800\"]\n";
-const HELD: std::ops::Range<u64> = 150_000..151_000;
-
-/// A disturbance is named by its function, and the observer's section is as long as the module made it.
-#[test]
-fn a_known_disturbance_is_named_and_is_as_long_as_it_was_made() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let results = tempfile::tempdir().unwrap();
-    let recipe = results.path().join("disturbed.toml");
-    std::fs::write(&recipe, RECIPE).unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.arg(&recipe).arg("-o").arg(results.path());
-    guests::expect_alone(&lab, 0);
-    for kernel in own_modules::KERNELS {
-        let path = results.path().join(format!("{}.run.json", kernel.replace(':', "-")));
-        let (explanations, shown) = explained(&guests, &path, &["--census", "--coverage"]);
-        let held = explanations.wakeups[0].explanation.held_off.as_ref().unwrap();
-        assert!(held.by.as_ref().is_some_and(|by| by.ends_with("[tardy_disturb]")), "{shown}");
-        let census = explanations.census.unwrap();
-        let is_it =
-            |one: &&Sections| one.kind == SectionKind::InterruptsOff && one.from.ends_with("[tardy_disturb]");
-        let seen = census.sections.iter().find(is_it).unwrap_or_else(|| panic!("{shown}"));
-        assert_eq!(seen.context, Context::Thread);
-        assert!(seen.count >= 5 && HELD.contains(&(2 * seen.longest)), "{seen:?}");
-        let coverage = explanations.coverage.unwrap();
-        assert!(coverage.ran.contains(&seen.from), "{:?}", coverage.ran);
-    }
 }
 
 /// docs/explain.md names these functions for the two ways of the standard kernel to be preempted.

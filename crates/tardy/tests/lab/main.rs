@@ -12,6 +12,7 @@ mod cost;
 mod documented;
 mod early_ends;
 mod explain;
+mod explain_disturbances;
 mod guests;
 mod hostile_guest;
 mod hostile_users;

@@ -116,6 +116,12 @@ impl Guest {
     fn of(path: &Path, arguments: &LabExplainArgs, runs: usize) -> Result<Self> {
         let run = output::open_run(path, RedactionFlag::default())?;
         let lab = lab_of(&run, path)?.clone();
+        if !run.redacted.is_empty() {
+            bail!(
+                "{} is redacted, so it cannot be compared with what the guest measures again; explain the original",
+                path.display()
+            );
+        }
         let chosen = chosen_in(&run, arguments, runs)?;
         let replay =
             Replay::of(&lab, &KeptGuests::of_this_user()?).with_context(|| path.display().to_string())?;
@@ -309,8 +315,8 @@ fn check_identical(run: &Run, lab: &Lab, replayed: &Replayed) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the guest measured something else than the run file says, {}; nothing is explained. A redacted run cannot be compared; \
-         otherwise the file was edited, or the emulator is not exact on this machine ('tardy lab verify' tests that)",
+        "the guest measured something else than the run file says, {}; nothing is explained. Either the file was edited, or the \
+         emulator is not exact on this machine ('tardy lab verify' tests that)",
         first_difference(&before, &now)
     )
 }

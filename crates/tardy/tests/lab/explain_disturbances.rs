@@ -1,0 +1,154 @@
+//! `tardy lab explain` names what took the CPU: tardy's own kernel module takes it in known ways, for a known time.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tardy_record::census::{Context, SectionKind, Sections};
+use tardy_record::explanation::{Call, Explanations};
+
+use crate::explain::{adds_up, explained};
+use crate::{guests, own_modules};
+
+/// Ways in which a module takes the CPU, and the function that a late wake-up is put down to. A spinlock delays nothing on PREEMPT_RT, nor does
+/// a soft interrupt, so those two have a boot of the standard kernel for themselves.
+const ON_BOTH: [(&str, &str); 4] = [
+    ("irqsoff", "spin_with_interrupts_off"),
+    ("preemptoff", "spin_with_preemption_off"),
+    ("hog", "spin_in_a_thread"),
+    ("hardirq", "__hrtimer_run_queues"),
+];
+const ON_STANDARD: [(&str, &str); 2] = [("spinlock", "spin_with_a_lock"), ("softirq", "hrtimer_run_softirq")];
+const HOLD_NS: u64 = 150_000;
+/// How much longer than [`HOLD_NS`] a disturbance may be: the last turn of its loop, and the interrupt's own instructions.
+const AROUND_NS: u64 = 3_000;
+const PERIOD_NS: u64 = 9_800_000;
+/// The loops of the warm-up, whose wake-ups the observer sees too, and those that are recorded, and their distance.
+const LOOPS: [u64; 2] = [100, 300];
+const INTERVAL_NS: u64 = 500_000;
+/// Later than what the kernels do by themselves when nothing else runs, and a third of what the module does.
+const LATE_NS: i64 = 50_000;
+
+/// The explanations of the late wake-ups of runs that are disturbed in these ways, and what was shown.
+fn disturbed(
+    guests: &Path,
+    place: &Path,
+    ways: &[(&str, &str)],
+    kernels: &[&str],
+) -> Vec<(Explanations, String)> {
+    let ways: Vec<&str> = ways.iter().map(|(way, _)| *way).collect();
+    let recipe = place.join("disturbed.toml");
+    let module = format!(
+        "tardy_disturb how={} hold_us={} every_us={}",
+        ways.join(","),
+        HOLD_NS / 1000,
+        PERIOD_NS / 1000
+    );
+    // Below the hog's priority of 50.
+    let text = format!(
+        "about = \"known disturbances\"\n[run]\nwarmup = \"{}us\"\nloops = {}\n[timer]\ninterval = \"{}us\"\npriority = 40\n\
+         [lab]\nmodules_at_rest = [{module:?}]\n",
+        LOOPS[0] * INTERVAL_NS / 1000,
+        LOOPS[1],
+        INTERVAL_NS / 1000
+    );
+    std::fs::write(&recipe, text).unwrap();
+    let mut lab = guests::lab(guests, "x86_64", "run");
+    lab.arg(&recipe).arg("-o").arg(place);
+    for kernel in kernels {
+        lab.args(["--kernel", kernel]);
+    }
+    guests::expect_alone(&lab, 0);
+    let explained_run = |kernel: &&str| {
+        let path = place.join(format!("{}.run.json", kernel.replace(':', "-")));
+        let run = guests::run(&path);
+        let late = run.series[0].worst.iter().filter(|one| one.latency_ns > LATE_NS);
+        let cycles = late.flat_map(|one| ["--at".to_owned(), one.cycle.to_string()]);
+        let arguments: Vec<String> =
+            ["--census".to_owned(), "--coverage".to_owned()].into_iter().chain(cycles).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (explanations, shown) = explained(guests, &path, &arguments);
+        (explanations, shown)
+    };
+    kernels.iter().map(explained_run).collect()
+}
+
+/// The functions that call one of the module's for at least half of what makes a wake-up late, and that one: by how it is called one sees in
+/// which way the module took the CPU.
+fn ways_to_the_module<'c>(
+    calls: &'c [Call],
+    least: u64,
+    callers: &mut Vec<&'c str>,
+    found: &mut BTreeSet<String>,
+) {
+    for call in calls.iter().filter(|call| call.total >= least) {
+        callers.push(&call.name);
+        if call.name.ends_with("[tardy_disturb]") {
+            found.extend(callers.iter().map(|name| name.trim_end_matches(" [tardy_disturb]").to_owned()));
+        }
+        ways_to_the_module(&call.calls, least, callers, found);
+        callers.pop();
+    }
+}
+
+/// Each late wake-up is put down to the module, and each way of the module to take the CPU is named.
+fn each_is_named(explanations: &Explanations, ways: &[(&str, &str)], shown: &str) {
+    let mut all = BTreeSet::new();
+    for wakeup in &explanations.wakeups {
+        adds_up(&wakeup.explanation, shown);
+        let mut found = BTreeSet::new();
+        ways_to_the_module(
+            &wakeup.explanation.calls,
+            wakeup.explanation.instructions / 2,
+            &mut Vec::new(),
+            &mut found,
+        );
+        assert!(!found.is_empty(), "cycle {}: {shown}", wakeup.cycle);
+        all.append(&mut found);
+    }
+    for (way, function) in ways {
+        assert!(all.contains(*function), "{way}: {all:?} of {} wake-ups", explanations.wakeups.len());
+    }
+}
+
+/// The sections of one of the module's functions are as many and as long as the module made them.
+fn sections_are_as_made(explanations: &Explanations, kind: SectionKind, function: &str, shown: &str) {
+    let name = format!("{function} [tardy_disturb]");
+    let census = explanations.census.as_ref().unwrap();
+    let is_it = |one: &&Sections| one.kind == kind && one.from == name;
+    let seen = census.sections.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {shown}"));
+    assert_eq!(seen.context, Context::Thread);
+    let expected = LOOPS.iter().sum::<u64>() * INTERVAL_NS / PERIOD_NS;
+    assert!(seen.count.abs_diff(expected) <= 1, "{expected} were made: {seen:?}");
+    let ns = |instructions: u64| instructions * explanations.ns_per_instruction;
+    assert!((HOLD_NS..HOLD_NS + AROUND_NS).contains(&(ns(seen.total) / seen.count)), "{seen:?}");
+    assert!((HOLD_NS..HOLD_NS + AROUND_NS).contains(&ns(seen.longest)), "{seen:?}");
+}
+
+/// Disturbances are named by their functions, and the observer's sections are as long and as many as the module made them.
+#[test]
+fn known_disturbances_are_named_and_are_as_long_as_they_were_made() {
+    let Some(guests) = guests::directory() else { return };
+    if !own_modules::are_there() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let on_both = disturbed(&guests, place.path(), &ON_BOTH, &own_modules::KERNELS);
+    for (explanations, shown) in &on_both {
+        each_is_named(explanations, &ON_BOTH, shown);
+        sections_are_as_made(explanations, SectionKind::InterruptsOff, "spin_with_interrupts_off", shown);
+        let census = explanations.census.as_ref().unwrap();
+        let timer =
+            census.interrupts.iter().find(|one| one.name == "asm_sysvec_apic_timer_interrupt").unwrap();
+        assert!(timer.longest * explanations.ns_per_instruction >= HOLD_NS, "{timer:?}");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let on_standard = disturbed(&guests, place.path(), &ON_STANDARD, &own_modules::KERNELS[..1]);
+    let [(explanations, shown)] = &on_standard[..] else { unreachable!() };
+    each_is_named(explanations, &ON_STANDARD, shown);
+
+    // What a load does not exercise is listed, and no longer once it does.
+    let lock = "spin_with_a_lock [tardy_disturb]".to_owned();
+    let [without, with] = [&on_both[0].0, explanations].map(|one| one.coverage.as_ref().unwrap());
+    assert!(without.never.contains(&lock) && !without.ran.contains(&lock), "{:?}", without.never);
+    assert!(with.ran.contains(&lock) && !with.never.contains(&lock), "{:?}", with.ran);
+}
