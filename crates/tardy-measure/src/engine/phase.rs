@@ -288,6 +288,12 @@ impl<'r> Phase<'r> {
         if !self.interruption.is_requested() {
             self.end_by_rule(supervisor);
         }
+        if supervisor.request.keeps_progress {
+            self.keep_progress(supervisor, now_ns);
+        }
+    }
+
+    fn keep_progress(&mut self, supervisor: &mut Supervisor<'_>, now_ns: u64) {
         if supervisor.checkpoint_is_due(now_ns, self.map.has_counters()) {
             self.refresh(supervisor);
             supervisor.checkpoint();

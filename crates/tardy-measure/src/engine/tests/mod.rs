@@ -224,6 +224,23 @@ fn a_checkpoint_holds_the_progress_so_far() {
 }
 
 #[test]
+fn a_run_without_checkpoints_writes_nothing_while_it_measures() {
+    let mut bench = Bench::new(8);
+    bench.request.keeps_progress = false;
+    let (file, log) = (bench.request.output.clone(), bench.log.clone());
+    let look = move |now_ns: u64| {
+        if now_ns == 7 * SECOND_NS {
+            let run = tardy_record::file::from_text(&fs::read(&file).unwrap()).unwrap();
+            assert_eq!(run.progress.measured_ns, 0);
+            log.add("looked");
+        }
+    };
+    let outcome = bench.run(Script { on_read: Some(Rc::new(look)), ..Script::default() }, &[]).unwrap();
+    assert!(bench.log.has("looked"));
+    assert_eq!(outcome.run.progress.state, State::Complete);
+}
+
+#[test]
 fn a_failed_checkpoint_does_not_end_the_run() {
     let mut bench = Bench::new(8);
     let file = bench.request.output.clone();
