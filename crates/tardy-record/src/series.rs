@@ -200,6 +200,9 @@ pub struct Tally {
     pub dropped: Knowable<u64>,
 }
 
+/// What [`Outlier::overlaps`] says of a wake-up during which tardy wrote the run file.
+pub const CHECKPOINT: &str = "checkpoint";
+
 /// One of the worst samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
@@ -212,8 +215,8 @@ pub struct Outlier {
     /// Changes that the watchers detected around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub around: Vec<Change>,
-    /// The watcher that read kernel files on the thread's CPU while the thread should have run, so that tardy itself may have
-    /// caused the latency.
+    /// The watcher that read kernel files on the thread's CPU while the thread should have run, or [`CHECKPOINT`] if the run file was
+    /// written there, so that tardy itself may have caused the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlaps: Option<String>,
     /// The kernel's activity at the time, if it was traced.

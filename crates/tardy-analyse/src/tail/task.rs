@@ -1,6 +1,7 @@
 //! What is estimated, and the level of a time.
 
 use tardy_record::Series;
+use tardy_record::series::CHECKPOINT;
 use tardy_statistics::extreme::refuse::Circumstances;
 use tardy_statistics::extreme::{Fit, Horizon, Reason};
 
@@ -53,7 +54,10 @@ impl Task<'_> {
     fn cause_of_highest(&self) -> Option<String> {
         let worst = self.series.iter().filter_map(|one| one.worst.first());
         let highest = worst.max_by_key(|one| one.latency_ns)?;
-        highest.overlaps.as_ref().map(|watcher| format!("tardy's own {watcher} read kernel files then"))
+        highest.overlaps.as_ref().map(|watcher| match watcher.as_str() {
+            CHECKPOINT => "tardy wrote the run file then".to_owned(),
+            watcher => format!("tardy's own {watcher} read kernel files then"),
+        })
     }
 }
 

@@ -263,6 +263,18 @@ impl Watchers {
         self.watchers.iter_mut().flat_map(|held| held.watcher.take_remarks()).collect()
     }
 
+    /// Does other work of this process that may keep its CPU, between two wake-ups of the thread that is measured there if it fits.
+    /// `longest_ns`: how long it took at most so far; updated.
+    pub fn between_wakeups<T>(
+        &mut self,
+        name: &'static str,
+        longest_ns: &mut u64,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        self.room.begin(name);
+        self.room.run(longest_ns, work)
+    }
+
     /// Removes and returns the reads since the last call during which the measuring thread on this CPU was due to wake up.
     pub fn take_overlaps(&mut self) -> Vec<Overlap> {
         self.room.take_overlaps()

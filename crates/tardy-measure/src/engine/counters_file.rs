@@ -5,6 +5,7 @@
 //! The file is a map without rings, which recovery reads like the one in memory. A newer checkpoint makes it obsolete.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -30,14 +31,17 @@ fn name_of_phase(run: &Path, phase: usize) -> OsString {
 #[derive(Debug)]
 pub(super) struct CountersFile {
     run: PathBuf,
-    written: Option<OsString>,
+    /// The last copy's name and the copy, open.
+    written: Option<(OsString, File)>,
+    /// A copy that has no name any more.
+    replaced: Option<File>,
     due_ns: u64,
 }
 
 impl CountersFile {
     /// The file next to the run file `run`. Nothing is written yet.
     pub(super) fn next_to(run: &Path) -> Self {
-        Self { run: run.to_owned(), written: None, due_ns: INTERVAL_NS }
+        Self { run: run.to_owned(), written: None, replaced: None, due_ns: INTERVAL_NS }
     }
 
     /// Whether a copy is due, `now_ns` after the start of the run.
@@ -59,17 +63,23 @@ impl CountersFile {
         self.due_ns = now_ns + INTERVAL_NS;
         let name = name_of_phase(&self.run, phase);
         let counters = map.counters();
-        directory.replace(&name, 0o600, Existing::Replaced, |file| file.write_all(&counters))?;
-        self.written = Some(name);
+        let file = directory.replace(&name, 0o600, Existing::Replaced, |file| file.write_all(&counters))?;
+        self.replaced = self.written.replace((name, file)).map(|(_, file)| file);
         Ok(())
     }
 
     /// Removes the copy, because a checkpoint was written at `now_ns`.
     pub(super) fn remove(&mut self, directory: &Directory, now_ns: u64) {
         self.due_ns = now_ns + INTERVAL_NS;
-        if let Some(name) = self.written.take() {
+        if let Some((name, file)) = self.written.take() {
             let _ = directory.remove(&name);
+            self.replaced = Some(file);
         }
+    }
+
+    /// The copy that has no name any more, if there is one.
+    pub(super) fn take_replaced(&mut self) -> Option<File> {
+        self.replaced.take()
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct SourceProgress {
     pub(crate) missed: u64,
 }
 
-/// Reads of kernel files that the watchers took on the CPU that they share with a measuring thread.
+/// Reads of kernel files that the watchers took on the CPU that they share with a measuring thread, and checkpoints written there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnReads {
     cpu: u32,
@@ -102,7 +102,7 @@ impl OwnReads {
         Self { cpu, run_start_ns, reads }
     }
 
-    /// The watcher that was reading on `cpu` between the time when the thread was due and the time when it ran.
+    /// The watcher that was reading on `cpu`, or the checkpoint, between the time when the thread was due and the time when it ran.
     pub(crate) fn during(&self, cpu: u32, outlier: &Outlier) -> Option<&'static str> {
         let ran_ns = self.run_start_ns + outlier.at_ns;
         let due_ns = ran_ns.saturating_sub(outlier.latency_ns.max(0).unsigned_abs());

@@ -5,13 +5,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::rc::Rc;
 
-use tardy_host::watch::{WatchOptions, Watchers};
+use tardy_host::watch::{Overlap, WatchOptions, Watchers};
 use tardy_record::Run;
 use tardy_record::event::{self, Event, EventKind};
 use tardy_record::plan::PhasePlan;
 use tardy_record::run::State;
 use tardy_record::samples::SamplesFile;
 use tardy_record::self_cost::{LIVE_VIEW, ThreadCost};
+use tardy_record::series::CHECKPOINT;
 use tardy_record::validity;
 use tardy_sys::files::{Directory, Existing};
 use tardy_sys::kernel_files::KernelFiles;
@@ -90,6 +91,10 @@ pub(crate) struct Supervisor<'r> {
     pub(super) live_cost: LiveCost,
     /// Cost of the last checkpoint, in ns.
     checkpoint_took_ns: u64,
+    /// How long closing the checkpoint before took at most, in ns.
+    closing_took_ns: u64,
+    /// When the run file or counters were written since the last reading.
+    saved: Vec<Overlap>,
 }
 
 impl<'r> Supervisor<'r> {
@@ -126,6 +131,8 @@ impl<'r> Supervisor<'r> {
             marks: 0,
             live_cost: LiveCost::default(),
             checkpoint_took_ns: 0,
+            closing_took_ns: 0,
+            saved: Vec::new(),
         };
         if let Some(samples) = &request.samples {
             supervisor.samples = Some(SampleFile::create(samples, request.force)?);
@@ -170,6 +177,18 @@ impl<'r> Supervisor<'r> {
                 self.note(EventKind::CheckpointFailed, &text, took_ns);
             }
         }
+        self.end_saving(began_ns);
+    }
+
+    /// Closes what was replaced by what has been written since `began_ns`.
+    fn end_saving(&mut self, began_ns: u64) {
+        let start_ns = self.clock.start_ns();
+        let (from_ns, to_ns) = (start_ns + began_ns, start_ns + self.clock.now_ns());
+        self.saved.push(Overlap { watcher: CHECKPOINT, from_ns, to_ns });
+        let replaced = self.file.take_replaced();
+        if replaced.iter().any(Option::is_some) {
+            self.watchers.between_wakeups(CHECKPOINT, &mut self.closing_took_ns, || drop(replaced));
+        }
     }
 
     /// Whether a checkpoint is due at `now_ns`, in a phase whose source counts in a map, or elsewhere.
@@ -182,6 +201,7 @@ impl<'r> Supervisor<'r> {
         if let Some(Ok(())) = self.file.write_counters(now_ns, index, map) {
             let took_ns = self.clock.now_ns() - now_ns;
             self.note(EventKind::Checkpoint, "counters", took_ns);
+            self.end_saving(now_ns);
         }
     }
 
@@ -196,10 +216,12 @@ impl<'r> Supervisor<'r> {
         self.run.environment = self.watchers.snapshot();
     }
 
-    /// Removes and returns the watchers' reads during which a measuring thread on the same CPU was due.
+    /// Removes and returns the watchers' reads and the checkpoints during which a measuring thread on the same CPU was due.
     pub(super) fn take_overlaps(&mut self) -> OwnReads {
         let cpu = self.request.plan.housekeeping_cpu;
-        OwnReads::new(cpu, self.clock.start_ns(), self.watchers.take_overlaps())
+        let mut reads = self.watchers.take_overlaps();
+        reads.append(&mut self.saved);
+        OwnReads::new(cpu, self.clock.start_ns(), reads)
     }
 
     /// Sends the user a message.

@@ -2,7 +2,7 @@
 
 use tardy_analyse::name::{self, Readings};
 use tardy_record::Run;
-use tardy_record::series::{Change, Outlier, Series};
+use tardy_record::series::{CHECKPOINT, Change, Outlier, Series};
 
 use crate::page::{Cell, Element, Page, PageRow, PageTable, Place, heading, paragraph};
 use crate::section::{Context, Section};
@@ -133,10 +133,10 @@ pub fn around(outlier: &Outlier) -> Vec<String> {
 
 /// tardy's own activity while the thread was due.
 fn own_read(outlier: &Outlier) -> Option<String> {
-    outlier
-        .overlaps
-        .as_ref()
-        .map(|watcher| format!("tardy itself was reading {} on this CPU", harmless(watcher)))
+    outlier.overlaps.as_ref().map(|watcher| match watcher.as_str() {
+        CHECKPOINT => "tardy itself was writing the run file on this CPU".to_owned(),
+        watcher => format!("tardy itself was reading {} on this CPU", harmless(watcher)),
+    })
 }
 
 fn change(change: &Change) -> String {

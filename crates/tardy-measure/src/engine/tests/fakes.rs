@@ -10,7 +10,7 @@ use tardy_record::Series;
 use tardy_record::load::LoadResult;
 use tardy_record::plan::PhasePlan;
 use tardy_record::reason::Reason;
-use tardy_record::series::{Level, Quantity, SeriesKind, TraceSeries, TraceSource};
+use tardy_record::series::{Level, Outlier, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading as Value, SeriesBuilder};
 
 use crate::engine::loads::{LoadStarter, RunningLoads};
@@ -203,6 +203,9 @@ impl Source for FakeSource<'_> {
             format!("stopped from {} to {} ms", wait.from_ns / 1_000_000, wait.to_ns / 1_000_000)
         };
         reading.broken_waits.iter().for_each(|wait| self.log.add(in_ms(wait)));
+        if let Some(own) = reading.overlaps.during(0, &late_by_a_second(reading.now_ns)) {
+            self.log.add(format!("late during {own}"));
+        }
         if let Some(on_read) = &self.script.on_read {
             on_read(reading.now_ns);
         }
@@ -349,6 +352,12 @@ impl Drop for FakeRunningLoads {
     fn drop(&mut self) {
         self.0.add("loads dropped");
     }
+}
+
+/// A wake-up that was due at the reading before.
+fn late_by_a_second(at_ns: u64) -> Outlier {
+    let latency_ns = 1_000_000_000;
+    Outlier { latency_ns, at_ns, cycle: 0, around: Vec::new(), overlaps: None, moment: None }
 }
 
 /// Records messages, and requests the end after a number of reports.
