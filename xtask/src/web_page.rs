@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::num::NonZero;
 use std::path::Path;
 
 use base64::Engine;
@@ -12,11 +13,14 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
+use zopfli::{Format, Options};
 
 /// The page's parts, from the repository's root.
 const PAGE: &str = "crates/tardy-web/page/page.html";
 const SCRIPT: &str = "crates/tardy-web/page/page.js";
 const WORKER: &str = "crates/tardy-web/page/worker.js";
+/// How often zopfli tries to improve; after five times it gains less than 1 in 1,000.
+const ITERATIONS: u64 = 5;
 /// The plots' style comes first, so that the page can add to it.
 const STYLES: [&str; 2] = ["crates/tardy-plot/src/plot.css", "crates/tardy-web/page/style.css"];
 /// The hashes of a report's script and style.
@@ -50,7 +54,7 @@ fn made(root: &Path, module: &[u8]) -> Result<String, String> {
     let style = STYLES.map(|path| read(root, path)).into_iter().collect::<Result<String, _>>()?;
     let [report_script, report_style] = OF_REPORT.map(|path| read(root, path));
     let policy = policy(&[hash(&script), report_script?], &[hash(&style), report_style?]);
-    let module = STANDARD.encode(compressed(module)?);
+    let module = STANDARD.encode(packed(module)?);
     let page = read(root, PAGE)?;
     let parts = [
         ("{{policy}}", policy),
@@ -81,6 +85,16 @@ fn policy(scripts: &[String], styles: &[String]) -> String {
 
 fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
+}
+
+/// What the page unpacks. The same format as of [`compressed`], which servers make, in 4 % fewer bytes for a hundred times the work.
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut packed = Vec::new();
+    let iterations = NonZero::new(ITERATIONS).expect("it is not 0");
+    let options = Options { iteration_count: iterations, ..Options::default() };
+    zopfli::compress(options, Format::Gzip, bytes, &mut packed)
+        .map_err(|error| format!("cannot compress: {error}"))?;
+    Ok(packed)
 }
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
