@@ -70,12 +70,7 @@ fn request(plan: Plan, output: &str) -> Result<Request, String> {
     // The host adds its own name, the time and the command.
     let origin = Origin { id: "guest".to_owned(), boot_id, ..Origin::default() };
     let programs = Programs { probe: ProbeProgram::new(&[], own.clone()), own, read_output: refuse_output };
-    // The guest's files end with it, so progress in them would be of no use. Freeing the pages of the checkpoint before took the
-    // standard kernel 100 us (docs/worst-wakeups.md).
-    Ok(Request {
-        keeps_progress: false,
-        ..Request::new(plan, facts, origin, PathBuf::from(output), programs)
-    })
+    Ok(Request { is_in_guest: true, ..Request::new(plan, facts, origin, PathBuf::from(output), programs) })
 }
 
 /// The host refuses recipes with a co-kernel, whose latency program is the only one with output to read.

@@ -45,9 +45,9 @@ pub struct Request {
     pub requires_policy: bool,
     /// Whether the run file is redacted ([`tardy_record::redact`]), at every checkpoint. The outcome's run is not.
     pub redacts: bool,
-    /// Whether the run file is also written while a phase measures, so that a power cut loses little. That takes CPU time on a
-    /// measured CPU if all are measured.
-    pub keeps_progress: bool,
+    /// Whether this is a guest of the lab, which ends with the run. Then the run file is not written while a phase measures, and
+    /// memory is not given back: both would take time of the CPU that is measured.
+    pub is_in_guest: bool,
     /// The clock on a full second of which every phase starts; `None` if phases start at once.
     pub starts_on_second_of: Option<Clock>,
     /// Whether threads of this process measure. The process is then not confined to the plan's housekeeping CPU.
@@ -71,7 +71,7 @@ impl Request {
             fake: None,
             requires_policy: false,
             redacts: false,
-            keeps_progress: true,
+            is_in_guest: false,
             starts_on_second_of: None,
             measures_in_process: false,
         }

@@ -228,9 +228,9 @@ fn a_checkpoint_holds_the_progress_so_far() {
 }
 
 #[test]
-fn a_run_without_checkpoints_writes_nothing_while_it_measures() {
+fn a_run_in_a_guest_writes_nothing_while_it_measures() {
     let mut bench = Bench::new(8);
-    bench.request.keeps_progress = false;
+    bench.request.is_in_guest = true;
     let (file, log) = (bench.request.output.clone(), bench.log.clone());
     let look = move |now_ns: u64| {
         if now_ns == 7 * SECOND_NS {

@@ -36,6 +36,8 @@ pub(crate) struct LiveSeries<'r> {
     index: usize,
     place: Place<'r>,
     copy: Vec<u64>,
+    /// Where the next reading goes. Memory that is allocated for each reading is mapped and freed each time, which keeps the CPU.
+    spare: Vec<u64>,
     slices: Vec<Slice>,
     slice_ns: u64,
     slice_start_ns: Option<u64>,
@@ -53,6 +55,7 @@ impl<'r> LiveSeries<'r> {
             index,
             place,
             copy: Vec::new(),
+            spare: Vec::new(),
             slices: Vec::new(),
             slice_ns: (planned_ns / SLICE_COUNT as u64).max(SLICE_NS_MIN),
             slice_start_ns: None,
@@ -100,11 +103,12 @@ impl<'r> LiveSeries<'r> {
 
     /// Reads the cells. A reading that was interrupted by a write is discarded, and the previous one is kept.
     pub(super) fn read(&mut self) {
-        let mut copy = Vec::with_capacity(self.block().cells().len());
-        let whole = self.block().read(&mut copy);
-        if whole {
-            self.copy = copy;
+        let mut copy = std::mem::take(&mut self.spare);
+        copy.clear();
+        if self.block().read(&mut copy) {
+            std::mem::swap(&mut self.copy, &mut copy);
         }
+        self.spare = copy;
     }
 
     /// Reads the cells of a thread that has ended, perhaps killed during a write. Cells that no probe can have written count as
