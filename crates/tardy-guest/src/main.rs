@@ -11,6 +11,11 @@ use std::process::ExitCode;
 
 use tardy_init::orders::COMMAND;
 
+/// musl's allocator maps and frees a page or more for most of what the supervisor needs once per second, and a kernel that is not preemptible
+/// does not switch meanwhile. This one keeps its memory.
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// The kernel passes the words of its command line that it does not know to its first program too, before the program's own argument.
 fn without_the_kernels(words: Vec<&str>) -> Vec<&str> {
     match words.last() {

@@ -31,6 +31,7 @@ use process::ProbeProcess;
 pub(crate) use reaction::keeps_log;
 pub(crate) use setup::ProbeSetup;
 pub(crate) use state::ProbeState;
+use thread_watch::ThreadWatch;
 
 /// The set-up for a phase that tardy's own probe measures; `None` if another source does.
 pub(crate) fn setup_of(plan: &PhasePlan, is_synthetic: bool) -> Option<ProbeSetup<'_>> {
@@ -148,7 +149,10 @@ impl Source for OwnProbe<'_> {
         ready.remarks.extend(self.setup.remarks.iter().cloned());
         ready.remarks.sort();
         ready.remarks.dedup();
-        self.state.set_threads(&ready.tids, &ready.granted, &self.setup, self.is_synthetic());
+        // Without that fact, several are assumed.
+        let cpus = self.context.request.facts.cpu.online.get().map_or(usize::MAX, Vec::len);
+        let watched = ThreadWatch::new(cpus);
+        self.state.set_threads(&ready.tids, &ready.granted, &self.setup, watched, self.is_synthetic());
         ready.granted = self.state.granted();
         Ok(ready)
     }

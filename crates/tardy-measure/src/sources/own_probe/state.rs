@@ -73,16 +73,16 @@ impl<'r> ProbeState<'r> {
         self.series().iter().map(LiveSeries::granted).collect()
     }
 
-    /// Stores the ids and the scheduling of the threads, once they are ready.
+    /// Stores the ids and the scheduling of the threads, once they are ready. They are added to `watched`.
     pub(super) fn set_threads(
         &self,
         tids: &[u32],
         granted: &[Granted],
         setup: &ProbeSetup<'_>,
+        mut watched: ThreadWatch,
         is_synthetic: bool,
     ) {
         self.tids.replace(tids.to_vec());
-        let mut watched = ThreadWatch::default();
         for (block, (series, counter)) in self.series_mut().iter_mut().zip(&setup.counters).enumerate() {
             // A synthetic probe has no thread for the stimulus.
             let granted = granted.get(counter.thread).or(granted.last());

@@ -19,6 +19,9 @@ const COUNTERS_EACH: usize = 8;
 pub(super) struct ThreadWatch {
     threads: Vec<Thread>,
     turn: usize,
+    /// Whether a thread could run on another CPU: reading its migrations takes 34,000 instructions of the kernel, during which one that
+    /// is not preemptible does not switch.
+    could_migrate: bool,
 }
 
 /// One thread, and its state at the last look.
@@ -37,6 +40,11 @@ struct Thread {
 }
 
 impl ThreadWatch {
+    /// Watches no threads yet, on a machine with so many CPUs.
+    pub(super) fn new(cpus: usize) -> Self {
+        Self { could_migrate: cpus > 1, ..Self::default() }
+    }
+
     /// Adds thread `tid`, which measures on `cpu` and counts in `block`. A thread with several blocks is added once.
     pub(super) fn add(&mut self, block: usize, cpu: u32, tid: u32, is_pinned: bool) {
         if self.threads.iter().any(|thread| thread.tid == tid) {
@@ -48,7 +56,7 @@ impl ThreadWatch {
             tid,
             is_pinned,
             scheduling: scheduling::in_force(tid).ok(),
-            migrations: thread_usage::migrations_of(tid),
+            migrations: (is_pinned && self.could_migrate).then(|| thread_usage::migrations_of(tid)).flatten(),
             run_delay_ns: thread_usage::run_delay_ns_of(tid),
         });
     }
@@ -66,7 +74,9 @@ impl ThreadWatch {
             let thread = &mut self.threads[self.turn % count];
             self.turn += 1;
             thread.run_delay_ns = thread_usage::run_delay_ns_of(thread.tid);
-            if let (Some(now), Some(before)) = (thread_usage::migrations_of(thread.tid), thread.migrations) {
+            if let Some(before) = thread.migrations
+                && let Some(now) = thread_usage::migrations_of(thread.tid)
+            {
                 reasons.extend(thread.migrate(now.saturating_sub(before), at_ns));
             }
         }
@@ -172,7 +182,7 @@ mod tests {
             migrations: None,
             run_delay_ns: thread_usage::run_delay_ns_of(tid),
         };
-        ThreadWatch { threads: (0..threads).map(thread).collect(), turn: 0 }
+        ThreadWatch { threads: (0..threads).map(thread).collect(), turn: 0, could_migrate: true }
     }
 
     #[test]
@@ -232,7 +242,7 @@ mod tests {
     #[test]
     fn another_policy_is_a_reason_once() {
         with_thread(|tid| {
-            let mut watch = ThreadWatch::default();
+            let mut watch = ThreadWatch::new(2);
             watch.add(0, 1, tid, false);
             assert_eq!(watch.changes(MS), [""; 0]);
             let status =
@@ -247,7 +257,7 @@ mod tests {
     #[test]
     fn a_migration_of_a_pinned_thread_is_a_reason() {
         with_thread(|tid| {
-            let mut watch = ThreadWatch::default();
+            let mut watch = ThreadWatch::new(2);
             let allowed = scheduling::affinity_of(tid).unwrap();
             watch.add(0, allowed[0], tid, true);
             let thread = &mut watch.threads[0];
