@@ -46,6 +46,12 @@ pub(crate) fn its_worst_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
         {
             assert!(explanation.parts.iter().any(|part| part.kind == kind), "{kind:?}: {shown}");
         }
+        let of_supervisor = explanation.calls.iter().filter(|task| task.name.starts_with("tardy "));
+        let by_supervisor: u64 = of_supervisor.map(|task| task.total).sum();
+        assert!(
+            wakeup.phase != "idle" || by_supervisor * 2 < explanation.instructions,
+            "the supervisor delays the thread (docs/adr/0030): {shown}"
+        );
         let own: u64 = explanation.calls.iter().map(of_all).sum();
         let waited: u64 = explanation.instructions - own;
         assert!(
