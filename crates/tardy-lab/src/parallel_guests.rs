@@ -1,4 +1,5 @@
-//! Runs several guests in parallel, each on a separate host CPU.
+//! Runs several guests in parallel, each on a separate host CPU. Fewer guests than CPUs are placed by the kernel: another tardy may have
+//! guests too, and both would choose the same CPU.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,21 +12,23 @@ use tardy_init::messages::Message;
 pub type OnMessage<'a> = &'a mut dyn FnMut(&Message);
 
 /// Runs `job` for each number below `count`, at most one at a time on each CPU in `cores`, and returns the results in
-/// the order of the numbers. `receive` is called on the calling thread with each guest's messages and the job's number.
+/// the order of the numbers. A job gets the CPU for its guest; `None` if the kernel shall choose it. `receive` is called on the calling thread with each guest's messages and the job's number.
 pub fn run<T: Send>(
     count: usize,
     cores: &[u32],
-    job: impl Fn(usize, u32, OnMessage<'_>) -> T + Sync,
+    job: impl Fn(usize, Option<u32>, OnMessage<'_>) -> T + Sync,
     mut receive: impl FnMut(usize, &Message),
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
     let (sender, messages) = mpsc::channel();
     thread::scope(|scope| {
+        let is_full = count >= cores.len();
         for core in cores.iter().take(count) {
+            let core = is_full.then_some(*core);
             let (sender, job, next, results) = (sender.clone(), &job, &next, &results);
             // The emulator dies with the thread that started it, so each worker waits for its guests to end.
-            scope.spawn(move || work(*core, count, next, job, &sender, results));
+            scope.spawn(move || work(core, count, next, job, &sender, results));
         }
         drop(sender);
         for (number, message) in messages {
@@ -37,10 +40,10 @@ pub fn run<T: Send>(
 }
 
 fn work<T>(
-    core: u32,
+    core: Option<u32>,
     count: usize,
     next: &AtomicUsize,
-    job: &(impl Fn(usize, u32, OnMessage<'_>) -> T + Sync),
+    job: &(impl Fn(usize, Option<u32>, OnMessage<'_>) -> T + Sync),
     sender: &Sender<(usize, Message)>,
     results: &Mutex<Vec<Option<T>>>,
 ) {
@@ -61,6 +64,15 @@ fn work<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guests_have_a_cpu_each_if_there_is_none_to_spare() {
+        let cores_of = |count| run(count, &[4, 5], |_, core, _| core, |_, _| ());
+        assert_eq!(cores_of(1), [None]);
+        let mut both = cores_of(2);
+        both.sort_unstable();
+        assert!(both.iter().all(|core| [Some(4), Some(5)].contains(core)), "{both:?}");
+    }
 
     #[test]
     fn results_are_in_the_order_of_the_jobs_and_every_message_is_received() {

@@ -292,7 +292,7 @@ fn replay_all(guests: &[Guest], arguments: &LabExplainArgs) -> Result<Vec<Replay
     let patience = Duration::from_nanos(arguments.patience.ns());
     let job = |number: usize, core, on_message: parallel_guests::OnMessage<'_>| {
         let Guest { replay, observer, .. } = &guests[number];
-        let host = Host { core: Some(core), cancel, confinement: &confinement, keep: None };
+        let host = Host { core, cancel, confinement: &confinement, keep: None };
         replay.run(observer, host, patience, on_message)
     };
     let replayed = parallel_guests::run(guests.len(), &cores, job, |number, message| {

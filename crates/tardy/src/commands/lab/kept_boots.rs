@@ -72,8 +72,8 @@ pub(super) fn boot_each(
     files::make_directories(directory).with_context(|| directory.display().to_string())?;
     let signals = EndSignals::catch().context("cannot catch signals")?;
     let kept = KeptGuests::of_this_user()?;
-    let host = |core| Host {
-        core: matches!(prepared.experiment.pace, Pace::Instructions { .. }).then_some(core),
+    let host = |core: Option<u32>| Host {
+        core: core.filter(|_| matches!(prepared.experiment.pace, Pace::Instructions { .. })),
         cancel: Some(signals.as_raw_fd()),
         confinement: &prepared.confinement,
         keep: Some(&kept),

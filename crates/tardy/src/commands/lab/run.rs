@@ -244,7 +244,7 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
             let experiment = experiment(prepared, *seed);
             let pinned = matches!(experiment.pace, Pace::Instructions { .. });
             let host = Host {
-                core: pinned.then_some(core),
+                core: core.filter(|_| pinned),
                 cancel,
                 confinement: &prepared.confinement,
                 keep: pinned.then_some(&kept),

@@ -185,9 +185,11 @@ fn boot(
             let (core, stop) = (prepared.cores[0], &stop);
             scope.spawn(move || hog(core, stop));
         }
-        let job = |_, core, on_message: parallel_guests::OnMessage<'_>| {
+        let job = |_, core: Option<u32>, on_message: parallel_guests::OnMessage<'_>| {
             let cancel = Some(signals.as_raw_fd());
-            let host = Host { core: Some(core), cancel, confinement: &prepared.confinement, keep: None };
+            // A guest alone shares its CPU with the busy loop.
+            let core = core.or(prepared.cores.first().copied());
+            let host = Host { core, cancel, confinement: &prepared.confinement, keep: None };
             prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, on_message)
         };
         let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
