@@ -36,6 +36,19 @@ void *must(void *memory)
 
 struct interrupted *last_interrupted(void) { return &pending[(pending_at - 1) % PENDING]; }
 
+/* Instructions that were counted too many since `at`: a clock that was read since then was read so much earlier too. An interrupt in the
+ * handler of an exception wakes a thread and reads the clock; the exception's return comes before the switch. */
+static void not_executed(uint64_t count, uint64_t at)
+{
+	now.instructions -= count;
+	if (clocks.at > at)
+		clocks.at -= count;
+	if (clocks.anchor_at > at)
+		clocks.anchor_at -= count;
+	if (last_switch_at > at)
+		last_switch_at -= count;
+}
+
 /* An interrupt comes between blocks. An exception comes within one, and returns to the instruction that caused it. Either can also
  * return to where a block was split (see below). */
 static void returned_to(uint64_t address)
@@ -49,7 +62,7 @@ static void returned_to(uint64_t address)
 		if (!block || (!is_inside && !leads_to(block, address)))
 			continue;
 		if (is_inside && (one->by_exception || !leads_to(block, address)))
-			now.instructions -= count_from(block, address);
+			not_executed(count_from(block, address), one->at);
 		returned_from = *one;
 		one->block = NULL;
 		return;
@@ -68,7 +81,9 @@ static enum arrival arrival_at(const struct block *block)
 	const struct block *previous = now.previous;
 
 	if (block->flags & ENTRY) {
-		pending[pending_at++ % PENDING] = (struct interrupted){ previous, block->flags & EXCEPTION, false };
+		pending[pending_at++ % PENDING] = (struct interrupted){
+			.block = previous, .by_exception = block->flags & EXCEPTION, .at = now.instructions,
+		};
 		return block->flags & EXCEPTION ? BY_EXCEPTION : BY_INTERRUPT;
 	}
 	if (previous->flags & RETURNS) {

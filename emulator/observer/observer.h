@@ -160,7 +160,11 @@ enum arrival {
 };
 
 /* A block that an interrupt or exception followed. How much of it was executed shows when it returns. */
-struct interrupted { const struct block *block; bool by_exception, had_interrupts_off; };
+struct interrupted {
+	const struct block *block;
+	bool by_exception, had_interrupts_off;
+	uint64_t at;		/* in instructions, with all of the block's */
+};
 struct interrupted *last_interrupted(void);
 /* Of the last arrival that was RETURNED; without a block if it is not known what was interrupted. */
 extern struct interrupted returned_from;
