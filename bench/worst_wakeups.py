@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ["debian:6.12", "debian:6.12-rt"]
-LOADS = ["none", "scheduler", "network", "copy", "listing", "doload", "cpu", "memory:16", "io", "fork", "timers", "signals", "net", "ping-flood"]
+LOADS = ["none", "scheduler", "network", "copy", "listing", "doload", "cpu", "memory:16", "io:/run", "fork", "timers", "signals", "net", "ping-flood"]
 RECIPE = """about = "one load"
 [run]
 duration = "2s"
@@ -31,7 +31,9 @@ INTRODUCTION = """# What late wake-ups consist of
 The worst of 2,000 wake-ups of Debian's kernels under each of tardy's [loads](loads.md), in [the lab](lab.md), explained by
 [`tardy lab explain`](explain.md). Made by
 
-    make worst-wakeups
+```sh minutes
+make worst-wakeups
+```
 
 An emulated CPU executes each instruction in 2 ns: these are instructions, not the times of a board. A worst wake-up is that of one boot: another
 seed has another. *Held off* is how long interrupts were off when the timer was due, and by whom. Functions are those with

@@ -46,7 +46,7 @@ pub struct Request {
     /// Whether the run file is redacted ([`tardy_record::redact`]), at every checkpoint. The outcome's run is not.
     pub redacts: bool,
     /// Whether this is a guest of the lab, which ends with the run. Then the run file is not written while a phase measures, and
-    /// memory is not given back: both would take time of the CPU that is measured.
+    /// memory is not released: both would take time of the CPU that is measured.
     pub is_in_guest: bool,
     /// The clock on a full second of which every phase starts; `None` if phases start at once.
     pub starts_on_second_of: Option<Clock>,
