@@ -87,7 +87,7 @@ fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// What the page unpacks. The same format as of [`compressed`], which servers make, in 4 % fewer bytes for a hundred times the work.
+/// What the page unpacks. The same format as of [`compressed`], which servers make, in 4 % fewer bytes for some 25 times the work.
 fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut packed = Vec::new();
     let iterations = NonZero::new(ITERATIONS).expect("it is not 0");

@@ -12,7 +12,8 @@ use tardy_init::messages::Message;
 pub type OnMessage<'a> = &'a mut dyn FnMut(&Message);
 
 /// Runs `job` for each number below `count`, at most one at a time on each CPU in `cores`, and returns the results in
-/// the order of the numbers. A job gets the CPU for its guest; `None` if the kernel shall choose it. `receive` is called on the calling thread with each guest's messages and the job's number.
+/// the order of the numbers. A job gets the CPU for its guest; `None` if the kernel shall choose it. `receive` is called on the
+/// calling thread with each guest's messages and the job's number.
 pub fn run<T: Send>(
     count: usize,
     cores: &[u32],

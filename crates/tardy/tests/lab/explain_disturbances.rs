@@ -66,8 +66,7 @@ fn disturbed(
         let arguments: Vec<String> =
             ["--census".to_owned(), "--coverage".to_owned()].into_iter().chain(cycles).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let (explanations, shown) = explained(guests, &path, &arguments);
-        (explanations, shown)
+        explained(guests, &path, &arguments)
     };
     kernels.iter().map(explained_run).collect()
 }
@@ -110,11 +109,11 @@ fn each_is_named(explanations: &Explanations, ways: &[(&str, &str)], shown: &str
     }
 }
 
-/// The sections of one of the module's functions are as many and as long as the module made them.
-fn sections_are_as_made(explanations: &Explanations, kind: SectionKind, function: &str, shown: &str) {
-    let name = format!("{function} [tardy_disturb]");
+/// The sections in which the module has interrupts off are as many and as long as it made them.
+fn sections_are_as_made(explanations: &Explanations, shown: &str) {
+    let name = format!("{} [tardy_disturb]", ON_BOTH[0].1);
     let census = explanations.census.as_ref().unwrap();
-    let is_it = |one: &&Sections| one.kind == kind && one.from == name;
+    let is_it = |one: &&Sections| one.kind == SectionKind::InterruptsOff && one.from == name;
     let seen = census.sections.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {shown}"));
     assert_eq!(seen.context, Context::Thread);
     let expected = LOOPS.iter().sum::<u64>() * INTERVAL_NS / PERIOD_NS;
@@ -135,7 +134,7 @@ fn known_disturbances_are_named_and_are_as_long_as_they_were_made() {
     let on_both = disturbed(&guests, place.path(), &ON_BOTH, &own_modules::KERNELS);
     for (explanations, shown) in &on_both {
         each_is_named(explanations, &ON_BOTH, shown);
-        sections_are_as_made(explanations, SectionKind::InterruptsOff, "spin_with_interrupts_off", shown);
+        sections_are_as_made(explanations, shown);
         let census = explanations.census.as_ref().unwrap();
         let timer =
             census.interrupts.iter().find(|one| one.name == "asm_sysvec_apic_timer_interrupt").unwrap();
