@@ -275,7 +275,13 @@ impl Watchers {
         self.room.run(longest_ns, work)
     }
 
-    /// Removes and returns the reads since the last call during which the measuring thread on this CPU was due to wake up.
+    /// Adds work of this process that did not wait for the time between two wake-ups.
+    pub fn note_overlap(&mut self, overlap: Overlap) {
+        self.room.note_overlap(overlap);
+    }
+
+    /// Removes and returns the reads and the noted work since the last call during which the measuring thread on this CPU was
+    /// due to wake up.
     pub fn take_overlaps(&mut self) -> Vec<Overlap> {
         self.room.take_overlaps()
     }

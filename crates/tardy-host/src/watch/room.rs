@@ -130,12 +130,17 @@ impl Room {
         let to_ns = self.now_ns();
         *longest_ns = to_ns.saturating_sub(from_ns).max(*longest_ns);
         if self.wakes.is_none_or(|wakes| wakes.around(from_ns) != wakes.around(to_ns)) {
-            let mut overlaps = self.overlaps.borrow_mut();
-            if overlaps.len() < OVERLAPS_MAX {
-                overlaps.push(Overlap { watcher: self.watcher, from_ns, to_ns });
-            }
+            self.note_overlap(Overlap { watcher: self.watcher, from_ns, to_ns });
         }
         result
+    }
+
+    /// Adds an overlap. Those that do not fit are lost.
+    pub(super) fn note_overlap(&self, overlap: Overlap) {
+        let mut overlaps = self.overlaps.borrow_mut();
+        if overlaps.len() < OVERLAPS_MAX {
+            overlaps.push(overlap);
+        }
     }
 
     fn wait(&self, wakes: WakeTimes, needed_ns: u64) {

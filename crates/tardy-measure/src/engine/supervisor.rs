@@ -93,8 +93,6 @@ pub(crate) struct Supervisor<'r> {
     checkpoint_took_ns: u64,
     /// How long closing the checkpoint before took at most, in ns.
     closing_took_ns: u64,
-    /// When the run file or counters were written since the last reading.
-    saved: Vec<Overlap>,
 }
 
 impl<'r> Supervisor<'r> {
@@ -132,7 +130,6 @@ impl<'r> Supervisor<'r> {
             live_cost: LiveCost::default(),
             checkpoint_took_ns: 0,
             closing_took_ns: 0,
-            saved: Vec::new(),
         };
         if let Some(samples) = &request.samples {
             supervisor.samples = Some(SampleFile::create(samples, request.force)?);
@@ -184,7 +181,7 @@ impl<'r> Supervisor<'r> {
     fn end_saving(&mut self, began_ns: u64) {
         let start_ns = self.clock.start_ns();
         let (from_ns, to_ns) = (start_ns + began_ns, start_ns + self.clock.now_ns());
-        self.saved.push(Overlap { watcher: CHECKPOINT, from_ns, to_ns });
+        self.watchers.note_overlap(Overlap { watcher: CHECKPOINT, from_ns, to_ns });
         let replaced = self.file.take_replaced();
         if replaced.iter().any(Option::is_some) {
             self.watchers.between_wakeups(CHECKPOINT, &mut self.closing_took_ns, || drop(replaced));
@@ -219,9 +216,7 @@ impl<'r> Supervisor<'r> {
     /// Removes and returns the watchers' reads and the checkpoints during which a measuring thread on the same CPU was due.
     pub(super) fn take_overlaps(&mut self) -> OwnReads {
         let cpu = self.request.plan.housekeeping_cpu;
-        let mut reads = self.watchers.take_overlaps();
-        reads.append(&mut self.saved);
-        OwnReads::new(cpu, self.clock.start_ns(), reads)
+        OwnReads::new(cpu, self.clock.start_ns(), self.watchers.take_overlaps())
     }
 
     /// Sends the user a message.
