@@ -24,7 +24,7 @@ void *must(void *memory);
 
 /* ---- orders.c ---- */
 
-enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256 };
+enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256, ORDINALS_MAX = 4096 };
 
 /* Each is a line "name value" of the orders, the value in hexadecimal. */
 struct orders {
@@ -62,7 +62,7 @@ extern char thread_prefix[16];
 
 /* Latencies in ns of which the nearest wake-up is kept, of every thread; and wake-ups that are kept, by their number among those of their
  * thread. */
-struct wanted { uint64_t values[TARGETS_MAX]; unsigned int count; };
+struct wanted { uint64_t values[ORDINALS_MAX]; unsigned int count; };
 extern struct wanted targets, ordinals;
 
 /* Addresses, and the flags of the blocks that begin there (enum block_flags). */

@@ -22,9 +22,9 @@ static const struct { const char *name; uint64_t *value; } order_names[] = {
 #undef ORDER
 };
 
-static void add_wanted(const char *name, struct wanted *wanted, uint64_t value)
+static void add_wanted(const char *name, struct wanted *wanted, unsigned int most, uint64_t value)
 {
-	if (wanted->count == TARGETS_MAX)
+	if (wanted->count == most)
 		fail("too many orders", name);
 	wanted->values[wanted->count++] = value;
 }
@@ -77,9 +77,9 @@ void read_orders(const char *path)
 		if (fscanf(file, "%" SCNx64, &value) != 1)
 			fail("bad order", name);
 		if (!strcmp(name, "target"))
-			add_wanted(name, &targets, value);
+			add_wanted(name, &targets, TARGETS_MAX, value);
 		else if (!strcmp(name, "ordinal"))
-			add_wanted(name, &ordinals, value);
+			add_wanted(name, &ordinals, ORDINALS_MAX, value);
 		else if (!add_range(name, file, value))
 			set_order(name, value);
 	}

@@ -16,7 +16,7 @@ enum { THREADS = 64, LATEST = 8, NEAREST = 4 };
 static struct thread {
 	uint64_t task, count;
 	uint32_t pid;		/* the kernel uses a task's memory again for another */
-	struct kept latest[LATEST], nearest[TARGETS_MAX][NEAREST], numbered[TARGETS_MAX];
+	struct kept latest[LATEST], nearest[TARGETS_MAX][NEAREST], numbered[ORDINALS_MAX];
 } threads[THREADS];
 static unsigned int thread_count;
 uint64_t wakeups, readings, lost_threads;

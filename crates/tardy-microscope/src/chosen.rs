@@ -1,5 +1,7 @@
 //! The wake-ups of a run that are to be explained: which the observer has to keep, and their explanations.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tardy_record::Run;
@@ -8,7 +10,7 @@ use tardy_record::plan::Wake;
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
 
-use crate::explanation::explain as explain_wakeup;
+use crate::explanation::Explainer;
 use crate::matching::{Disagreement, Measured, measured};
 use crate::observed::{Observed, Reading};
 use crate::orders::{KernelImage, Unwatchable};
@@ -140,13 +142,10 @@ pub fn orders(chosen: &[Chosen]) -> String {
     for target in targets {
         let _ = writeln!(text, "target {:x}", target.max(0));
     }
-    let mut ordinals: Vec<u64> = chosen.iter().filter_map(|one| one.ordinal).collect();
-    ordinals.sort_unstable();
-    ordinals.dedup();
+    let near = |ordinal: u64| ordinal.saturating_sub(SPARE_CYCLES)..=ordinal.saturating_add(SPARE_CYCLES);
+    let ordinals: BTreeSet<u64> = chosen.iter().filter_map(|one| one.ordinal).flat_map(near).collect();
     for ordinal in ordinals {
-        for near in ordinal.saturating_sub(SPARE_CYCLES)..=ordinal.saturating_add(SPARE_CYCLES) {
-            let _ = writeln!(text, "ordinal {near:x}");
-        }
+        let _ = writeln!(text, "ordinal {ordinal:x}");
     }
     text
 }
@@ -161,20 +160,33 @@ pub fn explain(
     run: &Run,
     chosen: &[Chosen],
 ) -> Result<Vec<ExplainedWakeup>, Unexplained> {
-    chosen.iter().map(|one| explain_one(kernel, observed, run, one)).collect()
+    let mut explainer = Explainer::of(kernel, observed)?;
+    let mut compared: BTreeMap<usize, Measured> = BTreeMap::new();
+    let mut explained = Vec::with_capacity(chosen.len());
+    for one in chosen {
+        let measured = match compared.entry(one.series) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let series = &run.series[one.series];
+                place.insert(measured(observed, series, &run.phases[series.phase])?)
+            }
+        };
+        explained.push(explain_one(&mut explainer, observed, run, measured, one)?);
+    }
+    Ok(explained)
 }
 
 fn explain_one(
-    kernel: &KernelImage,
+    explainer: &mut Explainer<'_>,
     observed: &Observed,
     run: &Run,
+    measured: &Measured,
     chosen: &Chosen,
 ) -> Result<ExplainedWakeup, Unexplained> {
     let series = &run.series[chosen.series];
     let phase = &run.phases[series.phase];
     let names = || (series.label.clone(), phase.label.clone());
-    let measured = measured(observed, series, phase)?;
-    let (cycle, reading) = find(&measured, chosen).ok_or_else(|| {
+    let (cycle, reading) = find(measured, chosen).ok_or_else(|| {
         let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
         no_cycle(run, series, measured.readings.len() as u64, cycle)
     })?;
@@ -183,7 +195,7 @@ fn explain_one(
         let what = format!("the wake-up that was {} ns late", reading.late_ns);
         Unexplained::NotKept { series, phase, what }
     })?;
-    let explanation = explain_wakeup(kernel, observed, wakeup)?;
+    let explanation = explainer.explain(wakeup);
     let (series, phase) = names();
     Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle: cycle as u64, explanation })
 }

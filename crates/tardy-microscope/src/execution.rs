@@ -41,7 +41,7 @@ impl Step<'_> {
     }
 }
 
-/// The steps of a wake-up on a kernel whose interrupts and exceptions begin at `entries`.
+/// The steps of a wake-up on a kernel whose interrupts and exceptions begin at `entries`, which are in the order of their addresses.
 pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec<Step<'a>> {
     let executed: Vec<&Block> = wakeup.blocks.iter().map(|number| &blocks[*number as usize]).collect();
     let mut counts: Vec<usize> = executed.iter().map(|block| block.instructions.len()).collect();
@@ -52,7 +52,7 @@ pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec
     }
     for index in 1..executed.len() {
         let (before, block) = (executed[index - 1], executed[index]);
-        if let Some(entry) = entries.iter().find(|entry| (entry.from..entry.to).contains(&block.start)) {
+        if let Some(entry) = entry_at(entries, block.start) {
             arrivals[index] = if entry.is_exception { Arrival::Exception } else { Arrival::Interrupt };
             interrupted.push(index);
         } else if before.last == Last::InterruptReturn {
@@ -78,6 +78,12 @@ pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec
         start += executed as u64;
     }
     steps
+}
+
+/// The entry that contains the address.
+fn entry_at(entries: &[Entry], address: u64) -> Option<&Entry> {
+    let after = entries.partition_point(|entry| entry.from <= address);
+    entries[..after].last().filter(|entry| address < entry.to)
 }
 
 /// How many instructions of the block were executed if execution goes on at `address`.

@@ -10,7 +10,7 @@ use crate::interrupts::{Section, sections};
 use crate::kallsyms::Symbols;
 use crate::names::{Name, Names};
 use crate::observed::{Observed, Wakeup};
-use crate::orders::{KernelImage, Unwatchable};
+use crate::orders::{Entry, KernelImage, Unwatchable};
 use crate::spans::{Span, spans};
 
 /// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
@@ -30,36 +30,48 @@ struct Record<'a> {
     read: u64,
 }
 
-/// Explains a wake-up.
-///
-/// # Errors
-/// If the kernel's entries are not known.
-pub fn explain(
-    kernel: &KernelImage,
-    observed: &Observed,
-    wakeup: &Wakeup,
-) -> Result<Explanation, Unwatchable> {
-    let mut names = Names::of(&kernel.symbols);
-    let steps = steps(&observed.blocks, wakeup, &kernel.entries()?);
-    let read = steps.last().map_or(0, Step::end);
-    let latency_ns = u64::try_from(wakeup.reading.late_ns).unwrap_or(0);
-    let due = read.saturating_sub(latency_ns / NS_PER_INSTRUCTION);
-    let record =
-        Record { spans: spans(&steps, wakeup, &mut names), sections: sections(&steps), steps, due, read };
-    let moments = Moments::of(&record, wakeup, &mut names, &kernel.symbols);
-    let from = moments.first_instruction();
-    Ok(Explanation {
-        thread: wakeup.task.name.clone(),
-        pid: wakeup.task.pid,
-        due_ns: wakeup.reading.due_ns,
-        latency_ns,
-        instructions: read - due,
-        parts: moments.parts(),
-        held_off: held_off(&record, &moments, &mut names),
-        unexplained: moments.unexplained,
-        calls: calls(&record.spans, from, &names),
-        timeline: timeline(&record.spans, from, due, &names),
-    })
+/// Explains the wake-ups of one boot.
+pub struct Explainer<'a> {
+    observed: &'a Observed,
+    symbols: &'a Symbols,
+    entries: Vec<Entry>,
+    names: Names<'a>,
+}
+
+impl<'a> Explainer<'a> {
+    /// Of a boot of this kernel.
+    ///
+    /// # Errors
+    /// If the kernel's entries are not known.
+    pub fn of(kernel: &'a KernelImage, observed: &'a Observed) -> Result<Self, Unwatchable> {
+        let symbols = &kernel.symbols;
+        Ok(Self { observed, symbols, entries: kernel.entries()?, names: Names::of(symbols) })
+    }
+
+    /// Explains a wake-up.
+    pub fn explain(&mut self, wakeup: &Wakeup) -> Explanation {
+        let names = &mut self.names;
+        let steps = steps(&self.observed.blocks, wakeup, &self.entries);
+        let read = steps.last().map_or(0, Step::end);
+        let latency_ns = u64::try_from(wakeup.reading.late_ns).unwrap_or(0);
+        let due = read.saturating_sub(latency_ns / NS_PER_INSTRUCTION);
+        let spans = spans(&steps, wakeup, names);
+        let record = Record { spans, sections: sections(&steps), steps, due, read };
+        let moments = Moments::of(&record, wakeup, names, self.symbols);
+        let from = moments.first_instruction();
+        Explanation {
+            thread: wakeup.task.name.clone(),
+            pid: wakeup.task.pid,
+            due_ns: wakeup.reading.due_ns,
+            latency_ns,
+            instructions: read - due,
+            parts: moments.parts(),
+            held_off: held_off(&record, &moments, names),
+            unexplained: moments.unexplained,
+            calls: calls(&record.spans, from, names),
+            timeline: timeline(&record.spans, from, due, names),
+        }
+    }
 }
 
 /// The moments between a wake-up's parts, in instructions from the beginning of the record.

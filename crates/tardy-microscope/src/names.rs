@@ -12,6 +12,8 @@ pub struct Names<'a> {
     symbols: &'a Symbols,
     /// For each function of the kernel the first of its parts: the compiler moves what is rarely executed to `NAME.cold`.
     whole: Vec<u32>,
+    /// After the kernel's last function. Modules are loaded above.
+    end: u64,
     others: Vec<String>,
 }
 
@@ -23,7 +25,8 @@ impl<'a> Names<'a> {
             let hot = name.strip_suffix(".cold").and_then(|hot| symbols.address(hot));
             hot.and_then(|address| symbols.function_at(address)).map_or(index, |(index, _)| index) as u32
         });
-        Self { symbols, whole: whole.collect(), others: Vec::new() }
+        let end = symbols.address("_einittext").or(symbols.address("_etext")).unwrap_or(u64::MAX);
+        Self { symbols, whole: whole.collect(), end, others: Vec::new() }
     }
 
     /// The function at an address, and whether it begins there.
@@ -57,12 +60,7 @@ impl<'a> Names<'a> {
 
     /// Whether the last function that begins before an address contains it. Above the kernel are modules, of which not all may be known.
     fn contains(&self, function: usize, address: u64) -> bool {
-        let is_module = |address: u64| address >= self.end();
+        let is_module = |address: u64| address >= self.end;
         is_module(address) == is_module(self.symbols.functions()[function].0)
-    }
-
-    /// After the kernel's last function. Modules are loaded above.
-    fn end(&self) -> u64 {
-        self.symbols.address("_einittext").or(self.symbols.address("_etext")).unwrap_or(u64::MAX)
     }
 }

@@ -169,6 +169,7 @@ impl KernelImage {
             .min()
             .unwrap_or(spurious + 1);
         entries.push(Entry { from: devices.min(spurious), to: next, is_exception: false });
+        entries.sort_unstable_by_key(|entry| entry.from);
         Ok(entries)
     }
 }

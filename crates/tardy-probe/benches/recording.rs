@@ -18,8 +18,8 @@ const CYCLES: u64 = 10_000_000;
 /// Samples that are kept in one round; the ring for them takes 24 MiB.
 const KEPT: u64 = 1 << 20;
 const ROUNDS: usize = 7;
-/// The limit that docs/performance.md states.
-const LIMIT_NS: f64 = 20.0;
+/// The limit that docs/performance.md states, as a share of two clock reads in the same run: ns differ between machines.
+const LIMIT: f64 = 0.5;
 
 fn main() {
     let recording = least(CYCLES, || record(CYCLES, 0));
@@ -35,7 +35,11 @@ fn main() {
     println!("the same with --samples:           {keeping:.2} ns");
     println!("two clock reads:                   {clock_reads:.2} ns");
     for cost in [recording, keeping] {
-        assert!(cost <= LIMIT_NS, "recording costs {cost:.2} ns, more than the limit of {LIMIT_NS} ns");
+        let share = cost / clock_reads;
+        assert!(
+            share <= LIMIT,
+            "recording costs {share:.2} of two clock reads, more than the limit of {LIMIT}"
+        );
     }
 }
 

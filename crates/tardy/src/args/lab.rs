@@ -1,5 +1,6 @@
 //! `tardy lab`: experiments on emulated machines.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -11,7 +12,7 @@ use tardy_search::sweep::SweptOption;
 use super::LabOptions;
 use super::RedactionFlag;
 use super::RequirementArgs;
-use super::values::{KernelChoice, output_path};
+use super::values::{KernelChoice, cycles, output_path};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -95,9 +96,9 @@ pub(crate) struct LabExplainArgs {
     /// Explain wake-ups of this phase only.
     #[arg(long, value_name = "LABEL", help_heading = "What to explain")]
     pub(crate) phase: Option<String>,
-    /// Explain the wake-up of this cycle, instead of the worst. May be given several times.
-    #[arg(long, value_name = "CYCLE", conflicts_with_all = ["quantile", "median"], help_heading = "What to explain")]
-    pub(crate) at: Vec<u64>,
+    /// Explain the wake-ups of this cycle, or of cycles FIRST-LAST, instead of the worst. May be given several times.
+    #[arg(long, value_name = "CYCLE", value_parser = cycles, conflicts_with_all = ["quantile", "median"], help_heading = "What to explain")]
+    pub(crate) at: Vec<RangeInclusive<u64>>,
     /// Explain a wake-up that is as late as this quantile, instead of the worst: for example p99.
     #[arg(long, value_name = "QUANTILE", conflicts_with = "median", value_parser = quantile, help_heading = "What to explain")]
     pub(crate) quantile: Option<f64>,

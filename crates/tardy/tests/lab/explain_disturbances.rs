@@ -23,12 +23,12 @@ const HOLD_NS: u64 = 150_000;
 const AROUND_NS: u64 = 3_000;
 const PERIOD_NS: u64 = 9_800_000;
 /// The loops of the warm-up, whose wake-ups the observer sees too, and those that are recorded, and their distance.
-const LOOPS: [u64; 2] = [100, 300];
+const LOOPS: [u64; 2] = [100, 400];
 const INTERVAL_NS: u64 = 500_000;
 /// Later than what the kernels do by themselves when nothing else runs, and a third of what the module does.
-const LATE_NS: i64 = 50_000;
+const LATE_NS: u64 = 50_000;
 
-/// The explanations of the late wake-ups of runs that are disturbed in these ways, and what was shown.
+/// The explanations of all wake-ups of runs that are disturbed in these ways, and what was shown.
 fn disturbed(
     guests: &Path,
     place: &Path,
@@ -60,13 +60,7 @@ fn disturbed(
     guests::expect_alone(&lab, 0);
     let explained_run = |kernel: &&str| {
         let path = place.join(format!("{}.run.json", kernel.replace(':', "-")));
-        let run = guests::run(&path);
-        let late = run.series[0].worst.iter().filter(|one| one.latency_ns > LATE_NS);
-        let cycles = late.flat_map(|one| ["--at".to_owned(), one.cycle.to_string()]);
-        let arguments: Vec<String> =
-            ["--census".to_owned(), "--coverage".to_owned()].into_iter().chain(cycles).collect();
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        explained(guests, &path, &arguments)
+        explained(guests, &path, &["--census", "--coverage", "--at", &format!("0-{}", LOOPS[1] - 1)])
     };
     kernels.iter().map(explained_run).collect()
 }
@@ -89,11 +83,15 @@ fn ways_to_the_module<'c>(
     }
 }
 
-/// Each late wake-up is put down to the module, and each way of the module to take the CPU is named.
+/// Each late wake-up is put down to the module, and each way of the module to take the CPU is named. The parts of every wake-up add up.
 fn each_is_named(explanations: &Explanations, ways: &[(&str, &str)], shown: &str) {
+    assert_eq!(explanations.wakeups.len() as u64, LOOPS[1]);
     let mut all = BTreeSet::new();
     for wakeup in &explanations.wakeups {
         adds_up(&wakeup.explanation, shown);
+        if wakeup.explanation.latency_ns <= LATE_NS {
+            continue;
+        }
         let mut found = BTreeSet::new();
         ways_to_the_module(
             &wakeup.explanation.calls,

@@ -1,5 +1,6 @@
 //! Values of options that are not keys of a recipe for a run.
 
+mod cycles;
 mod format;
 mod gate;
 mod kernel;
@@ -9,6 +10,7 @@ mod run_name;
 mod share;
 mod unit_rule;
 
+pub(crate) use cycles::cycles;
 pub(crate) use format::{export_format, import_format};
 pub(crate) use gate::{WrittenForm, form, requirement, written_form};
 pub(crate) use kernel::{GuestMemory, KernelChoice};

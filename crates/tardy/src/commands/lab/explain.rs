@@ -183,9 +183,7 @@ fn lab_of<'a>(run: &'a Run, path: &Path) -> Result<&'a Lab> {
 
 /// The wake-ups that the user wants explained.
 fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<Chosen>> {
-    let mut cycles = arguments.at.clone();
-    cycles.dedup();
-    let cycles = cycles.into_iter().map(Which::Cycle);
+    let cycles = arguments.at.iter().cloned().flatten().map(Which::Cycle);
     let all: Vec<Which> = match (arguments.quantile, arguments.median, runs) {
         _ if !arguments.at.is_empty() => cycles.collect(),
         (Some(quantile), ..) => vec![Which::Quantile(quantile)],
@@ -216,14 +214,15 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
 }
 
 /// The most cycles of `--at` in one boot: the observer keeps three wake-ups for each.
-const CYCLES_MAX: usize = 80;
+const CYCLES_MAX: u64 = 1000;
 
 /// What can be wrong before anything is measured.
 fn check(arguments: &LabExplainArgs) -> Result<()> {
     if let Some(observer) = &arguments.observer {
         fs::metadata(observer).with_context(|| format!("the observer {}", observer.display()))?;
     }
-    if arguments.at.len() > CYCLES_MAX {
+    let cycles = arguments.at.iter().map(|range| (range.end() - range.start()).saturating_add(1));
+    if cycles.fold(0, u64::saturating_add) > CYCLES_MAX {
         return Err(wrong("at", format!("at most {CYCLES_MAX} cycles can be explained in one boot")).into());
     }
     if arguments.census && ExplainedRuns::count(arguments) > 1 {
