@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use tardy_recipe::{RecipeText, wrong};
+use tardy_recipe::{Recipe, RecipeText, wrong};
 use tardy_sys::files::PrivateDirectory;
 
 use super::assemble::DEFAULT_KERNELS;
@@ -51,6 +51,7 @@ fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> 
     if kernels.len() > 2 {
         return Err(wrong("kernel", "at most two kernels can be compared").into());
     }
+    arguments.phase.as_deref().map_or(Ok(()), |label| has_phase(recipe, label))?;
     // As a guest's directory: what a process leaves that was killed, a later command of the lab removes.
     let directory = PrivateDirectory::create(&format!("tardy-guest-{}-", std::process::id()))?;
     let own = std::env::current_exe().context("cannot find the path of this program")?;
@@ -74,6 +75,18 @@ fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> 
     paths.sort();
     let paths = paths.into_iter().map(|(_, path)| path).collect();
     Ok(ExplainedRuns { paths, _directory: Some(directory) })
+}
+
+/// Refuses a phase that no run of the recipe has, before anything is measured. What a label has after the name of its phase, the run
+/// decides.
+fn has_phase(recipe: &Path, label: &str) -> Result<()> {
+    let phases = Recipe::find(&recipe.to_string_lossy())?.phase;
+    if phases.is_empty() || phases.iter().any(|phase| label.starts_with(&phase.name)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+    let (recipe, names) = (recipe.display(), names.join(", "));
+    Err(wrong("phase", format!("{recipe} has no phase '{label}'; it has {names}")).into())
 }
 
 /// The kernels on which a recipe is measured.
