@@ -1,0 +1,1 @@
+//! Instances from switch files.

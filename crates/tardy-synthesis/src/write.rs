@@ -1,0 +1,3 @@
+//! Schedules as files.
+
+pub mod tsnkit;
