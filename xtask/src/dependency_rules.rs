@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-formats", &["tardy-archive", "tardy-ftrace", "tardy-record"]),
     ("tardy-cyclictest", &["tardy-formats", "tardy-probe", "tardy-record", "tardy-sys"]),
     ("tardy-tsn", &["tardy-record"]),
+    ("tardy-synthesis", &["tardy-record", "tardy-tsn"]),
     ("tardy-analyse", &["tardy-record", "tardy-statistics"]),
     ("tardy-search", &["tardy-record", "tardy-statistics", "tardy-analyse"]),
     ("tardy-compare", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-search"]),
@@ -119,6 +120,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-plot",
             "tardy-present",
             "tardy-share",
+            "tardy-synthesis",
         ],
     ),
     (

@@ -5,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let task = std::fs::read_to_string(&words[0])?;
     let topo = std::fs::read_to_string(&words[1])?;
-    let tables = tardy_synthesis::read::tsnkit::read(&task, &topo)?;
+    let tables = tardy_synthesis::read::tsnkit::read(&task, &topo, 0)?;
     let is_over = || false;
     let options = tardy_synthesis::solver::Options { effort: 10, seed: 1, threads: 2, is_over: &is_over };
     for _ in 0..3 {

@@ -56,7 +56,10 @@ fn port(instance: &Instance, link: usize, frames: &[Frame], entries_max: Option<
     let windows = windows(instance, link, frames, cycle_ns);
     let shortest_ns = instance.links[link].wire_ns(instance.best_effort_bytes);
     let kept = kept_gaps(&windows, cycle_ns, shortest_ns, entries_max);
-    let entries = entries(&changes(&windows, &kept, cycle_ns, best_effort), cycle_ns);
+    let mut entries = entries(&changes(&windows, &kept, cycle_ns, best_effort), cycle_ns);
+    if instance.starts_at_zero {
+        separate(&mut entries, best_effort);
+    }
     PortGates { link, cycle_ns, entries, best_effort }
 }
 
@@ -103,6 +106,19 @@ fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: O
         entries -= cost(place);
     }
     kept
+}
+
+/// Ends best effort at the end of the cycle: the gap before the first window becomes part of the window.
+fn separate(entries: &mut Vec<GateEntry>, best_effort: u32) {
+    let joined = entries.len() > 2 && entries.first().map(|entry| entry.gates) == entries.last().map(|entry| entry.gates);
+    if !joined || entries[0].gates != best_effort {
+        return;
+    }
+    let both_ns = u64::from(entries[0].interval_ns) + u64::from(entries[1].interval_ns);
+    if let Ok(interval_ns) = u32::try_from(both_ns) {
+        entries[1].interval_ns = interval_ns;
+        entries.remove(0);
+    }
 }
 
 /// When the gates change, in the order of time.

@@ -31,6 +31,9 @@ pub struct Instance {
     /// The frame that must fit into a gap between two windows, in bytes on the wire: a shorter gap stays closed for best
     /// effort.
     pub best_effort_bytes: u32,
+    /// Whether every gate control list begins at time 0 and an opening must not continue from its last entry to its first, since
+    /// Linux grants the budget of such an opening twice.
+    pub starts_at_zero: bool,
 }
 
 /// A link from one node to another, in one direction.

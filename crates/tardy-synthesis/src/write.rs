@@ -1,3 +1,4 @@
 //! Schedules as files.
 
+pub mod switch_file;
 pub mod tsnkit;

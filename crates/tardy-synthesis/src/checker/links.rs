@@ -63,14 +63,15 @@ pub(super) fn frames(instance: &Instance, schedule: &Schedule) -> Vec<LinkFrames
     links
 }
 
-/// The least time that is a multiple of all periods: counted up, one period after the other.
+/// The least time that is a multiple of all periods.
 fn common_multiple(periods: Vec<u64>) -> u64 {
     let mut multiple = 1_u64;
     for period in periods {
-        let step = multiple;
-        while multiple % period != 0 {
-            multiple += step;
+        let (mut a, mut b) = (multiple, period);
+        while a != 0 {
+            (a, b) = (b % a, a);
         }
+        multiple = multiple / b * period;
     }
     multiple
 }

@@ -29,12 +29,12 @@ pub struct Tables {
 }
 
 /// Reads the table of streams (stream, src, dst, size, period, deadline, jitter, and perhaps release) and that of links (link,
-/// rate, t_proc, t_prop and perhaps q_num).
+/// rate, t_proc, t_prop and perhaps q_num). `margin_ns` is [`Instance::margin_ns`].
 ///
 /// # Errors
 ///
 /// Missing columns, invalid numbers, links or streams that are listed twice, and what [`Instance::complete`] refuses.
-pub fn read(task: &str, topology: &str) -> Result<Tables, InputError> {
+pub fn read(task: &str, topology: &str, margin_ns: u64) -> Result<Tables, InputError> {
     let mut nodes = Nodes::default();
     let links = links(topology, &mut nodes)?;
     let (flows, streams, lines) = flows(task, &nodes)?;
@@ -43,7 +43,8 @@ pub fn read(task: &str, topology: &str) -> Result<Tables, InputError> {
         links,
         flows,
         hyperperiod_ns: 1,
-        margin_ns: 0,
+        margin_ns,
+        starts_at_zero: false,
         best_effort_bytes: FULL_FRAME_BYTES,
     };
     instance.complete(&Lines { source: Source::Task, flows: lines })?;

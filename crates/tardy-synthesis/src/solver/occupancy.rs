@@ -110,11 +110,6 @@ impl<'g> Occupancy<'g> {
         }
     }
 
-    /// Whether the frame would meet no other at this offset.
-    pub(super) fn is_free(&self, route: &GridRoute, class: usize, offset: u32, scratch: &mut Scratch) -> bool {
-        self.first_free(route, class, (offset, offset + 1), scratch) == Some(offset)
-    }
-
     /// Occupies the links of a route for a flow of this class.
     pub(super) fn occupy(&mut self, route: &GridRoute, class: usize, offset: u32) {
         for hop in &route.hops {

@@ -5,24 +5,13 @@ use std::fmt::Write;
 use crate::read::tsnkit::Tables;
 use crate::schedule::{PortGates, Schedule};
 
-/// A table: the end of its file's name, and its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// The end of its name, such as `-GCL.csv`.
-    pub suffix: &'static str,
-    /// Its text.
-    pub text: String,
-}
+/// The ends of the names of the tables' files.
+pub const SUFFIXES: [&str; 4] = ["-GCL.csv", "-OFFSET.csv", "-ROUTE.csv", "-QUEUE.csv"];
 
-/// The tables of a schedule. That of the gates has the windows of scheduled frames only: in this format a gate that is not listed
-/// is closed, and the gates of best effort are open between the windows.
-pub fn files(tables: &Tables, schedule: &Schedule, ports: &[PortGates]) -> Vec<File> {
-    vec![
-        File { suffix: "-GCL.csv", text: gates(tables, ports) },
-        File { suffix: "-OFFSET.csv", text: offsets(tables, schedule) },
-        File { suffix: "-ROUTE.csv", text: routes(tables, schedule) },
-        File { suffix: "-QUEUE.csv", text: queues(tables, schedule) },
-    ]
+/// The texts of the tables, in the order of [`SUFFIXES`]. That of the gates has the windows of scheduled frames only: in this format
+/// a gate that is not listed is closed, and the gates of best effort are open between the windows.
+pub fn texts(tables: &Tables, schedule: &Schedule, ports: &[PortGates]) -> [String; 4] {
+    [gates(tables, ports), offsets(tables, schedule), routes(tables, schedule), queues(tables, schedule)]
 }
 
 fn link(tables: &Tables, number: usize) -> String {
