@@ -125,7 +125,8 @@ fn busy_ns(instance: &Instance, flow: usize, link: usize) -> u64 {
 fn overload(instance: &Instance, crossing: &[Vec<usize>]) -> Option<Proof> {
     crossing.iter().enumerate().find_map(|(link, flows)| {
         let frames = |flow: usize| u128::from(instance.hyperperiod_ns / instance.flows[flow].period_ns);
-        let needed: u128 = flows.iter().map(|flow| frames(*flow) * u128::from(busy_ns(instance, *flow, link))).sum();
+        let needed: u128 =
+            flows.iter().map(|flow| frames(*flow) * u128::from(busy_ns(instance, *flow, link))).sum();
         (needed > u128::from(instance.hyperperiod_ns)).then(|| Proof::Overload { link, flows: flows.clone() })
     })
 }
@@ -142,7 +143,10 @@ fn pair(instance: &Instance, crossing: &[Vec<usize>]) -> Option<Proof> {
             of_period.truncate(2);
         }
         let candidates: Vec<usize> = longest.into_values().flatten().collect();
-        let pairs = candidates.iter().enumerate().flat_map(|(place, a)| candidates[place + 1..].iter().map(move |b| [*a, *b]));
+        let pairs = candidates
+            .iter()
+            .enumerate()
+            .flat_map(|(place, a)| candidates[place + 1..].iter().map(move |b| [*a, *b]));
         let mut pairs = pairs.filter(|[a, b]| {
             let common = greatest_common_divisor(instance.flows[*a].period_ns, instance.flows[*b].period_ns);
             busy_ns(instance, *a, link) + busy_ns(instance, *b, link) > common

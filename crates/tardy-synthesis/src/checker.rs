@@ -26,7 +26,10 @@ pub fn check(
     entries_max: Option<usize>,
 ) -> Vec<Fault> {
     if schedule.placements.len() != instance.flows.len() {
-        return vec![Fault::Placements { flows: instance.flows.len(), placements: schedule.placements.len() }];
+        return vec![Fault::Placements {
+            flows: instance.flows.len(),
+            placements: schedule.placements.len(),
+        }];
     }
     let mut faults = Vec::new();
     for (flow, placement) in schedule.iter() {

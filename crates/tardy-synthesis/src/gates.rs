@@ -41,7 +41,8 @@ pub fn of(instance: &Instance, schedule: &Schedule, entries_max: Option<usize>) 
             links[hop.link].push(Frame { start_ns: hop.start_ns, queue: hop.queue, flow });
         }
     }
-    let ports = links.iter().enumerate().filter(|(link, of)| instance.links[*link].has_gates && !of.is_empty());
+    let ports =
+        links.iter().enumerate().filter(|(link, of)| instance.links[*link].has_gates && !of.is_empty());
     ports.map(|(link, frames)| port(instance, link, frames, entries_max)).collect()
 }
 
@@ -110,7 +111,8 @@ fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: O
 
 /// Ends best effort at the end of the cycle: the gap before the first window becomes part of the window.
 fn separate(entries: &mut Vec<GateEntry>, best_effort: u32) {
-    let joined = entries.len() > 2 && entries.first().map(|entry| entry.gates) == entries.last().map(|entry| entry.gates);
+    let joined = entries.len() > 2
+        && entries.first().map(|entry| entry.gates) == entries.last().map(|entry| entry.gates);
     if !joined || entries[0].gates != best_effort {
         return;
     }
@@ -131,7 +133,9 @@ fn changes(windows: &[Window], kept: &[bool], cycle_ns: u64, best_effort: u32) -
         }
     }
     changes.dedup_by_key(|change| change.gates);
-    if changes.len() > 1 && changes.first().map(|change| change.gates) == changes.last().map(|change| change.gates) {
+    if changes.len() > 1
+        && changes.first().map(|change| change.gates) == changes.last().map(|change| change.gates)
+    {
         // The first window continues the last one of the cycle before.
         changes.remove(0);
     }

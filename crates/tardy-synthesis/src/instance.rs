@@ -183,7 +183,8 @@ impl Instance {
             step_ns = greatest_common_divisor(step_ns, flow.period_ns);
             let joint = least_common_multiple(self.hyperperiod_ns, flow.period_ns);
             let is_short = |joint: &u64| *joint <= HYPERPERIOD_MAX_NS && joint / step_ns <= STEPS_MAX;
-            self.hyperperiod_ns = joint.filter(is_short).ok_or_else(|| wrong(too_long(flow, joint, step_ns)))?;
+            self.hyperperiod_ns =
+                joint.filter(is_short).ok_or_else(|| wrong(too_long(flow, joint, step_ns)))?;
         }
         Ok(())
     }
@@ -230,8 +231,13 @@ impl Instance {
         if part[far] {
             return format!("{head}: links are one-way, and none leads there; add the link that is missing");
         }
-        let own: Vec<&str> =
-            self.nodes.iter().zip(&part).filter(|(_, is_in)| **is_in).map(|(name, _)| name.as_str()).collect();
+        let own: Vec<&str> = self
+            .nodes
+            .iter()
+            .zip(&part)
+            .filter(|(_, is_in)| **is_in)
+            .map(|(name, _)| name.as_str())
+            .collect();
         let shown = own.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let more = if own.len() > 5 { format!(" and {} more", own.len() - 5) } else { String::new() };
         format!(

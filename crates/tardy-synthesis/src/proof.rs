@@ -41,7 +41,8 @@ impl Proof {
         match self {
             Self::Overload { link, flows } => {
                 let shown: Vec<String> = flows.iter().take(5).map(name).collect();
-                let more = if flows.len() > 5 { format!(" and {} more", flows.len() - 5) } else { String::new() };
+                let more =
+                    if flows.len() > 5 { format!(" and {} more", flows.len() - 5) } else { String::new() };
                 let busy: f64 = flows.iter().map(|flow| load(instance, *flow, *link)).sum();
                 format!(
                     "link {} is overloaded: flows {}{more} must all cross it and need {:.2} % of its time",
@@ -51,7 +52,9 @@ impl Proof {
                 )
             }
             Self::Pair { link, flows: [a, b] } => {
-                let wire_ns = |flow: &usize| instance.links[*link].wire_ns(instance.flows[*flow].wire_bytes) + instance.margin_ns;
+                let wire_ns = |flow: &usize| {
+                    instance.links[*link].wire_ns(instance.flows[*flow].wire_bytes) + instance.margin_ns
+                };
                 let (one_ns, other_ns) = (instance.flows[*a].period_ns, instance.flows[*b].period_ns);
                 format!(
                     "flows {} and {} meet on link {}, which both must cross: their frames take {} ns and {} ns, together longer \

@@ -78,7 +78,9 @@ impl PortGates {
     /// The number of entries of a list that may begin anywhere in its cycle: equal gates at the end and the start are one entry.
     pub fn entries_needed(&self) -> usize {
         match (self.entries.first(), self.entries.last()) {
-            (Some(first), Some(last)) if self.entries.len() > 1 && first.gates == last.gates => self.entries.len() - 1,
+            (Some(first), Some(last)) if self.entries.len() > 1 && first.gates == last.gates => {
+                self.entries.len() - 1
+            }
             _ => self.entries.len(),
         }
     }

@@ -49,60 +49,101 @@ impl Fault {
         match self {
             Self::Placements { flows, placements } => format!("{placements} placements for {flows} flows"),
             Self::NoHops { flow } => format!("{} is on no link", of(flow)),
-            Self::UnknownLink { flow, link } => format!("{} is on {}, which does not exist", of(flow), over(link)),
+            Self::UnknownLink { flow, link } => {
+                format!("{} is on {}, which does not exist", of(flow), over(link))
+            }
             Self::LinkTwice { flow, link } => format!("{} is on {} twice", of(flow), over(link)),
             Self::Disconnected { flow, link } => {
                 format!("{} is on {}, whose start it has not reached before", of(flow), over(link))
             }
             Self::NodeTwice { flow, node: at } => format!("{} reaches {} twice", of(flow), node(at)),
             Self::NotReached { flow, node: at } => format!("{} does not reach {}", of(flow), node(at)),
-            Self::DeadEnd { flow, link } => format!("{} is on {}, which leads to none of its listeners", of(flow), over(link)),
-            Self::OtherRoute { flow } => format!("{} has another route than the one that its network gives it", of(flow)),
+            Self::DeadEnd { flow, link } => {
+                format!("{} is on {}, which leads to none of its listeners", of(flow), over(link))
+            }
+            Self::OtherRoute { flow } => {
+                format!("{} has another route than the one that its network gives it", of(flow))
+            }
             Self::UnknownQueue { flow, link, queue } => {
                 format!("{} uses queue {queue} of {}, which does not exist", of(flow), over(link))
             }
             Self::OtherQueue { flow, link, queue, fixed } => {
                 format!("{} uses queue {queue} of {}, and its class is {fixed}", of(flow), over(link))
             }
-            Self::BeforeRelease { flow, at_ns } => format!("{} is sent at {at_ns} ns, before its release", of(flow)),
-            Self::AfterPeriod { flow, at_ns } => format!("{} is sent at {at_ns} ns, after the end of its period", of(flow)),
+            Self::BeforeRelease { flow, at_ns } => {
+                format!("{} is sent at {at_ns} ns, before its release", of(flow))
+            }
+            Self::AfterPeriod { flow, at_ns } => {
+                format!("{} is sent at {at_ns} ns, after the end of its period", of(flow))
+            }
             Self::BeforeArrival { flow, link, at_ns, ready_ns } => {
-                format!("{} starts on {} at {at_ns} ns, and can start there from {ready_ns} ns on", of(flow), over(link))
+                format!(
+                    "{} starts on {} at {at_ns} ns, and can start there from {ready_ns} ns on",
+                    of(flow),
+                    over(link)
+                )
             }
             Self::Late { flow, node: at, latency_ns } => {
                 format!("{} reaches {} after {latency_ns} ns, later than its deadline", of(flow), node(at))
             }
             Self::WaitsWithoutGates { flow, link, at_ns } => {
-                format!("{} is to wait until {at_ns} ns on {}, which has no gates to hold it", of(flow), over(link))
+                format!(
+                    "{} is to wait until {at_ns} ns on {}, which has no gates to hold it",
+                    of(flow),
+                    over(link)
+                )
             }
             Self::Overlap { link, flows: [a, b], at_ns } => {
                 format!("{} and {} are on {} at the same time, {at_ns} ns", of(a), of(b), over(link))
             }
             Self::Queue { link, queue, flows: [a, b], at_ns } => {
-                format!("{} and {} are in queue {queue} of {} at the same time, {at_ns} ns", of(a), of(b), over(link))
+                format!(
+                    "{} and {} are in queue {queue} of {} at the same time, {at_ns} ns",
+                    of(a),
+                    of(b),
+                    over(link)
+                )
             }
             Self::NoGates { link } => format!("{} has frames and no gate control list", over(link)),
             Self::GatesTwice { link } => format!("{} has two gate control lists", over(link)),
             Self::GatesNowhere { link } => format!("{} has a gate control list and no gates", over(link)),
             Self::EmptyEntry { link } => format!("an entry of {} has no duration", over(link)),
-            Self::UnknownGate { link, gates } => format!("an entry of {} opens gates that do not exist: {gates:#x}", over(link)),
+            Self::UnknownGate { link, gates } => {
+                format!("an entry of {} opens gates that do not exist: {gates:#x}", over(link))
+            }
             Self::CycleSum { link, cycle_ns, sum_ns } => {
                 format!("the entries of {} last {sum_ns} ns, and its cycle {cycle_ns} ns", over(link))
             }
             Self::CyclePeriod { link, cycle_ns, flow } => {
-                format!("the cycle of {}, {cycle_ns} ns, is not a multiple of the period of {}", over(link), of(flow))
+                format!(
+                    "the cycle of {}, {cycle_ns} ns, is not a multiple of the period of {}",
+                    over(link),
+                    of(flow)
+                )
             }
             Self::TooManyEntries { link, entries, most } => {
                 format!("{} has {entries} entries, more than {most}", over(link))
             }
             Self::GateClosed { link, flow, at_ns } => {
-                format!("the gate of {} on {} is closed at {at_ns} ns, during its frame", of(flow), over(link))
+                format!(
+                    "the gate of {} on {} is closed at {at_ns} ns, during its frame",
+                    of(flow),
+                    over(link)
+                )
             }
             Self::GateOpen { link, flow, gates, at_ns } => {
-                format!("other gates than that of {} are open on {} at {at_ns} ns, during its frame: {gates:#x}", of(flow), over(link))
+                format!(
+                    "other gates than that of {} are open on {} at {at_ns} ns, during its frame: {gates:#x}",
+                    of(flow),
+                    over(link)
+                )
             }
             Self::GateEarly { link, flow, at_ns } => {
-                format!("the gate of {} on {} is open at {at_ns} ns, while its frame is to wait", of(flow), over(link))
+                format!(
+                    "the gate of {} on {} is open at {at_ns} ns, while its frame is to wait",
+                    of(flow),
+                    over(link)
+                )
             }
         }
     }

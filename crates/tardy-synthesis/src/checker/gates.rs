@@ -28,7 +28,12 @@ pub(super) fn check(
             faults.extend(of_port(instance, port, &links[link], entries_max));
         }
     }
-    let needed = instance.links.iter().zip(links).enumerate().filter(|(_, (link, of))| link.has_gates && !of.frames.is_empty());
+    let needed = instance
+        .links
+        .iter()
+        .zip(links)
+        .enumerate()
+        .filter(|(_, (link, of))| link.has_gates && !of.frames.is_empty());
     let lacking = needed.filter(|(link, _)| !seen.contains(link));
     faults.extend(lacking.map(|(link, _)| Fault::NoGates { link }));
     faults
@@ -51,7 +56,8 @@ fn of_port(instance: &Instance, port: &PortGates, of: &LinkFrames, entries_max: 
         faults.push(Fault::CycleSum { link, cycle_ns: port.cycle_ns, sum_ns });
         return faults;
     }
-    let other_period = of.frames.iter().find(|frame| port.cycle_ns % instance.flows[frame.flow].period_ns != 0);
+    let other_period =
+        of.frames.iter().find(|frame| port.cycle_ns % instance.flows[frame.flow].period_ns != 0);
     if let Some(frame) = other_period {
         faults.push(Fault::CyclePeriod { link, cycle_ns: port.cycle_ns, flow: frame.flow });
         return faults;
@@ -66,7 +72,13 @@ fn of_port(instance: &Instance, port: &PortGates, of: &LinkFrames, entries_max: 
     faults
 }
 
-fn of_frame(instance: &Instance, link: usize, frame: &Frame, later_ns: u64, list: &List<'_>) -> Option<Fault> {
+fn of_frame(
+    instance: &Instance,
+    link: usize,
+    frame: &Frame,
+    later_ns: u64,
+    list: &List<'_>,
+) -> Option<Fault> {
     let own = 1 << frame.queue;
     let (start_ns, end_ns) = (frame.start_ns + later_ns, frame.end_ns + later_ns + instance.margin_ns);
     let fault = |(at_ns, gates): (u64, u32)| match gates & own {

@@ -80,7 +80,8 @@ fn common_multiple(periods: Vec<u64>) -> u64 {
 pub(super) fn check(instance: &Instance, links: &[LinkFrames]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (link, of) in links.iter().enumerate() {
-        let busy = of.frames.iter().map(|frame| (frame.start_ns, frame.end_ns + instance.margin_ns, frame.flow));
+        let busy =
+            of.frames.iter().map(|frame| (frame.start_ns, frame.end_ns + instance.margin_ns, frame.flow));
         if let Some((flows, at_ns)) = meeting(busy.collect(), of.cycle_ns) {
             faults.push(Fault::Overlap { link, flows, at_ns });
         }

@@ -7,10 +7,14 @@ use crate::proof::Proof;
 pub fn proves(instance: &Instance, proof: &Proof) -> bool {
     match proof {
         Proof::Overload { link, flows } => {
-            are_different(flows) && flows.iter().all(|flow| must_cross(instance, *flow, *link)) && is_too_much(instance, flows, *link)
+            are_different(flows)
+                && flows.iter().all(|flow| must_cross(instance, *flow, *link))
+                && is_too_much(instance, flows, *link)
         }
         Proof::Pair { link, flows } => {
-            are_different(flows) && flows.iter().all(|flow| must_cross(instance, *flow, *link)) && meet(instance, flows, *link)
+            are_different(flows)
+                && flows.iter().all(|flow| must_cross(instance, *flow, *link))
+                && meet(instance, flows, *link)
         }
         Proof::Late { flow, listener, least_ns } => {
             instance.flows.get(*flow).is_some_and(|of| is_late(instance, of, *listener, *least_ns))
@@ -96,5 +100,7 @@ fn is_late(instance: &Instance, flow: &Flow, listener: usize, least_ns: u64) -> 
         }
     }
     let is_listener = flow.destinations.contains(&listener);
-    is_listener && received_ns[listener] == least_ns && flow.deadline_ns.is_some_and(|deadline_ns| least_ns > deadline_ns)
+    is_listener
+        && received_ns[listener] == least_ns
+        && flow.deadline_ns.is_some_and(|deadline_ns| least_ns > deadline_ns)
 }

@@ -46,7 +46,12 @@ fn way(instance: &Instance, number: usize, flow: &Flow, placement: &Placement) -
             continue;
         };
         if hop.start_ns < from_ns {
-            faults.push(Fault::BeforeArrival { flow: number, link: hop.link, at_ns: hop.start_ns, ready_ns: from_ns });
+            faults.push(Fault::BeforeArrival {
+                flow: number,
+                link: hop.link,
+                at_ns: hop.start_ns,
+                ready_ns: from_ns,
+            });
         }
         continued.push(link.from);
         let received_ns = hop.start_ns + link.wire_ns(flow.wire_bytes) + link.propagation_ns;

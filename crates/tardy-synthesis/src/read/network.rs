@@ -118,14 +118,18 @@ impl Reader<'_> {
         for (place, flow) in network.flows.iter().enumerate() {
             match flow.pace {
                 Pace::FlatOut => {
-                    remarks.push(format!("flow '{}' sends as fast as it can: it is best effort", flow.name.value));
+                    remarks.push(format!(
+                        "flow '{}' sends as fast as it can: it is best effort",
+                        flow.name.value
+                    ));
                 }
                 Pace::Periodic { period_ns, frames: 1, .. } => {
                     instance.flows.push(self.flow(flow, period_ns)?);
                     flows.push(place);
                 }
                 Pace::Periodic { .. } => {
-                    return Err(self.wrong(flow, "bursts are not scheduled; write a flow for each frame of the burst"));
+                    return Err(self
+                        .wrong(flow, "bursts are not scheduled; write a flow for each frame of the burst"));
                 }
             }
         }
@@ -135,7 +139,8 @@ impl Reader<'_> {
     fn flow(&self, flow: &NetworkFlow, period_ns: u64) -> Result<Flow, InputError> {
         let network = self.network;
         let route = self.route(flow)?;
-        let switch_vlans = network.switches.iter().flat_map(|switch| &switch.ports).any(|port| !port.vlans.is_empty());
+        let switch_vlans =
+            network.switches.iter().flat_map(|switch| &switch.ports).any(|port| !port.vlans.is_empty());
         let tag_bytes = if switch_vlans && flow.marks.vlan.is_none() { TAG_BYTES } else { 0 };
         let class = |node: usize| network.switches.get(node).map_or(0, |switch| switch.class_of(&flow.marks));
         Ok(Flow {
@@ -155,20 +160,28 @@ impl Reader<'_> {
     /// The links of the route that the network gives to a flow.
     fn route(&self, flow: &NetworkFlow) -> Result<Vec<usize>, InputError> {
         let out = self.network.way_out(flow).ok_or_else(|| {
-            self.wrong(flow, "no cables connect its talker and its listener; add to = in the [[switch.port]] of each")
+            self.wrong(
+                flow,
+                "no cables connect its talker and its listener; add to = in the [[switch.port]] of each",
+            )
         })?;
         let host = self.node(End::Host(flow.talker.value));
         let first_switch = out.first().map(|port| port.switch);
-        let of_host = |link: &&usize| self.links[**link].from == host && Some(self.links[**link].to) == first_switch;
+        let of_host =
+            |link: &&usize| self.links[**link].from == host && Some(self.links[**link].to) == first_switch;
         let all: Vec<usize> = (0..self.links.len()).collect();
         let mut route: Vec<usize> = all.iter().find(of_host).copied().into_iter().collect();
         if route.is_empty() {
-            return Err(self.wrong(flow, "no switch is between its talker and its listener, so there are no gates"));
+            return Err(
+                self.wrong(flow, "no switch is between its talker and its listener, so there are no gates")
+            );
         }
         route.extend(out.iter().filter_map(|port| self.ports.iter().position(|own| *own == Some(*port))));
         if let Some(link) = route.iter().find(|link| self.links[**link].bits_per_second == 0) {
             let (from, to) = self.ends(*link);
-            let what = format!("the cable from {from} to {to} has no speed; add speed = \"1Gbit/s\" to its [[switch.port]]");
+            let what = format!(
+                "the cable from {from} to {to} has no speed; add speed = \"1Gbit/s\" to its [[switch.port]]"
+            );
             return Err(self.wrong(flow, &what));
         }
         Ok(route)
@@ -190,7 +203,8 @@ impl Reader<'_> {
                 let meets = |other: &&Flow| {
                     let links = other.route.as_deref().unwrap_or_default();
                     let queues = other.queue_at.as_deref().unwrap_or_default();
-                    links.iter().any(|link| self.ports[*link] == Some(port)) && queues.get(port.switch) == Some(&class)
+                    links.iter().any(|link| self.ports[*link] == Some(port))
+                        && queues.get(port.switch) == Some(&class)
                 };
                 if let Some(other) = scheduled.instance.flows.iter().find(meets) {
                     let switch = &self.network.switches[port.switch];

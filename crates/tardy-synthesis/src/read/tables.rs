@@ -26,8 +26,10 @@ pub struct Column {
 impl<'a> Table<'a> {
     /// Reads the header of `text`.
     pub fn of(source: Source, text: &'a str) -> Self {
-        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
-        let header = reader.headers().map(|header| header.iter().map(str::to_owned).collect()).unwrap_or_default();
+        let mut reader =
+            csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
+        let header =
+            reader.headers().map(|header| header.iter().map(str::to_owned).collect()).unwrap_or_default();
         Self { source, reader, header }
     }
 

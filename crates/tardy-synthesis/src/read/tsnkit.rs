@@ -86,7 +86,9 @@ fn links(text: &str, nodes: &mut Nodes) -> Result<Vec<Link>, InputError> {
             return Err(record.wrong(format!("link ({from}, {to}) leads from a node to itself")));
         }
         if let Some(first) = seen.insert((from, to), record.line()) {
-            return Err(record.wrong(format!("link ({from}, {to}) is also on line {first}; remove one of them")));
+            return Err(
+                record.wrong(format!("link ({from}, {to}) is also on line {first}; remove one of them"))
+            );
         }
         if links.len() == RECORDS_MAX {
             return Err(record.wrong(format!("there are more than {RECORDS_MAX} links")));
@@ -103,7 +105,11 @@ fn links(text: &str, nodes: &mut Nodes) -> Result<Vec<Link>, InputError> {
         });
     }
     if links.is_empty() {
-        return Err(InputError::at(Source::Topology, 1, "the topology has no links; add a line for each, such as \"(0, 1)\",8,1,2000,0"));
+        return Err(InputError::at(
+            Source::Topology,
+            1,
+            "the topology has no links; add a line for each, such as \"(0, 1)\",8,1,2000,0",
+        ));
     }
     Ok(links)
 }
@@ -112,7 +118,8 @@ type Flows = (Vec<Flow>, Vec<u64>, Vec<usize>);
 
 fn flows(text: &str, nodes: &Nodes) -> Result<Flows, InputError> {
     let table = Table::of(Source::Task, text);
-    let (stream, source, destinations) = (table.column("stream")?, table.column("src")?, table.column("dst")?);
+    let (stream, source, destinations) =
+        (table.column("stream")?, table.column("src")?, table.column("dst")?);
     let (size, period) = (table.column("size")?, table.column("period")?);
     let (deadline, jitter) = (table.column("deadline")?, table.column("jitter")?);
     let release = table.optional_column("release");
@@ -121,7 +128,9 @@ fn flows(text: &str, nodes: &Nodes) -> Result<Flows, InputError> {
     for record in table.records() {
         let number = record.number(stream, 0..=NUMBER_MAX)?;
         if let Some(first) = seen.insert(number, record.line()) {
-            return Err(record.wrong(format!("stream {number} is also on line {first}; give each its own number")));
+            return Err(
+                record.wrong(format!("stream {number} is also on line {first}; give each its own number"))
+            );
         }
         if flows.len() == RECORDS_MAX {
             return Err(record.wrong(format!("there are more than {RECORDS_MAX} streams")));
@@ -131,7 +140,9 @@ fn flows(text: &str, nodes: &Nodes) -> Result<Flows, InputError> {
         for node in record.nodes(destinations)? {
             let to = nodes.find(node, &record)?;
             if to == from {
-                return Err(record.wrong(format!("stream {number}: node {node} is its talker and a listener")));
+                return Err(
+                    record.wrong(format!("stream {number}: node {node} is its talker and a listener"))
+                );
             }
             if !listeners.contains(&to) {
                 listeners.push(to);

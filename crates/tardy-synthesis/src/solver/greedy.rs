@@ -33,12 +33,17 @@ fn order(problem: &Problem<'_>, number: u32, seed: u64) -> Vec<usize> {
     let period = |flow: usize| problem.grid.periods[problem.grid.class_of[flow]];
     let hops = |flow: usize| problem.routes(flow).next().map_or(0, |route| route.hops.len());
     let length = |flow: usize| {
-        problem.routes(flow).next().map_or(0, |route| route.hops.iter().map(|hop| hop.length).max().unwrap_or(0))
+        problem
+            .routes(flow)
+            .next()
+            .map_or(0, |route| route.hops.iter().map(|hop| hop.length).max().unwrap_or(0))
     };
     match number {
         0 => flows.sort_by_key(|&flow| (period(flow), Reverse(hops(flow)), Reverse(length(flow)))),
         1 => flows.sort_by_key(|&flow| (period(flow), Reverse(length(flow)), Reverse(hops(flow)))),
-        2 => flows.sort_by_key(|&flow| Reverse(u64::from(length(flow)) * hops(flow) as u64 * 1_000_000 / u64::from(period(flow)))),
+        2 => flows.sort_by_key(|&flow| {
+            Reverse(u64::from(length(flow)) * hops(flow) as u64 * 1_000_000 / u64::from(period(flow)))
+        }),
         3 => flows.sort_by_key(|&flow| (Reverse(length(flow)), period(flow), Reverse(hops(flow)))),
         _ => {
             Random::of(seed, u64::from(number)).shuffle(&mut flows);

@@ -64,7 +64,8 @@ impl Grid {
         let periods: Vec<u32> = periods.iter().map(|period| (period / step_ns) as u32).collect();
         let divisor = |a: &u32, b: &u32| greatest_common_divisor(u64::from(*a), u64::from(*b)) as u32;
         let common = periods.iter().map(|a| periods.iter().map(|b| divisor(a, b)).collect()).collect();
-        let class = |period_ns: u64| periods.partition_point(|period| u64::from(*period) * step_ns < period_ns);
+        let class =
+            |period_ns: u64| periods.partition_point(|period| u64::from(*period) * step_ns < period_ns);
         let class_of = instance.flows.iter().map(|flow| class(flow.period_ns)).collect();
         Self { step_ns, periods, common, class_of, port_of, ports: ports as usize }
     }
@@ -103,10 +104,12 @@ impl Grid {
 fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64) -> u64 {
     let of_periods_ns = periods.iter().fold(0, |step, period| greatest_common_divisor(step, *period)).max(1);
     let sizes: BTreeSet<u32> = instance.flows.iter().map(|flow| flow.wire_bytes).collect();
-    let rates: BTreeMap<u64, &Link> = instance.links.iter().map(|link| (link.bits_per_second, link)).collect();
+    let rates: BTreeMap<u64, &Link> =
+        instance.links.iter().map(|link| (link.bits_per_second, link)).collect();
     let wires_ns = rates.values().flat_map(|link| sizes.iter().map(|size| link.wire_ns(*size)));
     let delays_ns = instance.links.iter().map(Link::forwarding_ns);
-    let exact_ns = wires_ns.chain(delays_ns).chain([instance.margin_ns]).fold(of_periods_ns, greatest_common_divisor);
+    let exact_ns =
+        wires_ns.chain(delays_ns).chain([instance.margin_ns]).fold(of_periods_ns, greatest_common_divisor);
     let bits_ns = ports * (periods.iter().sum::<u64>() + instance.hyperperiod_ns);
     let least_ns = bits_ns.div_ceil(BITS_MAX);
     if exact_ns >= least_ns { exact_ns } else { least_divisor(of_periods_ns, least_ns) }
@@ -115,7 +118,11 @@ fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64) -> u64 {
 /// The least divisor of `number` from `least` on; `number` itself if there is none.
 fn least_divisor(number: u64, least: u64) -> u64 {
     let small = (1..=number.isqrt()).filter(|divisor| number % divisor == 0);
-    small.flat_map(|divisor| [divisor, number / divisor]).filter(|divisor| *divisor >= least).min().unwrap_or(number)
+    small
+        .flat_map(|divisor| [divisor, number / divisor])
+        .filter(|divisor| *divisor >= least)
+        .min()
+        .unwrap_or(number)
 }
 
 #[cfg(test)]

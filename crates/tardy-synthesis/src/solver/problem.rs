@@ -86,7 +86,8 @@ impl<'i> Problem<'i> {
 
     /// The place of a flow as the start of each of its frames.
     pub(super) fn schedule(&self, plan: &Plan) -> Schedule {
-        let placements = plan.places.iter().enumerate().map(|(flow, place)| Some(self.placement(flow, (*place)?)));
+        let placements =
+            plan.places.iter().enumerate().map(|(flow, place)| Some(self.placement(flow, (*place)?)));
         Schedule { placements: placements.collect() }
     }
 
@@ -96,7 +97,8 @@ impl<'i> Problem<'i> {
         let hops = route.hops.iter().map(|hop| {
             let link = &self.instance.links[hop.link];
             let highest = link.queues - 1;
-            let queue = self.instance.flows[flow].queue_at.as_ref().map_or(highest, |queues| queues[link.from]);
+            let queue =
+                self.instance.flows[flow].queue_at.as_ref().map_or(highest, |queues| queues[link.from]);
             Hop { link: hop.link, start_ns: offset_ns + hop.shift_ns, queue }
         });
         Placement { hops: hops.collect() }

@@ -62,12 +62,18 @@ pub(super) fn shortest(instance: &Instance) -> Vec<Route> {
         let links = match &flow.route {
             Some(links) => links.clone(),
             None => {
-                let distance =
-                    distances.entry(flow.source).or_insert_with(|| distances_from(flow.source, instance, &leaving));
-                tree(flow, |node| {
-                    let nearer = |link: &usize| distance[instance.links[*link].from] + 1 == distance[node];
-                    entering[node].iter().copied().filter(nearer).min_by_key(|link| (loads[*link], *link))
-                }, instance)
+                let distance = distances
+                    .entry(flow.source)
+                    .or_insert_with(|| distances_from(flow.source, instance, &leaving));
+                tree(
+                    flow,
+                    |node| {
+                        let nearer =
+                            |link: &usize| distance[instance.links[*link].from] + 1 == distance[node];
+                        entering[node].iter().copied().filter(nearer).min_by_key(|link| (loads[*link], *link))
+                    },
+                    instance,
+                )
             }
         };
         for &link in &links {

@@ -18,6 +18,8 @@ const WALKERS: usize = 8;
 const MOVES: u32 = 200;
 /// The number of flows that are moved at random after each displacement.
 const RELOCATIONS: u32 = 4;
+/// The number of flows without a place that are tried again after that.
+const RETRIES: usize = 3;
 
 /// The state of the search between rounds.
 pub(super) struct Search<'p> {
@@ -215,7 +217,9 @@ impl<'w, 'p> Walk<'w, 'p> {
             self.put(flow, Place { route: old.route, offset: free.unwrap_or(old.offset) });
         }
         // What was moved may have freed the place of a flow that is left out.
-        for flow in std::mem::take(&mut self.left_out) {
+        for _ in 0..RETRIES.min(self.left_out.len()) {
+            let index = self.random.below(self.left_out.len() as u32) as usize;
+            let flow = self.left_out.swap_remove(index);
             if !self.place(flow) {
                 self.left_out.push(flow);
             }
@@ -280,7 +284,8 @@ impl<'w, 'p> Walk<'w, 'p> {
                 let length = (hop.length + other.length - 1).min(common);
                 // The offsets that meet are those from one frame's length before the other's start to its end.
                 let before = u64::from(hop.length - 1) + u64::from(hop.shift);
-                let first = (u64::from(other.start) + u64::from(common) * (before / u64::from(common) + 1) - before)
+                let first = (u64::from(other.start) + u64::from(common) * (before / u64::from(common) + 1)
+                    - before)
                     % u64::from(common);
                 for start in (first as u32..period).step_by(common as usize) {
                     let end = start + length;

@@ -42,7 +42,8 @@ pub fn text(
         let Some(id) = scheduled.ports[port.link] else { continue };
         let switch = &network.switches[id.switch];
         let table = nth(root.get_ref(), "switch", id.switch).and_then(|switch| nth(switch, "port", id.port));
-        let table = table.ok_or_else(|| format!("switch {} has no table for each port", switch.name.value))?;
+        let table =
+            table.ok_or_else(|| format!("switch {} has no table for each port", switch.name.value))?;
         edits.extend(replaced(text, table, "interface", &PORT_KEYS, &gates(switch, &port.entries)));
     }
     for (flow, placement) in schedule.iter() {
@@ -72,7 +73,9 @@ fn nth<'t>(table: &'t DeTable<'t>, key: &str, index: usize) -> Option<&'t DeTabl
 fn replaced(text: &str, table: &DeTable<'_>, after: &str, keys: &[&str], added: &str) -> Vec<Edit> {
     let mut edits = Vec::new();
     for key in keys {
-        edits.extend(range_of(table, key).map(|range| Edit { range: whole_lines(text, range), text: String::new() }));
+        edits.extend(
+            range_of(table, key).map(|range| Edit { range: whole_lines(text, range), text: String::new() }),
+        );
     }
     if let Some(range) = range_of(table, after) {
         let end = line_end(text, range.end);
@@ -84,7 +87,8 @@ fn replaced(text: &str, table: &DeTable<'_>, after: &str, keys: &[&str], added: 
 
 /// The bytes of a key and its value.
 fn range_of(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
-    let (key, value): (&Spanned<_>, &Spanned<DeValue<'_>>) = table.iter().find(|(key, _)| key.get_ref().as_ref() == name)?;
+    let (key, value): (&Spanned<_>, &Spanned<DeValue<'_>>) =
+        table.iter().find(|(key, _)| key.get_ref().as_ref() == name)?;
     Some(key.span().start..value.span().end)
 }
 
@@ -145,8 +149,10 @@ fn check(
     schedule: &Schedule,
     ports: &[PortGates],
 ) -> Result<(), String> {
-    const ADVICE: &str = "write each port as [[switch.port]] and each flow as [[flow]], with a line for each key";
-    let again = file::parse(edited).map_err(|error| format!("the schedule cannot be added: {error}; {ADVICE}"))?;
+    const ADVICE: &str =
+        "write each port as [[switch.port]] and each flow as [[flow]], with a line for each key";
+    let again =
+        file::parse(edited).map_err(|error| format!("the schedule cannot be added: {error}; {ADVICE}"))?;
     for port in ports {
         let Some(id) = scheduled.ports[port.link] else { continue };
         let of = &again.switches[id.switch].ports[id.port];
@@ -157,7 +163,8 @@ fn check(
     }
     for (flow, placement) in schedule.iter() {
         let of = &again.flows[scheduled.flows[flow]];
-        let is_written = matches!(of.pace, Pace::Periodic { offset_ns, .. } if offset_ns == placement.offset_ns());
+        let is_written =
+            matches!(of.pace, Pace::Periodic { offset_ns, .. } if offset_ns == placement.offset_ns());
         if !is_written {
             return Err(format!("the offset of flow '{}' cannot be added; {ADVICE}", of.name.value));
         }

@@ -34,7 +34,8 @@ pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         is_over: &is_over,
     };
-    let answer = answer::find(instance, &options, arguments.max_entries).or_else(|mistake| bail!(describe(&mistake, instance)))?;
+    let answer = answer::find(instance, &options, arguments.max_entries)
+        .or_else(|mistake| bail!(describe(&mistake, instance)))?;
     let outcome = Outcome::of(instance, &answer, arguments, begun.elapsed());
     print(&outcome, &input, arguments)?;
     for (file, text) in files.iter().zip(input.output(&answer)?) {

@@ -36,7 +36,8 @@ impl Input {
                     Source::Topology => topology,
                     Source::Task | Source::Switch => task,
                 };
-                let tables = tables.map_err(|wrong| unschedulable(&place(&wrong).display().to_string(), wrong))?;
+                let tables =
+                    tables.map_err(|wrong| unschedulable(&place(&wrong).display().to_string(), wrong))?;
                 Ok(Self::Tables { paths: [task.clone(), topology.clone()], tables })
             }
             (Some(name), _) => {
@@ -101,11 +102,19 @@ impl Input {
     pub(super) fn output(&self, answer: &Answer) -> Result<Vec<String>> {
         match (self, &answer.verdict) {
             (_, Verdict::Infeasible(_)) => Ok(Vec::new()),
-            (Self::Tables { tables, .. }, _) => Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec()),
+            (Self::Tables { tables, .. }, _) => {
+                Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
+            }
             // A switch with gates for some of its flows would drop the others.
             (Self::Switch { .. }, Verdict::Undecided) => Ok(Vec::new()),
             (Self::Switch { file, scheduled }, Verdict::Scheduled) => {
-                let text = write::switch_file::text(&file.text, &file.network, scheduled, &answer.schedule, &answer.ports);
+                let text = write::switch_file::text(
+                    &file.text,
+                    &file.network,
+                    scheduled,
+                    &answer.schedule,
+                    &answer.ports,
+                );
                 Ok(vec![text.map_err(|reason| anyhow!("{}: {reason}", file.name))?])
             }
         }

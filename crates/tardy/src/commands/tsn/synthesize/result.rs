@@ -85,15 +85,22 @@ pub(super) struct PlacedFlow {
 
 impl Outcome {
     /// The numbers of an answer.
-    pub(super) fn of(instance: &Instance, answer: &Answer, arguments: &TsnSynthesizeArgs, took: Duration) -> Self {
+    pub(super) fn of(
+        instance: &Instance,
+        answer: &Answer,
+        arguments: &TsnSynthesizeArgs,
+        took: Duration,
+    ) -> Self {
         let proof = match &answer.verdict {
             Verdict::Infeasible(proof) => Some(proof.clone()),
             Verdict::Scheduled | Verdict::Undecided => None,
         };
         let placements: Vec<PlacedFlow> = placements(instance, answer);
         let slack = placements.iter().filter_map(|placed| Some((placed.slack_ns?, placed.flow.clone())));
-        let tightest = slack.min_by_key(|(slack_ns, _)| *slack_ns).map(|(slack_ns, flow)| Tightest { flow, slack_ns });
-        let left_out = answer.schedule.placements.iter().zip(&instance.flows).filter(|(placed, _)| placed.is_none());
+        let tightest =
+            slack.min_by_key(|(slack_ns, _)| *slack_ns).map(|(slack_ns, flow)| Tightest { flow, slack_ns });
+        let left_out =
+            answer.schedule.placements.iter().zip(&instance.flows).filter(|(placed, _)| placed.is_none());
         Self {
             verdict: match answer.verdict {
                 Verdict::Scheduled => "scheduled",

@@ -32,7 +32,8 @@ pub(super) fn of(outcome: &Outcome, width: usize) -> String {
 }
 
 fn verdict(outcome: &Outcome) -> String {
-    let placed = format!("{} of {}", count(outcome.placed as u64), counted(outcome.flows as u64, "flow", "flows"));
+    let placed =
+        format!("{} of {}", count(outcome.placed as u64), counted(outcome.flows as u64, "flow", "flows"));
     let cycle = format_duration_ns(outcome.hyperperiod_ns);
     match outcome.verdict {
         "scheduled" => format!("Scheduled: {placed}, repeating every {cycle}. The check found no fault.\n"),
@@ -41,7 +42,9 @@ fn verdict(outcome: &Outcome) -> String {
             format!("No schedule exists: {reason}. The check confirmed the proof. {placed} are placed.\n")
         }
         _ if outcome.left_out.is_empty() => {
-            format!("Not decided: {placed} are placed, and a port has more entries than --max-entries permits.\n")
+            format!(
+                "Not decided: {placed} are placed, and a port has more entries than --max-entries permits.\n"
+            )
         }
         _ => format!(
             "Not decided: {placed} are placed, and the check found no fault in these. Left out: {}.\n\
@@ -73,11 +76,19 @@ fn fits(ports: &[Port]) -> String {
     let hidden = ports.len().saturating_sub(PORTS_SHOWN);
     let mut text = String::new();
     if hidden > 0 {
-        let _ = writeln!(text, "{} with fewer entries (--json lists all).", counted(hidden as u64, "more port", "more ports"));
+        let _ = writeln!(
+            text,
+            "{} with fewer entries (--json lists all).",
+            counted(hidden as u64, "more port", "more ports")
+        );
     }
     let within = |most: usize| {
         let fitting = ports.iter().filter(|port| port.entries <= most).count();
-        if fitting == ports.len() { "all".to_owned() } else { format!("{} of {}", count(fitting as u64), count(ports.len() as u64)) }
+        if fitting == ports.len() {
+            "all".to_owned()
+        } else {
+            format!("{} of {}", count(fitting as u64), count(ports.len() as u64))
+        }
     };
     let _ = writeln!(
         text,
