@@ -47,7 +47,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     (
         "tardy-present",
-        &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-search", "tardy-plot", "tardy-tsn"],
+        &[
+            "tardy-record",
+            "tardy-analyse",
+            "tardy-compare",
+            "tardy-search",
+            "tardy-plot",
+            "tardy-synthesis",
+            "tardy-tsn",
+        ],
     ),
     (
         "tardy-live",

@@ -43,6 +43,22 @@ pub enum Mistake {
     Proof(Proof),
 }
 
+impl Mistake {
+    /// The mistake as a message for the user. The result is not shown.
+    pub fn describe(&self, instance: &Instance) -> String {
+        let what = match self {
+            Self::Schedule(faults) => {
+                let faults: Vec<String> = faults.iter().map(|fault| fault.describe(instance)).collect();
+                format!("the schedule that was found does not pass the check: {}", faults.join("; "))
+            }
+            Self::Proof(proof) => {
+                format!("the proof that was found does not pass the check: {}", proof.describe(instance))
+            }
+        };
+        format!("{what}. This is a mistake in tardy; report it with the input files")
+    }
+}
+
 /// Schedules an instance, and checks the answer.
 ///
 /// # Errors

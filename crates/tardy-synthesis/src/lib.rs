@@ -10,6 +10,7 @@
 pub mod answer;
 pub mod certificate;
 pub mod checker;
+pub mod files;
 pub mod gates;
 pub mod instance;
 pub mod proof;
@@ -17,4 +18,5 @@ mod random;
 pub mod read;
 pub mod schedule;
 pub mod solver;
+pub mod summary;
 pub mod write;

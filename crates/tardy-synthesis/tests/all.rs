@@ -1,8 +1,8 @@
 //! The tests of this crate that use its public functions only.
 
-mod common;
 mod fixtures;
 mod input;
+mod instances;
 mod mutations;
 mod proofs;
 mod search;

@@ -6,7 +6,7 @@ use tardy_synthesis::write;
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::tsnkit::{Instance as Simulated, wiring};
 
-use crate::common::{FIXTURES, answered, options};
+use crate::instances::{FIXTURES, answered, options};
 
 /// Every arrival: flow, time of sending, time of receiving.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use tardy_synthesis::read::tsnkit::read;
 
-use crate::common::FIXTURES;
+use crate::instances::FIXTURES;
 
 const TASK: &str = "stream,src,dst,size,period,deadline,jitter\n0,8,[9],100,1000000,100000,0\n1,9,\"[8, 10]\",200,2000000,200000,0\n";
 const TOPOLOGY: &str = "link,q_num,rate,t_proc,t_prop\n\"(8, 0)\",8,1,2000,0\n\"(0, 8)\",8,1,2000,0\n\"(9, 0)\",8,1,2000,0\n\

@@ -6,7 +6,7 @@ use tardy_synthesis::checker::{Fault, check};
 use tardy_synthesis::instance::Instance;
 use tardy_synthesis::schedule::{Hop, Placement};
 
-use crate::common::{answered, flow, instance, link};
+use crate::instances::{answered, flow, instance, link};
 
 /// Links of the instance by their ends.
 const TALKER_TO_LEFT: usize = 4;

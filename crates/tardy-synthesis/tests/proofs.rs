@@ -5,7 +5,7 @@ use tardy_synthesis::checker::proves;
 use tardy_synthesis::instance::Instance;
 use tardy_synthesis::proof::Proof;
 
-use crate::common::{answered, flow, instance};
+use crate::instances::{answered, flow, instance};
 
 const STAR: [(usize, usize); 3] = [(0, 1), (0, 2), (0, 3)];
 /// The link from node 0 to node 2, in both instances.

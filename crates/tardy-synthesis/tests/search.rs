@@ -5,7 +5,7 @@ use tardy_synthesis::answer::{self, Verdict};
 use tardy_synthesis::instance::{Flow, Instance};
 use tardy_synthesis::solver;
 
-use crate::common::{answered, flow, instance, link, options};
+use crate::instances::{answered, flow, instance, link, options};
 
 /// Four switches in a ring with two end stations each: nodes 0 to 3, and 4 to 11.
 fn ring(flows: Vec<Flow>) -> Instance {

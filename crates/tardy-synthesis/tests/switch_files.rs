@@ -9,7 +9,7 @@ use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
-use crate::common::answered;
+use crate::instances::answered;
 
 const FILE: &str = include_str!("two_switches.toml");
 

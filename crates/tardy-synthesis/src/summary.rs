@@ -1,80 +1,94 @@
-//! The result as numbers: for text, JSON and CSV.
+//! An answer as numbers: for text, JSON and CSV.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use serde::Serialize;
 use tardy_record::csv::cell;
-use tardy_synthesis::answer::{Answer, Verdict};
-use tardy_synthesis::instance::Instance;
-use tardy_synthesis::proof::{self, Proof};
-use tardy_synthesis::schedule::PortGates;
 
-use crate::args::TsnSynthesizeArgs;
+use crate::answer::{Answer, Verdict};
+use crate::instance::Instance;
+use crate::proof::{self, Proof};
+use crate::schedule::PortGates;
+use crate::solver::Options;
 
 /// The most entries of a list that `tc` can install: its message has 1,024 bytes.
-pub(super) const ENTRIES_OF_TC: usize = 31;
+pub const ENTRIES_OF_TC: usize = 31;
 /// The most entries of common hardware.
-pub(super) const ENTRIES_OF_HARDWARE: usize = 256;
+pub const ENTRIES_OF_HARDWARE: usize = 256;
 /// The most entries that fit into a netlink message.
-pub(super) const ENTRIES_OF_NETLINK: usize = 3241;
+pub const ENTRIES_OF_NETLINK: usize = 3241;
 
-/// The result of the command.
+/// The numbers of an answer.
 #[derive(Debug, Serialize)]
-pub(super) struct Outcome {
+pub struct Summary {
     /// `scheduled`, `infeasible` or `undecided`.
-    pub(super) verdict: &'static str,
+    pub verdict: &'static str,
     /// Why there is no schedule, as a sentence.
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
     /// The same for a program.
     proof: Option<Proof>,
     /// The number of flows.
-    pub(super) flows: usize,
+    pub flows: usize,
     /// The number of flows with a place.
-    pub(super) placed: usize,
+    pub placed: usize,
     /// The flows without a place.
-    pub(super) left_out: Vec<String>,
+    pub left_out: Vec<String>,
     /// The rounds of the search that were done.
-    pub(super) effort: u32,
+    pub effort: u32,
     /// The rounds that were permitted.
-    pub(super) effort_limit: u32,
+    pub effort_limit: u32,
     /// Whether `--time-limit` ended the search.
-    pub(super) stopped: bool,
-    pub(super) seed: u64,
-    pub(super) seconds: f64,
-    pub(super) hyperperiod_ns: u64,
+    pub stopped: bool,
+    /// The seed of the search.
+    pub seed: u64,
+    /// How long the solver and the check took.
+    pub seconds: f64,
+    /// After which all flows repeat, in ns.
+    pub hyperperiod_ns: u64,
     /// The flow with the least time between its latency and its deadline.
-    pub(super) tightest: Option<Tightest>,
-    pub(super) ports: Vec<Port>,
-    pub(super) placements: Vec<PlacedFlow>,
+    pub tightest: Option<Tightest>,
+    /// The ports with scheduled flows, in the order of the links.
+    pub ports: Vec<Port>,
+    /// The flows with a place.
+    pub placements: Vec<PlacedFlow>,
 }
 
 /// The flow that is nearest to its deadline.
 #[derive(Debug, Serialize)]
-pub(super) struct Tightest {
-    pub(super) flow: String,
-    pub(super) slack_ns: u64,
+pub struct Tightest {
+    /// Its name.
+    pub flow: String,
+    /// The time between its latency and its deadline, in ns.
+    pub slack_ns: u64,
 }
 
 /// A port with scheduled flows.
 #[derive(Debug, Serialize)]
-pub(super) struct Port {
-    pub(super) link: String,
-    pub(super) flows: usize,
+pub struct Port {
+    /// The link, `FROM→TO`.
+    pub link: String,
+    /// The number of flows that cross it.
+    pub flows: usize,
     /// The share of the time that scheduled frames take.
-    pub(super) load: f64,
-    pub(super) cycle_ns: u64,
-    pub(super) entries: usize,
+    pub load: f64,
+    /// The length of its cycle, in ns.
+    pub cycle_ns: u64,
+    /// The number of entries of its gate control list.
+    pub entries: usize,
     /// The share of the time in which the gates of best effort are open.
-    pub(super) best_effort: f64,
-    pub(super) fits_tc: bool,
-    pub(super) fits_256: bool,
-    pub(super) fits_netlink: bool,
+    pub best_effort: f64,
+    /// Whether `tc` can install the list.
+    pub fits_tc: bool,
+    /// Whether the list has at most 256 entries.
+    pub fits_256: bool,
+    /// Whether the list fits into a netlink message.
+    pub fits_netlink: bool,
 }
 
 /// A flow with a place.
 #[derive(Debug, Serialize)]
-pub(super) struct PlacedFlow {
+pub struct PlacedFlow {
     flow: String,
     offset_ns: u64,
     latency_ns: u64,
@@ -83,14 +97,9 @@ pub(super) struct PlacedFlow {
     links: Vec<String>,
 }
 
-impl Outcome {
-    /// The numbers of an answer.
-    pub(super) fn of(
-        instance: &Instance,
-        answer: &Answer,
-        arguments: &TsnSynthesizeArgs,
-        took: Duration,
-    ) -> Self {
+impl Summary {
+    /// The numbers of an answer that was found with these options in this time.
+    pub fn of(instance: &Instance, answer: &Answer, options: &Options<'_>, took: Duration) -> Self {
         let proof = match &answer.verdict {
             Verdict::Infeasible(proof) => Some(proof.clone()),
             Verdict::Scheduled | Verdict::Undecided => None,
@@ -113,9 +122,9 @@ impl Outcome {
             placed: answer.schedule.placed(),
             left_out: left_out.map(|(_, flow)| flow.name.clone()).collect(),
             effort: answer.effort,
-            effort_limit: arguments.effort,
+            effort_limit: options.effort,
             stopped: answer.stopped,
-            seed: arguments.seed,
+            seed: options.seed,
             seconds: took.as_secs_f64(),
             hyperperiod_ns: instance.hyperperiod_ns,
             tightest,
@@ -125,7 +134,7 @@ impl Outcome {
     }
 
     /// A line for each flow that is placed.
-    pub(super) fn csv(&self) -> String {
+    pub fn csv(&self) -> String {
         let mut text = "flow,offset_ns,period_ns,latency_ns,slack_ns\n".to_owned();
         for placed in &self.placements {
             let PlacedFlow { flow, offset_ns, period_ns, latency_ns, slack_ns, .. } = placed;

@@ -1,18 +1,18 @@
-//! The result as text: a verdict, the ports with the longest lists, and what they fit into.
+//! The output of `tardy tsn synthesize`: a verdict, the ports with the longest lists, and what these fit into.
 
 use std::fmt::Write;
 
 use tardy_plot::numbers::{count, counted, first_few, per_cent, with_unit};
-use tardy_present::table::Table;
 use tardy_record::units::format_duration_ns;
+use tardy_synthesis::summary::{ENTRIES_OF_HARDWARE, ENTRIES_OF_NETLINK, ENTRIES_OF_TC, Port, Summary};
 
-use super::result::{ENTRIES_OF_HARDWARE, ENTRIES_OF_NETLINK, ENTRIES_OF_TC, Outcome, Port};
+use crate::table::Table;
 
 /// The most ports that are shown.
 const PORTS_SHOWN: usize = 8;
 
 /// The whole text. Ends with a newline.
-pub(super) fn of(outcome: &Outcome, width: usize) -> String {
+pub fn of(outcome: &Summary, width: usize) -> String {
     let mut text = verdict(outcome);
     if !outcome.ports.is_empty() {
         text.push('\n');
@@ -31,7 +31,7 @@ pub(super) fn of(outcome: &Outcome, width: usize) -> String {
     text
 }
 
-fn verdict(outcome: &Outcome) -> String {
+fn verdict(outcome: &Summary) -> String {
     let placed =
         format!("{} of {}", count(outcome.placed as u64), counted(outcome.flows as u64, "flow", "flows"));
     let cycle = format_duration_ns(outcome.hyperperiod_ns);
@@ -101,8 +101,8 @@ fn fits(ports: &[Port]) -> String {
     text
 }
 
-fn effort(outcome: &Outcome) -> String {
-    let Outcome { effort, effort_limit, seed, .. } = outcome;
+fn effort(outcome: &Summary) -> String {
+    let Summary { effort, effort_limit, seed, .. } = outcome;
     let stopped = match outcome.stopped {
         true => format!("; --time-limit ended the search, and --effort {effort} repeats it"),
         false => String::new(),
