@@ -67,9 +67,10 @@ fn a_proof_ends_with_3_and_flows_that_are_left_out_with_4() {
     assert!(printed.out.contains("No schedule exists: link 0→8 is overloaded"), "{}", printed.out);
     assert!(!infeasible.path("out-GCL.csv").exists());
 
-    // Nine flows of 5 us at intervals of 15, 20 and 30 us: their greatest common divisor has space for one.
+    // Any two periods have a greatest common divisor of 30 us, in which two frames of 12 us have space and three do not.
+    let periods = [60_000, 90_000, 150_000];
     let crowded: String =
-        (0..3).map(|number| flow(number, 9 + number, 312, [15_000, 20_000, 12_500][number])).collect();
+        periods.iter().enumerate().map(|(number, period)| flow(number, 9 + number, 1500, *period)).collect();
     let undecided = bench(&format!("{header}{crowded}"));
     let printed = undecided.run(&[&TABLES[..], &["--effort", "2", "-o", "out"]].concat()).exits(4);
     assert!(printed.out.contains("Left out: "), "{}", printed.out);
