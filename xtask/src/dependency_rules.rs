@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-formats", &["tardy-archive", "tardy-ftrace", "tardy-record"]),
     ("tardy-cyclictest", &["tardy-formats", "tardy-probe", "tardy-record", "tardy-sys"]),
     ("tardy-tsn", &["tardy-record"]),
+    ("tardy-synthesis", &["tardy-record", "tardy-tsn"]),
     ("tardy-analyse", &["tardy-record", "tardy-statistics"]),
     ("tardy-search", &["tardy-record", "tardy-statistics", "tardy-analyse"]),
     ("tardy-compare", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-search"]),
@@ -46,7 +47,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     (
         "tardy-present",
-        &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-search", "tardy-plot", "tardy-tsn"],
+        &[
+            "tardy-record",
+            "tardy-analyse",
+            "tardy-compare",
+            "tardy-search",
+            "tardy-plot",
+            "tardy-synthesis",
+            "tardy-tsn",
+        ],
     ),
     (
         "tardy-live",
@@ -119,6 +128,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-plot",
             "tardy-present",
             "tardy-share",
+            "tardy-synthesis",
         ],
     ),
     (

@@ -11,6 +11,7 @@ pub mod document_blocks;
 pub mod document_links;
 pub mod english;
 pub mod file_creation;
+pub mod independent_checker;
 pub mod kernel_paths;
 pub mod lab_numbers;
 pub mod module_circles;
@@ -51,6 +52,7 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(file_creation::check(repository));
     all.extend(program_lookup::check(repository));
     all.extend(module_circles::check(repository));
+    all.extend(independent_checker::check(repository));
     all.extend(english::check(repository));
     all.extend(test_files::check(repository));
     Ok(all)

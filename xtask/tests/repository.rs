@@ -2,7 +2,8 @@
 
 use xtask::{
     Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
-    file_creation, kernel_paths, module_circles, names, paths, program_lookup, source_rules, test_files,
+    file_creation, independent_checker, kernel_paths, module_circles, names, paths, program_lookup,
+    source_rules, test_files,
 };
 
 fn here() -> Repository {
@@ -70,6 +71,14 @@ fn programs_are_found_by_one_module() {
 #[test]
 fn modules_do_not_need_each_other() {
     assert_none(&module_circles::check(&here()));
+}
+
+#[test]
+fn the_checker_of_schedules_shares_no_code_with_the_solver() {
+    let checked =
+        here().rust_files().filter(|file| file.path.contains("tardy-synthesis/src/checker")).count();
+    assert!(checked > 3, "the checker is elsewhere");
+    assert_none(&independent_checker::check(&here()));
 }
 
 #[test]

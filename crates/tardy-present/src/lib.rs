@@ -28,6 +28,7 @@ pub mod seeds;
 pub mod site;
 pub mod summary;
 pub mod sweep;
+pub mod synthesis;
 pub mod table;
 pub mod terminal_text;
 pub mod tsn_check;

@@ -217,6 +217,19 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "tsn simulate",
         &[("tardy tsn simulate switch.toml -o simulated.run.json", "Simulate a switch without a machine.")],
     ),
+    (
+        "tsn synthesize",
+        &[
+            (
+                "tardy tsn synthesize network.toml -o switches.toml",
+                "Compute offsets and gate control lists, and write them into a copy of a switch file.",
+            ),
+            (
+                "tardy tsn synthesize --tsnkit task.csv topo.csv -o schedule",
+                "Schedule an instance of TSNKit, and write its four tables.",
+            ),
+        ],
+    ),
     ("recover", &[("tardy recover a.run.json", "Seal a run that was killed.")]),
     ("restore", &[("sudo tardy restore", "Undo the settings that a killed run left changed.")]),
     (

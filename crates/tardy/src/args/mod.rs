@@ -17,6 +17,7 @@ mod suggestion;
 mod switch_file;
 mod tsn;
 mod tsn_simulate;
+mod tsn_synthesize;
 pub(crate) mod values;
 
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub(crate) use tsn::{
     TsnTestArgs, TsnWatchArgs,
 };
 pub(crate) use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
+pub(crate) use tsn_synthesize::TsnSynthesizeArgs;
 pub(crate) use values::UnitRule;
 
 const EXAMPLES: &str = "\

@@ -8,6 +8,7 @@ use tardy_tsn::plan::commands::Classifying;
 use super::RedactionFlag;
 use super::switch_file::SwitchFileArgs;
 use super::tsn_simulate::{SimulatedPorts, TsnGenerateArgs, TsnSimulateArgs};
+use super::tsn_synthesize::TsnSynthesizeArgs;
 use super::values::output_path;
 
 /// `tardy tsn …`.
@@ -17,6 +18,8 @@ pub(crate) enum TsnCommand {
     Check(TsnCheckArgs),
     /// Simulate the switch frame by frame, and record a run like that of `tardy tsn test`.
     Simulate(Box<TsnSimulateArgs>),
+    /// Compute when each flow is sent, and the gate control lists, so that every deadline is met.
+    Synthesize(Box<TsnSynthesizeArgs>),
     /// Print a random switch file.
     #[command(hide = true)]
     Generate(TsnGenerateArgs),

@@ -42,6 +42,7 @@ mod samples;
 mod share;
 mod simulate;
 mod switch_test;
+mod synthesize;
 mod tails;
 mod upset;
 mod versus;

@@ -10,6 +10,7 @@ mod remove;
 mod show;
 mod simulate;
 pub(crate) mod switch_file;
+mod synthesize;
 mod test;
 mod watch;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
         TsnCommand::Check(arguments) => check::run(arguments),
         TsnCommand::Plan(arguments) => plan::run(arguments),
         TsnCommand::Simulate(arguments) => simulate::run(arguments),
+        TsnCommand::Synthesize(arguments) => synthesize::run(arguments),
         TsnCommand::Generate(arguments) => {
             output::print_data(&tardy_tsn::generate::file(arguments.seed))?;
             Ok(Exit::Done)

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tardy_synthesis::instance::InputError;
 use tardy_tsn::file::{self, FileError};
 use tardy_tsn::network::Network;
 use thiserror::Error;
@@ -29,10 +30,12 @@ pub(crate) enum SwitchFileError {
     Unknown { name: String, known: String },
     #[error("{path}: cannot read: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("{path}: longer than {} MiB, too long for a switch file", file::SIZE_MAX >> 20)]
+    #[error("{path}: longer than {} MiB, too long for a switch file or a table", file::SIZE_MAX >> 20)]
     TooLarge { path: PathBuf },
     #[error("{place}: not a switch file:\n{}docs/tsn.md lists every key", in_lines(.place, .wrong))]
     Wrong { place: String, wrong: FileError },
+    #[error("{place}{}: {}", .wrong.line.map(|line| format!(":{line}")).unwrap_or_default(), .wrong.what)]
+    Unschedulable { place: String, wrong: InputError },
 }
 
 /// Lines of the form `FILE:LINE: problem`, which editors understand.
@@ -80,7 +83,7 @@ pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
 }
 
 /// Reads a file of at most [`file::SIZE_MAX`] bytes. A longer one is an error, even if its reported length is shorter.
-fn text_of(path: &Path) -> Result<String, SwitchFileError> {
+pub(super) fn text_of(path: &Path) -> Result<String, SwitchFileError> {
     let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
     let mut text = String::new();
     let file = tardy_sys::files::open_to_read(path).map_err(fail)?;

@@ -1,0 +1,79 @@
+//! The files of an instance, and those of its schedule.
+
+use tardy_tsn::network::Network;
+
+use crate::answer::{Answer, Verdict};
+use crate::instance::{InputError, Instance};
+use crate::read::network::{self, Scheduled};
+use crate::read::tsnkit::Tables;
+use crate::write;
+
+/// The source of an instance.
+#[derive(Clone, Debug)]
+pub enum Files {
+    /// A switch file.
+    Switch {
+        /// Its text.
+        text: String,
+        /// Its content.
+        network: Box<Network>,
+        /// Its flows that are scheduled.
+        scheduled: Box<Scheduled>,
+    },
+    /// TSNKit's tables.
+    Tables(Tables),
+}
+
+impl Files {
+    /// The instance of a switch file; `margin_ns` is [`Instance::margin_ns`].
+    ///
+    /// # Errors
+    ///
+    /// As [`network::read`].
+    pub fn of_switch(network: &Network, text: &str, margin_ns: u64) -> Result<Self, InputError> {
+        let scheduled = Box::new(network::read(network, text, margin_ns)?);
+        Ok(Self::Switch { text: text.to_owned(), network: Box::new(network.clone()), scheduled })
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Instance {
+        match self {
+            Self::Switch { scheduled, .. } => &scheduled.instance,
+            Self::Tables(tables) => &tables.instance,
+        }
+    }
+
+    /// What is not scheduled, as messages for the user.
+    pub fn remarks(&self) -> &[String] {
+        match self {
+            Self::Switch { scheduled, .. } => &scheduled.remarks,
+            Self::Tables(_) => &[],
+        }
+    }
+
+    /// The ends of the names of the files that a schedule is written to.
+    pub fn suffixes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Switch { .. } => &[""],
+            Self::Tables(_) => &write::tsnkit::SUFFIXES,
+        }
+    }
+
+    /// The texts of these files; none if there is nothing to write. A switch file has all flows or is not written, since its gates
+    /// would drop those that are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`write::switch_file::text`].
+    pub fn texts(&self, answer: &Answer) -> Result<Vec<String>, String> {
+        match (self, &answer.verdict) {
+            (_, Verdict::Infeasible(_)) | (Self::Switch { .. }, Verdict::Undecided) => Ok(Vec::new()),
+            (Self::Tables(tables), _) => {
+                Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
+            }
+            (Self::Switch { text, network, scheduled }, Verdict::Scheduled) => {
+                Ok(vec![write::switch_file::text(text, network, scheduled, &answer.schedule, &answer.ports)?])
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Gate control lists from a schedule.
+//!
+//! A window opens the gate of a frame's queue alone. Between windows the gates of best effort are open, that is of all queues
+//! without scheduled frames on the link. A gap that is too short for a full frame of best effort becomes part of the window before
+//! it, and so do the shortest gaps of a port with more entries than are permitted.
+
+use tardy_record::gates::GateEntry;
+
+use crate::instance::{Instance, least_common_multiple};
+use crate::schedule::{PortGates, Schedule};
+
+/// A window of a queue on a link. Only the last of a cycle may end after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    start_ns: u64,
+    end_ns: u64,
+    gates: u32,
+}
+
+/// A scheduled frame on a link.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    start_ns: u64,
+    queue: u8,
+    flow: usize,
+}
+
+/// From `at_ns` on, `gates` are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    at_ns: u64,
+    gates: u32,
+}
+
+/// The gate control lists of all ports that have gates and scheduled frames, in the order of the links. If `entries_max` is given,
+/// lists with more entries are shortened, as far as that is possible.
+pub fn of(instance: &Instance, schedule: &Schedule, entries_max: Option<usize>) -> Vec<PortGates> {
+    let mut links = vec![Vec::new(); instance.links.len()];
+    for (flow, placement) in schedule.iter() {
+        for hop in &placement.hops {
+            links[hop.link].push(Frame { start_ns: hop.start_ns, queue: hop.queue, flow });
+        }
+    }
+    let ports =
+        links.iter().enumerate().filter(|(link, of)| instance.links[*link].has_gates && !of.is_empty());
+    ports.map(|(link, frames)| port(instance, link, frames, entries_max)).collect()
+}
+
+fn port(instance: &Instance, link: usize, frames: &[Frame], entries_max: Option<usize>) -> PortGates {
+    let period_ns = |frame: &Frame| instance.flows[frame.flow].period_ns;
+    let cycle_ns = frames
+        .iter()
+        .try_fold(1, |cycle, frame| least_common_multiple(cycle, period_ns(frame)))
+        .unwrap_or(instance.hyperperiod_ns);
+    let scheduled = frames.iter().fold(0_u32, |mask, frame| mask | 1 << frame.queue);
+    let best_effort = ((1_u32 << instance.links[link].queues) - 1) & !scheduled;
+    let windows = windows(instance, link, frames, cycle_ns);
+    let shortest_ns = instance.links[link].wire_ns(instance.best_effort_bytes);
+    let kept = kept_gaps(&windows, cycle_ns, shortest_ns, entries_max);
+    let mut entries = entries(&changes(&windows, &kept, cycle_ns, best_effort), cycle_ns);
+    if instance.starts_at_zero {
+        separate(&mut entries, best_effort);
+    }
+    PortGates { link, cycle_ns, entries, best_effort }
+}
+
+/// The windows of all frames of a cycle, in order.
+fn windows(instance: &Instance, link: usize, frames: &[Frame], cycle_ns: u64) -> Vec<Window> {
+    let mut windows = Vec::new();
+    for frame in frames {
+        let flow = &instance.flows[frame.flow];
+        let length_ns = instance.links[link].wire_ns(flow.wire_bytes) + instance.margin_ns;
+        for number in 0..cycle_ns / flow.period_ns {
+            let start_ns = (frame.start_ns + number * flow.period_ns) % cycle_ns;
+            windows.push(Window { start_ns, end_ns: start_ns + length_ns, gates: 1 << frame.queue });
+        }
+    }
+    windows.sort_unstable_by_key(|window| (window.start_ns, window.end_ns));
+    windows
+}
+
+/// The length of the gap after each window, in ns; the last one continues at the start of the cycle.
+fn gaps_ns(windows: &[Window], cycle_ns: u64) -> Vec<u64> {
+    let first_ns = windows[0].start_ns + cycle_ns;
+    let next_ns = windows.iter().skip(1).map(|window| window.start_ns).chain([first_ns]);
+    windows.iter().zip(next_ns).map(|(window, next_ns)| next_ns.saturating_sub(window.end_ns)).collect()
+}
+
+/// Whether the gap after each window stays open for best effort.
+fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: Option<usize>) -> Vec<bool> {
+    let gaps_ns = gaps_ns(windows, cycle_ns);
+    let mut kept: Vec<bool> = gaps_ns.iter().map(|gap_ns| *gap_ns > 0 && *gap_ns >= shortest_ns).collect();
+    let Some(entries_max) = entries_max else { return kept };
+    let has_other_gates = |place: usize| windows[place].gates != windows[(place + 1) % windows.len()].gates;
+    // A gap costs an entry, and another one for the window after it, unless that has an entry in any case.
+    let cost = |place: usize| if has_other_gates(place) { 1 } else { 2 };
+    let of_gap = |place: usize| if kept[place] { cost(place) } else { 0 };
+    let mut entries: usize =
+        (0..windows.len()).map(|place| of_gap(place) + usize::from(has_other_gates(place))).sum();
+    let mut shortest: Vec<usize> = (0..windows.len()).filter(|place| kept[*place]).collect();
+    shortest.sort_by_key(|place| (gaps_ns[*place], *place));
+    for place in shortest {
+        if entries <= entries_max {
+            break;
+        }
+        kept[place] = false;
+        entries -= cost(place);
+    }
+    kept
+}
+
+/// Ends best effort at the end of the cycle: the gap before the first window becomes part of the window.
+fn separate(entries: &mut Vec<GateEntry>, best_effort: u32) {
+    let joined = entries.len() > 2
+        && entries.first().map(|entry| entry.gates) == entries.last().map(|entry| entry.gates);
+    if !joined || entries[0].gates != best_effort {
+        return;
+    }
+    let both_ns = u64::from(entries[0].interval_ns) + u64::from(entries[1].interval_ns);
+    if let Ok(interval_ns) = u32::try_from(both_ns) {
+        entries[1].interval_ns = interval_ns;
+        entries.remove(0);
+    }
+}
+
+/// When the gates change, in the order of time.
+fn changes(windows: &[Window], kept: &[bool], cycle_ns: u64, best_effort: u32) -> Vec<Change> {
+    let mut changes = Vec::with_capacity(2 * windows.len());
+    for (window, is_kept) in windows.iter().zip(kept) {
+        changes.push(Change { at_ns: window.start_ns, gates: window.gates });
+        if *is_kept {
+            changes.push(Change { at_ns: window.end_ns, gates: best_effort });
+        }
+    }
+    changes.dedup_by_key(|change| change.gates);
+    if changes.len() > 1
+        && changes.first().map(|change| change.gates) == changes.last().map(|change| change.gates)
+    {
+        // The first window continues the last one of the cycle before.
+        changes.remove(0);
+    }
+    for change in &mut changes {
+        change.at_ns %= cycle_ns;
+    }
+    changes.sort_unstable_by_key(|change| change.at_ns);
+    changes
+}
+
+/// The entries of a cycle. Those before the first change have the gates of the last one.
+fn entries(changes: &[Change], cycle_ns: u64) -> Vec<GateEntry> {
+    let Some((first, last)) = changes.first().zip(changes.last()) else { return Vec::new() };
+    if changes.len() == 1 {
+        return GateEntry::lasting(first.gates, cycle_ns).collect();
+    }
+    let mut entries: Vec<GateEntry> = GateEntry::lasting(last.gates, first.at_ns).collect();
+    let ends_ns = changes.iter().skip(1).map(|change| change.at_ns).chain([cycle_ns]);
+    for (change, end_ns) in changes.iter().zip(ends_ns) {
+        entries.extend(GateEntry::lasting(change.gates, end_ns - change.at_ns));
+    }
+    entries
+}

@@ -1,0 +1,5 @@
+//! Instances from files.
+
+pub mod network;
+pub mod tables;
+pub mod tsnkit;

@@ -1,0 +1,106 @@
+//! An instance as the solver sees it, and a plan: a route and an offset for each flow.
+
+use super::grid::{Grid, GridRoute};
+use super::route::{self, Route};
+use crate::instance::Instance;
+use crate::schedule::{Hop, Placement, Schedule};
+
+/// An instance with its routes and its grid.
+pub(super) struct Problem<'i> {
+    instance: &'i Instance,
+    pub(super) grid: Grid,
+    routes: Vec<Vec<Route>>,
+    /// The routes of each flow by which it is not late, in steps, with their index in `routes`.
+    usable: Vec<Vec<(usize, GridRoute)>>,
+}
+
+/// The place of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The index of the route in those that are usable.
+    pub(super) route: usize,
+    /// In steps.
+    pub(super) offset: u32,
+}
+
+/// The places of all flows; `None` for those that are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) places: Vec<Option<Place>>,
+}
+
+impl Plan {
+    /// The number of flows with a place.
+    pub(super) fn placed(&self) -> usize {
+        self.places.iter().flatten().count()
+    }
+}
+
+impl<'i> Problem<'i> {
+    /// The problem with one route for each flow.
+    pub(super) fn of(instance: &'i Instance) -> Self {
+        let routes = route::shortest(instance).into_iter().map(|route| vec![route]).collect();
+        Self::over(instance, routes)
+    }
+
+    fn over(instance: &'i Instance, routes: Vec<Vec<Route>>) -> Self {
+        let grid = Grid::of(instance, &routes);
+        let usable = routes.iter().enumerate().map(|(flow, routes)| {
+            let usable = routes.iter().enumerate();
+            usable.filter_map(|(place, route)| Some((place, grid.route(instance, flow, route)?))).collect()
+        });
+        let usable = usable.collect();
+        Self { instance, grid, routes, usable }
+    }
+
+    /// The same problem with further routes for each flow.
+    pub(super) fn with_alternatives(self) -> Self {
+        let loads = route::loads(self.instance, self.routes.iter().map(|routes| &routes[0]).enumerate());
+        let mut routes = self.routes;
+        for (flow, routes) in routes.iter_mut().enumerate() {
+            let more = route::alternatives(self.instance, &self.instance.flows[flow], &routes[0], &loads);
+            routes.extend(more);
+        }
+        Self::over(self.instance, routes)
+    }
+
+    /// The number of flows.
+    pub(super) fn flows(&self) -> usize {
+        self.usable.len()
+    }
+
+    /// The number of flows that have a route by which they are not late.
+    pub(super) fn placeable(&self) -> usize {
+        self.usable.iter().filter(|usable| !usable.is_empty()).count()
+    }
+
+    /// The usable routes of a flow.
+    pub(super) fn routes(&self, flow: usize) -> impl Iterator<Item = &GridRoute> {
+        self.usable[flow].iter().map(|(_, route)| route)
+    }
+
+    /// A usable route of a flow.
+    pub(super) fn route(&self, flow: usize, route: usize) -> &GridRoute {
+        &self.usable[flow][route].1
+    }
+
+    /// The place of a flow as the start of each of its frames.
+    pub(super) fn schedule(&self, plan: &Plan) -> Schedule {
+        let placements =
+            plan.places.iter().enumerate().map(|(flow, place)| Some(self.placement(flow, (*place)?)));
+        Schedule { placements: placements.collect() }
+    }
+
+    fn placement(&self, flow: usize, place: Place) -> Placement {
+        let route = &self.routes[flow][self.usable[flow][place.route].0];
+        let offset_ns = u64::from(place.offset) * self.grid.step_ns;
+        let hops = route.hops.iter().map(|hop| {
+            let link = &self.instance.links[hop.link];
+            let highest = link.queues - 1;
+            let queue =
+                self.instance.flows[flow].queue_at.as_ref().map_or(highest, |queues| queues[link.from]);
+            Hop { link: hop.link, start_ns: offset_ns + hop.shift_ns, queue }
+        });
+        Placement { hops: hops.collect() }
+    }
+}

@@ -1,0 +1,4 @@
+//! Schedules as files.
+
+pub mod switch_file;
+pub mod tsnkit;
