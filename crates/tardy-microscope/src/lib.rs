@@ -11,6 +11,7 @@ pub mod census;
 pub mod chosen;
 pub mod counted;
 pub mod coverage;
+pub mod cycles;
 pub mod execution;
 pub mod explanation;
 pub mod guest_memory;

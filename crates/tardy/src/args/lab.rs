@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tardy_microscope::cycles::cycles;
 use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{PositiveDuration, scale};
 use tardy_search::measure::{Condition, Measure};
@@ -12,7 +13,7 @@ use tardy_search::sweep::SweptOption;
 use super::LabOptions;
 use super::RedactionFlag;
 use super::RequirementArgs;
-use super::values::{KernelChoice, cycles, output_path};
+use super::values::{KernelChoice, output_path};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,5 @@
 //! Values of options that are not keys of a recipe for a run.
 
-mod cycles;
 mod format;
 mod gate;
 mod kernel;
@@ -10,7 +9,6 @@ mod run_name;
 mod share;
 mod unit_rule;
 
-pub(crate) use cycles::cycles;
 pub(crate) use format::{export_format, import_format};
 pub(crate) use gate::{WrittenForm, form, requirement, written_form};
 pub(crate) use kernel::{GuestMemory, KernelChoice};

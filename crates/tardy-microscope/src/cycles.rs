@@ -1,4 +1,4 @@
-//! `--at` of `tardy lab explain`: one cycle, or a range of them.
+//! The cycles that a user names: one, or a range of them.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 ///
 /// # Errors
 /// If it is neither, or the range is empty.
-pub(crate) fn cycles(text: &str) -> Result<RangeInclusive<u64>, String> {
+pub fn cycles(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |part: &str| {
         part.parse().map_err(|_| {
             format!("expected a cycle or FIRST-LAST, for example 458 or 100-199; found '{text}'")
