@@ -3,7 +3,7 @@
 //! [`read`] turns files into an [`Instance`]. [`solver::solve`] places its flows, [`gates::of`] computes the gate control list of
 //! each port, and [`certificate::find`] looks for a proof that no schedule exists. [`checker`] checks what these return: it
 //! contains no code of the solver, and the solver none of it (`xtask/src/independent_checker.rs`). [`answer::find`] does all of it.
-//! [`write`] turns a schedule into files.
+//! [`mod@write`] turns a schedule into files.
 //!
 //! [`Instance`]: instance::Instance
 

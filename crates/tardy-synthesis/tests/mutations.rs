@@ -86,7 +86,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation!(
         "a hop is missing",
-        |_, answer| drop(hops(answer, 1).remove(1)),
+        |_, answer| hops(answer, 1).retain(|hop| hop.link != LEFT_TO_RIGHT),
         Fault::Disconnected { flow: 1, .. }
     ),
     mutation!(
@@ -109,7 +109,7 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation!(
         "a listener is not reached",
-        |_, answer| drop(hops(answer, 0).pop()),
+        |_, answer| hops(answer, 0).truncate(3),
         Fault::NotReached { flow: 0, .. }
     ),
     mutation!(

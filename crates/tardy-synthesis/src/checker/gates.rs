@@ -57,7 +57,7 @@ fn of_port(instance: &Instance, port: &PortGates, of: &LinkFrames, entries_max: 
         return faults;
     }
     let other_period =
-        of.frames.iter().find(|frame| port.cycle_ns % instance.flows[frame.flow].period_ns != 0);
+        of.frames.iter().find(|frame| !port.cycle_ns.is_multiple_of(instance.flows[frame.flow].period_ns));
     if let Some(frame) = other_period {
         faults.push(Fault::CyclePeriod { link, cycle_ns: port.cycle_ns, flow: frame.flow });
         return faults;

@@ -59,7 +59,7 @@ fn is_too_much(instance: &Instance, flows: &[usize], link: usize) -> bool {
     let mut needed_ns: u128 = 0;
     for &flow in flows {
         let period_ns = instance.flows[flow].period_ns;
-        if whole_ns % period_ns != 0 {
+        if !whole_ns.is_multiple_of(period_ns) {
             return false;
         }
         needed_ns += u128::from(whole_ns / period_ns) * u128::from(reserved_ns(instance, flow, link));

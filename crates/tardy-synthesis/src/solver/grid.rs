@@ -117,7 +117,7 @@ fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64) -> u64 {
 
 /// The least divisor of `number` from `least` on; `number` itself if there is none.
 fn least_divisor(number: u64, least: u64) -> u64 {
-    let small = (1..=number.isqrt()).filter(|divisor| number % divisor == 0);
+    let small = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor));
     small
         .flat_map(|divisor| [divisor, number / divisor])
         .filter(|divisor| *divisor >= least)
