@@ -118,7 +118,7 @@ fn path(
 }
 
 fn busy_ns(instance: &Instance, flow: usize, link: usize) -> u64 {
-    instance.links[link].wire_ns(instance.flows[flow].wire_bytes) + instance.margin_ns
+    instance.reserved_ns(&instance.flows[flow], link)
 }
 
 /// A link whose flows need more than its whole time.

@@ -69,7 +69,7 @@ fn windows(instance: &Instance, link: usize, frames: &[Frame], cycle_ns: u64) ->
     let mut windows = Vec::new();
     for frame in frames {
         let flow = &instance.flows[frame.flow];
-        let length_ns = instance.links[link].wire_ns(flow.wire_bytes) + instance.margin_ns;
+        let length_ns = instance.reserved_ns(flow, link);
         for number in 0..cycle_ns / flow.period_ns {
             let start_ns = (frame.start_ns + number * flow.period_ns) % cycle_ns;
             windows.push(Window { start_ns, end_ns: start_ns + length_ns, gates: 1 << frame.queue });

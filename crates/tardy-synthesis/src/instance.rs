@@ -150,6 +150,11 @@ impl Instance {
         format!("{}→{}", self.nodes[from], self.nodes[to])
     }
 
+    /// How long a link is reserved for a frame of a flow, in ns: the frame, and the margin after it.
+    pub fn reserved_ns(&self, flow: &Flow, link: usize) -> u64 {
+        self.links[link].wire_ns(flow.wire_bytes) + self.margin_ns
+    }
+
     /// The links that leave each node, in the order of the instance.
     pub fn links_from(&self) -> Vec<Vec<usize>> {
         let mut leaving = vec![Vec::new(); self.nodes.len()];

@@ -52,9 +52,7 @@ impl Proof {
                 )
             }
             Self::Pair { link, flows: [a, b] } => {
-                let wire_ns = |flow: &usize| {
-                    instance.links[*link].wire_ns(instance.flows[*flow].wire_bytes) + instance.margin_ns
-                };
+                let wire_ns = |flow: &usize| instance.reserved_ns(&instance.flows[*flow], *link);
                 let (one_ns, other_ns) = (instance.flows[*a].period_ns, instance.flows[*b].period_ns);
                 format!(
                     "flows {} and {} meet on link {}, which both must cross: their frames take {} ns and {} ns, together longer \
@@ -80,5 +78,5 @@ impl Proof {
 /// The share of a link's time that a flow takes.
 pub fn load(instance: &Instance, flow: usize, link: usize) -> f64 {
     let of = &instance.flows[flow];
-    (instance.links[link].wire_ns(of.wire_bytes) + instance.margin_ns) as f64 / of.period_ns as f64
+    instance.reserved_ns(of, link) as f64 / of.period_ns as f64
 }

@@ -48,7 +48,7 @@ impl Route {
 
 /// The share of a link that a flow takes, in parts per billion.
 fn load(instance: &Instance, flow: &Flow, link: usize) -> u64 {
-    let busy_ns = u128::from(instance.links[link].wire_ns(flow.wire_bytes) + instance.margin_ns);
+    let busy_ns = u128::from(instance.reserved_ns(flow, link));
     (busy_ns * 1_000_000_000 / u128::from(flow.period_ns)) as u64
 }
 
