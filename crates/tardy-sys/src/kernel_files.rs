@@ -17,8 +17,9 @@ use thiserror::Error;
 
 /// Longer files are truncated, in bytes: no kernel file that tardy reads is nearly as long, but a hostile one may be.
 const SIZE_LIMIT: usize = 16 << 20;
-/// The initial size of a buffer, in bytes: most kernel files return a page at a time.
-const FIRST_ROOM: usize = 4096;
+/// The initial size of a buffer, in bytes. Watching keeps a buffer for each file, and most of these hold a line or two; a longer
+/// file enlarges its buffer at the first reading.
+const FIRST_ROOM: usize = 256;
 
 /// Why a kernel file could not be read.
 #[derive(Debug, Error)]

@@ -107,6 +107,19 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
         "udp_port = 7777\nsize = 1014\nperiod = \"500us\"",
         &[],
     ),
+    // Frames of 1,038 and 1,462 bytes on the wire fill the 2,500 bytes of the window.
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"1ms\"\n\n[[flow]]\nname = \"longer\"\ntalker = \"talkers\"\nlistener = \"listeners\"\n\
+         udp_port = 7777\nsize = 1438\nperiod = \"1ms\"",
+        &[],
+    ),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"1ms\"\n\n[[flow]]\nname = \"longer\"\ntalker = \"talkers\"\nlistener = \"listeners\"\n\
+         udp_port = 7777\nsize = 1439\nperiod = \"1ms\"",
+        &["more-than-windows-carry"],
+    ),
     (
         "udp_port = 7777\nsize = 1014\nflat_out = true",
         "udp_port = 7777\nsize = 1014\nperiod = \"2ms\"\ndeadline = \"850us\"\njitter = \"10us\"",

@@ -119,6 +119,32 @@ fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option
     }
 }
 
+/// The lengths of a class's frames, in bytes on the wire.
+struct FrameLengths {
+    shortest: u64,
+    longest: u64,
+}
+
+impl FrameLengths {
+    fn of(lengths: impl Iterator<Item = u64>) -> Self {
+        let (shortest, longest) =
+            lengths.fold((u64::MAX, 1), |(shortest, longest), one| (shortest.min(one), longest.max(one)));
+        Self { shortest: shortest.clamp(1, longest), longest }
+    }
+
+    /// An upper bound of the bytes that such frames can fill of a window. Frames of one length leave a rest at its end, which is its guard
+    /// band; frames of several lengths may leave none.
+    fn most_in(&self, window: u64) -> u64 {
+        if self.shortest == self.longest {
+            window / self.longest * self.longest
+        } else if window < self.shortest {
+            0
+        } else {
+            window
+        }
+    }
+}
+
 /// Checks whether the windows of each class carry its periodic flows.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(speed) = place.device.speed_for_kernel() else { return };
@@ -143,12 +169,11 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         let offered: u128 = flows.iter().map(|flow| per_second(flow)).sum();
         let Some(last) = flows.iter().rfind(|flow| per_second(flow) > 0) else { continue };
         let openings = place.schedule.openings(class);
-        // Whole frames only: the rest of a window at its end is its guard band.
-        let frame = flows.iter().map(|flow| place.on_wire(flow.size.value)).max().unwrap_or(1).max(1);
         let carried: u64 = if openings.is_always_open() {
             bytes_in(cycle, speed)
         } else {
-            openings.openings.iter().map(|one| bytes_in(one.length_ns(), speed) / frame * frame).sum()
+            let frames = FrameLengths::of(flows.iter().map(|flow| place.on_wire(flow.size.value)));
+            openings.openings.iter().map(|one| frames.most_in(bytes_in(one.length_ns(), speed))).sum()
         };
         // A class that never opens, or whose windows hold no frame, is already reported.
         if carried == 0 || offered * u128::from(cycle) <= u128::from(carried) * 1_000_000_000 {
@@ -168,11 +193,11 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{} {send} more than {} carries", names.join(" and "), place.class(class)),
                 format!(
-                    "The offered load is {} with overhead; the windows carry {} in whole frames, {} bytes per {}. The queue fills up and then drops frames.",
+                    "The offered load is {} with overhead, {} bytes per {}; the windows carry {carried} bytes in whole frames, {}. The queue fills up and then drops frames.",
                     rate(offered),
+                    (offered * u128::from(cycle)).div_ceil(1_000_000_000),
+                    format_duration_ns(cycle),
                     rate(u128::from(carried) * 1_000_000_000 / u128::from(cycle)),
-                    carried,
-                    format_duration_ns(cycle)
                 ),
                 "Make the windows longer, the period longer or the frames shorter.".to_owned(),
             ],
