@@ -17,36 +17,41 @@ pub(crate) fn thinned(run: &Run, bits: u32) -> Run {
     let mut thin = run.clone();
     for phase in 0..run.phases.len() {
         let of_phase: Vec<&Series> = run.series.iter().filter(|series| series.phase == phase).collect();
-        let exact = exact_cells(&of_phase, bits);
-        let edges = edges(&of_phase, bits);
+        let exact: BTreeSet<i64> =
+            bins_of_quantiles(&of_phase).into_iter().map(|(lower_ns, _)| cell(lower_ns, bits)).collect();
+        let histograms =
+            of_phase.iter().flat_map(|series| [Some(&series.measured), series.corrected.as_ref()]);
+        let cells = ends(histograms.flatten().flat_map(Histogram::bins), |bin| cell(bin.lower_ns, bits));
+        let ends = |bin: &Bin| {
+            let cell = cell(bin.lower_ns, bits);
+            cells.get(&cell).copied().filter(|_| !exact.contains(&cell))
+        };
         for series in thin.series.iter_mut().filter(|series| series.phase == phase) {
-            series.measured = wider(&series.measured, &edges, &exact, bits);
-            series.corrected = series.corrected.as_ref().map(|one| wider(one, &edges, &exact, bits));
+            series.measured = wider(&series.measured, ends);
+            series.corrected = series.corrected.as_ref().map(|one| wider(one, ends));
         }
     }
     thin
 }
 
-/// The binary logarithm of the bins per octave of slices.
-const SLICE_BITS: u32 = 4;
 /// The times of slices are rounded to this, in ns.
 const SLICE_TIME_NS: u64 = 1_000_000;
 
-/// Makes the bins of slices as wide as possible, except where the quantiles of the phase and of its worst CPU are, and where the
-/// limits are: how many readings of a slice were above these is what intervals and bounds need.
+/// Makes the bins of slices wide, except that no bin reaches across an end of a bin that holds a quantile of the phase or of its worst CPU,
+/// nor across a limit: how many readings of a slice were above these is what intervals and bounds need.
 ///
-/// Other bins are at most a `2^bits`th of an octave wide, since a slice's own quantile must not move far.
+/// A bin is at most a `2^bits`th of an octave wide, since a slice's own quantile must not move far. All slices get the same bins.
 pub(crate) fn thin_slices(run: &mut Run, bits: u32) {
     for phase in 0..run.phases.len() {
         let of_phase: Vec<&Series> = run.series.iter().filter(|series| series.phase == phase).collect();
-        let mut exact = exact_cells(&of_phase, SLICE_BITS);
-        let limits =
-            of_phase.iter().flat_map(|series| series.thresholds.iter().map(|threshold| threshold.limit_ns));
-        let limits = limits.chain(run.plan.limit_ns).filter_map(|limit| i64::try_from(limit).ok());
-        exact.extend(limits.map(|limit| cell(limit, SLICE_BITS)).collect::<Vec<_>>());
+        let cuts = cuts(&of_phase, run.plan.limit_ns);
+        // A bin across a cut counts as above it.
+        let group = |bin: &Bin| (cuts.range(..bin.upper_ns).count(), cell(bin.lower_ns, bits));
+        let bins = of_phase.iter().flat_map(|series| &series.slices).flat_map(|slice| slice.histogram.bins());
+        let groups = ends(bins, group);
         for series in run.series.iter_mut().filter(|series| series.phase == phase) {
             for slice in &mut series.slices {
-                slice.histogram = between(&slice.histogram, &exact, bits);
+                slice.histogram = wider(&slice.histogram, |bin| groups.get(&group(bin)).copied());
                 slice.start_ns -= slice.start_ns % SLICE_TIME_NS;
                 slice.end_ns -= slice.end_ns % SLICE_TIME_NS;
             }
@@ -54,21 +59,15 @@ pub(crate) fn thin_slices(run: &mut Run, bits: u32) {
     }
 }
 
-/// `histogram` with one bin for each `2^bits`th of an octave, except for the cells `exact`.
-fn between(histogram: &Histogram, exact: &BTreeSet<i64>, bits: u32) -> Histogram {
-    let mut bins: Vec<Bin> = Vec::new();
-    let mut merges = false;
-    for bin in histogram.bins() {
-        let is_exact = bin.is_open() || exact.contains(&cell(bin.lower_ns, SLICE_BITS));
-        match bins.last_mut() {
-            Some(last) if merges && !is_exact && cell(last.lower_ns, bits) == cell(bin.lower_ns, bits) => {
-                (last.upper_ns, last.count) = (bin.upper_ns, last.count + bin.count);
-            }
-            _ => bins.push(*bin),
-        }
-        merges = !is_exact;
-    }
-    Histogram::from_bins(bins).unwrap_or_else(|_| histogram.clone())
+/// The ends of the bins with quantiles, and the limits, of the series of a phase.
+fn cuts(of_phase: &[&Series], limit_ns: Option<u64>) -> BTreeSet<i64> {
+    let limits =
+        of_phase.iter().flat_map(|series| series.thresholds.iter().map(|threshold| threshold.limit_ns));
+    let limits = limits.chain(limit_ns).filter_map(|limit| i64::try_from(limit).ok());
+    let of_quantiles =
+        bins_of_quantiles(of_phase).into_iter().flat_map(|(lower_ns, upper_ns)| [lower_ns, upper_ns]);
+    // A reading of exactly the limit is not above it.
+    limits.map(|limit| limit.saturating_add(1)).chain(of_quantiles).collect()
 }
 
 /// The cell of a value: its lower end, if an octave has `2^bits` cells.
@@ -79,22 +78,23 @@ fn cell(ns: i64, bits: u32) -> i64 {
     if ns < 0 { -lower } else { lower }
 }
 
-/// The cells with a quantile of the whole phase, or of the series with the highest maximum.
-fn exact_cells(of_phase: &[&Series], bits: u32) -> BTreeSet<i64> {
-    let mut exact = BTreeSet::new();
-    let mut all: BTreeMap<i64, u64> = BTreeMap::new();
+/// The bins with a quantile of the whole phase, or of the series with the highest maximum.
+fn bins_of_quantiles(of_phase: &[&Series]) -> BTreeSet<(i64, i64)> {
+    let mut all: BTreeMap<(i64, i64), u64> = BTreeMap::new();
     for bin in of_phase.iter().flat_map(|series| series.quoted().bins()) {
-        *all.entry(bin.lower_ns).or_default() += bin.count;
+        *all.entry((bin.lower_ns, bin.upper_ns)).or_default() += bin.count;
     }
-    add_quantiles(&all, bits, &mut exact);
+    let mut found = BTreeSet::new();
+    add_quantiles(&all, &mut found);
     if let Some(worst) = of_phase.iter().max_by_key(|series| series.max_ns) {
-        let bins = worst.quoted().bins().iter().map(|bin| (bin.lower_ns, bin.count)).collect();
-        add_quantiles(&bins, bits, &mut exact);
+        let bins =
+            worst.quoted().bins().iter().map(|bin| ((bin.lower_ns, bin.upper_ns), bin.count)).collect();
+        add_quantiles(&bins, &mut found);
     }
-    exact
+    found
 }
 
-fn add_quantiles(bins: &BTreeMap<i64, u64>, bits: u32, exact: &mut BTreeSet<i64>) {
+fn add_quantiles(bins: &BTreeMap<(i64, i64), u64>, found: &mut BTreeSet<(i64, i64)>) {
     let total: u64 = bins.values().fold(0, |sum, count| sum.saturating_add(*count));
     for one_in in ONE_ABOVE_IN {
         let (mut above, most) = (0u64, total / one_in);
@@ -102,35 +102,28 @@ fn add_quantiles(bins: &BTreeMap<i64, u64>, bits: u32, exact: &mut BTreeSet<i64>
             above = above.saturating_add(**count);
             above > most
         });
-        exact.extend(bin.map(|(lower, _)| cell(*lower, bits)));
+        found.extend(bin.map(|(bin, _)| *bin));
     }
 }
 
-/// The ends of the bins of each cell, over all series.
-fn edges(of_phase: &[&Series], bits: u32) -> BTreeMap<i64, (i64, i64)> {
-    let mut edges: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
-    let of_series = |series: &&Series| {
-        let corrected = series.corrected.iter().flat_map(|one| one.bins().to_vec());
-        series.measured.bins().iter().copied().chain(corrected).collect::<Vec<Bin>>()
-    };
-    for bin in of_phase.iter().flat_map(of_series).filter(|bin| !bin.is_open()) {
-        let (lower, upper) = edges.entry(cell(bin.lower_ns, bits)).or_insert((bin.lower_ns, bin.upper_ns));
+/// The lowest and the highest end of the bins of each group. A bin without an end belongs to none.
+fn ends<'a, Group: Ord>(
+    bins: impl Iterator<Item = &'a Bin>,
+    group: impl Fn(&Bin) -> Group,
+) -> BTreeMap<Group, (i64, i64)> {
+    let mut ends: BTreeMap<Group, (i64, i64)> = BTreeMap::new();
+    for bin in bins.filter(|bin| !bin.is_open()) {
+        let (lower, upper) = ends.entry(group(bin)).or_insert((bin.lower_ns, bin.upper_ns));
         (*lower, *upper) = ((*lower).min(bin.lower_ns), (*upper).max(bin.upper_ns));
     }
-    edges
+    ends
 }
 
-fn wider(
-    histogram: &Histogram,
-    edges: &BTreeMap<i64, (i64, i64)>,
-    exact: &BTreeSet<i64>,
-    bits: u32,
-) -> Histogram {
+/// `histogram` with its bins joined to those that `ends` has for them. Where it has none, bins stay.
+fn wider(histogram: &Histogram, ends: impl Fn(&Bin) -> Option<(i64, i64)>) -> Histogram {
     let mut bins: Vec<Bin> = Vec::new();
     for bin in histogram.bins() {
-        let cell = cell(bin.lower_ns, bits);
-        let whole = edges.get(&cell).filter(|_| !bin.is_open() && !exact.contains(&cell));
-        let Some((lower_ns, upper_ns)) = whole.copied() else {
+        let Some((lower_ns, upper_ns)) = ends(bin).filter(|_| !bin.is_open()) else {
             bins.push(*bin);
             continue;
         };
