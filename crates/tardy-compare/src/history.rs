@@ -19,6 +19,8 @@ pub use figure::Figure;
 
 /// A change is certain only with this many runs after it (and as many before it).
 pub const LEAST_RUNS: usize = 3;
+/// A change with a higher p-value is not reported, not even as one that later runs decide.
+pub const MOST_P_OF_POSSIBLE: f64 = 0.05;
 
 /// A history of runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,23 +92,18 @@ pub struct Change {
     pub from: f64,
     /// The level after.
     pub to: f64,
-    /// The probability of so large a difference without a change.
+    /// The probability that the same runs in a random order have a change as clear as this one ([`change_points::confirmed`]).
     pub p: f64,
+    /// Whether `p` is at most the significance that was asked for, and enough runs are on either side. Otherwise the next runs decide.
+    pub certain: bool,
     /// How many runs are on the shorter side, to the next change or the end.
     pub runs_on_the_shorter_side: usize,
     /// What differs between the machines and kernels of the two runs; `None` until it was looked up.
     pub differences: Option<Differences>,
 }
 
-impl Change {
-    /// Whether enough runs are on either side.
-    pub fn is_certain(&self) -> bool {
-        self.runs_on_the_shorter_side >= LEAST_RUNS
-    }
-}
-
-/// The history of `entries`. Changes with a higher p-value than `most_p` and those below `least_change` (0.05 is 5 %) are
-/// left out.
+/// The history of `entries`. Changes below `least_change` (0.05 is 5 %) are left out. Those with a higher p-value than `most_p` are not
+/// certain.
 pub fn of(mut entries: Vec<Entry>, most_p: f64, least_change: f64) -> History {
     let by_time = entries.iter().all(|entry| !entry.started_at.is_empty());
     if by_time {
@@ -153,7 +150,7 @@ impl Line {
         let options =
             Options { most_p, least_magnitude: least_change, scale: figure.scale(), ..Options::default() };
         // Only finite values are in a history.
-        let found = change_points::find(&values, &options).unwrap_or_default();
+        let found = change_points::confirmed(&values, &options, MOST_P_OF_POSSIBLE).unwrap_or_default();
         let mut edges: Vec<usize> = found.iter().map(|change| change.index).collect();
         edges.insert(0, 0);
         edges.push(points.len());
@@ -163,14 +160,18 @@ impl Line {
             value: figure.mean(&values[edges[0]..edges[1]]),
         };
         let levels: Vec<Level> = edges.windows(2).map(level).collect();
-        let changes = found.iter().zip(levels.windows(2)).map(|(change, sides)| Change {
-            before: points[change.index - 1].run,
-            after: points[change.index].run,
-            from: sides[0].value,
-            to: sides[1].value,
-            p: change.p,
-            runs_on_the_shorter_side: sides.iter().map(|side| side.to - side.from).min().unwrap_or(0),
-            differences: None,
+        let changes = found.iter().zip(levels.windows(2)).map(|(change, sides)| {
+            let runs_on_the_shorter_side = sides.iter().map(|side| side.to - side.from).min().unwrap_or(0);
+            Change {
+                before: points[change.index - 1].run,
+                after: points[change.index].run,
+                from: sides[0].value,
+                to: sides[1].value,
+                p: change.p,
+                certain: change.p <= most_p && runs_on_the_shorter_side >= LEAST_RUNS,
+                runs_on_the_shorter_side,
+                differences: None,
+            }
         });
         let changes = changes.collect();
         Self { experiment, figure, points, levels, changes }

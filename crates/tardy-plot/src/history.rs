@@ -96,7 +96,7 @@ fn axis_label(figure: Figure, tick: f64) -> String {
 fn mark(svg: &mut Svg, area: &Area, x: &Scale, change: &Change) {
     let at = x.at(f64::midpoint(number(change.before), number(change.after)));
     svg.line("limit", (at, area.top), (at, area.bottom));
-    let text = if change.is_certain() {
+    let text = if change.certain {
         format!("run {}", change.after + 1)
     } else {
         format!("run {}?", change.after + 1)

@@ -55,6 +55,10 @@ impl Moment<'_> {
         format!("Run {}, {}{started}", self.number, harmless(&self.after.name))
     }
 
+    fn is_certain(&self) -> bool {
+        self.changes.iter().any(|(_, change)| change.certain)
+    }
+
     /// Each figure that changed, as a sentence.
     fn sentences(&self) -> Vec<String> {
         self.changes.iter().map(|(line, change)| sentence(line, change)).collect()
@@ -77,14 +81,14 @@ fn sentence(line: &Line, change: &Change) -> String {
     } else {
         String::new()
     };
-    let certainty = if change.is_certain() {
-        format!(" (p {})", probability(change.p))
-    } else {
-        format!(
+    let certainty = match change {
+        Change { certain: true, .. } => format!(" (p {})", probability(change.p)),
+        Change { runs_on_the_shorter_side: runs, .. } if *runs < LEAST_RUNS => format!(
             " (p {}; {} on one side, and this is certain only with {LEAST_RUNS})",
             probability(change.p),
-            counted(change.runs_on_the_shorter_side as u64, "run", "runs")
-        )
+            counted(*runs as u64, "run", "runs")
+        ),
+        Change { .. } => format!(" (not certain, p {}: the next runs decide)", probability(change.p)),
     };
     format!(
         "{} of {}: {from} before, {to} after{size}{certainty}.",
@@ -94,11 +98,8 @@ fn sentence(line: &Line, change: &Change) -> String {
 }
 
 fn probability(p: f64) -> String {
-    match p {
-        p if p < 1e-15 => "below 1e-15".to_owned(),
-        p if p < 1e-3 => format!("= {p:.0e}"),
-        p => format!("= {}", ratio(p)),
-    }
+    // The least that random orders can show.
+    if p <= 1e-4 { "at most 0.0001".to_owned() } else { format!("= {}", ratio(p)) }
 }
 
 /// Name, value before, value after.
@@ -166,7 +167,16 @@ fn headline(history: &History) -> String {
             format!("too few to find a change: {LEAST_FOR_A_CHANGE} of the same experiment are needed")
         }
         0 => "no change".to_owned(),
-        n => format!("{} at which a figure changed", counted(n as u64, "run", "runs")),
+        n => {
+            let certain = moments(history).iter().filter(|moment| moment.is_certain()).count();
+            let possible = match n - certain {
+                0 => String::new(),
+                possible => {
+                    format!(", and {} at which one may have changed", counted(possible as u64, "run", "runs"))
+                }
+            };
+            format!("{} at which a figure changed{possible}", counted(certain as u64, "run", "runs"))
+        }
     };
     format!("{runs} {order}: {found}.")
 }

@@ -11,7 +11,7 @@ mod significance;
 
 pub use significance::{by_permutation, by_t_test};
 
-use significance::compare;
+use significance::{chance, compare};
 
 /// A place where a series changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +68,38 @@ pub fn find(series: &[f64], options: &Options) -> Result<Vec<ChangePoint>, usize
     }
     let candidates = weak_points(series, options);
     Ok(merge(series, candidates, options))
+}
+
+/// The change points of a series that also hold without any assumption about how its values are distributed.
+///
+/// Student's test, which [`find`] uses, takes values as normally distributed and the place of the change as given. In a series without
+/// a change, whose values have outliers, it finds one far more often than `most_p` says. So each point is tested again: between its
+/// neighbours, how often has a random order of the values a split that is as good? That is the p-value of the points that remain, at
+/// most `most_p_of_orders`.
+///
+/// # Errors
+///
+/// The index of the first value that is not finite.
+pub fn confirmed(
+    series: &[f64],
+    options: &Options,
+    most_p_of_orders: f64,
+) -> Result<Vec<ChangePoint>, usize> {
+    let mut points = find(series, options)?;
+    loop {
+        let indices: Vec<usize> = points.iter().map(|point| point.index).collect();
+        points = judged(series, &indices, options.scale);
+        for (i, point) in points.iter_mut().enumerate() {
+            let start = if i == 0 { 0 } else { indices[i - 1] };
+            let end = indices.get(i + 1).copied().unwrap_or(series.len());
+            point.p = chance(&series[start..end], point.index - start);
+        }
+        let weakest = points.iter().enumerate().max_by(|a, b| a.1.p.total_cmp(&b.1.p));
+        match weakest {
+            Some((weakest, point)) if point.p > most_p_of_orders => points.remove(weakest),
+            _ => return Ok(points),
+        };
+    }
 }
 
 /// The p-value of the first pass: it finds more than remain.

@@ -1,4 +1,5 @@
 use std::convert::Infallible;
+use std::sync::LazyLock;
 
 use tardy_analyse::outcome;
 use tardy_record::Run;
@@ -7,8 +8,11 @@ use super::*;
 
 /// A run of the example, which started in minute `minute` and whose latencies are `factor` times those.
 fn run(minute: u32, factor: f64) -> Run {
-    let text = include_bytes!("../../../../examples/standard.run.json");
-    let mut run = tardy_record::file::from_text(text).unwrap();
+    static EXAMPLE: LazyLock<Run> = LazyLock::new(|| {
+        let text = include_bytes!("../../../../examples/standard.run.json");
+        tardy_record::file::from_text(text).unwrap()
+    });
+    let mut run = EXAMPLE.clone();
     run.origin.id = format!("run-{minute}");
     run.origin.name = Some(format!("nightly {minute}"));
     run.origin.started_at = format!("2026-11-01T00:{minute:02}:00Z");
@@ -47,7 +51,7 @@ fn a_change_is_found_at_its_run_with_its_size() {
         let [change] = &line.changes[..] else { panic!("{:?}", line.changes) };
         assert_eq!((change.before, change.after, change.runs_on_the_shorter_side), (11, 12, 8));
         assert!((change.to / change.from - 1.4).abs() < 0.02, "{change:?}");
-        assert!(change.is_certain());
+        assert!(change.certain, "{change:?}");
     }
     let others = history.lines.iter().filter(|line| line.figure == Figure::P999);
     assert!(others.clone().count() > 0 && others.clone().all(|line| line.changes.is_empty()));
@@ -75,9 +79,7 @@ fn without_a_change_none_is_found_and_small_changes_are_left_out() {
 fn a_change_with_two_later_runs_is_not_certain() {
     let history = of(entries(|minute| if minute < 18 { 1.0 } else { 2.0 }, 20), 0.001, 0.05);
     let changes = history.changes();
-    assert!(
-        !changes.is_empty() && changes.iter().all(|(_, change)| change.after == 18 && !change.is_certain())
-    );
+    assert!(!changes.is_empty() && changes.iter().all(|(_, change)| change.after == 18 && !change.certain));
 }
 
 #[test]
@@ -127,4 +129,22 @@ fn figures_are_those_of_the_run() {
         let p999 = figures.iter().find(|(figure, _)| *figure == Figure::P999).map(|(_, value)| *value);
         assert_eq!(p999, outcome.quantile("p99.9").map(|value| value.quoted_ns() as f64));
     }
+}
+
+/// Runs of one kernel whose maxima have outliers, in many orders: without ranks, one in ten orders had a change.
+#[test]
+fn a_far_value_of_an_unchanged_kernel_is_no_change() {
+    // The maxima of ten seeds of the lab under load, in us (`tardy lab run --seeds 10`).
+    let maxima = [61.2, 579.6, 263.5, 511.4, 656.0, 162.2, 273.7, 189.5, 247.5, 319.2];
+    let mut possible = 0;
+    for (stride, start) in
+        [1, 3, 7, 9].into_iter().flat_map(|stride| (0..10).map(move |start| (stride, start)))
+    {
+        let of_minute = |minute: u32| maxima[((minute * stride + start) % 10) as usize] / 100.0;
+        let entry = |minute: u32| Entry::of(&run(minute, of_minute(minute)), &format!("{minute}.run.json"));
+        let history = of((0..10).map(entry).collect(), 0.001, 0.05);
+        assert!(history.changes().iter().all(|(_, change)| !change.certain), "{stride}, {start}");
+        possible += usize::from(!history.changes().is_empty());
+    }
+    assert!(possible <= 4, "{possible} of 40 orders");
 }

@@ -46,22 +46,31 @@ impl Distances {
     /// For parts of n and m values it is 2/(m+n) times the sum of distances between them, minus for each part its mean
     /// distance times mn/(m+n).
     pub(super) fn best_split(&self, start: usize, end: usize) -> Option<Split> {
-        let mut best: Option<Split> = None;
-        for at in start + 1..end {
-            let n = (at - start) as f64;
-            let left = if at - start > 1 { 2.0 * self.within(start..at) / (n - 1.0) } else { 0.0 };
-            for right_end in at + 1..=end {
-                let m = (right_end - at) as f64;
-                let right =
-                    if right_end - at > 1 { 2.0 * self.within(at..right_end) / (m - 1.0) } else { 0.0 };
-                let divergence =
-                    (2.0 * self.between(start..at, at..right_end) - m * left - n * right) / (m + n);
-                if best.is_none_or(|best| divergence > best.divergence) {
-                    best = Some(Split { at, divergence });
-                }
-            }
-        }
-        best
+        let splits = (start + 1..end).flat_map(|at| (at + 1..=end).map(move |right_end| (at, right_end)));
+        splits.map(|(at, right_end)| self.split(start, at, right_end)).fold(None, better)
+    }
+
+    /// The split with the highest divergence of all values from `start` to `end`.
+    pub(super) fn best_split_of_all(&self, start: usize, end: usize) -> Option<Split> {
+        (start + 1..end).map(|at| self.split(start, at, end)).fold(None, better)
+    }
+
+    fn split(&self, start: usize, at: usize, end: usize) -> Split {
+        let mean = |range: std::ops::Range<usize>| match range.len() {
+            1 => 0.0,
+            count => 2.0 * self.within(range) / (count as f64 - 1.0),
+        };
+        let (n, m) = ((at - start) as f64, (end - at) as f64);
+        let apart = 2.0 * self.between(start..at, at..end);
+        Split { at, divergence: (apart - m * mean(start..at) - n * mean(at..end)) / (m + n) }
+    }
+}
+
+/// The first one of equal splits.
+fn better(best: Option<Split>, split: Split) -> Option<Split> {
+    match best {
+        Some(best) if best.divergence >= split.divergence => Some(best),
+        _ => Some(split),
     }
 }
 
@@ -69,10 +78,5 @@ impl Distances {
 pub(super) fn best_of_parts(distances: &Distances, points: &[usize], len: usize) -> Option<Split> {
     let starts = std::iter::once(0).chain(points.iter().copied());
     let ends = points.iter().copied().chain(std::iter::once(len));
-    starts.zip(ends).filter_map(|(start, end)| distances.best_split(start, end)).fold(None, |best, split| {
-        match best {
-            Some(best @ Split { divergence, .. }) if divergence >= split.divergence => Some(best),
-            _ => Some(split),
-        }
-    })
+    starts.zip(ends).filter_map(|(start, end)| distances.best_split(start, end)).fold(None, better)
 }
