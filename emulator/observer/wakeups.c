@@ -61,21 +61,23 @@ static void keep(struct kept *kept, const struct kept *wakeup)
 
 static uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
-/* Of equally near ones, the earlier stays. */
+/* Of equally near ones, the later stay: the earlier may belong to the warm-up, and while nothing else runs many are equal. */
 static void keep_if_nearer(struct kept *nearest, uint64_t target, const struct kept *wakeup)
 {
-	struct kept *farthest = nearest;
+	struct kept *least = nearest;
 
 	for (unsigned int i = 0; i < NEAREST; i++) {
+		uint64_t of_this = distance(nearest[i].latency, target), of_least = distance(least->latency, target);
+
 		if (!nearest[i].blocks) {
 			keep(&nearest[i], wakeup);
 			return;
 		}
-		if (distance(nearest[i].latency, target) > distance(farthest->latency, target))
-			farthest = &nearest[i];
+		if (of_this > of_least || (of_this == of_least && nearest[i].read_at < least->read_at))
+			least = &nearest[i];
 	}
-	if (distance(wakeup->latency, target) < distance(farthest->latency, target))
-		keep(farthest, wakeup);
+	if (distance(wakeup->latency, target) <= distance(least->latency, target))
+		keep(least, wakeup);
 }
 
 static void consider(struct thread *thread, const struct kept *wakeup)

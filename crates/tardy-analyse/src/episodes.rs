@@ -27,13 +27,17 @@ pub struct Episodes {
     pub block_ns: u64,
 }
 
-/// The episodes of `series` over `limit_ns`. `None` if there were none, or if the series has neither the counts nor block
-/// maxima.
+/// If more than one in so many blocks has a late wake-up, adjacent ones are too often of different episodes to count them as one: with
+/// one in ten, one in ten pairs of independent episodes would be joined.
+const ONE_LATE_BLOCK_IN: usize = 10;
+
+/// The episodes of `series` over `limit_ns`. `None` if there were none, if the series has neither the counts nor block maxima, or if
+/// too many blocks have a late wake-up to tell episodes apart.
 pub fn of(series: &Series, limit_ns: u64) -> Option<Episodes> {
     let declared = series.thresholds.iter().find(|count| count.limit_ns == limit_ns);
     let (count, gap_cycles, block_ns) = match declared {
         Some(declared) => (declared.clusters, Some(declared.cluster_gap_cycles), 0),
-        None => (late_spells(series, limit_ns), None, series.block_maxima.block_ns),
+        None => (late_spells(series, limit_ns)?, None, series.block_maxima.block_ns),
     };
     let hours = series.counted_ns as f64 / NS_IN_HOUR;
     let (per_hour_lower, per_hour_upper) =
@@ -42,12 +46,14 @@ pub fn of(series: &Series, limit_ns: u64) -> Option<Episodes> {
     Some(Episodes { count, per_hour, per_hour_lower, per_hour_upper, gap_cycles, block_ns })
 }
 
-/// How many times a block with a late wake-up follows one without.
-fn late_spells(series: &Series, limit_ns: u64) -> u64 {
+/// How many times a block with a late wake-up follows one without; `None` if too many blocks have one.
+fn late_spells(series: &Series, limit_ns: u64) -> Option<u64> {
     let is_late = |max: &Option<i64>| max.is_some_and(|max| i128::from(max) > i128::from(limit_ns));
     let late: Vec<bool> = series.block_maxima.maxima_ns.iter().map(is_late).collect();
-    let begins = late.windows(2).filter(|pair| !pair[0] && pair[1]).count();
-    begins as u64 + u64::from(late.first() == Some(&true))
+    let late_blocks = late.iter().filter(|is_late| **is_late).count();
+    let begins =
+        late.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(late.first() == Some(&true));
+    (late_blocks * ONE_LATE_BLOCK_IN <= late.len()).then_some(begins as u64)
 }
 
 /// What a run may not have met.
@@ -112,5 +118,9 @@ mod tests {
         assert_eq!((afterwards.count, afterwards.gap_cycles), (2, None));
         assert_eq!(afterwards.block_ns, hour(&late, &[]).block_maxima.block_ns);
         assert_eq!(of(&hour(&late, &[]), 100_000), None);
+        // With a late wake-up in every second block, blocks do not tell episodes apart.
+        let often: Vec<u64> = (0..3600).step_by(12).collect();
+        assert_eq!(of(&hour(&often, &[]), 50_000), None);
+        assert_eq!(of(&hour(&often, &[50_000]), 50_000).unwrap().count, often.len() as u64);
     }
 }

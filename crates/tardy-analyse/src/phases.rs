@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
-use tardy_record::plan::{ProbeKind, Wake};
+use tardy_record::plan::{Plan, ProbeKind, Wake};
 use tardy_record::series::Quantity;
 use tardy_record::{Run, Series};
 
@@ -50,25 +50,43 @@ pub fn of(run: &Run) -> Vec<PhaseFindings> {
 /// # Errors
 /// If there is no such phase.
 pub fn wanted(run: &Run, wanted: Option<&str>) -> Result<Vec<usize>, String> {
-    let all = 0..run.phases.len();
+    let labels: Vec<&str> = run.phases.iter().map(|phase| phase.label.as_str()).collect();
+    of_labels(&labels, &run.plan, wanted).map_err(|labels| {
+        let wanted = wanted.unwrap_or_default();
+        format!("there is no phase '{wanted}' in the run; it has {labels}")
+    })
+}
+
+/// The same of a run that was not measured yet.
+///
+/// # Errors
+/// If there is no such phase.
+pub fn planned(plan: &Plan, wanted: Option<&str>) -> Result<Vec<usize>, String> {
+    let labels: Vec<&str> = plan.phases.iter().map(|phase| phase.label.as_str()).collect();
+    of_labels(&labels, plan, wanted).map_err(|labels| {
+        let wanted = wanted.unwrap_or_default();
+        format!("there will be no phase '{wanted}', but {labels}")
+    })
+}
+
+/// The labels, if there is no such phase.
+fn of_labels(labels: &[&str], plan: &Plan, wanted: Option<&str>) -> Result<Vec<usize>, String> {
+    let all = 0..labels.len();
     let Some(wanted) = wanted else {
-        let is_loaded =
-            |phase: &usize| run.plan.phases.get(*phase).is_some_and(|plan| !plan.loads.is_empty());
+        let is_loaded = |phase: &usize| plan.phases.get(*phase).is_some_and(|plan| !plan.loads.is_empty());
         let loaded: Vec<usize> = all.clone().filter(is_loaded).collect();
         return Ok(if loaded.is_empty() { all.collect() } else { loaded });
     };
-    let named: Vec<usize> = all.clone().filter(|phase| run.phases[*phase].label == wanted).collect();
+    let named: Vec<usize> = all.clone().filter(|phase| labels[*phase] == wanted).collect();
     if !named.is_empty() {
         return Ok(named);
     }
-    if let Some(number) =
-        wanted.parse::<usize>().ok().filter(|number| (1..=run.phases.len()).contains(number))
-    {
+    if let Some(number) = wanted.parse::<usize>().ok().filter(|number| (1..=labels.len()).contains(number)) {
         return Ok(vec![number - 1]);
     }
-    let mut labels: Vec<&str> = run.phases.iter().map(|phase| phase.label.as_str()).collect();
+    let mut labels = labels.to_vec();
     labels.dedup();
-    Err(format!("there is no phase '{wanted}' in the run; it has {}", labels.join(", ")))
+    Err(labels.join(", "))
 }
 
 fn of_phase(run: &Run, index: usize) -> PhaseFindings {

@@ -14,7 +14,7 @@ mod sample;
 mod task;
 
 use serde::Serialize;
-use tardy_record::{Run, Series};
+use tardy_record::{Run, Series, reason};
 
 use crate::name::Readings;
 use crate::stationarity::Stationarity;
@@ -198,8 +198,9 @@ fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], depth: Depth
     let series: Vec<&Series> = run.own_series().filter(|one| one.phase == phase && has_tail(one)).collect();
     let highest_ns = series.iter().filter_map(|one| one.max_ns).max()?;
     let measured_ns = series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0)?;
-    let changed = stationarity.iter().find(|one| one.phase == phase).filter(|one| !one.changes.is_empty());
-    let task = task::Task { series: &series, measured_ns, is_steady: changed.is_none(), with_diagnostics };
+    let is_steady = stationarity.iter().find(|one| one.phase == phase).and_then(|one| one.stationary);
+    let has_changed = is_steady.map(|is_steady| !is_steady);
+    let task = task::Task { series: &series, measured_ns, has_changed, with_diagnostics };
     let maxima = estimate::of_maxima(&task);
     let has_decided = depth == Depth::Quoted && maxima.as_ref().is_some_and(|maxima| !maxima.supported);
     let excesses = (!has_decided).then(|| estimate::of_excesses(&task));
@@ -222,6 +223,27 @@ fn of_phase(run: &Run, phase: usize, stationarity: &[Stationarity], depth: Depth
     let is_next = |level: &&Level| level.extrapolation > 1.0 && supported;
     tail.next = tail.deciding().and_then(|estimate| estimate.levels.iter().find(is_next).copied());
     Some(tail)
+}
+
+/// Why `run` has no tail, as the end of a sentence; `None` if one of its phases has.
+pub fn none_because(run: &Run) -> Option<String> {
+    if !run.validity.valid {
+        return Some(format!("the run is invalid: {}", reason::joined(&run.validity.spoilt_by)));
+    }
+    if let Some(why) = crate::lab::meaningless_because(run) {
+        return Some(format!("its latencies mean nothing: {why}"));
+    }
+    let with_tail: Vec<&Series> = run.own_series().filter(|one| has_tail(one)).collect();
+    match () {
+        () if run.own_series().any(|one| one.max_at_least) && with_tail.is_empty() => {
+            Some("the file does not establish its highest value".to_owned())
+        }
+        () if with_tail.is_empty() => Some("it has no latencies".to_owned()),
+        () if with_tail.iter().all(|one| one.counted_ns == 0) => {
+            Some("the file does not state how long it measured".to_owned())
+        }
+        () => None,
+    }
 }
 
 /// Whether the highest values of `series` are latencies of a thread, and all known.

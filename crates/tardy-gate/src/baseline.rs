@@ -10,7 +10,7 @@ mod same_identity;
 
 use serde::Serialize;
 use tardy_compare::versus::{self, Factor, Options, Strength, Versus};
-use tardy_plot::numbers::{per_cent, ratio, with_unit};
+use tardy_plot::numbers::{counted, per_cent, ratio, with_unit};
 use tardy_record::Run;
 
 use crate::outcome::Outcome;
@@ -67,13 +67,23 @@ pub struct Compared {
 /// Judges the runs of `candidate` against those of `base`. `margin` is a share: 0.05 is 5 %.
 pub fn judge(base: &[&Run], candidate: &[&Run], factor: &Factor, margin: f64) -> AgainstBaseline {
     let options = Options { factor: factor.clone(), limit_ns: None };
+    let same_identity = same_identity::pairs(base, candidate);
     let not = |outcome, reason: String| AgainstBaseline {
         outcome,
         margin,
         compared: None,
         not_because: Some(reason),
-        same_identity: same_identity::pairs(base, candidate),
+        same_identity: same_identity.clone(),
     };
+    // A boot that the baseline has too is not another observation of the candidate: it is the same one.
+    let candidate: &[&Run] = &same_identity::without(&same_identity, candidate);
+    if candidate.is_empty() && !same_identity.is_empty() {
+        return AgainstBaseline {
+            outcome: Outcome::Passed,
+            not_because: None,
+            ..not(Outcome::Passed, String::new())
+        };
+    }
     let versus = match versus::of(base, candidate, &options) {
         Ok(versus) => versus,
         Err(reason) => return not(Outcome::Invalid, reason),
@@ -88,7 +98,7 @@ pub fn judge(base: &[&Run], candidate: &[&Run], factor: &Factor, margin: f64) ->
             margin,
             compared: Some(compared),
             not_because: None,
-            same_identity: same_identity::pairs(base, candidate),
+            same_identity: same_identity.clone(),
         },
         None => not(Outcome::Invalid, "there is no quantile that both sides have".to_owned()),
     }
@@ -158,15 +168,15 @@ impl AgainstBaseline {
     /// Why the outcome is as it is, in plain text.
     pub fn sentence(&self) -> String {
         let because = self.because();
-        match same_identity::sentence(&self.same_identity) {
-            Some(pairs) => format!("{because} {pairs}"),
-            None => because,
-        }
+        let parts: Vec<String> =
+            because.into_iter().chain(same_identity::sentence(&self.same_identity)).collect();
+        parts.join(" ")
     }
 
-    fn because(&self) -> String {
+    /// `None` if all boots are also in the baseline.
+    fn because(&self) -> Option<String> {
         let Some(compared) = &self.compared else {
-            return format!("Not judged: {}.", self.not_because.as_deref().unwrap_or("nothing was compared"));
+            return self.not_because.as_ref().map(|reason| format!("Not judged: {reason}."));
         };
         let [base, candidate] = compared.boots;
         let seen = format!(
@@ -176,16 +186,29 @@ impl AgainstBaseline {
             with_unit(compared.base_ns)
         );
         let allowed = format!("allowed: {} more", with_unit(compared.matters_above_ns));
-        match (compared.interval_ns, compared.p, compared.needed) {
-            (_, _, Some(needed)) => format!("{seen}; {allowed}. Needs {needed} boots of each side."),
-            (Some([low, high]), Some(p), None) => format!(
-                "{seen}; with 95 % confidence {} to {} more, p = {}, {allowed}.",
-                with_unit(low),
-                with_unit(high),
-                ratio(p)
-            ),
+        Some(match (compared.interval_ns, compared.p, compared.needed) {
+            (_, _, Some(needed)) => {
+                format!("{seen}; {allowed}. Needs {} of each side.", counted(needed as u64, "boot", "boots"))
+            }
+            (Some(interval), Some(p), None) => {
+                format!(
+                    "{seen}; with 95 % confidence {}, p = {}, {allowed}.",
+                    more_or_less(interval),
+                    ratio(p)
+                )
+            }
             _ => format!("{seen}; {allowed}. The interval of the difference cannot be determined."),
-        }
+        })
+    }
+}
+
+/// An interval of differences in words: `5 us to 12 us more`, `5 us to 12 us less`, `1 us less to 3 us more`.
+fn more_or_less([low, high]: [f64; 2]) -> String {
+    let [of_low, of_high] = [low, high].map(|ns| with_unit(ns.abs()));
+    match () {
+        () if low >= 0.0 => format!("{of_low} to {of_high} more"),
+        () if high <= 0.0 => format!("{of_high} to {of_low} less"),
+        () => format!("{of_low} less to {of_high} more"),
     }
 }
 
@@ -193,6 +216,13 @@ impl AgainstBaseline {
 mod tests {
     use super::*;
     use tardy_record::layout::FINE;
+
+    #[test]
+    fn an_interval_has_a_direction() {
+        assert_eq!(more_or_less([5_000.0, 12_000.0]), "5 us to 12 us more");
+        assert_eq!(more_or_less([-16_100.0, -4_990.0]), "4.99 us to 16.1 us less");
+        assert_eq!(more_or_less([-1_000.0, 3_000.0]), "1 us less to 3 us more");
+    }
 
     fn of(higher_by_ns: f64, interval_ns: [f64; 2], p: f64) -> Compared {
         Compared {

@@ -56,10 +56,12 @@ pub struct Evidence {
     pub worst_ns: i64,
     /// Whether that is a lower bound.
     pub worst_at_least: bool,
-    /// The counted time, in ns.
+    /// The counted time, in ns; 0 if another tool's file does not state it.
     pub counted_ns: u64,
-    /// How much longer the run would have to be to pass, in ns, if readings continue to be late as often; `None` if it was
-    /// decided, or if it would not pass however long it is.
+    /// How many more readings the run would need to pass, if they continue to be late as often; `None` if it was decided, or if it
+    /// would not pass with any number.
+    pub needs_more: Option<u64>,
+    /// How much longer it would have to be for these, in ns; `None` if `needs_more` is, or if it is not known how long it is.
     pub needs_more_ns: Option<u64>,
 }
 
@@ -110,7 +112,13 @@ fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r 
         return Err(format!("there is no '{wanted}' in the run; it has {}", names.join(", ")));
     }
     let recorded: Vec<&Series> = matching.into_iter().filter(|series| series.max_ns.is_some()).collect();
-    if recorded.is_empty() { Err("nothing was recorded".to_owned()) } else { Ok(recorded) }
+    match recorded.is_empty() {
+        false => Ok(recorded),
+        true if run.own_series().any(|one| phases.contains(&one.phase) && !one.is_of_wakeups()) => {
+            Err("the phase has no latencies, which alone are judged".to_owned())
+        }
+        true => Err("nothing was recorded".to_owned()),
+    }
 }
 
 fn spaceless(name: &str) -> String {
@@ -138,13 +146,13 @@ fn decided(
         Demand::Max { .. } => Outcome::Passed,
         Demand::Share { allowed, .. } => of_share(lower, upper, allowed),
     };
-    let needs_more_ns = match demand {
+    let factor = match demand {
         Demand::Share { allowed, .. } if outcome == Outcome::Inconclusive => {
             needed(&late, inflation, allowed, requirement.confidence, length)
-                .map(|factor| (series.counted_ns as f64 * (factor - 1.0)).max(0.0) as u64)
         }
         _ => None,
     };
+    let more_of = |amount: u64| factor.map(|factor| (amount as f64 * (factor - 1.0)).max(0.0).ceil() as u64);
     let evidence = Evidence {
         phase: run.phases.get(series.phase).map_or_else(String::new, |phase| phase.label.clone()),
         series: name::of(series),
@@ -159,7 +167,8 @@ fn decided(
         worst_ns,
         worst_at_least: series.max_at_least,
         counted_ns: series.counted_ns,
-        needs_more_ns,
+        needs_more: more_of(late.of),
+        needs_more_ns: more_of(series.counted_ns).filter(|_| series.counted_ns > 0),
     };
     (outcome, evidence)
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
+use tardy_analyse::phases;
+use tardy_record::plan::Plan;
 use tardy_record::units::{format_duration_ns, parse_duration_ns, parse_share};
 
 /// The confidence of a requirement that does not name one.
@@ -53,6 +55,25 @@ impl Demand {
         match self {
             Self::Max { limit_ns } | Self::Share { limit_ns, .. } => limit_ns,
         }
+    }
+}
+
+impl Requirement {
+    /// Why no run of `plan` can be judged by this; `None` if one can. Whether a series exists is known of CPUs only.
+    pub fn refused_by(&self, plan: &Plan) -> Option<String> {
+        let judged = match phases::planned(plan, self.phase.as_deref()) {
+            Ok(judged) => judged,
+            Err(reason) => return Some(format!("'{self}': {reason}")),
+        };
+        let cpu: u32 =
+            self.series.as_deref()?.to_lowercase().trim().strip_prefix("cpu")?.trim().parse().ok()?;
+        let mut measured: Vec<u32> =
+            judged.iter().flat_map(|phase| plan.phases[*phase].probe.cpus()).collect();
+        measured.sort_unstable();
+        measured.dedup();
+        let is_missing = !measured.is_empty() && !measured.contains(&cpu);
+        let all = || measured.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        is_missing.then(|| format!("'{self}': CPU {cpu} will not be measured, but {}", all()))
     }
 }
 
@@ -107,6 +128,9 @@ fn demand_of(what: &str, bound: &str) -> Result<Demand, &'static str> {
     }
     // Decimal places are exact in text and not in binary: 1 − 0.999 is not 0.001.
     let allowed = ((100.0 - level) * 1e10).round() / 1e12;
+    if allowed <= 0.0 {
+        return Err("the quantile, which has at most ten decimal places,");
+    }
     Ok(Demand::Share { limit_ns: limit(bound)?, allowed, quantile: Some(level) })
 }
 

@@ -47,7 +47,12 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
         (false, Length::ByData { .. }) => ", allowing for a run that its data ended",
     };
     let allowed = one_in(allowed);
-    match (judgement.outcome, evidence.needs_more_ns) {
+    let more = match (evidence.needs_more_ns, evidence.needs_more) {
+        (Some(more_ns), _) => Some(roughly(more_ns)),
+        (None, Some(more)) => Some(format!("{} readings", count(more))),
+        (None, None) => None,
+    };
+    match (judgement.outcome, more) {
         (Outcome::Passed, _) => {
             format!(
                 "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}.",
@@ -61,10 +66,9 @@ fn share(judgement: &Judgement, evidence: &Evidence, limit_ns: u64, allowed: f64
                 at_least(evidence.share_lower)
             )
         }
-        (_, Some(more_ns)) => format!(
-            "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}. At this rate it needs {} more.",
+        (_, Some(more)) => format!(
+            "{seen}; with {confidence} confidence at most {}{clusters}, allowed: {allowed}. At this rate it needs {more} more.",
             one_in(evidence.share_upper),
-            roughly(more_ns)
         ),
         (_, None) => format!(
             "{seen}; with {confidence} confidence {} to {}{clusters}, allowed: {allowed}. {}",
@@ -97,10 +101,13 @@ fn roughly(ns: u64) -> String {
     format_duration_ns(ns.div_ceil(unit).max(1).saturating_mul(unit))
 }
 
-/// A lower limit of a share as `1 in 20,000`, rounded down.
+/// A lower limit of a share as `1 in 20,000` or `99 %`, rounded down.
 fn at_least(share: f64) -> String {
     if share <= 0.0 {
         return "none".to_owned();
+    }
+    if share >= 0.1 {
+        return numbers::per_cent((share * 1000.0).floor() / 1000.0);
     }
     // Two digits, as [`one_in`] has, but never a larger share than the limit.
     let unit = libm::pow(10.0, libm::log10(1.0 / share).floor() - 1.0).max(1.0);

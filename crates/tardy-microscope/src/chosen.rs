@@ -186,7 +186,7 @@ fn explain_one(
     let series = &run.series[chosen.series];
     let phase = &run.phases[series.phase];
     let names = || (series.label.clone(), phase.label.clone());
-    let (cycle, reading) = find(measured, chosen).ok_or_else(|| {
+    let (cycle, reading) = find(observed, measured, chosen).ok_or_else(|| {
         let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
         no_cycle(run, series, measured.readings.len() as u64, cycle)
     })?;
@@ -200,19 +200,57 @@ fn explain_one(
     Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle: cycle as u64, explanation })
 }
 
-/// The wake-up and its number: of equal ones the first.
-fn find(measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
+/// The wake-up and its number: of equal ones the first that the observer kept, since it keeps only a few of them.
+fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
     let mut readings = measured.readings.iter().copied().enumerate();
-    match chosen.which {
-        Which::Cycle(cycle) => readings.nth(usize::try_from(cycle).ok()?),
-        Which::Worst => {
-            let latest = measured.readings.iter().map(|reading| reading.late_ns).max()?;
-            readings.find(|(_, reading)| reading.late_ns == latest)
-        }
+    let late_ns = match chosen.which {
+        Which::Cycle(cycle) => return readings.nth(usize::try_from(cycle).ok()?),
+        Which::Worst => measured.readings.iter().map(|reading| reading.late_ns).max()?,
         Which::Quantile(_) => {
             // The observer kept those nearest to the middle of the bin.
             let target = chosen.late_ns?;
-            readings.min_by_key(|(_, reading)| reading.late_ns.abs_diff(target))
+            measured
+                .readings
+                .iter()
+                .map(|reading| reading.late_ns)
+                .min_by_key(|late| late.abs_diff(target))?
         }
+    };
+    let mut equal = readings.filter(|(_, reading)| reading.late_ns == late_ns);
+    let is_kept =
+        |(_, reading): &(usize, Reading)| observed.wakeups.iter().any(|wakeup| wakeup.reading == *reading);
+    equal.clone().find(is_kept).or_else(|| equal.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::Wakeup;
+    use crate::task::Task;
+
+    fn reading(cycle: u64, late_ns: i64) -> Reading {
+        Reading { pid: 7, due_ns: cycle * 1_000_000, late_ns, lag: 40, switched_ns: late_ns - 500 }
+    }
+
+    /// While nothing else runs, many wake-ups are equally late, and the observer keeps a few of them.
+    #[test]
+    fn of_equal_wakeups_one_that_was_kept_is_explained() {
+        let readings: Vec<Reading> =
+            (0..9).map(|cycle| reading(cycle, if cycle % 2 == 0 { 9_150 } else { 9_100 })).collect();
+        let measured = Measured { pid: 7, origin_ns: 0, readings: readings.clone() };
+        let task = Task { address: 1, pid: 7, name: "timer/0".to_owned() };
+        let kept = [6, 8].map(|cycle: usize| Wakeup {
+            task: task.clone(),
+            reading: readings[cycle],
+            blocks: Vec::new(),
+            switches: Vec::new(),
+        });
+        let observed = Observed { wakeups: kept.to_vec(), ..Observed::default() };
+        for which in [Which::Worst, Which::Quantile(0.99)] {
+            let chosen = Chosen { series: 0, which, late_ns: Some(9_150), ordinal: None };
+            assert_eq!(find(&observed, &measured, &chosen), Some((6, readings[6])));
+        }
+        let chosen = Chosen { series: 0, which: Which::Cycle(3), late_ns: None, ordinal: Some(3) };
+        assert_eq!(find(&observed, &measured, &chosen), Some((3, readings[3])));
     }
 }

@@ -66,7 +66,7 @@ pub fn band_text(band: Band) -> &'static str {
         Band::Slices => {
             "The band is the 95 % interval at each quantile of these two runs; it says nothing about another boot."
         }
-        Band::None => "There is no band: too few boots.",
+        Band::None => "There is no band: there are too few boots, or of two runs too few slices of time.",
     }
 }
 

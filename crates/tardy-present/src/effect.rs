@@ -31,19 +31,22 @@ fn significant(value: f64) -> String {
 /// The interval of a ratio in words: `3.8 to 6.9`, `3 to 27 %` where the estimate states the direction, else `12 % lower to 21 %
 /// higher`.
 pub(crate) fn interval_words(effect: &Effect) -> Option<String> {
-    let words = [effect.low?, effect.estimate, effect.high?].map(describe_ratio);
-    if words[0] == words[2] {
-        return Some(words[0].clone());
+    let (low, high) = (effect.low?, effect.high?);
+    let is_same_side = (low < 1.0 && high < 1.0) || (low > 1.0 && high > 1.0);
+    if !is_same_side || (effect.estimate > 1.0) != (low > 1.0) {
+        let words = [low, high].map(describe_ratio);
+        return Some(if words[0] == words[1] { words[0].clone() } else { words.join(" to ") });
     }
-    let parts = words.each_ref().map(|words| words.split_once(' ').unwrap_or((words, "")));
-    let [(low, unit), (_, of_estimate), (high, of_high)] = parts;
-    if [unit, of_high] != [of_estimate; 2] {
-        return Some(format!("{} to {}", words[0], words[2]));
-    }
-    // The smaller effect first.
-    let (less, more) = if unit.ends_with("lower") { (high, low) } else { (low, high) };
-    let percent = if unit.starts_with('%') { " %" } else { "" };
-    Some(format!("{less} to {more}{percent}"))
+    // In the unit of the estimate, and the smaller effect first.
+    let is_per_cent = describe_ratio(effect.estimate).contains('%');
+    let size = |ratio: f64| match is_per_cent {
+        true => (ratio - 1.0).abs() * 100.0,
+        false => ratio.max(1.0 / ratio),
+    };
+    let [less, more] =
+        if size(low) < size(high) { [low, high] } else { [high, low] }.map(|end| significant(size(end)));
+    let unit = if is_per_cent { " %" } else { "" };
+    Some(if less == more { format!("{less}{unit}") } else { format!("{less} to {more}{unit}") })
 }
 
 /// `p = 0.0079`, `p < 0.001`.
@@ -99,7 +102,7 @@ mod tests {
             (0.145, 0.196, 0.263, "3.8 to 6.9"),
             (0.73, 0.82, 0.97, "3 to 27 %"),
             (3.0, 4.0, 5.5, "3 to 5.5"),
-            (0.4, 0.8, 0.93, "2.5 times lower to 7 % lower"),
+            (0.4, 0.8, 0.93, "7 to 60 %"),
             (0.88, 1.03, 1.21, "12 % lower to 21 % higher"),
             (1.0, 1.0, 1.0, "the same"),
             (1.0, 1.0, 1.1, "the same to 10 % higher"),

@@ -56,8 +56,8 @@ pub fn headline(versus: &Versus) -> String {
     match versus.strength {
         Strength::NotComparable => {
             let mut names: Vec<String> =
-                versus.differences.obstacles.iter().map(|one| harmless(&one.name)).collect();
-            names.extend(versus.differences.reasons.iter().map(|reason| harmless(reason)));
+                versus.differences.reasons.iter().map(|reason| harmless(reason)).collect();
+            names.extend(versus.differences.obstacles.iter().map(|one| harmless(&one.name)));
             let more = match names.len().saturating_sub(NAMED_MAX) {
                 0 => String::new(),
                 more => format!(", and {more} more"),
@@ -350,7 +350,8 @@ fn differences(versus: &Versus) -> Vec<String> {
 }
 
 fn legend(versus: &Versus) -> Option<String> {
-    (versus.strength == Strength::Tested).then(|| {
+    let is_estimated = matches!(versus.strength, Strength::Tested | Strength::TooFew { .. });
+    is_estimated.then(|| {
         let tests = versus.experiments.iter().flat_map(|one| &one.statistics);
         let secondary = tests.filter(|one| one.test.is_some_and(|test| test.p_corrected.is_some())).count();
         let corrected = match secondary {
@@ -359,9 +360,10 @@ fn legend(versus: &Versus) -> Option<String> {
             tests => format!(" The other {tests} p-values are corrected for their number (Holm)."),
         };
         format!(
-            "One {} is one observation. Differences are Hodges-Lehmann estimates with the intervals of the rank test, each at \
-             95 %.{corrected} See docs/compare.md.",
-            versus.unit.noun()
+            "One {} is one observation. Differences are Hodges-Lehmann estimates, the medians of all differences between two {}, not the \
+             differences of the medians, with the intervals of the rank test, each at 95 %.{corrected} See docs/compare.md.",
+            versus.unit.noun(),
+            versus.unit.plural()
         )
     })
 }

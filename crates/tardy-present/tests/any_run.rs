@@ -97,7 +97,7 @@ proptest! {
         let options = findings::Options { tails: Depth::Diagnostics, ..findings::Options::default() };
         let found = findings::of(&run, &options);
         finite(&summary::text(&run, &found, 80, false))?;
-        finite(&extremes::whole(&found.tails, 80, false))?;
+        finite(&extremes::whole(&run, &found.tails, 80, false))?;
         report::html(&[&run], &options);
     }
 

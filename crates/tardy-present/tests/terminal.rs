@@ -30,7 +30,8 @@ fn summaries_of_all_recorded_runs() {
 fn the_tails_of_a_steady_run_and_of_others() {
     for name in ["steady", "standard", "lab-rt"] {
         let options = findings::Options { tails: Depth::Levels, ..findings::Options::default() };
-        let found = findings::of(&run(name), &options);
-        insta::assert_snapshot!(format!("tail-{name}"), extremes::whole(&found.tails, 80, false));
+        let run = run(name);
+        let found = findings::of(&run, &options);
+        insta::assert_snapshot!(format!("tail-{name}"), extremes::whole(&run, &found.tails, 80, false));
     }
 }

@@ -11,7 +11,7 @@ mod significance;
 
 pub use significance::{by_permutation, by_t_test};
 
-use significance::{chance, compare};
+use significance::{compare, probability_of_orders};
 
 /// A place where a series changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +92,7 @@ pub fn confirmed(
         for (i, point) in points.iter_mut().enumerate() {
             let start = if i == 0 { 0 } else { indices[i - 1] };
             let end = indices.get(i + 1).copied().unwrap_or(series.len());
-            point.p = chance(&series[start..end], point.index - start);
+            point.p = probability_of_orders(&series[start..end], point.index - start);
         }
         let weakest = points.iter().enumerate().max_by(|a, b| a.1.p.total_cmp(&b.1.p));
         match weakest {

@@ -21,8 +21,8 @@ pub(super) struct Task<'a> {
     /// The series of a phase.
     pub(super) series: &'a [&'a Series],
     pub(super) measured_ns: u64,
-    /// Whether the distribution did not change over the slices.
-    pub(super) is_steady: bool,
+    /// Whether the distribution changed over the slices; `None` if there are too few.
+    pub(super) has_changed: Option<bool>,
     pub(super) with_diagnostics: bool,
 }
 
@@ -36,7 +36,7 @@ impl Task<'_> {
         Circumstances {
             lost_share: lost_share.max(missing_share),
             extrapolation: self.extrapolation(self.next_ns()),
-            has_phase_change: !self.is_steady,
+            has_phase_change: self.has_changed,
             cause_of_highest: self.cause_of_highest(),
         }
     }

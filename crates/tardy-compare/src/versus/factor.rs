@@ -236,7 +236,7 @@ pub(crate) fn differences(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -
     let of_groups = groups.each_ref().map(|group| -> Vec<BTreeMap<String, String>> {
         group.iter().flat_map(|observation| &observation.runs).map(|run| properties(run)).collect()
     });
-    let mut found = Differences::default();
+    let mut found = Differences { reasons: reasons(groups, factor), ..Differences::default() };
     for name in names(&of_groups) {
         let values = of_groups.each_ref().map(|runs| {
             let distinct: BTreeSet<Option<&String>> = runs.iter().map(|run| run.get(name)).collect();
@@ -257,7 +257,6 @@ pub(crate) fn differences(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -
     }
     // What a reader looks for first: releases and models before options.
     found.under_test.sort_by_key(|one| (one.name.starts_with(OPTION), one.name != "kernel: release"));
-    found.reasons = reasons(groups, factor);
     if *factor == Factor::Recipe {
         found.recipe = measured_differently(groups[0][0].runs[0], groups[1][0].runs[0]);
     }
@@ -295,7 +294,11 @@ fn reasons(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -> Vec<String> {
             .into_iter()
             .collect());
     }
-    for runs in &of_group {
+    for (runs, side) in of_group.iter().zip(["base", "candidate"]) {
+        add(mixed(runs, factor)
+            .map(|values| format!("the {side} has several kernels: {values}"))
+            .into_iter()
+            .collect());
         runs[1..].iter().for_each(|run| add(measured_differently(runs[0], run)));
     }
     let [base, candidate] = &of_group;
@@ -306,6 +309,14 @@ fn reasons(groups: &[Vec<Observation<'_>>; 2], factor: &Factor) -> Vec<String> {
         _ => add(measured_differently(base[0], candidate[0])),
     }
     reasons
+}
+
+/// The releases of the kernels of a group, if the kernel is under test and they differ.
+fn mixed(runs: &[&Run], factor: &Factor) -> Option<String> {
+    let releases: BTreeSet<&str> =
+        runs.iter().filter_map(|run| run.facts.kernel.release.get()).map(String::as_str).collect();
+    let is_mixed = *factor == Factor::Kernel && releases.len() > 1;
+    is_mixed.then(|| releases.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn measured_differently(one: &Run, other: &Run) -> Vec<String> {

@@ -64,6 +64,15 @@ pub(super) fn pairs(base: &[&Run], candidate: &[&Run]) -> Vec<SameIdentity> {
     by_identity(candidate).into_iter().filter_map(pair).collect()
 }
 
+/// The boots of `candidate` that are not also in the baseline, bin for bin. A boot whose bins moved stays: it is not comparable.
+pub(super) fn without<'r>(pairs: &[SameIdentity], candidate: &[&'r Run]) -> Vec<&'r Run> {
+    let is_equal = |run: &&Run| {
+        let identity = run.lab.as_ref().map(|lab| &lab.identity);
+        pairs.iter().any(|pair| Some(&pair.identity) == identity && pair.moved.is_empty())
+    };
+    candidate.iter().copied().filter(|run| !is_equal(run)).collect()
+}
+
 /// The series of two runs of one identity whose histograms differ.
 fn moved(base: &Run, candidate: &Run) -> Vec<Moved> {
     let of = |series: &Series| {

@@ -1,8 +1,9 @@
 //! Extreme values: the level that is exceeded once per day, or why the run does not support one.
 
-use tardy_analyse::tail::{Estimate, Level, Method, Outcome, Tail};
+use tardy_analyse::tail::{self, Estimate, Level, Method, Outcome, Tail};
 use tardy_plot::extremes as plots;
 use tardy_plot::numbers::{count, counted, harmless, three_digits, with_unit};
+use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
 use crate::figures::{self, Marks};
@@ -112,22 +113,25 @@ fn interval(level: &Level) -> String {
 
 /// Why no level is supported, and what would help, in one paragraph.
 pub fn refusal(tail: &Tail) -> String {
-    let mut helps: Vec<String> = Vec::new();
+    let mut helps: Vec<&str> = Vec::new();
     for help in tail.refusals.iter().filter_map(|refusal| refusal.help) {
-        let sentence = format!(" {}.", capitalised(help));
-        if !helps.contains(&sentence) {
-            helps.push(sentence);
+        // "measure for longer" is a part of "measure for longer; if …".
+        if !helps.iter().any(|known| known.starts_with(help)) {
+            helps.retain(|known| !help.starts_with(*known));
+            helps.push(help);
         }
     }
+    let helps: Vec<String> = helps.iter().map(|help| format!(" {}.", capitalised(help))).collect();
     format!("{}.{}", no_level(tail), helps.concat())
 }
 
-/// The whole of the tails for the terminal, `width` columns wide: levels by both methods, and every check.
-pub fn whole(tails: &[Tail], width: usize, colour: bool) -> String {
+/// The whole of the tails of `run` for the terminal, `width` columns wide: levels by both methods, and every check.
+pub fn whole(run: &Run, tails: &[Tail], width: usize, colour: bool) -> String {
     let mut text = Text::new(width);
     if tails.is_empty() {
-        let none = "There is no tail to extrapolate: the run is invalid, has no latencies, or its duration is unknown.";
-        text.add_paragraph(Part::Results, Style::Plain, none);
+        let why = tail::none_because(run).map_or_else(String::new, |why| format!(": {}", harmless(&why)));
+        let none = format!("There is no tail to extrapolate{why}.");
+        text.add_paragraph(Part::Results, Style::Plain, &none);
     }
     for tail in tails {
         let mut block = text.block();

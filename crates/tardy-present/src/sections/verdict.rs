@@ -212,6 +212,9 @@ fn under(context: &Context<'_>) -> &'static str {
 fn assumption(length: Length, bound: &ShareBound, many: &str) -> String {
     let counted_as_one = three_digits(bound.inflation);
     match (bound.dispersion, length) {
+        (Some(_), _) if bound.clustered && bound.inflation >= bound.late as f64 => {
+            format!("Late {many} come in clusters; in the bound, all of them count as one.")
+        }
         (Some(_), _) if bound.clustered => {
             format!("Late {many} come in clusters; in the bound, {counted_as_one} of them count as one.")
         }
@@ -231,10 +234,13 @@ fn assumption(length: Length, bound: &ShareBound, many: &str) -> String {
     }
 }
 
-/// How many episodes the late readings of the worst CPU came in; `None` if none was late, or if it is unknown.
+/// How many episodes the late readings came in, of the CPU with the highest bound if they are known of it, else of the one with the
+/// most; `None` if none was late, or if it is unknown.
 fn episodes(verdict: &Found) -> Option<String> {
     let with_episodes = verdict.bounds.iter().filter_map(|bound| Some((bound, bound.episodes?)));
-    let (bound, episodes) = with_episodes.max_by(|a, b| a.1.per_hour.total_cmp(&b.1.per_hour))?;
+    let is_highest = |(bound, _): &(&ShareBound, _)| bound.series == verdict.bound.series;
+    let most = with_episodes.clone().max_by(|a, b| a.1.per_hour.total_cmp(&b.1.per_hour));
+    let (bound, episodes) = with_episodes.clone().find(is_highest).or(most)?;
     let blocks = match episodes.gap_cycles {
         Some(_) => String::new(),
         None => format!(", by the maxima of blocks of {}", format_duration_ns(episodes.block_ns)),

@@ -4,15 +4,15 @@ use super::divergence::{Distances, best_of_parts};
 use crate::distributions::student_both_tails;
 use crate::random::Random;
 
-/// How many random orders [`chance`] tries: its smallest p-value is 1e-4.
+/// How many random orders [`probability_of_orders`] tries: its smallest p-value is 1e-4.
 const ORDERS: usize = 9_999;
-/// The values that [`chance`] takes from each side of a change: the time for each order grows with the square of their number.
+/// The values that [`probability_of_orders`] takes from each side of a change: the time for each order grows with the square of their number.
 const SIDE_MAX: usize = 30;
 /// The random orders are the same each time.
 const SEED: u64 = 1;
 
 /// The share of random orders of `part` that have a split as good as the best one of its own order, around index `at`.
-pub(super) fn chance(part: &[f64], at: usize) -> f64 {
+pub(super) fn probability_of_orders(part: &[f64], at: usize) -> f64 {
     let mut values = part[at.saturating_sub(SIDE_MAX)..part.len().min(at + SIDE_MAX)].to_vec();
     let divergence = |values: &[f64]| {
         Distances::of(values).best_split_of_all(0, values.len()).map_or(0.0, |split| split.divergence)

@@ -3,6 +3,7 @@
 
 use super::divergence::Distances;
 use super::*;
+use crate::random::Random;
 
 fn close(found: f64, expected: f64, relative: f64) {
     assert!((found / expected - 1.0).abs() < relative, "{found} is not {expected}");
@@ -151,4 +152,51 @@ fn few_points_are_found_without_a_change() {
         .filter(|seed| !find(&series(100 + seed, 60, |_| 0.0), &Options::default()).unwrap().is_empty())
         .count();
     assert!(with_points <= 20, "{with_points}");
+}
+
+/// How many of `histories` series without a change have a point by Student's test at 0.001, by random orders at 0.05, and at 0.001.
+fn without_a_change(count: usize, histories: u64, value: impl Fn(&mut Random) -> f64) -> [usize; 3] {
+    let mut found = [0; 3];
+    for history in 0..histories {
+        let mut random = Random::new(history * 1_000 + count as u64);
+        let series: Vec<f64> = (0..count).map(|_| value(&mut random)).collect();
+        let confirmed = confirmed(&series, &Options::default(), 0.05).unwrap();
+        found[0] += usize::from(!find(&series, &Options::default()).unwrap().is_empty());
+        found[1] += usize::from(!confirmed.is_empty());
+        found[2] += usize::from(confirmed.iter().any(|point| point.p <= 0.001));
+    }
+    found
+}
+
+/// One value in ten is far away.
+fn with_outliers(random: &mut Random) -> f64 {
+    let far = if random.unit() < 0.1 { 8.0 } else { 0.0 };
+    random.normal() + far * random.unit()
+}
+
+#[test]
+fn without_a_change_random_orders_find_few() {
+    let [by_student, possible, certain] = without_a_change(12, 200, with_outliers);
+    assert!(by_student >= 4, "{by_student}: the test would not notice that orders are not tried");
+    assert!(possible <= by_student && possible <= 10 && certain == 0, "{possible} {certain}");
+}
+
+/// The table of docs/history.md.
+#[test]
+#[ignore = "takes minutes; run by `make coverage`"]
+fn coverage_of_change_points() {
+    println!(
+        "| runs | values | by Student's test alone | the next runs decide | certain |\n|---|---|---|---|---|"
+    );
+    for count in [10, 20, 50, 200] {
+        for (name, value) in [
+            ("normal", Random::normal as fn(&mut Random) -> f64),
+            ("one of ten far away", with_outliers),
+            ("exponential", Random::exponential),
+        ] {
+            let cells =
+                without_a_change(count, 400, value).map(|found| format!("{:.2} %", found as f64 / 4.0));
+            println!("| {count} | {name} | {} |", cells.join(" | "));
+        }
+    }
 }

@@ -160,6 +160,10 @@ pub(super) fn of_sample(sample: Sample, model: Model) -> Result<Fit, Reason> {
         .filter_map(|start| descend(&sample, family, free, start))
         .min_by(|a, b| a.value.total_cmp(&b.value))
         .ok_or(Reason::NoMaximum)?;
+    // Where the search ends, the likelihood still rises.
+    if family.unpack(&best.point).2 > likelihood::MOST_SHAPE - 0.01 {
+        return Err(Reason::NoMaximum);
+    }
     Ok(assemble(sample, model, best))
 }
 

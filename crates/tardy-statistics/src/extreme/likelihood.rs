@@ -10,7 +10,7 @@ use crate::minimise::{Value, Vector};
 
 /// Shapes outside are not accepted: at −1 and below the likelihood of exact values has no maximum.
 const LEAST_SHAPE: f64 = -0.99;
-const MOST_SHAPE: f64 = 5.0;
+pub(super) const MOST_SHAPE: f64 = 5.0;
 
 /// Below this size of ξz the series around 0 are used; their error is then below 10^-15.
 const SMALL: f64 = 1e-3;

@@ -155,8 +155,8 @@ pub struct Circumstances {
     pub lost_share: f64,
     /// The horizon of the level as a multiple of the measured time.
     pub extrapolation: f64,
-    /// Whether the load or another condition changed during the measurement.
-    pub has_phase_change: bool,
+    /// Whether the load or another condition changed during the measurement; `None` if it is unknown.
+    pub has_phase_change: Option<bool>,
     /// A cause of the highest value that the others do not have, for example a system management interrupt.
     pub cause_of_highest: Option<String>,
 }

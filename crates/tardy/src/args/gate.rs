@@ -6,8 +6,9 @@ use clap::Args;
 use tardy_compare::versus::Factor;
 use tardy_gate::Requirement;
 use tardy_gate::forms::Form;
-use tardy_recipe::Recipe;
 use tardy_recipe::values::PositiveDuration;
+use tardy_recipe::{Recipe, UsageError, wrong};
+use tardy_record::plan::Plan;
 
 use super::RedactionFlag;
 use super::values::{WrittenForm, form, probability, requirement, written_form};
@@ -78,5 +79,11 @@ impl RequirementArgs {
             recipe.run.thresholds.get_or_insert_default().extend(limits);
         }
         recipe
+    }
+
+    /// Refuses a requirement that no run of `plan` can meet or fail.
+    pub(crate) fn checked_for(&self, plan: &Plan) -> Result<(), UsageError> {
+        let refused = self.require.iter().find_map(|one| one.refused_by(plan));
+        refused.map_or(Ok(()), |reason| Err(wrong("require", reason)))
     }
 }

@@ -61,7 +61,12 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
             }
         }
     }
-    Ok(Exit::of_run(&run))
+    if format.name != "junit" {
+        return Ok(Exit::of_run(&run));
+    }
+    let mut judged = run;
+    judged.plan.limit_ns = options.limit_ns.or(judged.plan.limit_ns);
+    Ok(Exit::of_verdict(&judged))
 }
 
 /// Refuses options that the format does not use.

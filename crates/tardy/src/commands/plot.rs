@@ -50,6 +50,9 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         );
     }
     let versus = compared(arguments)?;
+    if let Some(reason) = versus.as_ref().and_then(versus::Compared::obstacle) {
+        bail!("{reason}");
+    }
     let mut runs = match &versus {
         Some(versus) => versus.runs.clone(),
         None => output::open_runs(&arguments.runs, arguments.redaction)?,
@@ -104,10 +107,11 @@ fn compared(arguments: &PlotArgs) -> Result<Option<versus::Compared>> {
             versus::Compared::of(&groups, arguments.redaction)
         }
         (KindArg::Shift, []) => versus::Compared::of(groups, arguments.redaction),
-        (KindArg::Shift, runs) => bail!(
-            "--kind shift draws two runs, and {} are given; give groups with --base and --candidate",
-            runs.len()
-        ),
+        (KindArg::Shift, runs) => {
+            let reason =
+                format!("shift needs two runs, not {}; give groups with --base and --candidate", runs.len());
+            Err(wrong("kind", reason).into())
+        }
         _ if groups.base.is_empty() => Ok(None),
         _ => {
             Err(wrong("base", "groups are drawn by --kind shift; give the runs alone for other kinds").into())

@@ -197,6 +197,7 @@ fn plan(arguments: &RunArgs, recipe: &Recipe) -> Result<Plan> {
         return Err(wrong("until", reason).into());
     }
     let plan = resolve(recipe, extras, &machine(arguments, recipe)?)?;
+    arguments.requirements.checked_for(&plan)?;
     Ok(if rounds.is_some() { interleaved(plan) } else { plan })
 }
 

@@ -91,7 +91,7 @@ fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {
 fn print_tails(run: &Run) -> Result<()> {
     let findings =
         findings::of(run, &findings::Options { tails: Depth::Levels, ..findings::Options::default() });
-    output::print(&extremes::whole(&findings.tails, output::width(), output::colour()))
+    output::print(&extremes::whole(run, &findings.tails, output::width(), output::colour()))
 }
 
 /// The numbers of a run as JSON.

@@ -60,6 +60,11 @@ impl Compared {
         Self::of_runs(groups, &Options { factor, limit_ns: None })
     }
 
+    /// Why the groups cannot be compared; `None` if they can.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        (self.versus.strength == Strength::NotComparable).then(|| shown::headline(&self.versus))
+    }
+
     /// Prints several comparisons, as JSON in one list.
     pub(super) fn print_all(all: &[Self], json: bool) -> Result<()> {
         if json && all.len() > 1 {

@@ -99,6 +99,22 @@ fn a_run_is_judged_by_what_it_was_required_to_meet() {
     let printed = run(&["--require", "max<1ns", "--json"]).exits(3);
     serde_json::from_str::<Value>(&printed.out).expect("standard output is JSON only");
     assert!(printed.err.contains("Outcome: failed."), "{}", printed.err);
+    // What no run of the plan can meet or fail is refused before anything is measured.
+    for (require, part) in
+        [("loaded: max<1ms", "no phase 'loaded'"), ("/cpu77: max<1ms", "CPU 77 will not be measured")]
+    {
+        let refused = run(&["--require", require]).exits(2);
+        assert!(refused.err.contains(part) && !refused.err.contains("run file"), "{}", refused.err);
+    }
+}
+
+/// A file without times, whose readings are too few.
+#[test]
+fn without_a_duration_the_readings_that_are_needed_are_counted() {
+    let bench = Bench::new();
+    let columns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run_files/columns.run.json");
+    let printed = bench.run(&["gate", columns, "--require", "P(>100us)<1e-6"]).exits(4).out;
+    assert!(printed.contains("it needs 2,") && printed.contains(" readings more"), "{printed}");
 }
 
 /// Boots of a kernel of the examples in the directory of its name: copies of one run, as if it had been measured so often.
@@ -152,7 +168,7 @@ fn runs_are_judged_against_a_baseline() {
 fn bins_that_moved_at_an_equal_identity_are_named() {
     let bench = Bench::new();
     let (before, after) = (boots(&bench, "rt", "before", 5), boots(&bench, "rt", "after", 5));
-    let equal = gate(&bench, &after, &["--baseline", "before"]).out;
+    let equal = gate(&bench, &after, &["--baseline", "before"]).exits(0).out;
     assert!(equal.contains("5 identities are on both sides, with equal counts in all bins."), "{equal}");
     let mut changed = json(&bench.path(&before[2]));
     let series = changed["series"][1].as_object_mut().unwrap();
@@ -166,7 +182,7 @@ fn bins_that_moved_at_an_equal_identity_are_named() {
         series[histogram][at + 1][2] = (upper + 1).into();
     }
     bench.write_run(&before[2], changed);
-    let moved = gate(&bench, &after, &["--baseline", "before", "--json"]).out;
+    let moved = gate(&bench, &after, &["--baseline", "before", "--json"]).exits(5).out;
     let moved: Value = serde_json::from_str(&moved).unwrap();
     let judged = &moved["judgements"][0];
     assert!(judged["because"].as_str().unwrap().contains("but bins moved"), "{judged}");

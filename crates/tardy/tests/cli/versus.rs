@@ -115,8 +115,11 @@ fn groups_are_reported_and_plotted() {
     bench.run(&["plot", "--kind", "shift", "standard-0.run.json", "rt-0.run.json", "-o", "b.svg"]).exits(0);
     let words = with_groups("plot", [4, 4], &["--kind", "timeline", "-o", "c.svg"]);
     assert!(run(&bench, &words).exits(2).err.contains("--kind shift"));
-    let refused = bench.run(&["plot", "--kind", "shift", "standard-0.run.json", "-o", "d.svg"]).exits(1).err;
-    assert!(refused.contains("--kind shift draws two runs"), "{refused}");
+    let refused = bench.run(&["plot", "--kind", "shift", "standard-0.run.json", "-o", "d.svg"]).exits(2).err;
+    assert!(refused.contains("shift needs two runs, not 1"), "{refused}");
+    let words = with_groups("plot", [4, 4], &["--kind", "shift", "--factor", "cmdline", "-o", "e.svg"]);
+    let refused = run(&bench, &words).exits(1).err;
+    assert!(refused.contains("Not comparable: besides the factor under test (cmdline)"), "{refused}");
 }
 
 #[test]

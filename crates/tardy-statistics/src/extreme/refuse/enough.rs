@@ -68,20 +68,17 @@ fn lost_values(circumstances: &Circumstances) -> Check {
 }
 
 fn phase_change(circumstances: &Circumstances) -> Check {
-    let found = f64::from(u8::from(circumstances.has_phase_change));
-    let statement = if found > 0.0 {
-        "the conditions changed during the measurement"
-    } else {
-        "the conditions did not change"
+    const HELP: &str = "find what changed, and measure again without that change";
+    let Some(has_changed) = circumstances.has_phase_change else {
+        let why = "whether the conditions changed is unknown: the measurement has too few slices of time";
+        return Check::not_computed(Kind::PhaseChange, 0.0, why, "measure for longer");
     };
-    Check::computed(
-        Kind::PhaseChange,
-        circumstances.has_phase_change,
-        found,
-        0.0,
-        statement.to_owned(),
-        "find what changed, and measure again without that change",
-    )
+    let statement = match has_changed {
+        true => "the conditions changed during the measurement",
+        false => "the conditions did not change",
+    };
+    let found = f64::from(u8::from(has_changed));
+    Check::computed(Kind::PhaseChange, has_changed, found, 0.0, statement.to_owned(), HELP)
 }
 
 fn known_cause(circumstances: &Circumstances) -> Check {

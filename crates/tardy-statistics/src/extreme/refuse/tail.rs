@@ -78,7 +78,10 @@ fn stability(ends: &[Ends], place: &str) -> Check {
     let statement = if disjoint == 0 {
         format!("the shape's intervals {place} overlap")
     } else {
-        format!("the shape is different {place}: {disjoint} of the pairs of 95 % intervals do not overlap")
+        let pairs = ends.len() * (ends.len() - 1) / 2;
+        format!(
+            "the shape is different {place}: {disjoint} of {pairs} pairs of 95 % intervals have no value in common"
+        )
     };
     Check::computed(Kind::Stability, disjoint > 0, disjoint as f64, 0.0, statement, HELP)
 }
