@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the bound of the model is ever below what was observed: many boots of the RT kernel with a census each.
 
-usage: model_bound.py TARDY SEEDS RECIPE...     for example: model_bound.py target/release/tardy 20 lab-quick lab-doload
+usage: model_bound.py TARDY SEEDS RECIPE...     for example: model_bound.py target/release/tardy 1-20 lab-quick lab-doload
 
 Prints the bound and the longest observed time from the interrupt to the switch of each boot, in us, and ends with 1 if a bound is
 below. What the model does not contain (the timer's own lateness, and the way to the program) is not compared.
@@ -23,10 +23,11 @@ def tardy(program: str, *arguments: str) -> str:
 def main() -> None:
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    program, seeds, recipes = str(Path(sys.argv[1]).resolve()), int(sys.argv[2]), sys.argv[3:]
+    program, recipes = str(Path(sys.argv[1]).resolve()), sys.argv[3:]
+    first, last = (int(seed) for seed in sys.argv[2].split("-"))
     below, ratios = 0, []
     for recipe in recipes:
-        for seed in range(1, seeds + 1):
+        for seed in range(first, last + 1):
             with tempfile.TemporaryDirectory() as directory:
                 tardy(program, "lab", "run", recipe, "--kernel", KERNEL, "--seed", str(seed), "-q", "-o", directory)
                 (run,) = Path(directory).glob("*.run.json")

@@ -21,7 +21,7 @@ const DOUBLINGS_MAX: u32 = 8;
 /// `value` with its histograms in few characters.
 pub(crate) fn written(value: Value) -> Value {
     match value {
-        Value::String(text) if text.starts_with([MARK, ESCAPE, slices::MARK]) => {
+        Value::String(text) if text.starts_with([MARK, ESCAPE, slices::MARK, slices::OLD_MARK]) => {
             Value::String(format!("{ESCAPE}{text}"))
         }
         Value::Array(values) => match (bins(&values), slices::written(&values)) {
@@ -55,7 +55,9 @@ pub(crate) fn read(value: Value) -> Result<Value, String> {
             Some(MARK) => Value::Array(
                 to_bins(&text[1..]).ok_or_else(|| wrong(&text))?.into_iter().map(triple).collect(),
             ),
-            Some(slices::MARK) => Value::Array(slices::read(&text).ok_or_else(|| wrong(&text))?),
+            Some(slices::MARK | slices::OLD_MARK) => {
+                Value::Array(slices::read(&text).ok_or_else(|| wrong(&text))?)
+            }
             Some(ESCAPE) => Value::String(text[1..].to_owned()),
             _ => Value::String(text),
         },

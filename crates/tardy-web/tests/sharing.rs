@@ -58,13 +58,7 @@ fn links_of_every(n: usize) {
         assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)), "{name}");
         assert_eq!(opened[0].redacted, redacted.redacted, "{name}: a link says what was taken out");
         let is_of_frames = run.series.iter().any(|series| series.flow().is_some());
-        // Late readings that cluster have intervals that need the distribution over time.
-        let has_slices = opened[0].series.iter().any(|series| !series.slices.is_empty());
-        let most = match run.series.len() <= FEW_SERIES && !is_of_frames {
-            true if has_slices => 6_000,
-            true => 4_000,
-            false => 16_000,
-        };
+        let most = if run.series.len() <= FEW_SERIES && !is_of_frames { 4_000 } else { 16_000 };
         lengths.push((shared.link.len(), run.series.len(), most, name));
     }
     lengths.sort();
@@ -74,6 +68,32 @@ fn links_of_every(n: usize) {
     for (length, series, most, name) in &lengths {
         assert!(length <= most, "{name}: {length} characters for {series} series");
     }
+}
+
+/// A run whose late readings cluster needs its distribution over time, since its intervals depend on it.
+#[test]
+fn a_run_of_four_cpus_whose_late_readings_cluster_fits_into_a_short_link() {
+    let mut run =
+        tardy_record::file::from_text(&file("crates/tardy-present/tests/runs/standard.run.json")).unwrap();
+    let two = run.series.clone();
+    for (cpu, mut series) in (2..).zip(two) {
+        // The same stretches of time in another order: as many clusters, at other times.
+        let histograms: Vec<Histogram> = series.slices.iter().map(|slice| slice.histogram.clone()).collect();
+        let from = 17 * cpu as usize;
+        for (place, slice) in series.slices.iter_mut().enumerate() {
+            slice.histogram = histograms[(from + place) % histograms.len()].clone();
+        }
+        series.label = format!("cpu {cpu}");
+        let SeriesKind::Timer(timer) = &mut series.kind else { panic!("{:?}", series.kind) };
+        timer.cpu = cpu;
+        run.series.push(series);
+    }
+    let shared = shared(&[&run], &[], link::BASE, &first_screen).unwrap();
+    let opened = link::runs(&shared.link).unwrap();
+    let redacted = redact_except(&run, &[]).unwrap().run;
+    assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)));
+    println!("four CPUs with clusters: {} characters", shared.link.len());
+    assert!(shared.link.len() <= 4_000, "{}", shared.link.len());
 }
 
 /// `histogram` with some readings below `limit_ns` in the next bin, other ones for each `seed`.

@@ -4,6 +4,10 @@
 //! of counts for each bin. The parts are separated by semicolons, and all numbers are in base 36. A time is `LENGTH`, or `GAP:LENGTH`
 //! after a gap; the first word is the start. A row has a word for each slice, empty without a count. A row of a rare bin begins
 //! with a `!`, and names the slices that have it: `SKIPPED`, or `SKIPPED:COUNT` for another count than 1.
+//!
+//! The bin with the most readings has the row that is the hardest to compress, and slices mostly have equally many readings. So after the bins
+//! comes the number of that bin, and its row has the sums of the slices instead. Links of an older version, with another mark, have
+//! neither.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +16,9 @@ use serde_json::{Value, json};
 use super::{Bin, base36, bins, from_base36, of_bins, to_bins, triple};
 
 /// The first character of the slices of a series.
-pub(super) const MARK: char = '|';
+pub(super) const MARK: char = '^';
+/// The same in links of an older version: every row has counts.
+pub(super) const OLD_MARK: char = '|';
 /// The first character of a row of a rare bin.
 const RARE: char = '!';
 /// A bin is rare if at most one in so many slices has it.
@@ -32,20 +38,35 @@ pub(super) fn written(values: &[Value]) -> Option<String> {
         }
     }
     let all: Vec<Bin> = rows.keys().map(|(lower, upper)| (*lower, *upper, 0)).collect();
-    let head = [times(&slices)?, of_bins(&all)[1..].to_owned()];
-    let parts: Vec<String> = head.into_iter().chain(rows.values().map(|row| written_row(row))).collect();
+    let mut rows: Vec<Vec<Option<u64>>> = rows.into_values().collect();
+    let sum = |row: &[Option<u64>]| row.iter().flatten().fold(0u64, |sum, count| sum.saturating_add(*count));
+    let highest = (0..rows.len()).max_by_key(|row| sum(&rows[*row]))?;
+    rows[highest] = (0..slices.len())
+        .map(|place| rows.iter().try_fold(0u64, |sum, row| sum.checked_add(row[place].unwrap_or(0))))
+        .collect();
+    let head = [times(&slices)?, of_bins(&all)[1..].to_owned(), base36(highest as i128)];
+    let parts: Vec<String> = head.into_iter().chain(rows.iter().map(|row| written_row(row))).collect();
     let text = format!("{MARK}{}", parts.join(";"));
     (read(&text).as_deref() == Some(values)).then_some(text)
 }
 
 /// The slices that `text` holds.
 pub(super) fn read(text: &str) -> Option<Vec<Value>> {
-    let mut parts = text.strip_prefix(MARK)?.split(';');
+    let mut parts = text.strip_prefix([MARK, OLD_MARK])?.split(';');
     let times = read_times(parts.next()?)?;
     let all = to_bins(parts.next()?)?;
+    let of_sums = match text.starts_with(MARK) {
+        true => Some(usize::try_from(number(parts.next()?)?).ok()?),
+        false => None,
+    };
+    let mut rows = all.iter().map(|_| read_row(parts.next()?)).collect::<Option<Vec<_>>>()?;
+    if let Some(of_sums) = of_sums {
+        let sums = std::mem::take(rows.get_mut(of_sums)?);
+        rows[of_sums] = counts_of(&sums, &rows, times.len())?;
+    }
     let mut of_slices: Vec<Vec<Value>> = vec![Vec::new(); times.len()];
-    for (lower, upper, _) in all {
-        for (place, count) in read_row(parts.next()?)? {
+    for ((lower, upper, _), row) in all.into_iter().zip(rows) {
+        for (place, count) in row {
             of_slices.get_mut(place)?.push(triple((lower, upper, count)));
         }
     }
@@ -53,6 +74,23 @@ pub(super) fn read(text: &str) -> Option<Vec<Value>> {
     let value =
         |((start, end), histogram)| json!({ "start_ns": start, "end_ns": end, "histogram": histogram });
     parts.next().is_none().then(|| slices.map(value).collect())
+}
+
+/// The counts of the bin whose row has the sums of the slices.
+fn counts_of(
+    sums: &[(usize, u64)],
+    others: &[Vec<(usize, u64)>],
+    slices: usize,
+) -> Option<Vec<(usize, u64)>> {
+    let mut rest = vec![0u64; slices];
+    for (place, sum) in sums {
+        *rest.get_mut(*place)? = *sum;
+    }
+    for (place, count) in others.iter().flatten() {
+        let of_slice = rest.get_mut(*place)?;
+        *of_slice = of_slice.checked_sub(*count)?;
+    }
+    Some(rest.into_iter().enumerate().filter(|(_, count)| *count > 0).collect())
 }
 
 fn slice(value: &Value) -> Option<Slice> {
@@ -143,8 +181,10 @@ mod tests {
             slice(4_000, 5_000, &[bin(1), (200, i64::MAX, 2)]),
         ];
         let text = written(&slices).unwrap();
-        assert_eq!(text, "|rs rs rs dw:dw rs;2s,a,0 1:0 5k,,0;1y 1z 20 1;!0;!3:2");
+        assert_eq!(text, "^rs rs rs dw:dw rs;2s,a,0 1:0 5k,,0;0;1z 1z 20 3;!0;!3:2");
         assert_eq!(read(&text).as_deref(), Some(&slices[..]));
+        let old = "|rs rs rs dw:dw rs;2s,a,0 1:0 5k,,0;1y 1z 20 1;!0;!3:2";
+        assert_eq!(read(old).as_deref(), Some(&slices[..]));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! `tardy share`, and `tardy show` with its links.
 
 use serde_json::Value;
+use tardy_present::report::first_screen;
+use tardy_record::Run;
+use tardy_record::redact::redact_except;
+use tardy_share::link;
 
 use crate::bench::Bench;
 
@@ -48,4 +52,49 @@ fn a_damaged_link_has_its_message() {
     assert!(error(&link.replace("#r1.", "#r2.")).contains("the link is of version 2"));
     let other = bench.run(&["report", &link]).exits(1).err;
     assert!(other.contains("'tardy show LINK'"), "{other}");
+}
+
+/// Recipes that simulated readings (`--fake`) cannot stand for: pins, Xenomai's program, and a switch.
+const NOT_SIMULATED: [&str; 4] = ["at91-gpio", "at91-xenomai", "lab-at91-gpio", "tsn-two-flows"];
+
+/// Runs recipes with simulated readings but real loads, and puts the runs into links and back.
+fn runs_fit_into_links(recipes: &[&str]) {
+    let bench = Bench::new();
+    for name in recipes {
+        let file = format!("{name}.run.json");
+        let measured = bench.run(&["run", name, "--fake", "3", "--scale", "0.01", "--quiet", "-o", &file]);
+        let text = std::fs::read(bench.path(&file)).unwrap_or_else(|_| panic!("{name}: {}", measured.err));
+        let run = tardy_record::file::from_text(&text).unwrap();
+        let shared = tardy_share::shared(&[&run], &[], link::BASE, &first_screen)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let opened = link::runs(&shared.link).unwrap();
+        let sorted = |run: &Run| {
+            let mut sentences = first_screen(run);
+            sentences.sort();
+            sentences
+        };
+        assert_eq!(sorted(&opened[0]), sorted(&redact_except(&run, &[]).unwrap().run), "{name}");
+        println!("| {name} | {} | {} |", run.series.len(), shared.link.len());
+        let most = if run.phases.len() <= 2 { 4_000 } else { 16_000 };
+        assert!(shared.link.len() <= most, "{name}: {} characters", shared.link.len());
+    }
+}
+
+/// These have no load that needs a port, which another test may have.
+#[test]
+fn a_recipes_run_fits_into_a_link() {
+    runs_fit_into_links(&["lab-quick", "noise"]);
+}
+
+#[test]
+#[ignore = "takes a minute; run by `make long-tests`"]
+fn long_every_recipes_run_fits_into_a_link() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes");
+    let name = |file: std::fs::DirEntry| file.path().file_stem().unwrap().to_string_lossy().into_owned();
+    let mut names: Vec<String> =
+        std::fs::read_dir(directory).unwrap().map(|file| name(file.unwrap())).collect();
+    names.retain(|name| !NOT_SIMULATED.contains(&name.as_str()));
+    names.sort();
+    assert!(names.len() >= 14, "{names:?}");
+    runs_fit_into_links(&names.iter().map(String::as_str).collect::<Vec<_>>());
 }
