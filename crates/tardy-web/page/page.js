@@ -437,9 +437,11 @@ async function simulate() {
     if (one.error) {
       part.append(make("p", { className: "refused", textContent: one.error }));
     } else {
+      const gates = make("div");
+      showSvg(gates, one.gates);
       const place = make("div");
       showSvg(place, one.plot);
-      part.append(place, make("pre", { tabIndex: 0, textContent: one.summary }));
+      part.append(gates, place, make("pre", { tabIndex: 0, textContent: one.summary }));
       await keepAll([one.run]);
       opened.at(-1).used = false;
       simulated.push(opened.at(-1));

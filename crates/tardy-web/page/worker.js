@@ -11,14 +11,17 @@ let reported = 0;
 function read(from, to, length) {
   if (!file) return 0;
   try {
-    const part = new Uint8Array(reader.readAsArrayBuffer(file.slice(from, from + length)));
-    new Uint8Array(tardy.memory.buffer).set(part, to);
+    const part = reader.readAsArrayBuffer(file.slice(from, from + length));
+    const read = part.byteLength;
+    new Uint8Array(tardy.memory.buffer).set(new Uint8Array(part), to);
+    // Gives its memory back now: left to the collector, the parts of a large file add up to hundreds of megabytes.
+    part.transfer?.(0);
     const now = performance.now();
     if (now - reported > PROGRESS_MS) {
       reported = now;
-      postMessage({ progress: from + part.length, of: file.size });
+      postMessage({ progress: from + read, of: file.size });
     }
-    return part.length;
+    return read;
   } catch {
     return FAILED;
   }

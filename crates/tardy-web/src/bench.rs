@@ -70,7 +70,7 @@ pub(crate) fn check(text: &str, name: &str) -> Value {
     json!({
         "findings": shown.collect::<Vec<_>>(),
         "text": tsn_check::text((name, text), &model, &findings, false),
-        "gates": gantt::draw(&network),
+        "gates": gantt::draw("gates", &network, None),
         "switches": names,
         "flows": network.flows.len(),
     })
@@ -127,9 +127,10 @@ fn of_mode(
     let plot = PlotOptions { standalone: false, ..PlotOptions::default() };
     let word = if mode == Mode::Linux { "linux" } else { "standard" };
     let drawn = cycle::draw(&format!("cycle-{word}"), &simulated.run, &found.flows, &plot);
+    let gates = gantt::draw(&format!("gates-{word}"), network, Some(&simulated.run));
     let summary = summary::text(&simulated.run, &found, TEXT_WIDTH, false);
     let kept = session.keep(simulated.run, &format!("{name}, {word}"), "simulation");
-    Ok(json!({ "run": kept, "summary": summary, "plot": drawn }))
+    Ok(json!({ "run": kept, "summary": summary, "plot": drawn, "gates": gates }))
 }
 
 fn refuse_what_the_kernel_refuses(network: &Network, text: &str, ports: Ports) -> Result<(), String> {

@@ -1,10 +1,13 @@
 //! The gates of every port over a cycle as a Gantt chart: a row for each traffic class with its open times, and a row for each
-//! flow with the times at which its talker sends and its deadlines. All times are from the base time of the port's schedule.
+//! flow with the times at which its talker sends, its deadlines and, of a simulation, the times at which its frames arrived at the
+//! listener. All times are from the base time of the port's schedule.
 
 use tardy_plot::frame::Area;
 use tardy_plot::numbers::{harmless, short};
 use tardy_plot::scale::Scale;
 use tardy_plot::svg::{Anchor, Head, Svg};
+use tardy_record::Run;
+use tardy_record::flow::FlowSeries;
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::network::{Flow, Network, Pace, Port, PortId, Schedule, Switch};
 
@@ -13,6 +16,8 @@ const WIDTH: f64 = 860.0;
 const LEFT: f64 = 118.0;
 const ROW: f64 = 22.0;
 const BAR: f64 = 15.0;
+/// The height of a bar of arrivals, below the dots of the same flow.
+const ARRIVALS: f64 = 4.0;
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 40.0;
 /// More ports, or more bursts in a cycle, are not drawn: they would be one colour.
@@ -23,9 +28,9 @@ const NAME_MAX: usize = 16;
 /// The number of colours of the style sheet.
 const COLOURS: usize = 8;
 
-/// The chart; `None` if no port has a schedule.
-pub(crate) fn draw(network: &Network) -> Option<String> {
-    let panels = panels(network);
+/// The chart; `None` if no port has a schedule. With a simulated run it has the arrivals of the run's first phase.
+pub(crate) fn draw(id: &str, network: &Network, simulated: Option<&Run>) -> Option<String> {
+    let panels = panels(network, simulated);
     let height: f64 = panels.iter().map(Panel::height).sum();
     if panels.is_empty() {
         return None;
@@ -38,7 +43,7 @@ pub(crate) fn draw(network: &Network) -> Option<String> {
     }
     let described: Vec<String> = panels.iter().map(Panel::describe).collect();
     Some(svg.finish(&Head {
-        id: "gates",
+        id,
         width: WIDTH,
         height,
         title: "When the gates are open",
@@ -54,9 +59,11 @@ struct Panel<'n> {
     port: &'n Port,
     schedule: &'n Schedule,
     flows: Vec<&'n Flow>,
+    /// The flows whose listener is behind the port, as they arrived there.
+    arrived: Vec<&'n FlowSeries>,
 }
 
-fn panels(network: &Network) -> Vec<Panel<'_>> {
+fn panels<'n>(network: &'n Network, simulated: Option<&'n Run>) -> Vec<Panel<'n>> {
     let ways: Vec<(&Flow, Vec<PortId>)> =
         network.flows.iter().map(|flow| (flow, network.way_out(flow).unwrap_or_default())).collect();
     let mut panels = Vec::new();
@@ -67,7 +74,11 @@ fn panels(network: &Network) -> Vec<Panel<'_>> {
             };
             let id = PortId { switch: index, port: number };
             let flows = ways.iter().filter(|(_, way)| way.contains(&id)).map(|(flow, _)| *flow).collect();
-            panels.push(Panel { switch, port, schedule, flows });
+            let name =
+                [port.interface.value.clone(), format!("{}/{}", switch.name.value, port.interface.value)];
+            let series = simulated.iter().flat_map(|run| &run.series).filter(|series| series.phase == 0);
+            let arrived = series.filter_map(|series| series.flow()).filter(|flow| name.contains(&flow.port));
+            panels.push(Panel { switch, port, schedule, flows, arrived: arrived.collect() });
         }
     }
     panels.truncate(PANEL_MAX);
@@ -154,6 +165,9 @@ impl Panel<'_> {
     fn draw_flow(&self, svg: &mut Svg, flow: &Flow, middle: f64, x: &Scale, area: &Area) {
         let name = harmless(&flow.name.value);
         svg.text("soft", (LEFT - 8.0, middle + 4.0), Anchor::End, &short(&name, NAME_MAX));
+        if let Some(arrived) = self.arrived.iter().find(|arrived| arrived.flow == flow.name.value) {
+            draw_arrivals(svg, arrived, middle + ROW / 2.0 - ARRIVALS - 1.0, x);
+        }
         let cycle_ns = self.schedule.cycle_ns();
         let Pace::Periodic { period_ns, offset_ns, .. } = flow.pace else {
             svg.text("soft", (area.left + 6.0, middle + 4.0), Anchor::Start, "sends without a pause");
@@ -173,10 +187,32 @@ impl Panel<'_> {
     }
 }
 
+/// A bar for each stretch of the cycle in which frames arrived.
+fn draw_arrivals(svg: &mut Svg, flow: &FlowSeries, top: f64, x: &Scale) {
+    let mut stretches: Vec<(u64, u64)> = Vec::new();
+    for bin in &flow.phases.bins {
+        let from = u64::from(bin.index) * flow.phases.bin_ns;
+        let to = from + flow.phases.bin_ns;
+        match stretches.last_mut() {
+            Some((_, end)) if *end == from => *end = to,
+            _ => stretches.push((from, to)),
+        }
+    }
+    for (from, to) in stretches {
+        let (left, right) = (x.at(from as f64), x.at(to as f64));
+        let colour = format!("gate s{}", usize::from(flow.class) % COLOURS);
+        svg.rectangle(&colour, (left, top), (right - left).max(1.2), ARRIVALS);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tardy_tsn::file;
+
+    fn draw(network: &Network) -> Option<String> {
+        super::draw("gates", network, None)
+    }
 
     const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
 

@@ -21,6 +21,12 @@ fn every_example_is_checked_and_simulated_in_both_models() {
         for mode in ["linux", "standard"] {
             let one = &both[mode];
             assert!(one["error"].is_string() || one["plot"].is_string(), "{name} {mode}: {one}");
+            // More bars than the gates alone: the stretches in which frames arrived.
+            let bars = |svg: &Value| svg.as_str().unwrap_or_default().matches("class=\"gate s").count();
+            assert!(
+                one["error"].is_string() || bars(&one["gates"]) > bars(&checked["gates"]),
+                "{name} {mode}: {one}"
+            );
         }
         assert!(both["standard"]["summary"].is_string(), "{name}: {}", both["standard"]);
     }
