@@ -233,7 +233,7 @@ async function aSwitchIsEdited() {
   await page.click("#show-bench");
   await page.waitForSelector("#gates svg");
   await page.click("#simulate");
-  await page.waitForFunction(() => document.querySelectorAll("#modes svg").length === 2, null, { timeout: 30000 });
+  await page.waitForFunction(() => document.querySelectorAll("#modes svg").length === 4, null, { timeout: 30000 });
   await page.click("#plan");
   await page.waitForSelector("#plan-text pre");
   await accessible(page, "the bench");
