@@ -34,7 +34,7 @@ pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
 pub(crate) use lab::{
-    ExperimentArgs, GuestFlags, LabBisectArgs, LabCommand, LabExplainArgs, LabHistoryArgs, LabKernelsArgs,
+    BuildSourceArgs, ExperimentArgs, GuestFlags, LabBisectArgs, LabBuildArgs, LabCommand, LabExplainArgs, LabHistoryArgs, LabKernelsArgs,
     LabRunArgs, LabSweepArgs, LabVerifyArgs,
 };
 pub(crate) use lab_options::LabOptions;

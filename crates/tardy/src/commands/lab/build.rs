@@ -1,0 +1,67 @@
+//! `tardy lab build`: builds a kernel for the lab.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tardy_kbuild::build::{self, Base, Built, Request};
+use tardy_kbuild::source::SourceSpec;
+use tardy_lab::arch::Arch;
+use tardy_lab::kernel::built::{self, BuildManifest};
+use tardy_lab::kernel::spec::build_name;
+use tardy_lab::packages::PackageStore;
+use tardy_recipe::wrong;
+
+use super::assemble::print_notices;
+use crate::args::{BuildSourceArgs, LabBuildArgs};
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// A kernel that was built.
+#[derive(Serialize)]
+struct Result_<'a> {
+    /// Its name for --kernel.
+    kernel: String,
+    /// Whether it was built now, as opposed to an earlier command.
+    is_new: bool,
+    /// What it takes on the disk, in bytes.
+    bytes: u64,
+    #[serde(flatten)]
+    build: &'a BuildManifest,
+}
+
+/// Builds a kernel, or finds it in the cache, and gives it a name.
+pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
+    let name = arguments.name.as_deref().map(build_name).transpose();
+    let name = name.map_err(|error| wrong("name", error))?;
+    let from = &arguments.from;
+    let source = SourceSpec::parse(&from.source, arguments.rev.as_deref());
+    let source = source.map_err(|error| wrong("source", error))?;
+    let store = PackageStore::of_this_user()?;
+    let request = request(from, source, arguments.arch)?;
+    let Built { kernel, is_new } = build::build(&store, &request, &mut print_notices())?;
+    if let Some(name) = &name {
+        built::give_name(&store.cache, &kernel, name, &mut print_notices())?;
+    }
+    let name = name.map_or_else(|| kernel.exact_name(), |name| format!("build:{name}"));
+    let build = &kernel.manifest;
+    if arguments.json {
+        output::print_json(&Result_ { kernel: name, is_new, bytes: kernel.bytes(), build })?;
+    } else {
+        let how = match is_new {
+            true => format!("built in {} s", build.seconds),
+            false => "from the cache".to_owned(),
+        };
+        output::print(&format!("--kernel {name}: {} for {}, {how}\n", build.release, build.arch.name()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What to build of `source`.
+pub(super) fn request(from: &BuildSourceArgs, source: SourceSpec, arch: Arch) -> Result<Request> {
+    let base = match &from.config {
+        None => Base::Lab,
+        Some(path) => Base::Text(fs::read_to_string(path).with_context(|| path.display().to_string())?),
+    };
+    Ok(Request { source, arch, base, settings: from.set.clone(), strict: true })
+}
