@@ -35,8 +35,6 @@ const NEEDED_BY_PC: [&str; 2] = ["PVH", "X86_IOPL_IOPERM"];
 pub struct Request {
     /// The source.
     pub source: SourceSpec,
-    /// The processor.
-    pub arch: Arch,
     /// The configuration that it begins with.
     pub base: Base,
     /// Options that are set in it.
@@ -172,32 +170,50 @@ fn set(all: &[&str]) -> String {
     format!("--set {}", all.join(","))
 }
 
-/// Builds a kernel, or returns the one in the cache that was made of the same. `notice` is called before steps that take time.
-///
-/// # Errors
-/// If programs are missing, the source is not available, an option cannot be set, or make fails. What was compiled stays, so that
-/// the next build of the source continues.
-pub fn build(store: &PackageStore, request: &Request, notice: Notice<'_>) -> Result<Built, BuildError> {
-    let tools = Toolchain::find(request.arch)?;
-    let cache = &store.cache;
-    let _lock = cache.lock_builds(notice)?;
-    let source = request.source.prepare(store, notice)?;
-    let requested = request.hash(&source, &tools);
-    let known = built::requests(cache, request.arch).get(&requested).cloned();
-    if let Some(kernel) = known.and_then(|key| built::with_key(cache, request.arch, &key)) {
-        return Ok(Built { kernel, is_new: false });
+/// Builds kernels for one processor.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    /// The cache of kernels, and what fetches sources.
+    pub store: &'a PackageStore,
+    /// The programs that compile.
+    pub tools: Toolchain,
+}
+
+impl<'a> Builder<'a> {
+    /// With the programs of this machine.
+    ///
+    /// # Errors
+    /// If any is missing.
+    pub fn new(store: &'a PackageStore, arch: Arch) -> Result<Self, BuildError> {
+        Ok(Self { store, tools: Toolchain::find(arch)? })
     }
-    let place = cache.build_trees().join(request.arch.debian_name()).join(&source.place);
-    files::make_directories(&place).map_err(BuildError::file("creating", &place))?;
-    let make = Make { source: &source.tree, place: &place, tools: &tools };
-    let configuration = configure(&make, request)?;
-    let key = key(&source, &tools, &configuration);
-    let (kernel, is_new) = match built::with_key(cache, request.arch, &key) {
-        Some(kernel) => (kernel, false),
-        None => (compile(&make, cache, request, &source, key, notice)?, true),
-    };
-    built::record_request(cache, request.arch, &requested, &kernel)?;
-    Ok(Built { kernel, is_new })
+
+    /// Builds a kernel, or returns the one in the cache that was made of the same. `notice` is called before steps that take time.
+    ///
+    /// # Errors
+    /// If the source is not available, an option cannot be set, or make fails. What was compiled stays, so that the next build of
+    /// the source continues.
+    pub fn build(&self, request: &Request, notice: Notice<'_>) -> Result<Built, BuildError> {
+        let (cache, tools) = (&self.store.cache, &self.tools);
+        let _lock = cache.lock_builds(notice)?;
+        let source = request.source.prepare(self.store, notice)?;
+        let requested = request.hash(&source, tools);
+        let known = built::requests(cache, tools.arch).get(&requested).cloned();
+        if let Some(kernel) = known.and_then(|key| built::with_key(cache, tools.arch, &key)) {
+            return Ok(Built { kernel, is_new: false });
+        }
+        let place = cache.build_trees().join(tools.arch.debian_name()).join(&source.place);
+        files::make_directories(&place).map_err(BuildError::file("creating", &place))?;
+        let make = Make { source: &source.tree, place: &place, tools };
+        let configuration = configure(&make, request)?;
+        let key = key(&source, tools, &configuration);
+        let (kernel, is_new) = match built::with_key(cache, tools.arch, &key) {
+            Some(kernel) => (kernel, false),
+            None => (compile(&make, cache, request, &source, key, notice)?, true),
+        };
+        built::record_request(cache, tools.arch, &requested, &kernel)?;
+        Ok(Built { kernel, is_new })
+    }
 }
 
 impl Request {
@@ -210,7 +226,8 @@ impl Request {
         };
         let is_lab = self.base == Base::Lab;
         let parts = [source.identity.as_str(), &tools.identity(), &settings.join("\n"), base];
-        sha256(format!("{} {is_lab} {}\n{}", self.arch.name(), self.strict, parts.join("\n\n")).as_bytes())
+        let head = format!("{} {is_lab} {}", tools.arch.name(), self.strict);
+        sha256(format!("{head}\n{}", parts.join("\n\n")).as_bytes())
     }
 }
 
@@ -269,7 +286,7 @@ fn check(configuration: &Configuration, make: &Make<'_>, request: &Request) -> R
         };
         return Err(BuildError::Unmet(unmet.iter().map(message).collect()));
     }
-    let of_machine: &[&str] = if request.arch == Arch::X86_64 { &NEEDED_BY_PC } else { &[] };
+    let of_machine: &[&str] = if make.tools.arch == Arch::X86_64 { &NEEDED_BY_PC } else { &[] };
     let needed = NEEDED.iter().chain(of_machine).copied();
     let off: Vec<&str> = needed.filter(|name| configuration.value(name) == OFF).collect();
     if off.is_empty() { Ok(()) } else { Err(BuildError::Needed(off)) }
@@ -294,7 +311,7 @@ fn compile(
         make.log().display()
     ));
     let begun = Instant::now();
-    let target = if request.arch == Arch::X86_64 { "vmlinux" } else { "Image" };
+    let target = if make.tools.arch == Arch::X86_64 { "vmlinux" } else { "Image" };
     make.run("building the kernel", &[target])?;
     let modules = modules(make, &configuration)?;
     let release = make.place.join("include/config/kernel.release");
@@ -304,7 +321,7 @@ fn compile(
     let built_in = fs::read(make.place.join("modules.builtin")).unwrap_or_default();
     let manifest = BuildManifest {
         key,
-        arch: request.arch,
+        arch: make.tools.arch,
         source: source.name.clone(),
         commit: source.commit.clone(),
         source_identity: source.identity.clone(),
@@ -390,22 +407,21 @@ impl Original {
     /// The same kernel with other options. With `strict`, an option that Kconfig does not put into effect is an error.
     ///
     /// # Errors
-    /// As for [`build`], and if the source is no longer the same.
+    /// As for [`Builder::build`], and if the source is no longer the same.
     pub fn variant(
         &self,
-        store: &PackageStore,
+        builder: &Builder<'_>,
         settings: &[Setting],
         strict: bool,
         notice: Notice<'_>,
     ) -> Result<Built, BuildError> {
         let request = Request {
             source: self.source.clone(),
-            arch: self.kernel.manifest.arch,
             base: Base::Text(self.text.clone()),
             settings: settings.to_vec(),
             strict,
         };
-        let built = build(store, &request, notice)?;
+        let built = builder.build(&request, notice)?;
         if built.kernel.manifest.source_identity != self.kernel.manifest.source_identity {
             let source_name = self.kernel.manifest.source.clone();
             return Err(BuildError::SourceChanged { source_name, build: self.name.clone() });

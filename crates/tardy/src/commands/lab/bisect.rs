@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use tardy_kbuild::build::{BuildError, Original, build};
+use tardy_kbuild::build::{BuildError, Builder, Built, Original};
 use tardy_kbuild::commits;
 use tardy_kbuild::configuration::Setting;
 use tardy_kbuild::source::SourceSpec;
@@ -124,7 +124,7 @@ impl<'a> Tests<'a> {
     fn test_built(
         &mut self,
         name: Option<String>,
-        built: Result<tardy_kbuild::build::Built, BuildError>,
+        built: Result<Built, BuildError>,
         append: &str,
     ) -> Result<Verdict> {
         match built {
@@ -239,9 +239,11 @@ fn among_options(tests: &mut Tests<'_>, names: [&String; 2], good: &KernelSpec) 
         return Err(wrong("bad", format!("the configurations of build:{} and build:{} do not differ", names[0], names[1])).into());
     }
     let changes = differences.iter().map(tardy_kbuild::differences::Difference::change).collect();
+    let store = PackageStore::of_this_user()?;
+    let builder = Builder::new(&store, arch)?;
     tests.minimise(changes, |tests, set| {
         let settings: Vec<Setting> = set.iter().map(|at| differences[*at].to.clone()).collect();
-        let built = from.variant(&tests.store, &settings, false, &mut print_notices());
+        let built = from.variant(&builder, &settings, false, &mut print_notices());
         tests.test_built(None, built, &good.append)
     })
 }
@@ -252,11 +254,12 @@ fn among_commits(tests: &mut Tests<'_>, from: &BuildSourceArgs) -> Result<Step> 
     let directory = Path::new(&from.source);
     let commits = commits::between(directory, good, bad)?;
     let names: Vec<String> = commits.iter().map(ToString::to_string).collect();
-    let arch = machine_of(experiment)?.arch();
+    let store = PackageStore::of_this_user()?;
+    let builder = Builder::new(&store, machine_of(experiment)?.arch())?;
     tests.bisect(&names, |tests, at| {
         let revision = commits[at].id.clone();
         let source = SourceSpec::Commit { directory: directory.to_owned(), revision };
-        let built = build(&tests.store, &request(from, source, arch)?, &mut print_notices());
+        let built = builder.build(&request(from, source)?, &mut print_notices());
         tests.test_built(Some(names[at].clone()), built, "")
     })
 }

@@ -4,9 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tardy_kbuild::build::{self, Base, Built, Request};
+use tardy_kbuild::build::{Base, Builder, Built, Request};
 use tardy_kbuild::source::SourceSpec;
-use tardy_lab::arch::Arch;
 use tardy_lab::kernel::built::{self, BuildManifest};
 use tardy_lab::kernel::spec::build_name;
 use tardy_lab::packages::PackageStore;
@@ -19,7 +18,7 @@ use crate::exit::Exit;
 
 /// A kernel that was built.
 #[derive(Serialize)]
-struct Result_<'a> {
+struct Printed<'a> {
     /// Its name for --kernel.
     kernel: String,
     /// Whether it was built now, as opposed to an earlier command.
@@ -38,15 +37,15 @@ pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
     let source = SourceSpec::parse(&from.source, arguments.rev.as_deref());
     let source = source.map_err(|error| wrong("source", error))?;
     let store = PackageStore::of_this_user()?;
-    let request = request(from, source, arguments.arch)?;
-    let Built { kernel, is_new } = build::build(&store, &request, &mut print_notices())?;
+    let builder = Builder::new(&store, arguments.arch)?;
+    let Built { kernel, is_new } = builder.build(&request(from, source)?, &mut print_notices())?;
     if let Some(name) = &name {
         built::give_name(&store.cache, &kernel, name, &mut print_notices())?;
     }
     let name = name.map_or_else(|| kernel.exact_name(), |name| format!("build:{name}"));
     let build = &kernel.manifest;
     if arguments.json {
-        output::print_json(&Result_ { kernel: name, is_new, bytes: kernel.bytes(), build })?;
+        output::print_json(&Printed { kernel: name, is_new, bytes: kernel.bytes(), build })?;
     } else {
         let how = match is_new {
             true => format!("built in {} s", build.seconds),
@@ -58,10 +57,10 @@ pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
 }
 
 /// What to build of `source`.
-pub(super) fn request(from: &BuildSourceArgs, source: SourceSpec, arch: Arch) -> Result<Request> {
+pub(super) fn request(from: &BuildSourceArgs, source: SourceSpec) -> Result<Request> {
     let base = match &from.config {
         None => Base::Lab,
         Some(path) => Base::Text(fs::read_to_string(path).with_context(|| path.display().to_string())?),
     };
-    Ok(Request { source, arch, base, settings: from.set.clone(), strict: true })
+    Ok(Request { source, base, settings: from.set.clone(), strict: true })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_kbuild::build::{BuildError, Original};
+use tardy_kbuild::build::{BuildError, Builder, Original};
 use tardy_kbuild::configuration;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::KernelSpec;
@@ -93,15 +93,16 @@ struct Setting {
 /// A kernel with other words and, if this user built it, with other options of its configuration.
 struct Variants<'a> {
     kernel: &'a KernelSpec,
+    arch: Arch,
     build: Option<(PackageStore, Original)>,
 }
 
 impl<'a> Variants<'a> {
     fn of(kernel: &'a KernelSpec, arch: Arch) -> Result<Self> {
-        let Source::Build(name) = &kernel.source else { return Ok(Self { kernel, build: None }) };
+        let Source::Build(name) = &kernel.source else { return Ok(Self { kernel, arch, build: None }) };
         let store = PackageStore::of_this_user()?;
         let original = Original::find(&store.cache, arch, name)?;
-        Ok(Self { kernel, build: Some((store, original)) })
+        Ok(Self { kernel, arch, build: Some((store, original)) })
     }
 
     /// The kernel of a point, which is built if the point has options.
@@ -115,7 +116,8 @@ impl<'a> Variants<'a> {
         let Some((store, original)) = &self.build else {
             return Err(BuildError::NotBuiltHere(self.kernel.to_string()));
         };
-        let built = original.variant(store, &settings, true, &mut print_notices())?;
+        let builder = Builder::new(store, self.arch)?;
+        let built = original.variant(&builder, &settings, true, &mut print_notices())?;
         Ok(KernelSpec { source: Source::Build(built.kernel.short_key().to_owned()), append })
     }
 }
