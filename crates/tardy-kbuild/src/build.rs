@@ -1,6 +1,5 @@
 //! Builds a kernel, unless the cache has one that was made of the same.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -103,7 +102,9 @@ pub enum BuildError {
         name: String,
     },
     /// A search cannot begin.
-    #[error("{good} is not an ancestor of {bad}: choose a good commit from which the bad one descends, such as their `git merge-base`")]
+    #[error(
+        "{good} is not an ancestor of {bad}: choose a good commit from which the bad one descends, such as their `git merge-base`"
+    )]
     NotAnAncestor {
         /// The good end.
         good: String,
@@ -130,10 +131,14 @@ pub enum BuildError {
     #[error("build:{0} is not in the cache; `tardy lab kernels` lists what is")]
     NoBuild(String),
     /// A kernel was not built here.
-    #[error("{0} was not built here, and an option of its configuration is set when a kernel is built: build one, for example with `tardy lab build --source debian:6.12 --name mine`, and use --kernel build:mine")]
+    #[error(
+        "{0} was not built here, and an option of its configuration is set when a kernel is built: build one, for example with `tardy lab build --source debian:6.12 --name mine`, and use --kernel build:mine"
+    )]
     NotBuiltHere(String),
     /// The source of a build has changed.
-    #[error("{source_name} has changed since build:{build} was built of it; build that one again first, with `tardy lab build`")]
+    #[error(
+        "{source_name} has changed since build:{build} was built of it; build that one again first, with `tardy lab build`"
+    )]
     SourceChanged {
         /// The source.
         source_name: String,
@@ -333,8 +338,7 @@ fn compile(
         release: release.clone(),
     };
     let modules = modules.map(|modules| modules.join("lib/modules").join(&release));
-    let files =
-        BuiltFiles { image: &image, config: &text, built_in: &built_in, modules: modules.as_deref() };
+    let files = BuiltFiles { image: &image, config: &text, built_in: &built_in, modules: modules.as_deref() };
     Ok(built::keep(cache, manifest, &files)?)
 }
 
@@ -445,14 +449,4 @@ impl Original {
         let [from, to] = [&self.text, &other.text].map(|text| Configuration::of(text));
         Ok(differences::of(&from, &to, &options))
     }
-}
-
-/// The builds for `arch` with the names that were given to them.
-pub fn with_names(cache: &CacheDirectory, arch: Arch) -> Vec<(BuiltKernel, Option<String>)> {
-    let names: BTreeMap<String, String> = built::names(cache, arch);
-    let named = |build: BuiltKernel| {
-        let name = built::name_of(&names, &build).map(str::to_owned);
-        (build, name)
-    };
-    built::list(cache, arch).into_iter().map(named).collect()
 }

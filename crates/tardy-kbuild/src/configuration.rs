@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_setting_replaces_the_option_and_the_others_of_its_choice() {
-        let mut all = Configuration::of("CONFIG_HZ_250=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_SMP=y\n");
+        let mut all =
+            Configuration::of("CONFIG_HZ_250=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_SMP=y\n");
         for text in ["HZ=1000", "PREEMPT=y", "SMP=n", "CONFIG_LOCALVERSION=-mine"] {
             all.set(&setting(text));
         }

@@ -62,7 +62,9 @@ impl SourceSpec {
     pub fn parse(text: &str, revision: Option<&str>) -> Result<Self, String> {
         let Some(kernel) = text.strip_prefix("debian:") else {
             if text.is_empty() {
-                return Err("the source is empty; expected debian:6.12, or the directory of a source".to_owned());
+                return Err(
+                    "the source is empty; expected debian:6.12, or the directory of a source".to_owned()
+                );
             }
             let directory = PathBuf::from(text);
             return Ok(match revision {
@@ -71,7 +73,9 @@ impl SourceSpec {
             });
         };
         if revision.is_some() {
-            return Err(format!("'{text}' is a package, which has no commits; expected a directory under git"));
+            return Err(format!(
+                "'{text}' is a package, which has no commits; expected a directory under git"
+            ));
         }
         let (series, exact) = match kernel.split_once('=') {
             Some((series, exact)) => (series, Some(exact.to_owned())),
@@ -106,7 +110,8 @@ impl SourceSpec {
                     commit: None,
                     identity: source.sha256,
                     tree: source.tree,
-                    place: format!("{}_{}", source.package.name, source.package.version).replace(['/', ':'], "%"),
+                    place: format!("{}_{}", source.package.name, source.package.version)
+                        .replace(['/', ':'], "%"),
                 })
             }
             Self::Directory(directory) => of_directory(directory),
@@ -147,7 +152,8 @@ fn of_commit(cache: &CacheDirectory, directory: &Path, revision: &str) -> Result
         fs::remove_dir_all(&source).map_err(BuildError::file("removing", &source))?;
     }
     files::make_directories(&tree).map_err(BuildError::file("creating", &tree))?;
-    files::replace_own(&changing, 0o600, commit.as_bytes()).map_err(BuildError::file("writing", &changing))?;
+    files::replace_own(&changing, 0o600, commit.as_bytes())
+        .map_err(BuildError::file("writing", &changing))?;
     repository.check_out(&commit, &tree, &index)?;
     fs::remove_file(&changing).map_err(BuildError::file("removing", &changing))?;
     check_is_kernel(&tree, &directory)?;
@@ -219,7 +225,13 @@ mod tests {
         assert_eq!(parse("debian:6.12=6.12.1-1", None).to_string(), "debian:6.12=6.12.1-1");
         assert_eq!(parse("linux", None), SourceSpec::Directory("linux".into()));
         assert_eq!(parse("linux", Some("v6.12")).to_string(), "linux at v6.12");
-        let errors = [("", None), ("debian:", None), ("debian:6.12-rt", None), ("debian:6", None), ("debian:6.12", Some("HEAD"))];
+        let errors = [
+            ("", None),
+            ("debian:", None),
+            ("debian:6.12-rt", None),
+            ("debian:6", None),
+            ("debian:6.12", Some("HEAD")),
+        ];
         let errors: Vec<String> =
             errors.iter().map(|(text, revision)| SourceSpec::parse(text, *revision).unwrap_err()).collect();
         insta::assert_snapshot!(errors.join("\n"));

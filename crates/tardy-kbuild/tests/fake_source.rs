@@ -48,7 +48,8 @@ impl FakeSource {
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let mut git = Command::new("git");
         git.current_dir(self.tree()).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
-        let output = git.args(["-c", "commit.gpgsign=false"]).args(arguments).output().expect("git is installed");
+        let output =
+            git.args(["-c", "commit.gpgsign=false"]).args(arguments).output().expect("git is installed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }

@@ -84,10 +84,14 @@ fn search_options(planted: &[usize]) -> (Vec<String>, usize) {
     let source = FakeSource::new();
     let mut kconfig = "config EXPERT\n\tbool \"Options for experts\"\n".to_owned();
     for number in 0..20 {
-        let _ = write!(kconfig, "config OPTION_{number}\n\tbool \"Option {number}\"\nconfig FOLLOWS_{number}\n\tbool\n");
+        let _ = write!(
+            kconfig,
+            "config OPTION_{number}\n\tbool \"Option {number}\"\nconfig FOLLOWS_{number}\n\tbool\n"
+        );
     }
     source.write("Kconfig", &kconfig);
-    let all: Vec<String> = (0..20).flat_map(|n| [format!("OPTION_{n}=y"), format!("FOLLOWS_{n}=y")]).collect();
+    let all: Vec<String> =
+        (0..20).flat_map(|n| [format!("OPTION_{n}=y"), format!("FOLLOWS_{n}=y")]).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let [good, bad] = [&[][..], &all].map(|settings| {
         let built = source.build(settings).unwrap();

@@ -43,7 +43,12 @@ struct Layout {
 /// # Errors
 /// If the kernel's structures are not known.
 pub fn functions(kernel: &KernelImage, memory: &GuestMemory<'_>) -> Result<Vec<ModuleFunction>, Unknown> {
-    let head = kernel.symbols.address("modules").ok_or(Unknown::Symbol("modules"))?;
+    let head = match kernel.symbols.address("modules") {
+        Some(head) => head,
+        // A kernel that is built without support for modules.
+        None if !kernel.structures.has("mod_kallsyms") => return Ok(Vec::new()),
+        None => return Err(Unknown::Symbol("modules")),
+    };
     let offset = |structure, path| kernel.structures.offset(structure, path);
     let layout = Layout {
         list: offset("module", "list")?,

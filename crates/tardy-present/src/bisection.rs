@@ -91,12 +91,8 @@ mod tests {
             tested("b", None, Verdict::Untestable),
         ];
         let step = Step { last_good: "a".into(), first_bad: "d".into(), untestable: vec!["b".into()] };
-        let mut outcome = Outcome {
-            condition: condition.to_string(),
-            tested: all,
-            step: Some(step),
-            changes: None,
-        };
+        let mut outcome =
+            Outcome { condition: condition.to_string(), tested: all, step: Some(step), changes: None };
         let of_list = text(&outcome, &condition, 100);
         outcome.step = None;
         let to = tardy_search::parameters::changes("preempt=none", "preempt=full");

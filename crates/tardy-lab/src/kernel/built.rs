@@ -98,6 +98,14 @@ impl BuiltKernel {
         format!("build:{}", self.short_key())
     }
 
+    /// Its name for `--kernel`: the first that was given to it, or else that of exactly this build.
+    pub fn spec(&self, names: &BTreeMap<String, String>) -> String {
+        match names.iter().find(|(_, key)| **key == self.manifest.key) {
+            Some((name, _)) => format!("build:{name}"),
+            None => self.exact_name(),
+        }
+    }
+
     fn image(&self) -> ImageFile {
         let path = self.directory.join("boot").join(image_name(&self.manifest.release));
         ImageFile { path, packed: Some(self.manifest.image_sha256.clone()) }
@@ -167,10 +175,7 @@ pub(super) fn kernel(
     let found = find(cache, arch, name).map(|build| build.kernel(spec));
     found.ok_or_else(|| {
         let names = names(cache, arch);
-        let known = list(cache, arch).into_iter().map(|build| match name_of(&names, &build) {
-            Some(name) => format!("build:{name}"),
-            None => build.exact_name(),
-        });
+        let known = list(cache, arch).into_iter().map(|build| build.spec(&names));
         let known: Vec<String> = known.collect();
         KernelError::NotBuilt {
             name: name.to_owned(),
@@ -202,11 +207,6 @@ pub fn requests(cache: &CacheDirectory, arch: Arch) -> BTreeMap<String, String> 
 fn keys_in(file: &Path) -> BTreeMap<String, String> {
     let read = fs::read(file).ok();
     read.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-/// The first of the names of a build.
-pub fn name_of<'a>(names: &'a BTreeMap<String, String>, build: &BuiltKernel) -> Option<&'a str> {
-    names.iter().find(|(_, key)| **key == build.manifest.key).map(|(name, _)| name.as_str())
 }
 
 /// Gives a name to a build, and takes it from another that has it.
@@ -319,7 +319,12 @@ mod tests {
     }
 
     fn keep_one(cache: &CacheDirectory, key: &str) -> BuiltKernel {
-        let files = BuiltFiles { image: b"image", config: b"CONFIG_HZ=1000\n", built_in: b"kernel/a.ko\n", modules: None };
+        let files = BuiltFiles {
+            image: b"image",
+            config: b"CONFIG_HZ=1000\n",
+            built_in: b"kernel/a.ko\n",
+            modules: None,
+        };
         keep(cache, manifest(key), &files).unwrap()
     }
 

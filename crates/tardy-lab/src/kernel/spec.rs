@@ -133,10 +133,7 @@ impl KernelSpec {
         }
         if let Some(name) = head.value.strip_prefix("build:") {
             let [append] = options(pieces, "a kernel that was built", "append=", ["append"])?;
-            return Ok(Self {
-                source: Source::Build(build_name(name)?),
-                append: append.unwrap_or_default(),
-            });
+            return Ok(Self { source: Source::Build(build_name(name)?), append: append.unwrap_or_default() });
         }
         match head.value.strip_prefix("debian:") {
             Some(kernel) => {

@@ -87,8 +87,7 @@ impl PackageStore {
 }
 
 fn read(place: &Path) -> Option<KernelSource> {
-    let Manifest { package, sha256 } =
-        serde_json::from_slice(&fs::read(place.join(MANIFEST)).ok()?).ok()?;
+    let Manifest { package, sha256 } = serde_json::from_slice(&fs::read(place.join(MANIFEST)).ok()?).ok()?;
     Some(KernelSource { package, sha256, tree: place.join(TREE) })
 }
 
@@ -96,10 +95,9 @@ fn read(place: &Path) -> Option<KernelSource> {
 fn packed_tree(directory: &Path, package: &PackageVersion) -> Result<PathBuf, PackageError> {
     let start = format!("{}.tar", package.name);
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let mut archives =
-        entries.map(|entry| entry.path()).filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start))
-        });
+    let mut archives = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start)));
     archives.next().ok_or_else(|| PackageError::Contents {
         package: package.to_string(),
         missing: format!("usr/src/{start}.xz"),

@@ -295,8 +295,9 @@ pub(crate) struct LabSweepArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// Parameter of the kernel's command line and the values to try: preempt=none,full. A word without a value is tried once. May
-    /// be given several times.
+    /// Parameter of the kernel's command line and the values to try: preempt=none,full. A word without a value is tried once. In
+    /// capital letters, an option of the configuration of a kernel build:NAME, of which each value is built: HZ=100,1000. May be
+    /// given several times.
     #[arg(long, required = true, value_name = "NAME=VALUE,VALUE", help_heading = "What to try")]
     pub(crate) option: Vec<SweptOption>,
     /// Try all combinations of the options' values, instead of each value alone.
@@ -349,8 +350,8 @@ pub(crate) struct LabKernelsArgs {
     /// Kernels to list, as for --kernel: for example debian:6.12.*-rt lists every version of 6.12-rt [default: those of the cache, and
     /// the newest of every series that the distribution offers]
     pub(crate) kernels: Vec<KernelChoice>,
-    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers. They are downloaded again when
-    /// they are needed.
+    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers, which are downloaded again when
+    /// they are needed. Kernels that were built here are removed with their sources.
     #[arg(long, conflicts_with_all = ["refresh", "kernels"])]
     pub(crate) prune: bool,
     /// Check the distribution for newer kernels first.

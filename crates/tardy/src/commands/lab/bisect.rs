@@ -142,7 +142,11 @@ impl<'a> Tests<'a> {
 
     fn record(&mut self, tested: Tested) -> Verdict {
         if !self.arguments.quiet {
-            output::report(&format!("{}: {}", tested.kernel, shown::describe(&tested, &self.arguments.measure)));
+            output::report(&format!(
+                "{}: {}",
+                tested.kernel,
+                shown::describe(&tested, &self.arguments.measure)
+            ));
         }
         let verdict = tested.verdict;
         self.tested.push(tested);
@@ -150,7 +154,11 @@ impl<'a> Tests<'a> {
     }
 
     /// Searches in an ordered list.
-    fn bisect(&mut self, names: &[String], mut test: impl FnMut(&mut Self, usize) -> Result<Verdict>) -> Result<Step> {
+    fn bisect(
+        &mut self,
+        names: &[String],
+        mut test: impl FnMut(&mut Self, usize) -> Result<Verdict>,
+    ) -> Result<Step> {
         if names.len() < 2 {
             return Err(wrong("bad", format!("{} is the good and the bad end", names[0])).into());
         }
@@ -236,7 +244,11 @@ fn among_options(tests: &mut Tests<'_>, names: [&String; 2], good: &KernelSpec) 
     }
     let differences = from.differences(&to, &tests.store, &mut print_notices())?;
     if differences.is_empty() {
-        return Err(wrong("bad", format!("the configurations of build:{} and build:{} do not differ", names[0], names[1])).into());
+        return Err(wrong(
+            "bad",
+            format!("the configurations of build:{} and build:{} do not differ", names[0], names[1]),
+        )
+        .into());
     }
     let changes = differences.iter().map(tardy_kbuild::differences::Difference::change).collect();
     let store = PackageStore::of_this_user()?;
