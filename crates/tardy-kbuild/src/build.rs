@@ -130,11 +130,6 @@ pub enum BuildError {
     /// A build is not in the cache.
     #[error("build:{0} is not in the cache; `tardy lab kernels` lists what is")]
     NoBuild(String),
-    /// A kernel was not built here.
-    #[error(
-        "{0} was not built here, and an option of its configuration is set when a kernel is built: build one, for example with `tardy lab build --source debian:6.12 --name mine`, and use --kernel build:mine"
-    )]
-    NotBuiltHere(String),
     /// The source of a build has changed.
     #[error(
         "{source_name} has changed since build:{build} was built of it; build that one again first, with `tardy lab build`"

@@ -13,7 +13,7 @@ pub const OFF: &str = "n";
 /// versions before 6.11 and after it choose differently.
 const CHOICES: [&[&str]; 2] = [
     &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
-    &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
+    &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_RT"],
 ];
 
 /// The options of a configuration with their values, as its file has them: strings are in quotes. An option that is not set is not in it.
@@ -83,7 +83,7 @@ impl Configuration {
         for (name, value) in &self.values {
             let _ = writeln!(text, "{PREFIX}{name}={value}");
         }
-        for Setting { name, .. } in wanted.iter().filter(|setting| self.value(&setting.name) == OFF) {
+        for Setting { name, .. } in wanted.iter().filter(|setting| setting.value == OFF) {
             let _ = writeln!(text, "# {PREFIX}{name} is not set");
         }
         text

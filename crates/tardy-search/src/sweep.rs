@@ -26,16 +26,21 @@ pub enum Place {
     Configuration,
 }
 
-impl Setting {
-    /// Where it is set: the names of a configuration's options are of capital letters.
-    pub fn place(&self) -> Place {
-        let is_of_configuration = self.name.starts_with(|c: char| c.is_ascii_uppercase())
-            && self.name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        if is_of_configuration { Place::Configuration } else { Place::CommandLine }
+impl Place {
+    /// Where the option `name` is set: the names of a configuration's options are of capital letters.
+    fn of(name: &str) -> Self {
+        let is_of_configuration = name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        if is_of_configuration { Self::Configuration } else { Self::CommandLine }
     }
 }
 
 impl SweptOption {
+    /// Where it is set.
+    pub fn place(&self) -> Place {
+        Place::of(&self.name)
+    }
+
     fn settings(&self) -> Vec<Setting> {
         let set = |value: Option<&String>| Setting { name: self.name.clone(), value: value.cloned() };
         if self.values.is_empty() {
@@ -103,7 +108,7 @@ pub struct Point {
 impl Point {
     /// The settings of that place.
     pub fn at(&self, place: Place) -> impl Iterator<Item = &Setting> {
-        self.settings.iter().filter(move |setting| setting.place() == place)
+        self.settings.iter().filter(move |setting| Place::of(&setting.name) == place)
     }
 
     /// The command line `line` with the words of this point: a parameter that is there is replaced.
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn options_of_a_configuration_have_capital_letters() {
-        let place = |text| option(text).settings()[0].place();
+        let place = |text| option(text).place();
         assert_eq!(place("HZ=100,250"), Place::Configuration);
         assert_eq!(place("PREEMPT_RT=y"), Place::Configuration);
         assert_eq!(place("preempt=full"), Place::CommandLine);

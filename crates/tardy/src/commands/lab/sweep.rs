@@ -11,7 +11,8 @@ use tardy_lab::kernel::KernelSpec;
 use tardy_lab::kernel::spec::Source;
 use tardy_lab::packages::PackageStore;
 use tardy_present::sweep as shown;
-use tardy_search::sweep::{self, Place, Plan, Point, Ranked};
+use tardy_recipe::wrong;
+use tardy_search::sweep::{self, Place, Plan, Point, Ranked, SweptOption};
 
 use super::assemble::{Prepared, print_notices};
 use super::kept_boots::{self, Boot};
@@ -28,6 +29,7 @@ pub(super) fn run(arguments: &LabSweepArgs) -> Result<Exit> {
     let mut failed = false;
     let mut settings = Vec::new();
     for kernel in &kernels {
+        check_is_built_if_needed(kernel, &arguments.option)?;
         let variants = Variants::of(kernel, machine_of(&arguments.experiment)?.arch())?;
         for point in sweep::points(&arguments.option, plan) {
             match variants.spec(&point) {
@@ -90,6 +92,22 @@ struct Setting {
     spec: KernelSpec,
 }
 
+/// Refuses options of the configuration on a kernel that was not built here.
+fn check_is_built_if_needed(kernel: &KernelSpec, options: &[SweptOption]) -> Result<()> {
+    let option = options.iter().find(|option| option.place() == Place::Configuration);
+    match (option, &kernel.source) {
+        (None, _) | (_, Source::Build(_)) => Ok(()),
+        (Some(option), _) => {
+            let reason = format!(
+                "{} is an option of the kernel's configuration, which is set when a kernel is built, and {kernel} was not built here: \
+                 build one, for example with `tardy lab build --source debian:6.12 --name mine`, and use --kernel build:mine",
+                option.name
+            );
+            Err(wrong("option", reason).into())
+        }
+    }
+}
+
 /// A kernel with other words and, if this user built it, with other options of its configuration.
 struct Variants<'a> {
     kernel: &'a KernelSpec,
@@ -110,11 +128,9 @@ impl<'a> Variants<'a> {
         let append = point.on(&self.kernel.append);
         let settings: Vec<configuration::Setting> =
             point.at(Place::Configuration).map(configuration::Setting::from).collect();
-        if settings.is_empty() {
+        let build = self.build.as_ref().filter(|_| !settings.is_empty());
+        let Some((store, original)) = build else {
             return Ok(KernelSpec { append, ..self.kernel.clone() });
-        }
-        let Some((store, original)) = &self.build else {
-            return Err(BuildError::NotBuiltHere(self.kernel.to_string()));
         };
         let builder = Builder::new(store, self.arch)?;
         let built = original.variant(&builder, &settings, true, &mut print_notices())?;
