@@ -4,6 +4,7 @@
 //! [`sections`]; [`summary`] and [`report`] show all sections. Names from run files are untrusted:
 //! [`tardy_plot::numbers::harmless`] escapes them for the terminal, and the SVG writer and the templates escape them for pages.
 
+pub mod ascii;
 pub mod bars;
 pub mod bisection;
 pub mod check;

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tardy_record::Run;
 
 use crate::Verdict;
 use crate::bisection;
+use crate::measure::Condition;
 use crate::parameters::Change;
 
 /// The result of a search.
@@ -63,6 +65,18 @@ pub struct Tested {
 }
 
 impl Tested {
+    /// A candidate with its run.
+    pub fn judged(kernel: String, condition: &Condition, run: &Run, file: PathBuf, is_new: bool) -> Self {
+        let value = condition.measure.of(run);
+        let verdict = match &value {
+            Ok(value) if condition.is_bad(*value) => Verdict::Bad,
+            Ok(_) => Verdict::Good,
+            Err(_) => Verdict::Untestable,
+        };
+        let (value, problem) = (value.clone().ok(), value.err());
+        Self { kernel, value, verdict, problem, file: Some(file), is_new }
+    }
+
     /// A candidate that could not be tested.
     pub fn untestable(kernel: String, problem: String) -> Self {
         let verdict = Verdict::Untestable;

@@ -67,7 +67,7 @@ pub(crate) struct LabRunArgs {
     )]
     pub(crate) rounds: Option<u32>,
     /// Run the experiments of all articles, and write one report with a chapter for each.
-    #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
+    #[arg(long, conflicts_with_all = ["recipe", "kernel", "source"], help_heading = "What to run")]
     pub(crate) all: bool,
     /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
     #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
@@ -186,6 +186,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
+    pub(crate) build: Option<BuildSourceArgs>,
+    #[command(flatten)]
     pub(crate) lab: LabOptions,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
@@ -247,7 +249,7 @@ pub(crate) struct LabBuildArgs {
 /// What kernels are built of.
 #[derive(Debug, Args)]
 pub(crate) struct BuildSourceArgs {
-    /// Source to build kernels of: debian:6.12 (the package linux-source-6.12), debian:6.12=VERSION, or a directory.
+    /// Source of a kernel to build: debian:6.12 (the package linux-source-6.12), debian:6.12=VERSION, or a directory.
     #[arg(long, value_name = "SOURCE", help_heading = "What to build")]
     pub(crate) source: String,
     /// Configuration to begin with [default: the least that the lab needs, which is built in minutes]
@@ -272,8 +274,6 @@ pub(crate) struct LabBisectArgs {
     /// commit.
     #[arg(long, value_name = "KERNEL", help_heading = "What to search")]
     pub(crate) bad: String,
-    #[command(flatten)]
-    pub(crate) commits: Option<BuildSourceArgs>,
     /// Which runs are bad: 'p99>12us', 'idle:max>30us', 'P(>20us)>1e-3'. Without a phase, of the loaded phases.
     #[arg(long, value_name = "CONDITION", help_heading = "What to search")]
     pub(crate) measure: Condition,

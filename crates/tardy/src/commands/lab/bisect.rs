@@ -28,6 +28,9 @@ use crate::args::{BuildSourceArgs, LabBisectArgs};
 use crate::commands::output;
 use crate::exit::Exit;
 
+/// The most options that are named.
+const NAMED: usize = 4;
+
 /// Searches among commits, among versions of Debian's kernels, or among the options or the words in which two kernels differ.
 pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
     kept_boots::check_pace(&arguments.experiment)?;
@@ -35,7 +38,7 @@ pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
         return Err(wrong("kernel", "the kernels of a bisection are those of --good and --bad").into());
     }
     let mut tests = Tests::of(arguments)?;
-    let (step, changes) = match &arguments.commits {
+    let (step, changes) = match &arguments.experiment.build {
         Some(from) => (Some(among_commits(&mut tests, from)?), None),
         None => among_kernels(&mut tests)?,
     };
@@ -68,6 +71,10 @@ fn among_kernels(tests: &mut Tests<'_>) -> Result<(Option<Step>, Option<Vec<Chan
             Err(wrong("bad", reason).into())
         }
     }
+}
+
+fn join(settings: &[Setting]) -> String {
+    settings.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn one(option: &'static str, text: &str) -> Result<KernelSpec> {
@@ -105,16 +112,7 @@ impl<'a> Tests<'a> {
         let boots = [Boot { guest: &prepared.guests[0], seed: None }];
         let booted = kept_boots::boot_each(&prepared, &boots, &self.directory, self.arguments.quiet)?;
         let tested = match booted.into_iter().next().expect("one guest was booted") {
-            Ok(KeptBoot { path, run, is_new }) => {
-                let value = condition.measure.of(&run);
-                let verdict = match &value {
-                    Ok(value) if condition.is_bad(*value) => Verdict::Bad,
-                    Ok(_) => Verdict::Good,
-                    Err(_) => Verdict::Untestable,
-                };
-                let (value, problem) = (value.clone().ok(), value.err());
-                Tested { kernel: name, value, verdict, problem, file: Some(path), is_new }
-            }
+            Ok(KeptBoot { path, run, is_new }) => Tested::judged(name, condition, &run, path, is_new),
             Err(error) => Tested::untestable(name, error),
         };
         Ok(self.record(tested))
@@ -123,18 +121,17 @@ impl<'a> Tests<'a> {
     /// The same for a kernel that was built. A source that cannot be built cannot be tested.
     fn test_built(
         &mut self,
-        name: Option<String>,
+        name: String,
         built: Result<Built, BuildError>,
         append: &str,
     ) -> Result<Verdict> {
         match built {
             Ok(built) => {
-                let exact = built.kernel.exact_name();
-                let spec = KernelSpec::parse(&exact)?;
-                self.test(name.unwrap_or(exact), &KernelSpec { append: append.to_owned(), ..spec })
+                let spec = KernelSpec::parse(&built.kernel.exact_name())?;
+                self.test(name, &KernelSpec { append: append.to_owned(), ..spec })
             }
             Err(error) if error.is_of_source() => {
-                Ok(self.record(Tested::untestable(name.unwrap_or_default(), error.to_string())))
+                Ok(self.record(Tested::untestable(name, error.to_string())))
             }
             Err(error) => Err(error.into()),
         }
@@ -250,13 +247,18 @@ fn among_options(tests: &mut Tests<'_>, names: [&String; 2], good: &KernelSpec) 
         )
         .into());
     }
+    let name = |settings: &[Setting]| match settings {
+        [] => format!("build:{}", names[0]),
+        few if few.len() <= NAMED => format!("build:{} with {}", names[0], join(few)),
+        many => format!("build:{} with {} of {} options", names[0], many.len(), differences.len()),
+    };
     let changes = differences.iter().map(tardy_kbuild::differences::Difference::change).collect();
     let store = PackageStore::of_this_user()?;
     let builder = Builder::new(&store, arch)?;
     tests.minimise(changes, |tests, set| {
         let settings: Vec<Setting> = set.iter().map(|at| differences[*at].to.clone()).collect();
         let built = from.variant(&builder, &settings, false, &mut print_notices());
-        tests.test_built(None, built, &good.append)
+        tests.test_built(name(&settings), built, &good.append)
     })
 }
 
@@ -272,6 +274,6 @@ fn among_commits(tests: &mut Tests<'_>, from: &BuildSourceArgs) -> Result<Step> 
         let revision = commits[at].id.clone();
         let source = SourceSpec::Commit { directory: directory.to_owned(), revision };
         let built = builder.build(&request(from, source)?, &mut print_notices());
-        tests.test_built(Some(names[at].clone()), built, "")
+        tests.test_built(names[at].clone(), built, "")
     })
 }

@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use tardy_kbuild::build::{Base, Builder, Built, Request};
 use tardy_kbuild::source::SourceSpec;
+use tardy_lab::arch::Arch;
+use tardy_lab::kernel::KernelSpec;
 use tardy_lab::kernel::built::{self, BuildManifest};
 use tardy_lab::kernel::spec::build_name;
 use tardy_lab::packages::PackageStore;
@@ -54,6 +56,14 @@ pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
         output::print(&format!("--kernel {name}: {} for {}, {how}\n", build.release, build.arch.name()))?;
     }
     Ok(Exit::Done)
+}
+
+/// The kernel that is built of a source as it is.
+pub(super) fn kernel(from: &BuildSourceArgs, arch: Arch, notice: &mut dyn FnMut(&str)) -> Result<KernelSpec> {
+    let source = SourceSpec::parse(&from.source, None).map_err(|error| wrong("source", error))?;
+    let store = PackageStore::of_this_user()?;
+    let built = Builder::new(&store, arch)?.build(&request(from, source)?, notice)?;
+    Ok(KernelSpec::parse(&built.kernel.exact_name())?)
 }
 
 /// What to build of `source`.
