@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::build::BuildError;
+use crate::error::BuildError;
 use crate::git::Repository;
 
 /// The digits of a commit that are shown.

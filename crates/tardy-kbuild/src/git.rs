@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use tardy_sys::{child, programs};
 
-use crate::build::BuildError;
+use crate::error::BuildError;
 
 /// A repository that is there.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ pub mod build;
 pub mod commits;
 pub mod configuration;
 pub mod differences;
+pub mod error;
 mod git;
 mod kconfig;
 mod make;

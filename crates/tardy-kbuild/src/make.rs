@@ -8,7 +8,7 @@ use std::process::Stdio;
 use tardy_sys::files::{self, Directory};
 use tardy_sys::{child, programs};
 
-use crate::build::BuildError;
+use crate::error::BuildError;
 use crate::toolchain::Toolchain;
 
 /// The name of the log.

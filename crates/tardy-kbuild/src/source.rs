@@ -10,7 +10,7 @@ use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{Notice, PackageStore};
 use tardy_sys::files;
 
-use crate::build::BuildError;
+use crate::error::BuildError;
 use crate::git::Repository;
 
 /// The digits of a hash in the name of a directory.

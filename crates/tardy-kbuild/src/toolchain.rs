@@ -6,7 +6,7 @@ use std::path::Path;
 use tardy_lab::arch::Arch;
 use tardy_sys::programs;
 
-use crate::build::BuildError;
+use crate::error::BuildError;
 
 /// Programs for every build, and Debian's packages that have them.
 const PROGRAMS: [(&str, &str); 6] = [

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tardy_kbuild::build::{Base, BuildError, Builder, Built, Request};
+use tardy_kbuild::build::{Base, Builder, Built, Request};
 use tardy_kbuild::configuration::Setting;
+use tardy_kbuild::error::BuildError;
 use tardy_kbuild::source::SourceSpec;
 use tardy_kbuild::toolchain::Toolchain;
 use tardy_lab::arch::Arch;

@@ -91,3 +91,26 @@ fn of_module(module: u64, layout: &Layout, memory: &GuestMemory<'_>) -> Option<V
 fn name_at(memory: &GuestMemory<'_>, address: u64) -> Option<String> {
     memory.text(address, SYMBOL_NAME_BYTES).or_else(|| memory.text(address, 32))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest_memory::PhysicalMemory;
+    use crate::kallsyms::Symbols;
+    use crate::structures::{self, Structures};
+
+    struct NoMemory;
+
+    impl PhysicalMemory for NoMemory {
+        fn read(&self, _: u64, _: &mut [u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_is_built_without_modules_has_none() {
+        let structures = Structures::of(&structures::tests::section()).unwrap();
+        let kernel = KernelImage { symbols: Symbols::from_all(std::iter::empty()), structures };
+        assert!(functions(&kernel, &GuestMemory::of(&NoMemory, 0)).unwrap().is_empty());
+    }
+}

@@ -250,13 +250,13 @@ pub(crate) struct LabBuildArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BuildSourceArgs {
     /// Source of a kernel to build: debian:6.12 (the package linux-source-6.12), debian:6.12=VERSION, or a directory.
-    #[arg(long, value_name = "SOURCE", help_heading = "What to build")]
+    #[arg(long, value_name = "SOURCE", required = false, help_heading = "What to build")]
     pub(crate) source: String,
     /// Configuration to begin with [default: the least that the lab needs, which is built in minutes]
-    #[arg(long, value_name = "FILE", help_heading = "What to build")]
+    #[arg(long, value_name = "FILE", requires = "source", help_heading = "What to build")]
     pub(crate) config: Option<PathBuf>,
     /// Options to set in it: PREEMPT_RT=y,HZ=1000
-    #[arg(long, value_name = "OPTION=VALUE", value_delimiter = ',', help_heading = "What to build")]
+    #[arg(long, value_name = "OPTION=VALUE", value_delimiter = ',', requires = "source", help_heading = "What to build")]
     pub(crate) set: Vec<Setting>,
 }
 

@@ -33,7 +33,8 @@ impl Cache {
         let mut build = Command::new(env!("CARGO_BIN_EXE_tardy"));
         build.args(["lab", "build", "--source", SOURCE, "--set", options, "--name", name]);
         let begun = Instant::now();
-        let text = guests::text_of(&guests::expect(self.use_it(&mut build), 0));
+        self.use_it(&mut build);
+        let text = guests::text_of(&guests::expect(build, 0));
         println!("{options}: {} s; {}", begun.elapsed().as_secs(), text.lines().last().unwrap_or_default());
         text
     }

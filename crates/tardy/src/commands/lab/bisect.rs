@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use tardy_kbuild::build::{BuildError, Builder, Built, Original};
+use tardy_kbuild::build::{Builder, Built, Original};
 use tardy_kbuild::commits;
 use tardy_kbuild::configuration::Setting;
+use tardy_kbuild::error::BuildError;
 use tardy_kbuild::source::SourceSpec;
 use tardy_lab::kernel::listing;
 use tardy_lab::kernel::spec::{DebianKernel, Source};

@@ -14,9 +14,11 @@ use tardy_lab::packages::PackageStore;
 use tardy_recipe::wrong;
 
 use super::assemble::print_notices;
-use crate::args::{BuildSourceArgs, LabBuildArgs};
+use crate::args::values::KernelChoice;
+use crate::args::{BuildSourceArgs, ExperimentArgs, LabBuildArgs};
 use crate::commands::output;
 use crate::exit::Exit;
+use crate::lab_recipe::LabRecipe;
 
 /// A kernel that was built.
 #[derive(Serialize)]
@@ -58,8 +60,22 @@ pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The recipe with the kernel of `--source`, which is built: instead of the recipe's, or after those of `--kernel`.
+pub(super) fn with_kernel(
+    mut recipe: LabRecipe,
+    arguments: &ExperimentArgs,
+    notice: &mut dyn FnMut(&str),
+) -> Result<LabRecipe> {
+    if let Some(from) = &arguments.build {
+        let mut kernels = arguments.lab.kernels.clone().unwrap_or_default();
+        kernels.push(KernelChoice::of(kernel(from, recipe.lab.machine().arch(), notice)?));
+        recipe.lab.kernels = Some(kernels);
+    }
+    Ok(recipe)
+}
+
 /// The kernel that is built of a source as it is.
-pub(super) fn kernel(from: &BuildSourceArgs, arch: Arch, notice: &mut dyn FnMut(&str)) -> Result<KernelSpec> {
+fn kernel(from: &BuildSourceArgs, arch: Arch, notice: &mut dyn FnMut(&str)) -> Result<KernelSpec> {
     let source = SourceSpec::parse(&from.source, None).map_err(|error| wrong("source", error))?;
     let store = PackageStore::of_this_user()?;
     let built = Builder::new(&store, arch)?.build(&request(from, source)?, notice)?;

@@ -97,7 +97,7 @@ pub(super) fn prepare_seeds(
         }
         return Ok((switch::prepare(name, arguments, notice)?, Vec::new()));
     }
-    let recipe = with_build(recipe_of(arguments)?, arguments, notice)?;
+    let recipe = build::with_kernel(recipe_of(arguments)?, arguments, notice)?;
     let recipe = LabRecipe { measurement: required.declared_in(recipe.measurement), ..recipe };
     let measurement = recipe.measurement.clone();
     let prepared = prepare_recipe(&recipe, arguments, notice)?;
@@ -135,21 +135,11 @@ pub(super) fn kernels_of(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<KernelSpec>> {
-    kernel_specs(&with_build(recipe_of(arguments)?, arguments, notice)?, arguments.guest.refresh, notice)
-}
-
-/// The recipe with the kernel of `--source`, which is built: instead of the recipe's, or after those of `--kernel`.
-pub(super) fn with_build(
-    mut recipe: LabRecipe,
-    arguments: &ExperimentArgs,
-    notice: &mut dyn FnMut(&str),
-) -> Result<LabRecipe> {
-    if let Some(from) = &arguments.build {
-        let mut kernels = arguments.lab.kernels.clone().unwrap_or_default();
-        kernels.push(KernelChoice::of(build::kernel(from, recipe.lab.machine().arch(), notice)?));
-        recipe.lab.kernels = Some(kernels);
-    }
-    Ok(recipe)
+    kernel_specs(
+        &build::with_kernel(recipe_of(arguments)?, arguments, notice)?,
+        arguments.guest.refresh,
+        notice,
+    )
 }
 
 /// The recipe with its flags.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_kbuild::build::{BuildError, Builder, Original};
+use tardy_kbuild::build::{Builder, Original};
 use tardy_kbuild::configuration;
+use tardy_kbuild::error::BuildError;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::KernelSpec;
 use tardy_lab::kernel::spec::Source;
