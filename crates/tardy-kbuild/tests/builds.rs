@@ -62,7 +62,7 @@ fn the_name_of_a_build_can_be_given_to_another() {
 #[test]
 fn options_that_are_not_in_effect_are_named_with_the_reason() {
     let source = FakeSource::new();
-    insta::assert_snapshot!(source.error(&["FAST=y", "HZ=17"]));
+    insta::assert_snapshot!(source.error(&["EXPERT=n", "FAST=y", "HZ=17"]));
     insta::assert_snapshot!(source.error(&["PVH=n", "TMPFS=n"]));
     assert_eq!(source.compilations(), 0);
 }
