@@ -84,7 +84,7 @@ impl<'a> Builder<'a> {
     /// the source continues.
     pub fn build(&self, request: &Request, notice: Notice<'_>) -> Result<Built, BuildError> {
         let (cache, tools) = (&self.store.cache, &self.tools);
-        let _lock = cache.lock_builds(notice)?;
+        let lock = cache.lock_builds(notice)?;
         let source = request.source.prepare(self.store, notice)?;
         let requested = request.hash(&source, tools);
         let known = built::requests(cache, tools.arch).get(&requested).cloned();
@@ -93,7 +93,7 @@ impl<'a> Builder<'a> {
         }
         let place = cache.build_trees().join(tools.arch.debian_name()).join(&source.place);
         files::make_directories(&place).map_err(BuildError::file("creating", &place))?;
-        let make = Make { source: &source.tree, place: &place, tools };
+        let make = Make { source: &source.tree, place: &place, tools, lock: &lock };
         let configuration = configure(&make, request)?;
         let key = key(&source, tools, &configuration);
         let (kernel, is_new) = match built::with_key(cache, tools.arch, &key) {

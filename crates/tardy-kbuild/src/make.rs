@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tardy_lab::packages::cache_directory::Lock;
 use tardy_sys::files::{self, Directory};
 use tardy_sys::{child, programs};
 
@@ -32,6 +34,8 @@ pub(crate) struct Make<'a> {
     pub(crate) source: &'a Path,
     pub(crate) place: &'a Path,
     pub(crate) tools: &'a Toolchain,
+    /// The lock of builds. Programs that make has started may outlive a tardy that is killed, and hold it until they have ended.
+    pub(crate) lock: &'a Lock,
 }
 
 impl Make<'_> {
@@ -59,7 +63,7 @@ impl Make<'_> {
         make.arg(format!("ARCH={}", self.tools.kernel_arch()));
         make.arg(format!("CROSS_COMPILE={}", self.tools.prefix)).args(FIXED).args(arguments);
         make.stdin(Stdio::null()).stdout(log).stderr(errors);
-        child::prepare(&mut make, &[]);
+        child::prepare(&mut make, &[self.lock.as_raw_fd()]);
         let status = make.status().map_err(BuildError::file("running make in", self.source))?;
         if status.success() {
             return Ok(());

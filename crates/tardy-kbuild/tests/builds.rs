@@ -132,3 +132,14 @@ fn a_variant_of_a_build_differs_in_the_options_that_are_set() {
     let error = original.variant(&source.builder(), &settings, true, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("has changed since"), "{error}");
 }
+
+/// What make has started outlives a tardy that is killed. It has the lock until it has ended, so that no two builds write one file.
+#[test]
+fn programs_that_outlive_tardy_keep_the_lock() {
+    let source = FakeSource::new();
+    let lock = source.store.cache.path().join("lock-builds");
+    let makefile = fs::read_to_string(source.tree().join("Makefile")).unwrap();
+    let is_held = format!("if flock --nonblock {} true; then exit 1; fi; exec", lock.display());
+    source.write("Makefile", &makefile.replace("cc -c", &format!("{is_held} cc -c")));
+    assert!(source.build(&[]).unwrap().is_new);
+}

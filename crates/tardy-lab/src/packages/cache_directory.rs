@@ -20,6 +20,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -43,7 +44,14 @@ pub struct CacheDirectory {
 #[derive(Debug)]
 #[must_use]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl AsRawFd for Lock {
+    /// A process that inherits the descriptor holds the lock too.
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
 }
 
 impl CacheDirectory {
@@ -166,7 +174,7 @@ impl CacheDirectory {
             }
             Err(TryLockError::Error(error)) => return Err(failed()(error)),
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 

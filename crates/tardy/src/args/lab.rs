@@ -256,7 +256,13 @@ pub(crate) struct BuildSourceArgs {
     #[arg(long, value_name = "FILE", requires = "source", help_heading = "What to build")]
     pub(crate) config: Option<PathBuf>,
     /// Options to set in it: PREEMPT_RT=y,HZ=1000
-    #[arg(long, value_name = "OPTION=VALUE", value_delimiter = ',', requires = "source", help_heading = "What to build")]
+    #[arg(
+        long,
+        value_name = "OPTION=VALUE",
+        value_delimiter = ',',
+        requires = "source",
+        help_heading = "What to build"
+    )]
     pub(crate) set: Vec<Setting>,
 }
 

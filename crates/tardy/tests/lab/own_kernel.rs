@@ -10,7 +10,7 @@ use crate::guests;
 const SOURCE: &str = "debian:6.12";
 /// The options of the first kernel, and the change of one of them.
 const OPTIONS: &str = "PREEMPT_RT=y,HZ=1000";
-const OTHER: &str = "PREEMPT_RT=y,HZ=250";
+const OTHER: &str = "PREEMPT_RT=y,HZ=1000,POSIX_MQUEUE=n";
 
 /// A cache that keeps the source from one run of the test to the next, and nothing that was built.
 struct Cache(PathBuf);
@@ -59,14 +59,21 @@ fn builds_a_kernel_that_boots_with_its_options_and_comes_from_the_cache_the_seco
     }
 
     let results = tempfile::tempdir().unwrap();
-    for (name, hz) in [("first", 1000), ("other", 250)] {
+    for (name, has_queues) in [("first", true), ("other", false)] {
         let run = run(&cache, &guests, name, results.path());
         let facts = &run.facts.kernel;
-        assert_eq!(facts.hz.value.known().copied(), Some(hz), "{name}");
+        // The kernel has its configuration in itself.
+        assert_eq!(facts.config.how, "/proc/config.gz");
+        let config = facts.config.value.known().unwrap();
+        assert_eq!(config.contains_key("POSIX_MQUEUE"), has_queues, "{name}");
+        assert_eq!(facts.hz.value.known().copied(), Some(1000), "{name}");
         assert_eq!(facts.real_time.value.known().copied(), Some(true), "{name}");
     }
     let sweep = sweep(&cache, &guests, results.path());
-    assert!(sweep.contains("as it is") && sweep.contains("HZ=250") && !sweep.contains("building"), "{sweep}");
+    assert!(
+        sweep.contains("as it is") && sweep.contains("POSIX_MQUEUE=n") && !sweep.contains("building"),
+        "{sweep}"
+    );
 }
 
 fn run(cache: &Cache, guests: &Path, name: &str, results: &Path) -> tardy_record::Run {
@@ -82,7 +89,15 @@ fn run(cache: &Cache, guests: &Path, name: &str, results: &Path) -> tardy_record
 /// Both values of the option have been built.
 fn sweep(cache: &Cache, guests: &Path, results: &Path) -> String {
     let mut lab = guests::lab(guests, "x86_64", "sweep");
-    cache.use_it(&mut lab).args(["lab-quick", "--loops", "100", "-k", "build:first", "--option", "HZ=250"]);
+    cache.use_it(&mut lab).args([
+        "lab-quick",
+        "--loops",
+        "100",
+        "-k",
+        "build:first",
+        "--option",
+        "POSIX_MQUEUE=n",
+    ]);
     lab.args(["--measure", "idle:p50", "-o"]).arg(results.join("sweep"));
     guests::text_of(&guests::expect_alone(&lab, 0))
 }
