@@ -229,6 +229,7 @@ pub(crate) struct GuestFlags {
 
 /// `tardy lab build`.
 #[derive(Debug, Args)]
+#[command(mut_arg("source", |source| source.required(true)))]
 pub(crate) struct LabBuildArgs {
     #[command(flatten)]
     pub(crate) from: BuildSourceArgs,
