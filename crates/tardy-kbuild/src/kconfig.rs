@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What is known about the options of a source.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-fn is_kconfig(path: &PathBuf) -> bool {
+fn is_kconfig(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig"))
 }
 
