@@ -122,7 +122,7 @@ impl Request {
 
 /// The hash of everything that a kernel is made of.
 fn key(source: &Source, tools: &Toolchain, configuration: &Configuration) -> String {
-    let parts = [source.identity.clone(), tools.identity(), configuration.text(&[])];
+    let parts = [source.identity.clone(), tools.identity(), configuration.identity()];
     sha256(format!("{}\n{}", tools.arch.name(), parts.join("\n\n")).as_bytes())
 }
 
@@ -130,8 +130,8 @@ fn key(source: &Source, tools: &Toolchain, configuration: &Configuration) -> Str
 fn configure(make: &Make<'_>, request: &Request) -> Result<Configuration, BuildError> {
     let path = make.place.join(".config");
     let write = |path: &Path, configuration: &Configuration| {
-        let text = configuration.text(&request.settings);
-        files::replace_own(path, 0o644, text.as_bytes()).map_err(BuildError::file("writing", path))
+        files::replace_own(path, 0o644, configuration.text().as_bytes())
+            .map_err(BuildError::file("writing", path))
     };
     let text = match &request.base {
         Base::Lab => LAB,
@@ -199,6 +199,11 @@ fn compile(
         configuration.names().count(),
         make.log().display()
     ));
+    if make.tools.pahole.is_none() {
+        notice(
+            "pahole is not installed, so `tardy lab explain` will not know the structures of this kernel: install dwarves or pahole",
+        );
+    }
     let begun = Instant::now();
     let target = if make.tools.arch == Arch::X86_64 { "vmlinux" } else { "Image" };
     make.run("building the kernel", &[target])?;

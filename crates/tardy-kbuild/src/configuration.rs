@@ -16,7 +16,11 @@ const CHOICES: [&[&str]; 2] = [
     &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_RT"],
 ];
 
-/// The options of a configuration with their values, as its file has them: strings are in quotes. An option that is not set is not in it.
+/// What surrounds the name of an option that is not set, in a file.
+const NOT_SET: [&str; 2] = ["# CONFIG_", " is not set"];
+
+/// The options of a configuration with their values, as its file has them: strings are in quotes. An option that is stated not to be set
+/// differs from one that is not there, for which Kconfig chooses a value itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
     values: BTreeMap<String, String>,
@@ -32,15 +36,14 @@ pub struct Setting {
 }
 
 impl Configuration {
-    /// Reads a configuration's file, or a part of one. Lines that set no option are left out.
+    /// Reads a configuration's file, or a part of one. Other lines are left out.
     pub fn of(text: &str) -> Self {
         let mut values = BTreeMap::new();
         for line in text.lines() {
-            let Some((name, value)) = line.trim().strip_prefix(PREFIX).and_then(|line| line.split_once('='))
-            else {
-                continue;
-            };
-            if value != OFF {
+            let line = line.trim();
+            let off = line.strip_prefix(NOT_SET[0]).and_then(|line| line.strip_suffix(NOT_SET[1]));
+            let set = line.strip_prefix(PREFIX).and_then(|line| line.split_once('='));
+            if let Some((name, value)) = off.map(|name| (name, OFF)).or(set) {
                 values.insert(name.to_owned(), value.to_owned());
             }
         }
@@ -54,7 +57,7 @@ impl Configuration {
 
     /// The names of the options that are set.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.keys().map(String::as_str)
+        self.values.iter().filter(|(_, value)| *value != OFF).map(|(name, _)| name.as_str())
     }
 
     /// The configuration with a setting. The other options of a choice are turned off.
@@ -62,13 +65,9 @@ impl Configuration {
         let Setting { name, value } = setting.of_choice();
         let choice = CHOICES.into_iter().find(|choice| choice.contains(&name.as_str()));
         for other in choice.into_iter().flatten().filter(|_| value == "y") {
-            self.values.remove(*other);
+            self.values.insert((*other).to_owned(), OFF.to_owned());
         }
-        if value == OFF {
-            self.values.remove(&name);
-        } else {
-            self.values.insert(name, value);
-        }
+        self.values.insert(name, value);
     }
 
     /// The settings of `wanted` that are not in effect.
@@ -76,17 +75,24 @@ impl Configuration {
         wanted.iter().filter(|setting| self.value(&setting.name) != setting.value).collect()
     }
 
-    /// The file's text, in the order of the names. `wanted` are options that are written although they are not set, because Kconfig
-    /// chooses a value itself for one that is not there.
-    pub fn text(&self, wanted: &[Setting]) -> String {
+    /// The file's text, in the order of the names.
+    pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, value) in &self.values {
-            let _ = writeln!(text, "{PREFIX}{name}={value}");
-        }
-        for Setting { name, .. } in wanted.iter().filter(|setting| setting.value == OFF) {
-            let _ = writeln!(text, "# {PREFIX}{name} is not set");
+            let _ = match value.as_str() {
+                OFF => writeln!(text, "{}{name}{}", NOT_SET[0], NOT_SET[1]),
+                value => writeln!(text, "{PREFIX}{name}={value}"),
+            };
         }
         text
+    }
+
+    /// The options that are set, a line each.
+    pub(crate) fn identity(&self) -> String {
+        self.names().fold(String::new(), |mut all, name| {
+            let _ = writeln!(all, "{PREFIX}{name}={}", self.value(name));
+            all
+        })
     }
 }
 
@@ -166,8 +172,12 @@ mod tests {
         let text = "# a comment\nCONFIG_B=y\nCONFIG_A=\"x=1\"\n# CONFIG_C is not set\nCONFIG_D=n\n";
         let read = Configuration::of(text);
         assert_eq!((read.value("A"), read.value("B"), read.value("C")), ("\"x=1\"", "y", "n"));
-        assert_eq!(read.text(&[]), "CONFIG_A=\"x=1\"\nCONFIG_B=y\n");
-        assert_eq!(Configuration::of(&read.text(&[])), read);
+        assert_eq!(
+            read.text(),
+            "CONFIG_A=\"x=1\"\nCONFIG_B=y\n# CONFIG_C is not set\n# CONFIG_D is not set\n"
+        );
+        assert_eq!(Configuration::of(&read.text()), read);
+        assert_eq!(read.names().collect::<Vec<_>>(), ["A", "B"]);
     }
 
     #[test]
@@ -177,11 +187,19 @@ mod tests {
         for text in ["HZ=1000", "PREEMPT=y", "SMP=n", "CONFIG_LOCALVERSION=-mine"] {
             all.set(&setting(text));
         }
-        let off = [setting("SMP=n")];
-        assert_eq!(
-            all.text(&off),
-            "CONFIG_HZ=250\nCONFIG_HZ_1000=y\nCONFIG_LOCALVERSION=\"-mine\"\nCONFIG_PREEMPT=y\n# CONFIG_SMP is not set\n"
-        );
+        let lines = [
+            "CONFIG_HZ=250",
+            "# CONFIG_HZ_100 is not set",
+            "CONFIG_HZ_1000=y",
+            "# CONFIG_HZ_250 is not set",
+            "CONFIG_LOCALVERSION=\"-mine\"",
+            "CONFIG_PREEMPT=y",
+            "# CONFIG_PREEMPT_VOLUNTARY is not set",
+            "# CONFIG_SMP is not set",
+        ];
+        let text = all.text();
+        assert!(lines.iter().all(|line| text.lines().any(|one| one == *line)), "{text}");
+        assert!(all.identity().lines().all(|line| !line.starts_with('#')));
     }
 
     #[test]

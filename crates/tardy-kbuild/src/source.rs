@@ -133,6 +133,7 @@ impl fmt::Display for SourceSpec {
 
 fn of_directory(directory: &Path) -> Result<Source, BuildError> {
     let tree = absolute(directory)?;
+    check_is_kernel(&tree, directory)?;
     if tree.join(".config").exists() || tree.join("include/config").exists() {
         return Err(BuildError::BuiltInPlace(tree));
     }
@@ -162,11 +163,7 @@ fn of_commit(cache: &CacheDirectory, directory: &Path, revision: &str) -> Result
 
 /// The directory without links and relative parts.
 fn absolute(directory: &Path) -> Result<PathBuf, BuildError> {
-    let tree = fs::canonicalize(directory).map_err(BuildError::file("reading the source", directory))?;
-    if !tree.join(".git").exists() {
-        check_is_kernel(&tree, directory)?;
-    }
-    Ok(tree)
+    fs::canonicalize(directory).map_err(BuildError::file("reading the source", directory))
 }
 
 fn check_is_kernel(tree: &Path, named: &Path) -> Result<(), BuildError> {

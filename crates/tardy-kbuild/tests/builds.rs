@@ -19,7 +19,7 @@ fn a_kernel_is_built_with_its_options_and_is_taken_from_the_cache_the_second_tim
     for line in ["CONFIG_HZ=1000\n", "CONFIG_FAST=y\n", "CONFIG_PVH=y\n"] {
         assert!(config.contains(line), "{config}");
     }
-    assert!(!config.contains("CONFIG_HZ_250"), "{config}");
+    assert!(!config.contains("CONFIG_HZ_250=y"), "{config}");
     assert!(image(&first).contains("CONFIG_FAST=y"));
     let second = source.build(&["HZ=1000", "EXPERT=y", "FAST=y"]).unwrap();
     assert_eq!((second.is_new, &second.kernel), (false, &first.kernel));
@@ -96,6 +96,7 @@ fn a_configuration_of_ones_own_is_completed() {
     let built = source.builder().build(&request, &mut |_| {}).unwrap();
     let config = fs::read_to_string(built.kernel.config()).unwrap();
     assert!(config.contains("CONFIG_HZ=100\n") && !config.contains("CONFIG_NET="), "{config}");
+    assert!(config.contains("CONFIG_USUAL=y\n"), "{config}");
 }
 
 #[test]
@@ -128,6 +129,9 @@ fn a_variant_of_a_build_differs_in_the_options_that_are_set() {
     let variant = original.variant(&source.builder(), &settings, true, &mut |_| {}).unwrap();
     let config = fs::read_to_string(variant.kernel.config()).unwrap();
     assert!(config.contains("CONFIG_HZ=1000\n") && config.contains("CONFIG_EXPERT=y\n"), "{config}");
+    assert!(config.contains("# CONFIG_USUAL is not set\n"), "what is off stays off: {config}");
+    let same = source.build(&["HZ=1000", "EXPERT=y"]).unwrap();
+    assert_eq!((same.is_new, same.kernel), (false, variant.kernel));
     source.write("version.c", "int version = 2;\n");
     let error = original.variant(&source.builder(), &settings, true, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("has changed since"), "{error}");

@@ -3,7 +3,7 @@
 /// The commands of a guest begin at a time between 0 and this after the guest is idle, which depends on the seed.
 const START_WITHIN_NS: u64 = 1_000_000_000;
 
-/// How long a guest with this seed waits once it is idle, in ns: uniform between 0 and [`START_WITHIN_NS`], and without
+/// How long a guest with this seed waits once it is idle, in ns: uniform between 0 and a second, and without
 /// relation between the delays of different seeds ([ADR 25](../../../../docs/adr/0025-exchangeable-boots.md)). The default seed 1
 /// begins at once.
 pub fn of_seed_ns(seed: u64) -> u64 {
