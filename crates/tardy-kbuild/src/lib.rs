@@ -5,7 +5,7 @@
 //! in which two builds differ, for bisections.
 //!
 //! A source is built outside of its tree, in a directory of the cache that stays: after a change of one option or of one commit, make
-//! compiles what the change reaches. Time, user and host that a kernel names are fixed, so that the same inputs give the same image.
+//! compiles what the change reaches. Time, user and host that a kernel names are fixed.
 
 pub mod build;
 pub mod commits;
