@@ -167,6 +167,14 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		cargo test --workspace -- --ignored --nocapture long_
 
+.PHONY: kernel-tests
+kernel-tests: rust test-packages ## build a small kernel of Debian's source, boot it, and build it once more with another option: half an hour
+	@scripts/install-packages kernel
+	@$(MAKE_TEST_GUESTS)
+	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
+		TARDY_KERNEL_TESTS=$(abspath $(TARGET_DIR))/kernel-tests \
+		$(CARGO_TEST) --test lab -- --ignored --nocapture builds_a_kernel
+
 .PHONY: coverage
 coverage: rust ## simulate how often intervals, bounds and refusals are wrong: the tables of docs/statistics.md, in minutes
 	@$(CARGO) test --package tardy-analyse --package tardy-compare --package tardy-statistics --release -- --ignored --nocapture --test-threads=1

@@ -1,6 +1,7 @@
 //! Runs one experiment on one kernel and records its setup.
 
 mod identity;
+pub mod start_delay;
 
 use std::fs;
 use std::io;

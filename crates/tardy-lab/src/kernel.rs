@@ -1,8 +1,10 @@
 //! Kernels to boot: the request ([`spec`]), and the files that were found.
 //!
-//! A kernel is one of Debian's ([`debian`]), fetched once and kept in the [`cache`], or given by path ([`by_path`]).
+//! A kernel is one of Debian's ([`debian`]), fetched once and kept in the [`cache`], one that this user built ([`built`]), or given by
+//! path ([`by_path`]).
 //! [`modules`] are loaded into it, some of them tardy's own ([`own_modules`]).
 
+pub mod built;
 pub mod by_path;
 pub mod cache;
 pub mod config;
@@ -46,6 +48,8 @@ pub struct Kernel {
     pub release: String,
     /// Debian's package; `None` for a kernel by path.
     pub package: Option<PackageVersion>,
+    /// The first digits of the key of a kernel that this user built.
+    pub build: Option<String>,
     /// The image that the emulator boots.
     pub image: ImageFile,
     /// Its configuration, if it is known.
@@ -59,11 +63,14 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The name of exactly this kernel: of one of Debian's with its version.
+    /// The name of exactly this kernel: of one of Debian's with its version, of a build with its key.
     pub fn exact_spec(&self) -> Result<KernelSpec, SpecError> {
         let mut spec = KernelSpec::parse(&self.spec)?;
         if let (Source::Debian(kernel), Some(package)) = (&mut spec.source, &self.package) {
             kernel.exact = Some(package.version.clone());
+        }
+        if let (Source::Build(name), Some(key)) = (&mut spec.source, &self.build) {
+            name.clone_from(key);
         }
         Ok(spec)
     }
@@ -91,6 +98,20 @@ pub enum KernelError {
         suites: String,
         /// What the suites have.
         available: String,
+    },
+    /// No kernel of that name was built.
+    #[error(
+        "no kernel build:{name} for {} in the cache, which has: {known}; `tardy lab build` builds one, and `tardy lab kernels` \
+         lists them",
+        arch.debian_name()
+    )]
+    NotBuilt {
+        /// The name after `build:`.
+        name: String,
+        /// The guest's processor.
+        arch: Arch,
+        /// The builds in the cache.
+        known: String,
     },
     /// A module is not available.
     #[error(transparent)]
@@ -149,7 +170,9 @@ pub struct Request<'a> {
 pub fn find(spec: &KernelSpec, request: Request<'_>, notice: Notice<'_>) -> Result<Kernel, KernelError> {
     match &spec.source {
         Source::Path(files) => by_path::find(spec, files, request.arch),
-        Source::Debian(_) => find_in(&PackageStore::of_this_user()?, spec, request, notice),
+        Source::Debian(_) | Source::Build(_) => {
+            find_in(&PackageStore::of_this_user()?, spec, request, notice)
+        }
     }
 }
 
@@ -166,6 +189,7 @@ pub fn find_in(
     match &spec.source {
         Source::Path(files) => by_path::find(spec, files, request.arch),
         Source::Debian(wanted) => debian::find(store, spec, wanted, request, notice),
+        Source::Build(name) => built::kernel(&store.cache, request.arch, spec, name),
     }
 }
 

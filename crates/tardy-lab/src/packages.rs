@@ -10,6 +10,7 @@
 pub mod apt;
 pub mod cache_directory;
 pub mod cache_size;
+pub mod kernel_source;
 mod tool_root;
 mod unpack;
 pub mod version;

@@ -43,7 +43,12 @@ struct Layout {
 /// # Errors
 /// If the kernel's structures are not known.
 pub fn functions(kernel: &KernelImage, memory: &GuestMemory<'_>) -> Result<Vec<ModuleFunction>, Unknown> {
-    let head = kernel.symbols.address("modules").ok_or(Unknown::Symbol("modules"))?;
+    let head = match kernel.symbols.address("modules") {
+        Some(head) => head,
+        // A kernel that is built without support for modules.
+        None if !kernel.structures.has("mod_kallsyms") => return Ok(Vec::new()),
+        None => return Err(Unknown::Symbol("modules")),
+    };
     let offset = |structure, path| kernel.structures.offset(structure, path);
     let layout = Layout {
         list: offset("module", "list")?,
@@ -85,4 +90,27 @@ fn of_module(module: u64, layout: &Layout, memory: &GuestMemory<'_>) -> Option<V
 /// A name may end shortly before what is mapped.
 fn name_at(memory: &GuestMemory<'_>, address: u64) -> Option<String> {
     memory.text(address, SYMBOL_NAME_BYTES).or_else(|| memory.text(address, 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest_memory::PhysicalMemory;
+    use crate::kallsyms::Symbols;
+    use crate::structures::{self, Structures};
+
+    struct NoMemory;
+
+    impl PhysicalMemory for NoMemory {
+        fn read(&self, _: u64, _: &mut [u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_is_built_without_modules_has_none() {
+        let structures = Structures::of(&structures::tests::section()).unwrap();
+        let kernel = KernelImage { symbols: Symbols::from_all(std::iter::empty()), structures };
+        assert!(functions(&kernel, &GuestMemory::of(&NoMemory, 0)).unwrap().is_empty());
+    }
 }

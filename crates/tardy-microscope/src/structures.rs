@@ -200,13 +200,13 @@ fn added_bytes(info: u32) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// `struct timer { int; union { struct node node; }; const node_t after; }`, `struct node { int; int expires; }`.
-    fn section() -> Vec<u8> {
+    pub(crate) fn section() -> Vec<u8> {
         let names = b"\0timer\0node\0expires\0after\0node_t\0int\0";
         let at = |name: &str| {
             let wanted = [b"\0", name.as_bytes(), b"\0"].concat();

@@ -4,7 +4,9 @@
 //! [`sections`]; [`summary`] and [`report`] show all sections. Names from run files are untrusted:
 //! [`tardy_plot::numbers::harmless`] escapes them for the terminal, and the SVG writer and the templates escape them for pages.
 
+pub mod ascii;
 pub mod bars;
+pub mod bisection;
 pub mod check;
 pub mod compare;
 pub mod doctor;
@@ -19,6 +21,7 @@ pub mod overview;
 pub mod page;
 #[cfg(feature = "pictures")]
 pub mod picture;
+pub mod plan_text;
 pub mod plot_file;
 pub mod published;
 pub mod report;

@@ -9,6 +9,7 @@
 pub mod bisection;
 pub mod delta;
 pub mod measure;
+pub mod outcome;
 pub mod parameters;
 pub mod sweep;
 

@@ -26,12 +26,19 @@ pub enum Place {
     Configuration,
 }
 
+impl Place {
+    /// Where the option `name` is set: the names of a configuration's options are of capital letters.
+    fn of(name: &str) -> Self {
+        let is_of_configuration = name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        if is_of_configuration { Self::Configuration } else { Self::CommandLine }
+    }
+}
+
 impl SweptOption {
-    /// Where it is set: the names of a configuration's options are of capital letters.
+    /// Where it is set.
     pub fn place(&self) -> Place {
-        let is_of_configuration = self.name.starts_with(|c: char| c.is_ascii_uppercase())
-            && self.name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        if is_of_configuration { Place::Configuration } else { Place::CommandLine }
+        Place::of(&self.name)
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -99,10 +106,15 @@ pub struct Point {
 }
 
 impl Point {
-    /// The command line `line` with the settings of this point: a parameter that is there is replaced.
+    /// The settings of that place.
+    pub fn at(&self, place: Place) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().filter(move |setting| Place::of(&setting.name) == place)
+    }
+
+    /// The command line `line` with the words of this point: a parameter that is there is replaced.
     pub fn on(&self, line: &str) -> String {
         let mut line = line.to_owned();
-        for setting in &self.settings {
+        for setting in self.at(Place::CommandLine) {
             let changes = parameters::changes(&line, &setting.to_string());
             let made: Vec<&parameters::Change> =
                 changes.iter().filter(|change| !change.to.is_empty()).collect();
@@ -237,11 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn options_of_the_configuration_are_not_on_the_command_line() {
+        let points = points(&[option("HZ=1000"), option("preempt=full")], Plan::Combinations);
+        assert_eq!(points[1].on("quiet"), "quiet preempt=full");
+        let of_configuration: Vec<String> =
+            points[1].at(Place::Configuration).map(ToString::to_string).collect();
+        assert_eq!(of_configuration, ["HZ=1000"]);
+    }
+
+    #[test]
     fn options_of_a_configuration_have_capital_letters() {
-        assert_eq!(option("HZ=100,250").place(), Place::Configuration);
-        assert_eq!(option("PREEMPT_RT=y").place(), Place::Configuration);
-        assert_eq!(option("preempt=full").place(), Place::CommandLine);
-        assert_eq!(option("rcutree.kthread_prio=2").place(), Place::CommandLine);
+        let place = |text| option(text).place();
+        assert_eq!(place("HZ=100,250"), Place::Configuration);
+        assert_eq!(place("PREEMPT_RT=y"), Place::Configuration);
+        assert_eq!(place("preempt=full"), Place::CommandLine);
+        assert_eq!(place("rcutree.kthread_prio=2"), Place::CommandLine);
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(super) fn find(spec: &KernelSpec, files: &KernelByPath, arch: Arch) -> Resul
         arch,
         release,
         package: None,
+        build: None,
         image: ImageFile::plain(files.image.clone()),
         config,
         modules,

@@ -99,6 +99,7 @@ impl CachedKernel {
             arch: *arch,
             release: release.clone(),
             package: Some(self.manifest.package_version()),
+            build: None,
             image: self.image(),
             config: existing(self.directory.join("boot").join(format!("config-{release}"))),
             modules: existing(self.directory.join("lib/modules").join(release)),

@@ -96,6 +96,7 @@ fn needed(
         arch: manifest.arch,
         release: manifest.release.clone(),
         package: Some(manifest.package_version()),
+        build: None,
         image: ImageFile::plain(PathBuf::new()),
         config: Some(config).filter(|config| config.is_file()),
         modules: Some(all.to_owned()),

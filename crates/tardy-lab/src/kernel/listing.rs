@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::KernelError;
+use super::built::{self, BuildManifest};
 use super::cache::{self, CachedKernel};
 use super::debian::{self, Offer, Offers};
 use super::selection::AvailableKernel;
@@ -20,6 +21,8 @@ use crate::packages::{Notice, PackageError, PackageStore};
 pub struct Listing {
     /// The kernels on this machine.
     pub cached: Vec<Cached>,
+    /// The kernels that this user built.
+    pub built: Vec<Built>,
     /// The newest of each series and flavour in the archive.
     pub offered: Vec<Offered>,
     /// What the cache takes on the disk.
@@ -49,6 +52,20 @@ pub struct Cached {
     pub image_sha256: String,
     /// What it takes on the disk, in bytes.
     pub bytes: u64,
+}
+
+/// A kernel that this user built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Built {
+    /// Its spec: by its name if it has one, or else by its key.
+    pub spec: String,
+    /// Its directory.
+    pub directory: PathBuf,
+    /// What it takes on the disk, in bytes.
+    pub bytes: u64,
+    /// What it was made of.
+    #[serde(flatten)]
+    pub manifest: BuildManifest,
 }
 
 /// A kernel in the archive.
@@ -106,6 +123,13 @@ pub fn list(
     for arch in arches.iter().copied() {
         let cached = cache::list(&store.cache, arch);
         listing.cached.extend(cached.iter().map(|kernel| describe(&store.cache, kernel)));
+        let names = built::names(&store.cache, arch);
+        listing.built.extend(built::list(&store.cache, arch).into_iter().map(|build| Built {
+            spec: build.spec(&names),
+            bytes: build.bytes(),
+            directory: build.directory,
+            manifest: build.manifest,
+        }));
         let Some(offers) = offers(store, arch, refresh, notice)? else { continue };
         listing.offered.extend(newest(&offers.kernels).map(|offer| Offered {
             spec: debian_kernel(&offer.series, offer.rt, None).to_string(),

@@ -256,6 +256,7 @@ mod tests {
             arch: Arch::X86_64,
             release: release.to_owned(),
             package: None,
+            build: None,
             image: crate::kernel::image_file::ImageFile::plain(PathBuf::new()),
             config: None,
             modules: None,

@@ -173,7 +173,7 @@ pub fn between(
     let mut at = |wanted: &DebianKernel| {
         let place = all.iter().rposition(|one| match &one.source {
             Source::Debian(one) => is_build_of(wanted, one),
-            Source::Path(_) => false,
+            Source::Build(_) | Source::Path(_) => false,
         });
         let place = place.ok_or_else(|| {
             let selection = KernelSelection::One(KernelSpec {
@@ -324,7 +324,7 @@ mod tests {
     fn the_versions_between_two_kernels_include_both() {
         let kernel = |text: &str| match KernelSpec::parse(text).unwrap().source {
             Source::Debian(kernel) => kernel,
-            Source::Path(_) => unreachable!(),
+            Source::Build(_) | Source::Path(_) => unreachable!(),
         };
         let names = |from, to| -> Result<Vec<String>, String> {
             let found = between([&kernel(from), &kernel(to)], "quiet", &available());

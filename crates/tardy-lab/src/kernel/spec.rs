@@ -1,6 +1,6 @@
 //! The name of a kernel on the command line and in recipes.
 //!
-//! `debian:6.12`, `debian:6.12-rt`, `debian:6.12=6.12.117-1~deb12u1`, or the path of an image; then, each after a
+//! `debian:6.12`, `debian:6.12-rt`, `debian:6.12=6.12.117-1~deb12u1`, `build:NAME`, or the path of an image; then, each after a
 //! comma and in any order, `append='PARAMETERS'`, and for a path `modules=DIR`, `config=FILE` and `dtbs=DIR`.
 
 use std::fmt;
@@ -25,6 +25,8 @@ pub struct KernelSpec {
 pub enum Source {
     /// Debian's packages.
     Debian(DebianKernel),
+    /// A kernel that this user built, by its name or the beginning of its key.
+    Build(String),
     /// Files on this machine.
     Path(KernelByPath),
 }
@@ -57,8 +59,14 @@ pub struct KernelByPath {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// Nothing precedes the first comma.
-    #[error("expected debian:SERIES, debian:SERIES-rt or the path of an image, not {0:?}")]
+    #[error("expected debian:SERIES, debian:SERIES-rt, build:NAME or the path of an image, not {0:?}")]
     Nothing(String),
+    /// The text after `build:` is not a name.
+    #[error(
+        "{0:?} is not the name of a build: expected at most 64 letters, digits and .+_- that do not begin with one of the latter, as \
+         in build:rt"
+    )]
+    Build(String),
     /// The text after `debian:` is not a series.
     #[error(
         "expected a series of Debian's kernels, such as debian:6.12, not {0:?}; add -rt for the RT kernel \
@@ -123,6 +131,10 @@ impl KernelSpec {
         if head.value.is_empty() || head.name.is_some() {
             return Err(SpecError::Nothing(text.to_owned()));
         }
+        if let Some(name) = head.value.strip_prefix("build:") {
+            let [append] = options(pieces, "a kernel that was built", "append=", ["append"])?;
+            return Ok(Self { source: Source::Build(build_name(name)?), append: append.unwrap_or_default() });
+        }
         match head.value.strip_prefix("debian:") {
             Some(kernel) => {
                 let [append] = options(pieces, "a Debian kernel", "append=", ["append"])?;
@@ -158,6 +170,10 @@ impl KernelSpec {
                     format!("debian-{}{rt}{exact}{append}", kernel.series),
                     self.append.is_empty() || is_one_setting(&self.append),
                 )
+            }
+            Source::Build(name) => {
+                let append = if self.append.is_empty() { String::new() } else { format!("-{}", self.append) };
+                (format!("build-{name}{append}"), self.append.is_empty() || is_one_setting(&self.append))
             }
             Source::Path(files) => {
                 let name = files.image.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -195,6 +211,7 @@ impl fmt::Display for KernelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Source::Debian(kernel) => kernel.fmt(f)?,
+            Source::Build(name) => write!(f, "build:{name}")?,
             Source::Path(files) => {
                 f.write_str(&quoted(&files.image.to_string_lossy()))?;
                 for (name, path) in
@@ -256,6 +273,17 @@ fn debian(text: &str) -> Result<DebianKernel, SpecError> {
         }
     }
     Ok(DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
+}
+
+/// The name of a build.
+///
+/// # Errors
+/// If it has other characters than a file's name needs, or is empty or long.
+pub fn build_name(name: &str) -> Result<String, SpecError> {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.len() <= 64
+        && name.chars().all(|c| is_safe(c) && c != '=');
+    if is_plain { Ok(name.to_owned()) } else { Err(SpecError::Build(name.to_owned())) }
 }
 
 /// The two numbers of a series such as `6.12`, of at most four digits each.

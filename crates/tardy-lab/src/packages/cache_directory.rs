@@ -9,6 +9,9 @@
 //! tardy/tools/amd64/NAMES/               packages with their dependencies, with the same files
 //! tardy/modules/amd64/RELEASE_HASH/      tardy's own kernel modules
 //! tardy/guests/                           kernels and initramfs that were booted, by their hash
+//! tardy/builds/amd64/KEY/                a kernel that this user built: build.json, boot, lib/modules; names.json next to them
+//! tardy/sources/NAME_VERSION/             the unpacked source of kernels
+//! tardy/trees/amd64/SOURCE/               configuration and object files of the last build of a source
 //! tardy/scratch/                         a directory that is being filled
 //! ```
 //!
@@ -17,6 +20,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -27,6 +31,8 @@ use crate::arch::Arch;
 
 /// The name of the lock's file.
 const LOCK: &str = "lock";
+/// The name of the file of the lock for builds.
+const BUILDS_LOCK: &str = "lock-builds";
 
 /// The directory of files that tardy can fetch or build again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +44,14 @@ pub struct CacheDirectory {
 #[derive(Debug)]
 #[must_use]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl AsRawFd for Lock {
+    /// A process that inherits the descriptor holds the lock too.
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
 }
 
 impl CacheDirectory {
@@ -102,6 +115,26 @@ impl CacheDirectory {
         self.root.join("modules").join(arch.debian_name())
     }
 
+    /// The kernels of an architecture that this user built.
+    pub fn builds(&self, arch: Arch) -> PathBuf {
+        self.all_builds().join(arch.debian_name())
+    }
+
+    /// All kernels that this user built.
+    pub fn all_builds(&self) -> PathBuf {
+        self.root.join("builds")
+    }
+
+    /// Unpacked sources of kernels.
+    pub fn sources(&self) -> PathBuf {
+        self.root.join("sources")
+    }
+
+    /// The directories in which sources are built.
+    pub fn build_trees(&self) -> PathBuf {
+        self.root.join("trees")
+    }
+
     /// What guests were made of.
     pub fn guests(&self) -> PathBuf {
         self.root.join("guests")
@@ -117,19 +150,31 @@ impl CacheDirectory {
     /// # Errors
     /// If the directory cannot be written.
     pub fn lock(&self, notice: Notice<'_>) -> Result<Lock, PackageError> {
-        let path = self.root.join(LOCK);
+        self.lock_file(LOCK, "another tardy is filling the cache; waiting for it", notice)
+    }
+
+    /// The same for builds, which take minutes. A process that takes both takes this one first.
+    ///
+    /// # Errors
+    /// If the directory cannot be written.
+    pub fn lock_builds(&self, notice: Notice<'_>) -> Result<Lock, PackageError> {
+        self.lock_file(BUILDS_LOCK, "another tardy is building a kernel; waiting for it", notice)
+    }
+
+    fn lock_file(&self, name: &str, waiting: &str, notice: Notice<'_>) -> Result<Lock, PackageError> {
+        let path = self.root.join(name);
         let failed = || PackageError::file("locking the cache with", &path);
         let root = Directory::own_or_new(&self.root).map_err(failed())?;
-        let file = root.own_file(LOCK.as_ref(), 0o600).map_err(failed())?;
+        let file = root.own_file(name.as_ref(), 0o600).map_err(failed())?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                notice("another tardy is filling the cache; waiting for it");
+                notice(waiting);
                 file.lock().map_err(failed())?;
             }
             Err(TryLockError::Error(error)) => return Err(failed()(error)),
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 

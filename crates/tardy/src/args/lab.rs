@@ -4,9 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tardy_kbuild::configuration::Setting;
+use tardy_lab::arch::Arch;
 use tardy_microscope::cycles::cycles;
 use tardy_recipe::options::RecipeFlags;
-use tardy_recipe::values::{PositiveDuration, scale};
+use tardy_recipe::values::{PositiveDuration, by_name, scale};
 use tardy_search::measure::{Condition, Measure};
 use tardy_search::sweep::SweptOption;
 
@@ -24,9 +26,13 @@ pub(crate) enum LabCommand {
     Explain(Box<LabExplainArgs>),
     /// Check that a recipe yields the same bytes every time: alone, with other guests running, and with a load on its CPU.
     Verify(Box<LabVerifyArgs>),
-    /// Find the version of Debian's kernel, or the words of the command line, that made a run bad (docs/which-kernel.md).
+    /// Build a kernel for the lab from Debian's source, a directory or a git tree (docs/kernels.md).
+    Build(LabBuildArgs),
+    /// Find the version of Debian's kernel, the commit, the options of the configuration or the words of the command line that made a
+    /// run bad (docs/which-kernel.md).
     Bisect(Box<LabBisectArgs>),
-    /// Run a recipe with settings of the kernel's command line, and rank them by a number of the run (docs/which-kernel.md).
+    /// Run a recipe with settings of the kernel's command line or configuration, and rank them by a number of the run
+    /// (docs/which-kernel.md).
     Sweep(Box<LabSweepArgs>),
     /// Run a recipe on versions of the kernel, find the steps between them, and write a site (docs/which-kernel.md).
     History(Box<LabHistoryArgs>),
@@ -61,7 +67,7 @@ pub(crate) struct LabRunArgs {
     )]
     pub(crate) rounds: Option<u32>,
     /// Run the experiments of all articles, and write one report with a chapter for each.
-    #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
+    #[arg(long, conflicts_with_all = ["recipe", "kernel", "source"], help_heading = "What to run")]
     pub(crate) all: bool,
     /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
     #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
@@ -180,6 +186,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
+    pub(crate) build: Option<BuildSourceArgs>,
+    #[command(flatten)]
     pub(crate) lab: LabOptions,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
@@ -219,18 +227,60 @@ pub(crate) struct GuestFlags {
     pub(crate) refresh: bool,
 }
 
+/// `tardy lab build`.
+#[derive(Debug, Args)]
+#[command(mut_arg("source", |source| source.required(true)))]
+pub(crate) struct LabBuildArgs {
+    #[command(flatten)]
+    pub(crate) from: BuildSourceArgs,
+    /// Commit, of a source that is the directory of a git repository [default: the directory's files as they are]
+    #[arg(long, value_name = "COMMIT", help_heading = "What to build")]
+    pub(crate) rev: Option<String>,
+    /// Processor: x86_64, or aarch64 with Debian's cross compiler.
+    #[arg(long, value_parser = by_name::<Arch>, default_value = "x86_64", help_heading = "What to build")]
+    pub(crate) arch: Arch,
+    /// Name of the kernel, which is then build:NAME [default: the beginning of the hash of everything that it was made of]
+    #[arg(long, value_name = "NAME", help_heading = "Results")]
+    pub(crate) name: Option<String>,
+    /// Print JSON.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+}
+
+/// What kernels are built of.
+#[derive(Debug, Args)]
+pub(crate) struct BuildSourceArgs {
+    /// Source of a kernel to build: debian:6.12 (the package linux-source-6.12), debian:6.12=VERSION, or a directory.
+    #[arg(long, value_name = "SOURCE", required = false, help_heading = "What to build")]
+    pub(crate) source: String,
+    /// Configuration to begin with [default: the least that the lab needs, which is built in minutes]
+    #[arg(long, value_name = "FILE", requires = "source", help_heading = "What to build")]
+    pub(crate) config: Option<PathBuf>,
+    /// Options to set in it: PREEMPT_RT=y,HZ=1000
+    #[arg(
+        long,
+        value_name = "OPTION=VALUE",
+        value_delimiter = ',',
+        requires = "source",
+        help_heading = "What to build"
+    )]
+    pub(crate) set: Vec<Setting>,
+}
+
 /// `tardy lab bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct LabBisectArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// A kernel that is good: debian:6.12-rt, debian:6.12-rt=VERSION, or one with words for its command line: debian:6.12,append='WORDS'
+    /// A kernel that is good: debian:6.12-rt, debian:6.12-rt=VERSION, build:NAME, or one with words for its command line:
+    /// debian:6.12,append='WORDS'; with --source, a commit.
     #[arg(long, value_name = "KERNEL", help_heading = "What to search")]
-    pub(crate) good: KernelChoice,
-    /// A kernel that is bad: another version, or the same kernel with other words.
+    pub(crate) good: String,
+    /// A kernel that is bad: another version, another build of the same source, or the same kernel with other words; with --source, a
+    /// commit.
     #[arg(long, value_name = "KERNEL", help_heading = "What to search")]
-    pub(crate) bad: KernelChoice,
+    pub(crate) bad: String,
     /// Which runs are bad: 'p99>12us', 'idle:max>30us', 'P(>20us)>1e-3'. Without a phase, of the loaded phases.
     #[arg(long, value_name = "CONDITION", help_heading = "What to search")]
     pub(crate) measure: Condition,
@@ -252,8 +302,9 @@ pub(crate) struct LabSweepArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// Parameter of the kernel's command line and the values to try: preempt=none,full. A word without a value is tried once. May
-    /// be given several times.
+    /// Parameter of the kernel's command line and the values to try: preempt=none,full. A word without a value is tried once. In
+    /// capital letters, an option of the configuration of a kernel build:NAME, of which each value is built: HZ=100,1000. May be
+    /// given several times.
     #[arg(long, required = true, value_name = "NAME=VALUE,VALUE", help_heading = "What to try")]
     pub(crate) option: Vec<SweptOption>,
     /// Try all combinations of the options' values, instead of each value alone.
@@ -306,8 +357,8 @@ pub(crate) struct LabKernelsArgs {
     /// Kernels to list, as for --kernel: for example debian:6.12.*-rt lists every version of 6.12-rt [default: those of the cache, and
     /// the newest of every series that the distribution offers]
     pub(crate) kernels: Vec<KernelChoice>,
-    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers. They are downloaded again when
-    /// they are needed.
+    /// Reduce the cache: pack kernels, and remove modules that no recipe names, and kernel headers, which are downloaded again when
+    /// they are needed. Kernels that were built here are removed with their sources.
     #[arg(long, conflicts_with_all = ["refresh", "kernels"])]
     pub(crate) prune: bool,
     /// Check the distribution for newer kernels first.

@@ -175,8 +175,29 @@ const EXAMPLES: &[(&str, Examples)] = &[
         ],
     ),
     (
+        "lab build",
+        &[
+            (
+                "tardy lab build --source debian:6.12 --set PREEMPT_RT=y,HZ=1000 --name rt",
+                "Build a kernel for the lab, which is then build:rt.",
+            ),
+            (
+                "tardy lab build --source linux --rev v6.12 --config board.config",
+                "Build a commit of a git tree with a configuration.",
+            ),
+        ],
+    ),
+    (
         "lab bisect",
         &[
+            (
+                "tardy lab bisect lab-quick --source linux --good v6.12 --bad v6.13 --measure 'p99>20us'",
+                "Find the commit that brought it.",
+            ),
+            (
+                "tardy lab bisect lab-quick --good build:mine --bad build:other --measure 'p99>20us'",
+                "Find the options of the configuration that are to blame.",
+            ),
             (
                 "tardy lab bisect lab-quick --good debian:6.12-rt --bad debian:7.3-rt --measure 'p99>20us'",
                 "Find the first version of Debian's kernel whose p99 under load is above 20 us.",
@@ -189,10 +210,16 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
     (
         "lab sweep",
-        &[(
-            "tardy lab sweep lab-quick --kernel debian:6.12 --option preempt=none,voluntary,full --measure max",
-            "Rank settings by the maximum under load.",
-        )],
+        &[
+            (
+                "tardy lab sweep lab-quick --kernel debian:6.12 --option preempt=none,voluntary,full --measure max",
+                "Rank settings by the maximum under load.",
+            ),
+            (
+                "tardy lab sweep lab-quick --kernel build:mine --option HZ=100,250,1000",
+                "Build a kernel with each value of an option, and rank them.",
+            ),
+        ],
     ),
     (
         "lab history",

@@ -34,8 +34,8 @@ pub(crate) use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub(crate) use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub(crate) use help::command;
 pub(crate) use lab::{
-    ExperimentArgs, GuestFlags, LabBisectArgs, LabCommand, LabExplainArgs, LabHistoryArgs, LabKernelsArgs,
-    LabRunArgs, LabSweepArgs, LabVerifyArgs,
+    BuildSourceArgs, ExperimentArgs, GuestFlags, LabBisectArgs, LabBuildArgs, LabCommand, LabExplainArgs,
+    LabHistoryArgs, LabKernelsArgs, LabRunArgs, LabSweepArgs, LabVerifyArgs,
 };
 pub(crate) use lab_options::LabOptions;
 pub(crate) use manual::sections as manual_sections;

@@ -20,7 +20,6 @@ pub(crate) mod name;
 pub(crate) mod origin;
 pub(crate) mod output;
 mod overview;
-mod plan_text;
 pub(crate) mod plot;
 pub(crate) mod programs;
 mod progress;

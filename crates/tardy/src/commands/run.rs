@@ -15,6 +15,7 @@ use tardy_host::trace::tracefs::Offer;
 use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Outcome, Request, RunError};
+use tardy_present::plan_text;
 use tardy_present::sections::phase_lock as shown;
 use tardy_recipe::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
 use tardy_recipe::{Recipe, UsageError, wrong};
@@ -26,7 +27,7 @@ use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::progress::Progress;
-use super::{gate, origin, output, plan_text, programs, report, show};
+use super::{gate, origin, output, programs, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::lab_recipe::LabRecipe;

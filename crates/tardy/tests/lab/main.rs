@@ -17,6 +17,7 @@ mod guests;
 mod hostile_guest;
 mod hostile_users;
 mod noise;
+mod own_kernel;
 mod own_modules;
 mod pins;
 mod repeated;

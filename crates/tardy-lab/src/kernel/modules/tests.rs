@@ -28,6 +28,7 @@ impl Tree {
             arch: Arch::X86_64,
             release: RELEASE.into(),
             package: None,
+            build: None,
             image: crate::kernel::image_file::ImageFile::plain(self.0.path().join("vmlinuz")),
             config: config.exists().then_some(config),
             modules: Some(self.0.path().to_owned()),

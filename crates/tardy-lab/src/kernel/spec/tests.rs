@@ -39,7 +39,7 @@ fn append_may_contain_blanks_quotes_and_commas() {
 fn options_may_be_in_any_order() {
     let by_path = |text| match spec(text).source {
         Source::Path(files) => files,
-        Source::Debian(_) => panic!(),
+        Source::Debian(_) | Source::Build(_) => panic!(),
     };
     let kernel = by_path("boot/vmlinuz-6.1,dtbs=dtbs,append=quiet,modules='a, b',config=.config");
     assert_eq!(kernel.image, Path::new("boot/vmlinuz-6.1"));
@@ -56,6 +56,9 @@ fn errors_show_what_is_expected() {
         "",
         ",append=quiet",
         "debian:",
+        "build:",
+        "build:../x",
+        "build:rt,modules=x",
         "debian:bookworm",
         "debian:6",
         "debian:6.12.117",
@@ -107,7 +110,8 @@ fn any_spec() -> impl Strategy<Value = KernelSpec> {
             Source::Path(KernelByPath { image: image.into(), modules, config, device_trees })
         },
     );
-    (prop_oneof![debian, own], append).prop_map(|(source, append)| KernelSpec { source, append })
+    let build = "[a-c0-9][a-c0-9.+_-]{0,6}".prop_map(Source::Build);
+    (prop_oneof![debian, own, build], append).prop_map(|(source, append)| KernelSpec { source, append })
 }
 
 proptest! {

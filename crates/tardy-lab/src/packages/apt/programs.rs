@@ -67,6 +67,19 @@ impl Programs {
         self.run("dpkg-deb", &arguments, None, None)?.expect(what).map(drop)
     }
 
+    /// Unpacks a tar archive, compressed or not, without the directory at its top.
+    pub(crate) fn tar(&self, what: &str, archive: &OsStr, into: &OsStr) -> Result<(), PackageError> {
+        let arguments: [&OsStr; 6] = [
+            "--extract".as_ref(),
+            "--strip-components=1".as_ref(),
+            "--file".as_ref(),
+            archive,
+            "--directory".as_ref(),
+            into,
+        ];
+        self.run("tar", &arguments, None, None)?.expect(what).map(drop)
+    }
+
     /// The host's settings for reaching archives, as lines of apt's configuration.
     pub(super) fn host_configuration(&self) -> Result<String, PackageError> {
         let dump = self.run::<&str>("apt-config", &["dump"], None, None)?;
@@ -82,7 +95,11 @@ impl Programs {
         configuration: Option<&Path>,
     ) -> Result<Finished, PackageError> {
         let missing = || {
-            let package = if program == "dpkg-deb" { "dpkg" } else { "apt" };
+            let package = match program {
+                "dpkg-deb" => "dpkg",
+                "tar" => "tar",
+                _ => "apt",
+            };
             PackageError::MissingProgram { program, package }
         };
         let mut command = match &self.directory {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::listing::{self, Listing, OfferState};
-use tardy_lab::kernel::{self, KernelSelection, pruning};
+use tardy_lab::kernel::{self, KernelSelection, built, pruning};
 use tardy_lab::machine::Machine;
 use tardy_lab::packages::PackageStore;
 use tardy_lab::packages::cache_directory::CacheDirectory;
@@ -58,6 +58,7 @@ fn prune(cache: &CacheDirectory, json: bool) -> Result<Exit> {
         }
         pruning::remove_headers(cache, arch, &mut print_notices())?;
     }
+    built::remove_all(cache, &mut print_notices())?;
     let size = CacheSize::of(cache);
     if json {
         output::print_json(&size)?;
@@ -84,6 +85,21 @@ fn text(listing: &Listing, width: usize) -> String {
         lines.push("none yet; `tardy lab run` downloads what it needs".to_owned());
     } else {
         lines.extend(cached.lines(width));
+    }
+    if !listing.built.is_empty() {
+        lines.extend([String::new(), "Built here:".to_owned()]);
+        let mut built = Table::of_words(&["--kernel", "processor", "source", "options set", "size"]);
+        for kernel in &listing.built {
+            let commit = kernel.manifest.commit.iter().map(|commit| format!(" at {commit:.12}"));
+            built.push(vec![
+                kernel.spec.clone(),
+                kernel.manifest.arch.name().to_owned(),
+                kernel.manifest.source.clone() + &commit.collect::<String>(),
+                kernel.manifest.set.join(" "),
+                megabytes(kernel.bytes),
+            ]);
+        }
+        lines.extend(built.lines(width));
     }
     if let Ok(cache) = CacheDirectory::of_this_user() {
         lines.extend([String::new(), size_line(&cache, &listing.size)]);

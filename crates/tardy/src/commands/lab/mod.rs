@@ -3,6 +3,7 @@
 mod assemble;
 mod beside;
 mod bisect;
+mod build;
 mod explain;
 mod explained_runs;
 mod guest_program;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Explain(arguments) => explain::run(arguments),
         LabCommand::Verify(arguments) => verify::run(arguments),
+        LabCommand::Build(arguments) => build::run(arguments),
         LabCommand::Bisect(arguments) => bisect::run(arguments),
         LabCommand::Sweep(arguments) => sweep::run(arguments),
         LabCommand::History(arguments) => history::run(arguments),

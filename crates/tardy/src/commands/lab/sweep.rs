@@ -4,14 +4,20 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
+use tardy_kbuild::build::{Builder, Original};
+use tardy_kbuild::configuration;
+use tardy_kbuild::error::BuildError;
+use tardy_lab::arch::Arch;
 use tardy_lab::kernel::KernelSpec;
+use tardy_lab::kernel::spec::Source;
+use tardy_lab::packages::PackageStore;
 use tardy_present::sweep as shown;
 use tardy_recipe::wrong;
-use tardy_search::sweep::{self, Place, Plan, Point, Ranked};
+use tardy_search::sweep::{self, Place, Plan, Point, Ranked, SweptOption};
 
 use super::assemble::{Prepared, print_notices};
 use super::kept_boots::{self, Boot};
-use super::prepare::{Seed, kernels_of, prepare_on};
+use super::prepare::{Seed, kernels_of, machine_of, prepare_on};
 use crate::args::LabSweepArgs;
 use crate::commands::output;
 use crate::exit::Exit;
@@ -19,24 +25,32 @@ use crate::exit::Exit;
 /// Runs the recipe with each setting on each kernel, and ranks the settings.
 pub(super) fn run(arguments: &LabSweepArgs) -> Result<Exit> {
     kept_boots::check_pace(&arguments.experiment)?;
-    if let Some(option) = arguments.option.iter().find(|one| one.place() == Place::Configuration) {
-        let reason = format!(
-            "{} is an option of the kernel's configuration, which is set when a kernel is built; expected words of its command line, \
-             such as preempt=none,full; compare kernels that were built with --kernel",
-            option.name
-        );
-        return Err(wrong("option", reason).into());
-    }
     let plan = if arguments.combinations { Plan::Combinations } else { Plan::OneByOne };
     let kernels = kernels_of(&arguments.experiment, &mut print_notices())?;
-    let settings: Vec<Setting> =
-        kernels.iter().flat_map(|kernel| of_kernel(kernel, sweep::points(&arguments.option, plan))).collect();
+    let mut failed = false;
+    let mut settings = Vec::new();
+    for kernel in &kernels {
+        check_is_built_if_needed(kernel, &arguments.option)?;
+        let variants = Variants::of(kernel, machine_of(&arguments.experiment)?.arch())?;
+        for point in sweep::points(&arguments.option, plan) {
+            match variants.spec(&point) {
+                Ok(spec) if point.settings.is_empty() || spec != *kernel => {
+                    settings.push(Setting { kernel: kernel.clone(), point, spec });
+                }
+                Ok(_) => {}
+                Err(error) if error.is_of_source() => {
+                    failed = true;
+                    output::report(&format!("{kernel} with {point}: {error}"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
     let specs = settings.iter().map(|setting| setting.spec.clone()).collect();
     // One seed is the recipe's own.
     let seeds = if arguments.seeds == 1 { 0 } else { arguments.seeds };
     let (prepared, seeds) = prepare_on(&arguments.experiment, specs, seeds, &mut print_notices())?;
     let measured = measure(arguments, &prepared, &seeds)?;
-    let mut failed = false;
     let mut sweeps = Vec::new();
     for kernel in kernels {
         let of_kernel = settings.iter().zip(&measured).filter(|(setting, _)| setting.kernel == kernel);
@@ -79,14 +93,50 @@ struct Setting {
     spec: KernelSpec,
 }
 
-/// The points that change the kernel's command line, after the kernel as it is.
-fn of_kernel(kernel: &KernelSpec, points: Vec<Point>) -> impl Iterator<Item = Setting> {
-    let setting = |point: Point| {
-        let spec = KernelSpec { append: point.on(&kernel.append), ..kernel.clone() };
-        Setting { kernel: kernel.clone(), point, spec }
-    };
-    let changes = |one: &Setting| one.point.settings.is_empty() || one.spec != one.kernel;
-    points.into_iter().map(setting).filter(changes).collect::<Vec<_>>().into_iter()
+/// Refuses options of the configuration on a kernel that was not built here.
+fn check_is_built_if_needed(kernel: &KernelSpec, options: &[SweptOption]) -> Result<()> {
+    let option = options.iter().find(|option| option.place() == Place::Configuration);
+    match (option, &kernel.source) {
+        (None, _) | (_, Source::Build(_)) => Ok(()),
+        (Some(option), _) => {
+            let reason = format!(
+                "{} is an option of the kernel's configuration, which is set when a kernel is built, and {kernel} was not built here: \
+                 build one, for example with `tardy lab build --source debian:6.12 --name mine`, and use --kernel build:mine",
+                option.name
+            );
+            Err(wrong("option", reason).into())
+        }
+    }
+}
+
+/// A kernel with other words and, if this user built it, with other options of its configuration.
+struct Variants<'a> {
+    kernel: &'a KernelSpec,
+    arch: Arch,
+    build: Option<(PackageStore, Original)>,
+}
+
+impl<'a> Variants<'a> {
+    fn of(kernel: &'a KernelSpec, arch: Arch) -> Result<Self> {
+        let Source::Build(name) = &kernel.source else { return Ok(Self { kernel, arch, build: None }) };
+        let store = PackageStore::of_this_user()?;
+        let original = Original::find(&store.cache, arch, name)?;
+        Ok(Self { kernel, arch, build: Some((store, original)) })
+    }
+
+    /// The kernel of a point, which is built if the point has options.
+    fn spec(&self, point: &Point) -> Result<KernelSpec, BuildError> {
+        let append = point.on(&self.kernel.append);
+        let settings: Vec<configuration::Setting> =
+            point.at(Place::Configuration).map(configuration::Setting::from).collect();
+        let build = self.build.as_ref().filter(|_| !settings.is_empty());
+        let Some((store, original)) = build else {
+            return Ok(KernelSpec { append, ..self.kernel.clone() });
+        };
+        let builder = Builder::new(store, self.arch)?;
+        let built = original.variant(&builder, &settings, true, &mut print_notices())?;
+        Ok(KernelSpec { source: Source::Build(built.kernel.short_key().to_owned()), append })
+    }
 }
 
 /// The number of each guest with each seed, or why it has none.

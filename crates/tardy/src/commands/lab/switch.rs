@@ -11,6 +11,7 @@ use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
+use super::build;
 use crate::args::{ExperimentArgs, LabOptions};
 use crate::commands::tsn::switch_file;
 use crate::lab_recipe::LabRecipe;
@@ -43,7 +44,7 @@ pub(super) fn prepare(
             ..LabOptions::default()
         },
     };
-    let recipe = recipe.overridden_by(arguments);
+    let recipe = build::with_kernel(recipe.overridden_by(arguments), arguments, notice)?;
     let files = vec![(path, Entry::File { content: file.text.into_bytes(), executable: false })];
     assemble(&recipe, orders, files, arguments, notice)
 }

@@ -11,13 +11,14 @@ use tardy_compare::versus::{Factor, Options};
 use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::Request;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_present::plan_text;
 use tardy_recipe::{Recipe, wrong};
 use tardy_record::Run;
 use tardy_record::plan::Plan;
 use tardy_record::run::{State, Trial};
 use tardy_sys::files;
 
-use super::{check_programs, measured, plan, plan_text, recipe, report_commands, request};
+use super::{check_programs, measured, plan, recipe, report_commands, request};
 use crate::args::RunArgs;
 use crate::commands::versus::Compared;
 use crate::commands::{gate, origin, output, report};

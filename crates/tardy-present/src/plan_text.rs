@@ -1,13 +1,14 @@
 //! The text of `--dry-run`: what would be measured, and how.
 
 use tardy_plot::numbers::{confidence, count, harmless, one_in, prefixed, short};
-use tardy_present::section;
-use tardy_present::sections;
-use tardy_present::table::Table;
 use tardy_record::cpu_list;
 use tardy_record::plan::{PhasePlan, Plan, Span};
 use tardy_record::stop_rule::StopAt;
 use tardy_record::units::format_duration_ns;
+
+use crate::section;
+use crate::sections;
+use crate::table::Table;
 
 /// The most phases that are listed.
 const PHASES_MAX: usize = 60;
@@ -15,7 +16,7 @@ const PHASES_MAX: usize = 60;
 const LOAD_MAX: usize = 40;
 
 /// The plan as text, `width` columns wide if the table's columns fit.
-pub(super) fn text(plan: &Plan, width: usize) -> String {
+pub fn text(plan: &Plan, width: usize) -> String {
     let mut lines = Vec::new();
     match &plan.about {
         Some(about) => lines.push(format!("recipe {}: {}", harmless(&plan.recipe), harmless(about))),

@@ -1,0 +1,1 @@
+int version = 1;
