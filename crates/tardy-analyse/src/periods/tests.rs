@@ -184,7 +184,7 @@ const PERIODS_NS: [f64; 13] = [50e3, 125e3, 250e3, 1e6, 2e6, 4e6, 7e6, 10e6, 16.
 fn assert_found(periods_ns: &[f64], trains: u64) {
     for jitter_ns in [2_000.0, 20_000.0] {
         // 20 us of jitter is more than a third of a period of 50 us.
-        for period_ns in periods_ns.iter().copied().filter(|period_ns| jitter_ns < period_ns / 8.0) {
+        for period_ns in periods_ns.iter().copied().filter(|period_ns| jitter_ns < period_ns / 6.0) {
             let found = found_alone(period_ns, jitter_ns, 0.0, 0.0, trains);
             assert!(found * 20 >= trains * 19, "{period_ns} ns with {jitter_ns} ns of jitter: {found}");
         }

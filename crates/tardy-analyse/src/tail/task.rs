@@ -3,7 +3,7 @@
 use tardy_record::Series;
 use tardy_record::series::CHECKPOINT;
 use tardy_statistics::extreme::refuse::Circumstances;
-use tardy_statistics::extreme::{Fit, Horizon, Reason};
+use tardy_statistics::extreme::{Fit, Horizon, Model, Reason};
 
 use super::Level;
 use crate::quantile::CONFIDENCE;
@@ -13,6 +13,8 @@ const ROUND_TIMES_S: [u64; 9] =
     [10, 60, 600, 3600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400, 3650 * 86_400];
 /// No level is stated for a time longer than this multiple of the measured time.
 pub(super) const MOST_EXTRAPOLATION: f64 = 100.0;
+/// The confidence of the profile that gives levels of excesses 95 %.
+const CONFIDENCE_OF_EXCESSES: f64 = 0.97;
 /// Fits are in us: the checks print values.
 pub(super) const NS_IN_US: f64 = 1000.0;
 
@@ -72,9 +74,15 @@ pub(super) fn level(
     once_per_ns: u64,
     horizon: &dyn Fn(f64) -> Result<Horizon, Reason>,
 ) -> Option<Level> {
+    // The threshold is chosen from the values that are fitted, and how they cluster is estimated: at 95 % of the profile, levels of excesses
+    // are in their intervals in 92 % of simulated runs.
+    let confidence = match fit.model {
+        Model::Gpd { .. } | Model::Exponential { .. } => CONFIDENCE_OF_EXCESSES,
+        Model::Gev | Model::Gumbel => CONFIDENCE,
+    };
     let horizon = horizon(once_per_ns as f64).ok()?;
     let in_ns = |us: f64| (us * NS_IN_US).round() as i64;
-    let interval = fit.level_interval(horizon, CONFIDENCE).ok()?;
+    let interval = fit.level_interval(horizon, confidence).ok()?;
     Some(Level {
         once_per_ns,
         level_ns: in_ns(fit.level(horizon).ok()?),
