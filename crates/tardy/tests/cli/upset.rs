@@ -76,6 +76,8 @@ fn a_probe_that_was_stopped_for_a_moment_makes_the_run_invalid() {
 fn a_thread_that_may_run_elsewhere_makes_the_run_invalid() {
     let bench = Bench::new();
     let (running, probe) = measuring(&bench);
+    // Before it counts, the thread may not have pinned itself yet, and would undo the change.
+    wait_until_counting(&bench);
     let thread = measuring_thread(probe).expect("it measures");
     let moved =
         std::process::Command::new("taskset").args(["-pc", "0-1", &thread.to_string()]).output().unwrap();
