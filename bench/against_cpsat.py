@@ -73,9 +73,11 @@ def by_cpsat(flows: list, seconds: float) -> str:
     for (one, a), (other, b) in itertools.combinations(enumerate(flows), 2):
         gcd = math.gcd(a[2], b[2])
         for link in set(a[0]) & set(b[0]):
+            if gcd < a[1] + b[1]:
+                return "infeasible"
             turns = model.new_int_var(-(10**6), 10**6, "")
             apart = starts[one][link] - starts[other][link] + gcd * turns
-            model.add_linear_constraint(apart, b[1], gcd - a[1]) if gcd >= a[1] + b[1] else model.add_bool_or([])
+            model.add_linear_constraint(apart, b[1], gcd - a[1])
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = 1

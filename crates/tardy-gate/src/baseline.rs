@@ -33,7 +33,7 @@ pub struct AgainstBaseline {
     pub margin: f64,
     /// The numbers that decided; `None` if nothing was compared.
     pub compared: Option<Compared>,
-    /// Why nothing was compared; `None` if it was.
+    /// Why nothing was compared; `None` if it was, or if all boots are also in the baseline.
     pub not_because: Option<String>,
     /// The boots of the lab that both sides have with one identity.
     pub same_identity: Vec<SameIdentity>,
@@ -68,39 +68,30 @@ pub struct Compared {
 pub fn judge(base: &[&Run], candidate: &[&Run], factor: &Factor, margin: f64) -> AgainstBaseline {
     let options = Options { factor: factor.clone(), limit_ns: None };
     let same_identity = same_identity::pairs(base, candidate);
-    let not = |outcome, reason: String| AgainstBaseline {
+    let judged = |outcome, compared, not_because| AgainstBaseline {
         outcome,
         margin,
-        compared: None,
-        not_because: Some(reason),
+        compared,
+        not_because,
         same_identity: same_identity.clone(),
     };
+    let not = |reason| judged(Outcome::Invalid, None, Some(reason));
     // A boot that the baseline has too is not another observation of the candidate: it is the same one.
     let candidate: &[&Run] = &same_identity::without(&same_identity, candidate);
     if candidate.is_empty() && !same_identity.is_empty() {
-        return AgainstBaseline {
-            outcome: Outcome::Passed,
-            not_because: None,
-            ..not(Outcome::Passed, String::new())
-        };
+        return judged(Outcome::Passed, None, None);
     }
     let versus = match versus::of(base, candidate, &options) {
         Ok(versus) => versus,
-        Err(reason) => return not(Outcome::Invalid, reason),
+        Err(reason) => return not(reason),
     };
     if versus.strength == Strength::NotComparable {
-        return not(Outcome::Invalid, obstacles(&versus));
+        return not(obstacles(&versus));
     }
     let is_lab = candidate.iter().all(|run| run.lab.is_some());
     match compared(&versus, margin, if is_lab { LAB_BOOTS_MIN } else { 0 }) {
-        Some(compared) => AgainstBaseline {
-            outcome: outcome(&compared),
-            margin,
-            compared: Some(compared),
-            not_because: None,
-            same_identity: same_identity.clone(),
-        },
-        None => not(Outcome::Invalid, "there is no quantile that both sides have".to_owned()),
+        Some(compared) => judged(outcome(&compared), Some(compared), None),
+        None => not("there is no quantile that both sides have".to_owned()),
     }
 }
 

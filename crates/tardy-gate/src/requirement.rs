@@ -1,5 +1,6 @@
 //! A requirement as text, such as `p99.9<500us`, `P(>1ms)<1e-6@99%` or `idle/cpu2: max<200us`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,10 +68,8 @@ impl Requirement {
         };
         let cpu: u32 =
             self.series.as_deref()?.to_lowercase().trim().strip_prefix("cpu")?.trim().parse().ok()?;
-        let mut measured: Vec<u32> =
+        let measured: BTreeSet<u32> =
             judged.iter().flat_map(|phase| plan.phases[*phase].probe.cpus()).collect();
-        measured.sort_unstable();
-        measured.dedup();
         let is_missing = !measured.is_empty() && !measured.contains(&cpu);
         let all = || measured.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         is_missing.then(|| format!("'{self}': CPU {cpu} will not be measured, but {}", all()))

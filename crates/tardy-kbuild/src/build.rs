@@ -50,6 +50,15 @@ pub enum Base {
     Text(String),
 }
 
+impl Base {
+    fn text(&self) -> &str {
+        match self {
+            Self::Lab => LAB,
+            Self::Text(text) => text,
+        }
+    }
+}
+
 /// A kernel that was built, or was in the cache.
 #[derive(Clone, Debug)]
 pub struct Built {
@@ -109,12 +118,8 @@ impl Request {
     /// What is known before the source is configured.
     fn hash(&self, source: &Source, tools: &Toolchain) -> String {
         let settings: Vec<String> = self.settings.iter().map(ToString::to_string).collect();
-        let base = match &self.base {
-            Base::Lab => LAB,
-            Base::Text(text) => text,
-        };
         let is_lab = self.base == Base::Lab;
-        let parts = [source.identity.as_str(), &tools.identity(), &settings.join("\n"), base];
+        let parts = [source.identity.as_str(), &tools.identity(), &settings.join("\n"), self.base.text()];
         let head = format!("{} {is_lab} {}", tools.arch.name(), self.strict);
         sha256(format!("{head}\n{}", parts.join("\n\n")).as_bytes())
     }
@@ -133,11 +138,7 @@ fn configure(make: &Make<'_>, request: &Request) -> Result<Configuration, BuildE
         files::replace_own(path, 0o644, configuration.text().as_bytes())
             .map_err(BuildError::file("writing", path))
     };
-    let text = match &request.base {
-        Base::Lab => LAB,
-        Base::Text(text) => text,
-    };
-    let mut wanted = Configuration::of(text);
+    let mut wanted = Configuration::of(request.base.text());
     if request.base == Base::Lab && make.tools.pahole.is_none() {
         for name in TYPES {
             wanted.set(&Setting { name: name.to_owned(), value: OFF.to_owned() });

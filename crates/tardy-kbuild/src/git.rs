@@ -20,17 +20,18 @@ impl Repository {
 
     /// What git prints, without the line's end.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String, BuildError> {
-        self.run(arguments, &[])
+        self.run(arguments, None)
     }
 
-    fn run(&self, arguments: &[&str], environment: &[(&str, &Path)]) -> Result<String, BuildError> {
+    /// The same with another index than the repository's.
+    fn run(&self, arguments: &[&str], index: Option<&Path>) -> Result<String, BuildError> {
         let missing = |_| BuildError::Tools(vec![("git".to_owned(), "git".to_owned())]);
         let mut git = programs::command("git").map_err(missing)?;
         git.arg("-C").arg(&self.directory).args(arguments).stdin(Stdio::null()).env("LC_ALL", "C");
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             git.env_remove(name);
         }
-        git.envs(environment.iter().copied());
+        git.envs(index.map(|index| ("GIT_INDEX_FILE", index)));
         child::prepare(&mut git, &[]);
         let output = git.output().map_err(BuildError::file("running git in", &self.directory))?;
         if !output.status.success() {
@@ -56,7 +57,6 @@ impl Repository {
     /// Makes the files below `tree` those of a commit. `index` is git's record of what is there: files that do not differ are left
     /// alone, so that make does not compile them again.
     pub(crate) fn check_out(&self, commit: &str, tree: &Path, index: &Path) -> Result<(), BuildError> {
-        let places = [("GIT_WORK_TREE", tree), ("GIT_INDEX_FILE", index)];
         let work_tree = format!("--work-tree={}", tree.display());
         let directory = self.ask(&["rev-parse", "--absolute-git-dir"])?;
         let git_directory = format!("--git-dir={directory}");
@@ -73,6 +73,6 @@ impl Repository {
             "-u",
             commit,
         ];
-        self.run(&arguments, &places).map(drop)
+        self.run(&arguments, Some(index)).map(drop)
     }
 }

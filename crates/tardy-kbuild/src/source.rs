@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use tardy_lab::checksum::sha256;
+use tardy_lab::checksum::{hexadecimal, sha256};
+use tardy_lab::kernel::spec::DebianKernel;
 use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{Notice, PackageStore};
 use tardy_sys::files;
@@ -77,24 +78,18 @@ impl SourceSpec {
                 "'{text}' is a package, which has no commits; expected a directory under git"
             ));
         }
-        let (series, exact) = match kernel.split_once('=') {
-            Some((series, exact)) => (series, Some(exact.to_owned())),
-            None => (kernel, None),
-        };
-        if series.ends_with("-rt") {
-            return Err(format!(
-                "'{text}': the source is the same for the RT kernel; write debian:{} and --set PREEMPT_RT=y",
-                series.trim_end_matches("-rt")
-            ));
-        }
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !series.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor)) {
-            return Err(format!(
+        let DebianKernel { series, rt, exact } = kernel.parse().map_err(|_| {
+            format!(
                 "'{text}' is not a source of Debian; expected a series such as debian:6.12, or one version of its package, such as \
                  debian:6.12=6.12.117-1~deb12u1"
+            )
+        })?;
+        if rt {
+            return Err(format!(
+                "'{text}': the source is the same for the RT kernel; write debian:{series} and --set PREEMPT_RT=y"
             ));
         }
-        Ok(Self::Debian { series: series.to_owned(), exact })
+        Ok(Self::Debian { series, exact })
     }
 
     /// Brings the source onto this machine, or checks that it is there. The lock of builds must be held.
@@ -208,7 +203,7 @@ fn hash_of(tree: &Path) -> Result<String, BuildError> {
             }
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&hash.finalize()))
 }
 
 #[cfg(test)]

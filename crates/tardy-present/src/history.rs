@@ -162,13 +162,14 @@ fn headline(history: &History) -> String {
     } else {
         "in the order given, since not every start is known"
     };
-    let found = match moments(history).len() {
+    let moments = moments(history);
+    let found = match moments.len() {
         0 if history.lines.iter().all(|line| line.points.len() < LEAST_FOR_A_CHANGE) => {
             format!("too few to find a change: {LEAST_FOR_A_CHANGE} of the same experiment are needed")
         }
         0 => "no change".to_owned(),
         n => {
-            let certain = moments(history).iter().filter(|moment| moment.is_certain()).count();
+            let certain = moments.iter().filter(|moment| moment.is_certain()).count();
             let possible = match n - certain {
                 0 => String::new(),
                 possible => {

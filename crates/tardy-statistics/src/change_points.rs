@@ -9,6 +9,8 @@
 mod divergence;
 mod significance;
 
+use std::collections::BTreeMap;
+
 pub use significance::{by_permutation, by_t_test};
 
 use significance::{compare, probability_of_orders};
@@ -86,13 +88,15 @@ pub fn confirmed(
     most_p_of_orders: f64,
 ) -> Result<Vec<ChangePoint>, usize> {
     let mut points = find(series, options)?;
+    // Of a removed point, only the neighbours have other values on a side than before.
+    let mut known: BTreeMap<Around, f64> = BTreeMap::new();
     loop {
         let indices: Vec<usize> = points.iter().map(|point| point.index).collect();
         points = judged(series, &indices, options.scale);
-        for (i, point) in points.iter_mut().enumerate() {
-            let start = if i == 0 { 0 } else { indices[i - 1] };
-            let end = indices.get(i + 1).copied().unwrap_or(series.len());
-            point.p = probability_of_orders(&series[start..end], point.index - start);
+        for (point, around) in points.iter_mut().zip(around(&indices, series.len())) {
+            let Around { start, at, end } = around;
+            let p = || probability_of_orders(&series[start..end], at - start);
+            point.p = *known.entry(around).or_insert_with(p);
         }
         let weakest = points.iter().enumerate().max_by(|a, b| a.1.p.total_cmp(&b.1.p));
         match weakest {
@@ -148,21 +152,29 @@ fn merge(series: &[f64], indices: Vec<usize>, options: &Options) -> Vec<ChangePo
     }
 }
 
+/// The values from the point before another, or the beginning, to the point after it, or the end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Around {
+    start: usize,
+    at: usize,
+    end: usize,
+}
+
+fn around(indices: &[usize], len: usize) -> impl Iterator<Item = Around> {
+    (0..indices.len()).map(move |i| Around {
+        start: if i == 0 { 0 } else { indices[i - 1] },
+        at: indices[i],
+        end: indices.get(i + 1).copied().unwrap_or(len),
+    })
+}
+
 /// Every point with the significance and the size of its change between its neighbours.
 fn judged(series: &[f64], indices: &[usize], scale: Scale) -> Vec<ChangePoint> {
-    (0..indices.len())
-        .map(|i| {
-            let start = if i == 0 { 0 } else { indices[i - 1] };
-            let end = indices.get(i + 1).copied().unwrap_or(series.len());
-            let compared = compare(&series[start..indices[i]], &series[indices[i]..end]);
+    around(indices, series.len())
+        .map(|Around { start, at, end }| {
+            let compared = compare(&series[start..at], &series[at..end]);
             let magnitude = magnitude(compared.left, compared.right, scale);
-            ChangePoint {
-                index: indices[i],
-                p: compared.p,
-                before: compared.left,
-                after: compared.right,
-                magnitude,
-            }
+            ChangePoint { index: at, p: compared.p, before: compared.left, after: compared.right, magnitude }
         })
         .collect()
 }

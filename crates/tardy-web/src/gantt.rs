@@ -118,18 +118,13 @@ impl Panel<'_> {
 
     /// When the gate of `class` is open within a cycle; entries that follow each other are one time.
     fn windows(&self, class: usize) -> Vec<(u64, u64)> {
-        let mut windows: Vec<(u64, u64)> = Vec::new();
         let mut at = 0;
-        for (entry, ns) in self.schedule.gate_entries().iter().zip(self.schedule.running_ns()) {
-            if entry.gates >> class & 1 == 1 && ns > 0 {
-                match windows.last_mut() {
-                    Some((_, to)) if *to == at => *to = at + ns,
-                    _ => windows.push((at, at + ns)),
-                }
-            }
+        let entries = self.schedule.gate_entries().into_iter().zip(self.schedule.running_ns());
+        joined(entries.filter_map(|(entry, ns)| {
+            let from = at;
             at += ns;
-        }
-        windows
+            (entry.gates >> class & 1 == 1 && ns > 0).then_some((from, at))
+        }))
     }
 
     fn draw(&self, svg: &mut Svg, above: f64) {
@@ -154,11 +149,7 @@ impl Panel<'_> {
         let name = harmless(&self.switch.class_name(class as u8));
         svg.text("", (LEFT - 8.0, middle + 4.0), Anchor::End, &short(&name, NAME_MAX));
         svg.line("hair", (area.left, middle + ROW / 2.0), (area.right, middle + ROW / 2.0));
-        for (from, to) in self.windows(class) {
-            let (left, right) = (x.at(from as f64), x.at(to as f64));
-            let colour = format!("gate s{}", class % COLOURS);
-            svg.rectangle(&colour, (left, middle - BAR / 2.0), (right - left).max(0.7), BAR);
-        }
+        draw_bars(svg, &self.windows(class), class, middle - BAR / 2.0, Bar { height: BAR, least: 0.7 }, x);
     }
 
     /// A mark for each burst of a flow, and a line from it to the deadline.
@@ -189,19 +180,37 @@ impl Panel<'_> {
 
 /// A bar for each stretch of the cycle in which frames arrived.
 fn draw_arrivals(svg: &mut Svg, flow: &FlowSeries, top: f64, x: &Scale) {
-    let mut stretches: Vec<(u64, u64)> = Vec::new();
-    for bin in &flow.phases.bins {
+    let stretches = joined(flow.phases.bins.iter().map(|bin| {
         let from = u64::from(bin.index) * flow.phases.bin_ns;
-        let to = from + flow.phases.bin_ns;
-        match stretches.last_mut() {
+        (from, from + flow.phases.bin_ns)
+    }));
+    draw_bars(svg, &stretches, flow.class.into(), top, Bar { height: ARRIVALS, least: 1.2 }, x);
+}
+
+/// Stretches of time, in order, with those that follow each other as one.
+fn joined(stretches: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in stretches {
+        match all.last_mut() {
             Some((_, end)) if *end == from => *end = to,
-            _ => stretches.push((from, to)),
+            _ => all.push((from, to)),
         }
     }
+    all
+}
+
+/// The height of bars, and the least width of one.
+struct Bar {
+    height: f64,
+    least: f64,
+}
+
+/// A bar in the colour of a class for each stretch of time.
+fn draw_bars(svg: &mut Svg, stretches: &[(u64, u64)], class: usize, top: f64, bar: Bar, x: &Scale) {
+    let colour = format!("gate s{}", class % COLOURS);
     for (from, to) in stretches {
-        let (left, right) = (x.at(from as f64), x.at(to as f64));
-        let colour = format!("gate s{}", usize::from(flow.class) % COLOURS);
-        svg.rectangle(&colour, (left, top), (right - left).max(1.2), ARRIVALS);
+        let (left, right) = (x.at(*from as f64), x.at(*to as f64));
+        svg.rectangle(&colour, (left, top), (right - left).max(bar.least), bar.height);
     }
 }
 

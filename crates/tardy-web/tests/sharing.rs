@@ -70,6 +70,16 @@ fn links_of_every(n: usize) {
     }
 }
 
+/// A link of at most so many characters has the first screen of `run`.
+fn has_its_first_screen_in(most: usize, run: &Run) {
+    let shared = shared(&[run], &[], link::BASE, &first_screen).unwrap();
+    let opened = link::runs(&shared.link).unwrap();
+    let redacted = redact_except(run, &[]).unwrap().run;
+    assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)));
+    println!("{} series: {} characters", run.series.len(), shared.link.len());
+    assert!(shared.link.len() <= most, "{}", shared.link.len());
+}
+
 /// A run whose late readings cluster needs its distribution over time, since its intervals depend on it.
 #[test]
 fn a_run_of_four_cpus_whose_late_readings_cluster_fits_into_a_short_link() {
@@ -88,12 +98,7 @@ fn a_run_of_four_cpus_whose_late_readings_cluster_fits_into_a_short_link() {
         timer.cpu = cpu;
         run.series.push(series);
     }
-    let shared = shared(&[&run], &[], link::BASE, &first_screen).unwrap();
-    let opened = link::runs(&shared.link).unwrap();
-    let redacted = redact_except(&run, &[]).unwrap().run;
-    assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)));
-    println!("four CPUs with clusters: {} characters", shared.link.len());
-    assert!(shared.link.len() <= 4_000, "{}", shared.link.len());
+    has_its_first_screen_in(4_000, &run);
 }
 
 /// `histogram` with some readings below `limit_ns` in the next bin, other ones for each `seed`.
@@ -124,12 +129,7 @@ fn long_a_run_of_64_cpus_fits_into_a_link() {
         timer.cpu = cpu;
         run.series.push(series);
     }
-    let shared = shared(&[&run], &[], link::BASE, &first_screen).unwrap();
-    let opened = link::runs(&shared.link).unwrap();
-    let redacted = redact_except(&run, &[]).unwrap().run;
-    assert_eq!(sorted(first_screen(&opened[0])), sorted(first_screen(&redacted)));
-    println!("64 CPUs: {} characters", shared.link.len());
-    assert!(shared.link.len() <= 16_000, "{}", shared.link.len());
+    has_its_first_screen_in(16_000, &run);
 }
 
 #[test]

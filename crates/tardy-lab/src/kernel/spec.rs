@@ -138,7 +138,7 @@ impl KernelSpec {
         match head.value.strip_prefix("debian:") {
             Some(kernel) => {
                 let [append] = options(pieces, "a Debian kernel", "append=", ["append"])?;
-                Ok(Self { source: Source::Debian(debian(kernel)?), append: append.unwrap_or_default() })
+                Ok(Self { source: Source::Debian(kernel.parse()?), append: append.unwrap_or_default() })
             }
             None => {
                 let [append, modules, config, dtbs] = options(
@@ -161,20 +161,15 @@ impl KernelSpec {
     /// A name for files, of letters, digits and `.+_=-`. Different kernels have different names: if the characters
     /// cannot show a difference, eight digits of a hash follow.
     pub fn slug(&self) -> String {
+        let append = if self.append.is_empty() { String::new() } else { format!("-{}", self.append) };
+        let has_plain_append = self.append.is_empty() || is_one_setting(&self.append);
         let (plain, is_whole) = match &self.source {
             Source::Debian(kernel) => {
                 let exact = kernel.exact.as_ref().map(|exact| format!("={exact}")).unwrap_or_default();
                 let rt = if kernel.rt { "-rt" } else { "" };
-                let append = if self.append.is_empty() { String::new() } else { format!("-{}", self.append) };
-                (
-                    format!("debian-{}{rt}{exact}{append}", kernel.series),
-                    self.append.is_empty() || is_one_setting(&self.append),
-                )
+                (format!("debian-{}{rt}{exact}{append}", kernel.series), has_plain_append)
             }
-            Source::Build(name) => {
-                let append = if self.append.is_empty() { String::new() } else { format!("-{}", self.append) };
-                (format!("build-{name}{append}"), self.append.is_empty() || is_one_setting(&self.append))
-            }
+            Source::Build(name) => (format!("build-{name}{append}"), has_plain_append),
             Source::Path(files) => {
                 let name = files.image.file_name().map(|name| name.to_string_lossy().into_owned());
                 (name.unwrap_or_else(|| "kernel".into()), false)
@@ -255,24 +250,30 @@ fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '_' | '=' | '-')
 }
 
-fn debian(text: &str) -> Result<DebianKernel, SpecError> {
-    let (kernel, exact) = match text.split_once('=') {
-        Some((kernel, exact)) => (kernel, Some(exact)),
-        None => (text, None),
-    };
-    let (series, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |series| (series, true));
-    if self::series(series).is_none() {
-        return Err(SpecError::Series(text.to_owned()));
-    }
-    if let Some(version) = exact {
-        let is_version =
-            version.strip_prefix(series).is_some_and(|rest| rest.starts_with(['.', '-', '~', '+']))
-                && version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '~' | '-'));
-        if !is_version {
-            return Err(SpecError::Exact { version: version.to_owned(), series: series.to_owned() });
+impl FromStr for DebianKernel {
+    type Err = SpecError;
+
+    /// Parses what follows `debian:`.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (kernel, exact) = match text.split_once('=') {
+            Some((kernel, exact)) => (kernel, Some(exact)),
+            None => (text, None),
+        };
+        let (series, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |series| (series, true));
+        if self::series(series).is_none() {
+            return Err(SpecError::Series(text.to_owned()));
         }
+        if let Some(version) = exact {
+            let is_version = version
+                .strip_prefix(series)
+                .is_some_and(|rest| rest.starts_with(['.', '-', '~', '+']))
+                && version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '~' | '-'));
+            if !is_version {
+                return Err(SpecError::Exact { version: version.to_owned(), series: series.to_owned() });
+            }
+        }
+        Ok(Self { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
     }
-    Ok(DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
 }
 
 /// The name of a build.

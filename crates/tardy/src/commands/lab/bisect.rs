@@ -38,7 +38,8 @@ pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
     if arguments.experiment.lab.kernels.is_some() {
         return Err(wrong("kernel", "the kernels of a bisection are those of --good and --bad").into());
     }
-    let mut tests = Tests::of(arguments)?;
+    let store = PackageStore::of_this_user()?;
+    let mut tests = Tests::of(arguments, &store);
     let (step, changes) = match &arguments.experiment.build {
         Some(from) => (Some(among_commits(&mut tests, from)?), None),
         None => among_kernels(&mut tests)?,
@@ -91,18 +92,18 @@ fn one(option: &'static str, text: &str) -> Result<KernelSpec> {
 /// Runs kernels and judges them.
 struct Tests<'a> {
     arguments: &'a LabBisectArgs,
-    store: PackageStore,
+    store: &'a PackageStore,
     directory: PathBuf,
     tested: Vec<Tested>,
 }
 
 impl<'a> Tests<'a> {
-    fn of(arguments: &'a LabBisectArgs) -> Result<Self> {
+    fn of(arguments: &'a LabBisectArgs, store: &'a PackageStore) -> Self {
         let recipe = arguments.experiment.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
         let stem = output::stem(Path::new(recipe));
         let directory = arguments.output.clone();
         let directory = directory.unwrap_or_else(|| PathBuf::from(format!("tardy-lab-bisect-{stem}")));
-        Ok(Self { arguments, store: PackageStore::of_this_user()?, directory, tested: Vec::new() })
+        Self { arguments, store, directory, tested: Vec::new() }
     }
 
     /// Runs a kernel unless it was run before, and judges it.
@@ -212,7 +213,7 @@ impl From<EndError> for Ended {
 fn among_versions(tests: &mut Tests<'_>, ends: [&DebianKernel; 2], append: &str) -> Result<Step> {
     let experiment = &tests.arguments.experiment;
     let arch = machine_of(experiment)?.arch();
-    let available = listing::versions(&tests.store, arch, experiment.guest.refresh, &mut print_notices())?;
+    let available = listing::versions(tests.store, arch, experiment.guest.refresh, &mut print_notices())?;
     let kernels = selection::between(ends, append, &available)?;
     let names: Vec<String> = kernels.iter().map(ToString::to_string).collect();
     tests.bisect(&names, |tests, at| tests.test(names[at].clone(), &kernels[at]))
@@ -240,7 +241,7 @@ fn among_options(tests: &mut Tests<'_>, names: [&String; 2], good: &KernelSpec) 
         let reason = format!("build:{} and build:{} were not built of the same source", names[0], names[1]);
         return Err(wrong("bad", reason).into());
     }
-    let differences = from.differences(&to, &tests.store, &mut print_notices())?;
+    let differences = from.differences(&to, tests.store, &mut print_notices())?;
     if differences.is_empty() {
         return Err(wrong(
             "bad",
@@ -254,8 +255,7 @@ fn among_options(tests: &mut Tests<'_>, names: [&String; 2], good: &KernelSpec) 
         many => format!("build:{} with {} of {} options", names[0], many.len(), differences.len()),
     };
     let changes = differences.iter().map(tardy_kbuild::differences::Difference::change).collect();
-    let store = PackageStore::of_this_user()?;
-    let builder = Builder::new(&store, arch)?;
+    let builder = Builder::new(tests.store, arch)?;
     tests.minimise(changes, |tests, set| {
         let settings: Vec<Setting> = set.iter().map(|at| differences[*at].to.clone()).collect();
         let built = from.variant(&builder, &settings, false, &mut print_notices());
@@ -269,8 +269,7 @@ fn among_commits(tests: &mut Tests<'_>, from: &BuildSourceArgs) -> Result<Step> 
     let directory = Path::new(&from.source);
     let commits = commits::between(directory, good, bad)?;
     let names: Vec<String> = commits.iter().map(ToString::to_string).collect();
-    let store = PackageStore::of_this_user()?;
-    let builder = Builder::new(&store, machine_of(experiment)?.arch())?;
+    let builder = Builder::new(tests.store, machine_of(experiment)?.arch())?;
     tests.bisect(&names, |tests, at| {
         let revision = commits[at].id.clone();
         let source = SourceSpec::Commit { directory: directory.to_owned(), revision };
