@@ -25,6 +25,6 @@ pub fn import_as(format: &str, bytes: &[u8]) {
 pub fn import_detected(bytes: &[u8]) {
     let options = ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() };
     let _ = import_bytes(bytes, "fuzz", None, &options);
-    let mut tar = tardy_archive::Tar::new(bytes);
+    let mut tar = tardy_unpack::Tar::new(bytes);
     while let Ok(Some(_)) = tar.next_member() {}
 }

@@ -65,6 +65,24 @@ pub enum How {
     OwnWay,
 }
 
+impl How {
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InterruptsOff => "interrupts off",
+            Self::HigherPriority => "higher priority",
+            Self::SamePriority => "same priority",
+            Self::PreemptionOff => "preemption off",
+            Self::Interrupt => "interrupt",
+            Self::Softirq => "soft interrupt",
+            Self::TimerFunction => "timer function",
+            Self::LeavingIdle => "leaving idle",
+            Self::Machine => "machine",
+            Self::OwnWay => "wake-up itself",
+        }
+    }
+}
+
 /// A stage of the wake-up, from the deadline to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

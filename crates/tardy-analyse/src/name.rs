@@ -1,6 +1,6 @@
 //! Names of runs, series and phases.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tardy_record::series::{Quantity, SeriesKind};
 use tardy_record::{Run, Series};
 
@@ -31,7 +31,7 @@ pub fn is_unpinned(series: &Series) -> bool {
 }
 
 /// The kind of readings that are counted in a series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readings {
     /// Wake-ups of threads.

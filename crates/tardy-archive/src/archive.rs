@@ -1,481 +1,241 @@
-//! Compressed files and archives. Input is hostile: what a file expands to, over all its compressions, is bounded by its size.
-//!
-//! tar is read without a library: an importer needs only the names and bytes of regular files, one at a time, not owners or
-//! links.
+//! An archive on a disk.
 
-use std::cell::Cell;
-use std::io::{self, Read};
-use std::rc::Rc;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use crate::error::{ArchiveError, Result};
+use serde::{Deserialize, Serialize};
+use tardy_record::{Run, file};
+use tardy_sys::files::{self, Directory, Existing};
 
-/// The most bytes that a file may expand to, per byte of the file and over all its compressions and members. Deflate reaches
-/// 1032; histograms of zeros reach about 200.
-const EXPANSION_MAX: u64 = 2_000;
-/// Expansion that is always allowed, in bytes.
-const EXPANSION_FREE: u64 = 64 << 20;
-/// The deepest nesting of compressions and archives.
-const NESTING_MAX: usize = 3;
-/// The most members of an archive that are read.
-pub const MEMBER_MAX: usize = 100_000;
-const HEAD_MAX: usize = 64 * 1024;
-/// The signature of the first member of a zip archive.
-const ZIP: &[u8] = b"PK\x03\x04";
-/// The byte order mark that Windows editors write before UTF-8 text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-const TAR_BLOCK: usize = 512;
+use crate::address::{Address, RUNS};
+use crate::entry::{Entry, Outcome};
+use crate::error::ArchiveError;
+use crate::index::{self, Age, Index};
+use crate::query::Query;
+use crate::stored;
 
-/// The decompressed content of a file. Its first bytes stay available, to recognise the format.
-pub struct Content<'a> {
-    head: Vec<u8>,
-    at: usize,
-    rest: Box<dyn Read + 'a>,
-    given: u64,
-    limits: Limits,
-    /// Why the content ends early. `None` until a read has reached that point.
-    cut_off: Option<String>,
+/// The file by which an archive is recognised.
+pub const MARKER: &str = "tardy-archive.json";
+/// The version of the layout.
+const VERSION: u32 = 1;
+/// The mode of files, which the umask reduces.
+pub(crate) const MODE: u32 = 0o666;
+
+/// The content of [`MARKER`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    /// The version of the layout.
+    tardy_archive: u32,
 }
 
-impl<'a> Content<'a> {
-    /// The decompressed content of `reader`.
+/// An open archive.
+#[derive(Debug)]
+pub struct Archive {
+    pub(crate) path: PathBuf,
+    pub(crate) index: Index,
+}
+
+impl Archive {
+    /// Whether `path` is an archive, of whatever version.
+    pub fn is_at(path: &Path) -> bool {
+        path.join(MARKER).is_file()
+    }
+
+    /// Opens an archive to read it. Nothing is written.
     ///
     /// # Errors
-    /// If it cannot be read, or is compressed too many times.
-    pub fn open(reader: impl Read + 'a) -> Result<Self> {
-        let limits = Limits::default();
-        let file = Counted { inner: reader, seen: limits.file.clone() };
-        Self::within(Box::new(file), limits)
-    }
-
-    /// The decompressed content of `reader`, which is part of a file with these limits.
-    fn within(reader: Box<dyn Read + 'a>, limits: Limits) -> Result<Self> {
-        let mut content = Self::plain(reader, limits)?;
-        while let Some(compression) = Compression::of(&content.head) {
-            let limits = content.limits.one_deeper()?;
-            content = Self::plain(compression.decompressed(content)?, limits)?;
+    /// If there is none, or it or its index has another version.
+    pub fn to_read(path: &Path) -> Result<Self, ArchiveError> {
+        check_marker(path)?;
+        let file = path.join(index::FILE);
+        if !file.is_file() {
+            return Err(ArchiveError::NoIndex(path.to_owned()));
         }
-        // A zip archive expands too, and what it expands to is not counted.
-        if content.limits.is_expanded && content.head.starts_with(ZIP) {
-            return Err(ArchiveError::TooMuch(
-                "is a zip archive in a compressed file; unpack the outer one first".to_owned(),
-            ));
-        }
-        Ok(content)
-    }
-
-    fn plain(mut rest: Box<dyn Read + 'a>, limits: Limits) -> Result<Self> {
-        let mut head = Vec::new();
-        let cut_off = match rest.by_ref().take(HEAD_MAX as u64).read_to_end(&mut head) {
-            Ok(_) => None,
-            Err(error) => Some(why_cut_off(error)?),
-        };
-        if head.starts_with(BYTE_ORDER_MARK) {
-            head.drain(..BYTE_ORDER_MARK.len());
-        }
-        Ok(Self { given: head.len() as u64, head, at: 0, rest, limits, cut_off })
-    }
-
-    /// Why the content ended early and after how many bytes, as a sentence. `None` if it did not end early, or if no
-    /// read has reached that point.
-    pub fn cut_off(&self) -> Option<String> {
-        let why = self.cut_off.as_ref()?;
-        Some(format!("{why} after {} bytes of content; the rest is missing", self.given))
-    }
-
-    /// The first bytes, at most 64 KiB. They stay available after they have been read.
-    pub fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    /// An unsupported compression, archive or encoding of the content, and the command that converts it, as a message.
-    pub fn wrapping(&self) -> Option<&'static str> {
-        let wrappings: [(&[u8], &str); 6] = [
-            (b"\xfd7zXZ\0", "is compressed with xz; unpack it first (xz -d)"),
-            (b"BZh", "is compressed with bzip2; unpack it first (bzip2 -d)"),
-            (b"7z\xbc\xaf", "is a 7z archive; unpack it first"),
-            (ZIP, "is a zip archive, but not a sigrok capture; unpack it first (unzip)"),
-            (b"\xff\xfe", "is UTF-16 text; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)"),
-            (b"\xfe\xff", "is UTF-16 text; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)"),
-        ];
-        if self.is_tar() {
-            return Some("is an archive in an archive; unpack it first (tar -xf)");
-        }
-        wrappings.into_iter().find(|(mark, _)| self.head.starts_with(mark)).map(|(_, how)| how)
-    }
-
-    /// Whether it is a tar archive.
-    pub fn is_tar(&self) -> bool {
-        self.head.get(257..262) == Some(b"ustar")
-    }
-}
-
-impl Read for Content<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.at < self.head.len() {
-            let count = (&self.head[self.at..]).read(buffer)?;
-            self.at += count;
-            return Ok(count);
-        }
-        if self.cut_off.is_some() {
-            return Ok(0);
-        }
-        match self.rest.read(buffer) {
-            Ok(count) => {
-                self.given += count as u64;
-                Ok(count)
-            }
-            Err(error) => {
-                self.cut_off = Some(why_cut_off(error)?);
-                Ok(0)
-            }
-        }
-    }
-}
-
-/// The message of `error` if it is an unexpected end of file. Any other error is returned unchanged.
-fn why_cut_off(error: io::Error) -> io::Result<String> {
-    if error.kind() == io::ErrorKind::UnexpectedEof { Ok(error.to_string()) } else { Err(error) }
-}
-
-/// The error for input that ends early. `what` names the input.
-fn too_early(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, format!("{what} is cut off"))
-}
-
-#[derive(Clone, Copy)]
-enum Compression {
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    fn of(head: &[u8]) -> Option<Self> {
-        if head.starts_with(&[0x1f, 0x8b]) {
-            return Some(Self::Gzip);
-        }
-        head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]).then_some(Self::Zstd)
-    }
-
-    fn decompressed<'a>(self, content: Content<'a>) -> Result<Box<dyn Read + 'a>> {
-        let limits = content.limits.clone();
-        let packed = Counted { inner: content, seen: Rc::default() };
-        let seen = packed.seen.clone();
-        let unpacked: Box<dyn Read + 'a> = match self {
-            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
-            Self::Zstd => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|error| match seen
-                    .ended
-                    .get()
-                {
-                    true => too_early("the zstd file"),
-                    false => io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {error}")),
-                })?;
-                Box::new(decoder)
-            }
-        };
-        Ok(Box::new(Bounded { unpacked, packed: seen, limits, name: self.name() }))
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "the gzip file",
-            Self::Zstd => "the zstd file",
-        }
-    }
-}
-
-/// The progress of reading a compressed file.
-#[derive(Default)]
-struct Seen {
-    bytes: Cell<u64>,
-    /// Whether a read reached the end.
-    ended: Cell<bool>,
-}
-
-/// Counts the bytes read through it.
-struct Counted<R> {
-    inner: R,
-    seen: Rc<Seen>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.seen.bytes.set(self.seen.bytes.get() + count as u64);
-        self.seen.ended.set(self.seen.ended.get() || (count == 0 && !buffer.is_empty()));
-        Ok(count)
-    }
-}
-
-/// The limits of a file, shared by everything that is unpacked from it.
-#[derive(Clone, Default)]
-struct Limits {
-    /// The progress of reading the file itself.
-    file: Rc<Seen>,
-    /// The bytes that all compressions of the file returned so far.
-    expanded: Rc<Cell<u64>>,
-    /// The number of compressions and archives around this content.
-    depth: usize,
-    /// Whether one of them is a compression.
-    is_expanded: bool,
-}
-
-impl Limits {
-    /// The limits of the content of a compression.
-    fn one_deeper(&self) -> Result<Self> {
-        let limits = Self { depth: self.depth + 1, is_expanded: true, ..self.clone() };
-        limits.checked()
-    }
-
-    fn checked(self) -> Result<Self> {
-        match self.depth > NESTING_MAX {
-            true => Err(ArchiveError::TooMuch(format!(
-                "is compressed or archived more than {NESTING_MAX} times; unpack it first"
-            ))),
-            false => Ok(self),
+        let index = Index::to_read(&file)?;
+        match index.age()? {
+            Age::Present => Ok(Self { path: path.to_owned(), index }),
+            Age::Earlier => Err(ArchiveError::NoIndex(path.to_owned())),
+            Age::Later => Err(ArchiveError::NewerIndex(path.to_owned())),
         }
     }
 
-    /// Counts bytes that a compression returned.
-    fn count(&self, bytes: usize) -> io::Result<()> {
-        let expanded = self.expanded.get().saturating_add(bytes as u64);
-        self.expanded.set(expanded);
-        let allowed = self.file.bytes.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
-        if expanded <= allowed {
-            return Ok(());
-        }
-        let limit = format!(
-            "expands to more than {EXPANSION_MAX} bytes per byte of the file and {} MiB, over all compressions; unpack it first",
-            EXPANSION_FREE >> 20
-        );
-        Err(io::Error::new(io::ErrorKind::InvalidData, limit))
-    }
-}
-
-/// Fails if the file expands to more than its [`Limits`] allow.
-struct Bounded<R> {
-    unpacked: R,
-    packed: Rc<Seen>,
-    limits: Limits,
-    name: &'static str,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A decoder that fails at the end of its input has already returned all complete data.
-        let count = self.unpacked.read(buffer).map_err(|error| match self.packed.ended.get() {
-            true => too_early(self.name),
-            false => error,
-        })?;
-        self.limits.count(count)?;
-        Ok(count)
-    }
-}
-
-/// A regular file in an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    /// Its name in the archive.
-    pub name: String,
-    /// Its size in bytes.
-    pub size: u64,
-}
-
-/// Reads a tar archive, member by member (tar(5): ustar; the long names of GNU and pax are skipped).
-pub struct Tar<R> {
-    reader: R,
-    left: u64,
-    padding: u64,
-    members: usize,
-    /// The last member that was returned.
-    name: String,
-    has_end_mark: bool,
-}
-
-impl<R: Read> Tar<R> {
-    /// Reads the archive in `reader`.
-    pub fn new(reader: R) -> Self {
-        Self { reader, left: 0, padding: 0, members: 0, name: String::new(), has_end_mark: false }
-    }
-
-    /// Whether the archive ended with its end mark of zeros. Without one it may have been cut off.
-    pub fn has_end_mark(&self) -> bool {
-        self.has_end_mark
-    }
-
-    /// The next regular file; `None` at the end. The unread rest of the previous one is skipped.
+    /// Opens an archive to add to it, and makes it if `path` is missing or an empty directory. An index of an earlier version is
+    /// made again, and what a killed process left unfinished is finished.
     ///
     /// # Errors
-    /// If the archive is damaged or cut off.
-    pub fn next_member(&mut self) -> Result<Option<Member>> {
-        loop {
-            let passed = io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
-            if passed < self.left {
-                let reason = "the archive is cut off in this member; the rest is missing";
-                return Err(ArchiveError::field(format!("member {}", self.name), reason));
+    /// If the directory has other files, the archive or its index was made by a later tardy, or the file system fails.
+    pub fn to_add(path: &Path) -> Result<Self, ArchiveError> {
+        if !Self::is_at(path) {
+            make(path)?;
+        }
+        check_marker(path)?;
+        let file = path.join(index::FILE);
+        if file.is_file() {
+            let index = Index::to_write(&file)?;
+            match index.age()? {
+                Age::Present => {
+                    let mut archive = Self { path: path.to_owned(), index };
+                    archive.finish_unfinished()?;
+                    return Ok(archive);
+                }
+                Age::Later => return Err(ArchiveError::NewerIndex(path.to_owned())),
+                Age::Earlier => {}
             }
-            (self.left, self.padding) = (0, 0);
-            let mut header = [0; TAR_BLOCK];
-            let mut filled = 0;
-            while filled < TAR_BLOCK {
-                match self.reader.read(&mut header[filled..])? {
-                    0 if filled == 0 => return Ok(None),
-                    0 => {
-                        return Err(ArchiveError::TooMuch(
-                            "the archive ends in a member's header".to_owned(),
-                        ));
+        }
+        Self::make_index(path, &mut |_| {}).map(|(archive, _)| archive)
+    }
+
+    /// Makes the index again from the run files, and returns those that cannot be read. `progress` gets the number of runs read.
+    ///
+    /// # Errors
+    /// If there is no archive, or the file system fails.
+    pub fn make_index(
+        path: &Path,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
+        check_marker(path)?;
+        let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
+        let temporary = format!("{}.new", index::FILE);
+        // One that a killed process left.
+        let _ = directory.remove(temporary.as_ref());
+        let mut index = Index::new(&path.join(&temporary))?;
+        let mut unreadable = Vec::new();
+        let mut done = 0;
+        for addresses in stored_files(path)?.chunks(crate::keep::AT_A_TIME) {
+            let mut runs = Vec::new();
+            for address in addresses {
+                match read(path, address) {
+                    Ok(run) => {
+                        let outcome = Outcome::of(&run, &address.path().display().to_string());
+                        runs.push((address.clone(), run.origin.id.clone(), outcome));
                     }
-                    count => filled += count,
+                    Err(error) => unreadable.push(error),
                 }
             }
-            if header.iter().all(|byte| *byte == 0) {
-                self.has_end_mark = true;
-                return Ok(None);
-            }
-            self.members += 1;
-            if self.members > MEMBER_MAX {
-                return Err(ArchiveError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
-            }
-            let size = octal(&header[124..136]).filter(|_| checksum_fits(&header)).ok_or_else(|| {
-                ArchiveError::field(format!("member {}", self.members), "its header is damaged")
-            })?;
-            (self.left, self.padding) = (size, size.next_multiple_of(TAR_BLOCK as u64) - size);
-            if matches!(header[156], b'0' | 0) {
-                let name = |part: &[u8]| {
-                    let end = part.iter().position(|byte| *byte == 0).unwrap_or(part.len());
-                    String::from_utf8_lossy(&part[..end]).into_owned()
-                };
-                let (prefix, name) = (name(&header[345..500]), name(&header[..100]));
-                let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-                self.name.clone_from(&name);
-                return Ok(Some(Member { name, size }));
+            index.put(&runs, true)?;
+            done += addresses.len();
+            progress(done);
+        }
+        directory
+            .rename(temporary.as_ref(), &directory, index::FILE.as_ref())
+            .map_err(ArchiveError::io(path.join(index::FILE)))?;
+        Ok((Self { path: path.to_owned(), index }, unreadable))
+    }
+
+    /// Puts right what a process left that was killed between writing the index and the files.
+    fn finish_unfinished(&mut self) -> Result<(), ArchiveError> {
+        for address in self.index.unfinished()? {
+            match self.path.join(address.path()).is_file() {
+                true => self.index.note_stored(&address)?,
+                false => self.index.remove(&address)?,
             }
         }
+        Ok(())
     }
-}
 
-impl Tar<Content<'_>> {
-    /// The decompressed content of the member that was returned last, within the limits of the file that the archive is in.
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The runs that `query` finds, the oldest first.
     ///
     /// # Errors
-    /// As [`Content::open`].
-    pub fn content(&mut self) -> Result<Content<'_>> {
-        let limits =
-            Limits { depth: self.reader.limits.depth + 1, ..self.reader.limits.clone() }.checked()?;
-        Content::within(Box::new(self), limits)
+    /// If the index cannot be read.
+    pub fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        self.index.find(query)
+    }
+
+    /// The addresses that begin with `digits`.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn beginning_with(&self, digits: &str) -> Result<Vec<Address>, ArchiveError> {
+        self.index.beginning_with(digits)
+    }
+
+    /// Opens a run.
+    ///
+    /// # Errors
+    /// If its file is missing or damaged.
+    pub fn open(&self, address: &Address) -> Result<Run, ArchiveError> {
+        read(&self.path, address)
     }
 }
 
-impl<R: Read> Read for Tar<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        let count = self.reader.read(&mut buffer[..room])?;
-        if count == 0 && room > 0 {
-            return Err(too_early("the archive"));
+/// The run of `address` in the archive at `path`.
+fn read(path: &Path, address: &Address) -> Result<Run, ArchiveError> {
+    let content = content(path, address)?;
+    Ok(file::from_text(&content)?)
+}
+
+/// The content of a stored run file, which is checked.
+///
+/// # Errors
+/// If it is missing, damaged, or has another content than its name says.
+pub(crate) fn content(path: &Path, address: &Address) -> Result<Vec<u8>, ArchiveError> {
+    let file = path.join(address.path());
+    let opened = files::open_to_read(&file).map_err(ArchiveError::io(&file))?;
+    let damaged = |reason: String| ArchiveError::Damaged { path: file.clone(), reason };
+    let content = stored::read_compressed(opened).map_err(|error| damaged(error.to_string()))?;
+    match Address::of(&content) == *address {
+        true => Ok(content),
+        false => Err(damaged("its content is not the one that its name says".to_owned())),
+    }
+}
+
+/// The addresses of all stored run files, in order.
+pub(crate) fn stored_files(path: &Path) -> Result<Vec<Address>, ArchiveError> {
+    let runs = path.join(RUNS);
+    let mut addresses = Vec::new();
+    for directory in names(&runs)? {
+        for name in names(&runs.join(&directory))? {
+            addresses.extend(Address::of_names(&directory, &name));
         }
-        self.left -= count as u64;
-        Ok(count)
     }
+    addresses.sort_unstable();
+    Ok(addresses)
 }
 
-fn octal(field: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(field).ok()?;
-    let digits = text.trim_matches(|c: char| c == '\0' || c == ' ');
-    // Far below 2^64, so that rounding up to blocks cannot overflow.
-    u64::from_str_radix(digits, 8).ok().filter(|size| *size < 1 << 50)
+/// The names in a directory; none if there is no directory.
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>, ArchiveError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(Vec::new()),
+        Err(error) => return Err(ArchiveError::io(directory)(error)),
+    };
+    let name =
+        |entry: std::io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+    entries.map(name).collect::<std::io::Result<_>>().map_err(ArchiveError::io(directory))
 }
 
-fn checksum_fits(header: &[u8; TAR_BLOCK]) -> bool {
-    let sum: u64 = header
-        .iter()
-        .enumerate()
-        .map(|(index, byte)| if (148..156).contains(&index) { 32 } else { u64::from(*byte) })
-        .sum();
-    octal(&header[148..156]) == Some(sum)
+/// Makes an archive of a missing or empty directory.
+fn make(path: &Path) -> Result<(), ArchiveError> {
+    if !names(path)?.is_empty() {
+        return Err(ArchiveError::NotAnArchive(path.to_owned()));
+    }
+    files::make_directories(&path.join(RUNS)).map_err(ArchiveError::io(path))?;
+    let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
+    let text = serde_json::to_string(&Marker { tardy_archive: VERSION }).expect("a number can be written");
+    let written =
+        directory.replace(MARKER.as_ref(), MODE, Existing::Replaced, |file| writeln!(file, "{text}"));
+    written.map(drop).map_err(ArchiveError::io(path.join(MARKER)))
 }
 
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    fn gzip(write: impl FnOnce(&mut dyn Write)) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        write(&mut encoder);
-        encoder.finish().unwrap()
-    }
-
-    /// Zeros, compressed; the result is small.
-    fn zeros(mib: usize) -> Vec<u8> {
-        gzip(|to| (0..mib).for_each(|_| to.write_all(&vec![0; 1 << 20]).unwrap()))
-    }
-
-    /// A tar archive with members of this content.
-    fn tar(members: &[&[u8]]) -> Vec<u8> {
-        let mut archive = Vec::new();
-        for content in members {
-            let mut header = [0; TAR_BLOCK];
-            header[..1].copy_from_slice(b"a");
-            header[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
-            header[148..156].fill(b' ');
-            header[156] = b'0';
-            header[257..262].copy_from_slice(b"ustar");
-            let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-            header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-            archive.extend(header);
-            archive.extend(*content);
-            archive.resize(archive.len().next_multiple_of(TAR_BLOCK), 0);
+fn check_marker(path: &Path) -> Result<(), ArchiveError> {
+    let marker = path.join(MARKER);
+    let text = match std::fs::read(&marker) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(ArchiveError::Missing(path.to_owned()));
         }
-        archive.extend([0; 2 * TAR_BLOCK]);
-        archive
-    }
-
-    fn read(bytes: &[u8]) -> std::result::Result<u64, String> {
-        let mut content = Content::open(bytes).map_err(|error| error.to_string())?;
-        io::copy(&mut content, &mut io::sink()).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_nested_bomb_reaches_the_limit_of_its_file() {
-        // Each layer stays below the limit per byte; both together expand 400 bytes to 80 MiB.
-        let once = zeros(80);
-        let twice = gzip(|to| to.write_all(&once).unwrap());
-        assert!(once.len() > 80_000 && twice.len() < 4 << 10, "{} {}", once.len(), twice.len());
-        assert_eq!(read(&once), Ok(80 << 20));
-        let error = read(&twice).unwrap_err();
-        assert!(error.contains("2000 bytes per byte of the file and 64 MiB"), "{error}");
-    }
-
-    #[test]
-    fn members_of_an_archive_share_the_limit_of_its_file() {
-        let member = zeros(20);
-        let packed = gzip(|to| to.write_all(&tar(&[member.as_slice(); 5])).unwrap());
-        let mut tar = Tar::new(Content::open(packed.as_slice()).unwrap());
-        let mut whole = 0;
-        let error = loop {
-            tar.next_member().unwrap().expect("a member that exceeds the limit");
-            let mut content = tar.content().unwrap();
-            match io::copy(&mut content, &mut io::sink()) {
-                Ok(bytes) => whole += bytes,
-                Err(error) => break error.to_string(),
-            }
-        };
-        assert!(error.contains("over all compressions") && whole >= 40 << 20, "{whole}: {error}");
-    }
-
-    #[test]
-    fn nesting_is_limited_over_compressions_and_archives() {
-        let pack = |bytes: &[u8]| gzip(|to| to.write_all(bytes).unwrap());
-        let thrice = pack(&pack(&pack(b"text")));
-        assert_eq!(read(&thrice), Ok(4));
-        assert!(read(&pack(&thrice)).unwrap_err().contains("more than 3 times"));
-        let archive = pack(&tar(&[&pack(b"text"), &pack(&pack(b"text"))]));
-        let mut tar = Tar::new(Content::open(archive.as_slice()).unwrap());
-        tar.next_member().unwrap().unwrap();
-        assert!(tar.content().is_ok());
-        tar.next_member().unwrap().unwrap();
-        assert!(tar.content().is_err_and(|error| error.to_string().contains("more than 3 times")));
-        assert!(read(&pack(b"PK\x03\x04")).unwrap_err().contains("zip archive in a compressed file"));
+        Err(error) => return Err(ArchiveError::io(marker)(error)),
+    };
+    let found: Marker = serde_json::from_slice(&text)
+        .map_err(|error| ArchiveError::Damaged { path: marker, reason: error.to_string() })?;
+    match found.tardy_archive {
+        known if known <= VERSION => Ok(()),
+        found => Err(ArchiveError::Newer { path: path.to_owned(), found, known: VERSION }),
     }
 }

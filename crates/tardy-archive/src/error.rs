@@ -1,32 +1,89 @@
-//! Why an archive or a document cannot be read.
+//! Why an archive cannot be used, or a run cannot be kept.
 
+use std::io;
+use std::path::PathBuf;
+
+use tardy_record::file::RunFileError;
 use thiserror::Error;
 
-/// Why an archive or a document cannot be read.
+use crate::Address;
+
+/// Why an archive cannot be used, or a run cannot be kept.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
-    /// The file cannot be read or decompressed.
-    #[error("cannot be read: {0}")]
-    Read(#[from] std::io::Error),
-    /// A member or a field is damaged.
-    #[error("{place}: {reason}")]
-    At {
-        /// The member, the line and column, or the path of the field.
-        place: String,
-        /// What is wrong and what to do.
+    /// The directory has other files.
+    #[error(
+        "{0} has files, and is not an archive; choose a new directory, or one that 'tardy archive add' made"
+    )]
+    NotAnArchive(PathBuf),
+    /// There is no archive.
+    #[error("{0} is not an archive; 'tardy archive add {0} RUN…' makes one")]
+    Missing(PathBuf),
+    /// A later tardy made it.
+    #[error(
+        "{path} is an archive of version {found}, and this tardy knows version {known}; use a newer tardy"
+    )]
+    Newer {
+        /// The archive.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The latest version that is known.
+        known: u32,
+    },
+    /// Its index was made by a later tardy.
+    #[error(
+        "the index of {0} was made by a later tardy; use that one, or remove index.sqlite3 and run 'tardy archive index {0}'"
+    )]
+    NewerIndex(PathBuf),
+    /// Its index is missing, or was made by an earlier tardy.
+    #[error(
+        "the archive {0} has no index of this version; 'tardy archive index {0}' makes it from the run files"
+    )]
+    NoIndex(PathBuf),
+    /// The file does not have the run's last numbers.
+    #[error(
+        "the run is in progress, or was killed; wait for its end, or write its last numbers into its file with 'tardy recover'"
+    )]
+    InProgress,
+    /// The archive has the same run with other content.
+    #[error("the archive has run {id} with other content, as {address}; {differs}")]
+    OtherContent {
+        /// The identity of the run.
+        id: String,
+        /// The address of the one in the archive.
+        address: Address,
+        /// The difference, as a clause.
+        differs: String,
+    },
+    /// The content is not a run file.
+    #[error(transparent)]
+    NotARun(#[from] RunFileError),
+    /// A stored file is damaged.
+    #[error("{path}: {reason}; restore it from a copy of the archive")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
         reason: String,
     },
-    /// The content exceeds a limit on size, number or nesting.
-    #[error("{0}")]
-    TooMuch(String),
+    /// The file system does not permit it or failed.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// The index failed.
+    #[error("the index of the archive: {0}; 'tardy archive index' makes it again from the run files")]
+    Index(#[from] rusqlite::Error),
 }
 
 impl ArchiveError {
-    /// An error in `place`.
-    pub(crate) fn field(place: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::At { place: place.into(), reason: reason.into() }
+    /// The error of the file system at `path`.
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Io { path, source }
     }
 }
-
-/// The result of reading an archive.
-pub(crate) type Result<T, E = ArchiveError> = std::result::Result<T, E>;

@@ -1,14 +1,25 @@
-//! Compressed files, tar archives, zip archives and JSON, read as streams in bounded memory.
+//! Archives of runs: directories that keep run files, find them, and notice when one is damaged.
 //!
-//! The content is untrusted: it may be cut off, damaged, or unpack to more than any disk holds.
+//! The run files are the archive. Each is compressed, is named for the SHA-256 of its content, and never changes. The index is an
+//! SQLite database that is made from the files and can be made again at any time (docs/adr/0033-the-archive.md).
 
+mod address;
 mod archive;
+mod entry;
 mod error;
-pub mod json;
-mod read_more;
-mod zip;
+mod index;
+mod keep;
+mod kernel_version;
+mod query;
+mod stored;
+mod verify;
 
-pub use archive::{Content, MEMBER_MAX, Member, Tar};
+pub use address::Address;
+pub use archive::{Archive, MARKER};
+pub use entry::{Entry, Outcome};
 pub use error::ArchiveError;
-pub use read_more::read_more;
-pub use zip::{End, Member as ZipMember, Zip};
+pub use keep::Kept;
+pub use kernel_version::{KernelRange, KernelVersion};
+pub use query::{ConfigOption, Day, Query};
+pub use stored::{is_compressed, read_compressed};
+pub use verify::Damage;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::run::State;
 use tardy_record::{Run, Series};
@@ -46,7 +46,7 @@ pub struct Unreadable {
 }
 
 /// One run. Its figures are those of the outcome with the highest latency, all CPUs and rounds together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverviewRow {
     /// Its place among the runs with the same readings, from 1, by the 99.9 % quantile if the runs are sorted by it and else
     /// by the worst value. `None` if its numbers must not be used or are lower bounds.
@@ -90,7 +90,7 @@ pub struct OverviewRow {
 }
 
 /// Whether the numbers of a run may be used, and whether the run ended as planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It is valid and complete.
@@ -228,6 +228,20 @@ fn missing_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
 pub fn reasons(run: &Run) -> Vec<String> {
     let meaningless = lab::meaningless_because(run).map(str::to_owned);
     run.validity.spoilt_by.iter().map(ToString::to_string).chain(meaningless).collect()
+}
+
+/// The machine: its name and board, or the emulated one. Empty if it is unknown.
+pub fn machine(run: &Run) -> String {
+    if let Some(lab) = &run.lab {
+        return format!("an emulated {}", lab.machine);
+    }
+    let board = run.facts.machine.board.value.known().map(String::as_str);
+    [Some(run.origin.host.as_str()), board]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The row of `run`, which is in `file`.

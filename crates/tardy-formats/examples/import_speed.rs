@@ -9,8 +9,8 @@ use std::io::{self, Read};
 use std::rc::Rc;
 use std::time::Instant;
 
-use tardy_archive::Content;
 use tardy_formats::{ImportOptions, Unit, import};
+use tardy_unpack::Content;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

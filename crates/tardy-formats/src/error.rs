@@ -1,7 +1,7 @@
 //! Errors of imports and exports.
 
-use tardy_archive::ArchiveError;
 use tardy_record::excerpt::excerpt;
+use tardy_unpack::ArchiveError;
 use thiserror::Error;
 
 /// Why a file cannot be imported.

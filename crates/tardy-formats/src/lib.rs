@@ -1,6 +1,6 @@
 //! Imports the files of other measurement tools as runs, and exports runs to their formats.
 //!
-//! An import has three steps: [`tardy_archive`] decompresses the file, [`detect`] recognises the format, and the importer of
+//! An import has three steps: [`tardy_unpack`] decompresses the file, [`detect`] recognises the format, and the importer of
 //! that format parses the content, from which a run is made. Values that the file does not contain are unknown in the
 //! run. All input is untrusted: lines, documents, expansions and counts are bounded. A contradiction in a file is an
 //! error that names the place, or makes the run invalid with a reason.
@@ -34,7 +34,7 @@ pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportContent, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
-use tardy_archive::{Content, json};
+use tardy_unpack::{Content, json};
 
 /// An imported file.
 #[derive(Debug)]

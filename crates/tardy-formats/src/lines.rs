@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use crate::error::{ImportError, Result};
-use tardy_archive::read_more;
+use tardy_unpack::read_more;
 
 /// The most bytes of a line that are kept. A histogram row of 4096 CPUs needs half of that.
 pub const LINE_MAX: usize = 64 * 1024;

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use tardy_archive::Content;
 use tardy_formats::{ImportError, ImportOptions, TimeUnit, detect, import, import_bytes};
 use tardy_record::capture::{Edge, Interval, ResolvedBy};
 use tardy_record::run::State;
 use tardy_record::{Run, Series};
+use tardy_unpack::Content;
 
 /// The program that converts between formats. The test that uses it is skipped if it is not installed.
 const SIGROK: &str = "sigrok-cli";

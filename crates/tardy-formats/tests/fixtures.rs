@@ -5,10 +5,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, ImportOptions, Unit, import_bytes};
 use tardy_record::run::State;
 use tardy_record::{Knowable, Run, Series, file};
+use tardy_unpack::{Content, Tar};
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");

@@ -4,11 +4,11 @@ use std::io::Read;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use tardy_archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import_bytes};
 use tardy_record::file;
 use tardy_record::reason;
 use tardy_record::run::State;
+use tardy_unpack::Content;
 
 fn options() -> ImportOptions {
     ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() }

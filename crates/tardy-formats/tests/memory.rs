@@ -4,9 +4,9 @@
 
 use std::io::Read;
 
-use tardy_archive::Content;
 use tardy_formats::{ImportOptions, Unit, import};
 use tardy_record::Run;
+use tardy_unpack::Content;
 
 /// The most memory that an import takes in addition to its run, in bytes.
 const BEYOND_THE_RUN: usize = 64 << 20;

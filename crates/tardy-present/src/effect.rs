@@ -6,7 +6,7 @@ use tardy_compare::versus::Effect;
 use tardy_plot::numbers::{counted, harmless, three_digits};
 
 /// A candidate's value over that of the base: `80 times lower`, `24 % higher`, `the same`.
-pub(crate) fn describe_ratio(ratio: f64) -> String {
+pub fn describe_ratio(ratio: f64) -> String {
     let times = |factor: f64, direction: &str| format!("{} times {direction}", significant(factor));
     match ratio {
         1.0 => "the same".to_owned(),
@@ -50,7 +50,7 @@ pub(crate) fn interval_words(effect: &Effect) -> Option<String> {
 }
 
 /// `p = 0.0079`, `p < 0.001`.
-pub(crate) fn p_text(p: f64) -> String {
+pub fn p_text(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", p_number(p)) }
 }
 

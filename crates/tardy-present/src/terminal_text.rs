@@ -119,7 +119,7 @@ impl TerminalText {
 }
 
 /// Text in lines of at most `width` columns, folded at spaces; all lines except the first are indented by two columns.
-pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
+pub fn folded(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is always a line");
@@ -136,13 +136,13 @@ pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Text with its first letter in upper case.
-pub(crate) fn capitalised(text: &str) -> String {
+pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Text of the terminal as a page shows it: `µs` for the unit `us`, and a no-break space before units.
-pub(crate) fn typographic(text: &str) -> String {
+pub fn typographic(text: &str) -> String {
     let mut typeset = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(' ') {

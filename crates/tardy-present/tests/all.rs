@@ -9,7 +9,6 @@ mod chromium;
 mod content_security;
 mod doctor;
 mod hash;
-mod kernel_history;
 mod many_cpus;
 mod misreadings;
 mod new_section;

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tardy_archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, TimeUnit, Unit};
 use tardy_record::capture::Edge;
 use tardy_record::{Run, file};
+use tardy_unpack::Content;
 
 use crate::error::error;
 use crate::run::NativeRun;
@@ -107,7 +107,7 @@ const RUN_FILE_KEY: &[u8] = b"\"schema_version\"";
 const RUN_FILE_HEAD: usize = 64;
 
 fn of_content(
-    content: Result<Content<'_>, tardy_archive::ArchiveError>,
+    content: Result<Content<'_>, tardy_unpack::ArchiveError>,
     name: &str,
     format: Option<&'static Format>,
     options: &ImportOptions,

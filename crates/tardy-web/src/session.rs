@@ -5,13 +5,13 @@ use std::io::Read;
 
 use serde::Serialize;
 use tardy_analyse::name;
-use tardy_archive::{Content, Tar};
 use tardy_formats::{ImportError, ImportOptions, Unit};
 use tardy_plot::numbers::{harmless, highest_with_unit};
 use tardy_record::Run;
 use tardy_record::file::{self, SIZE_MAX};
 use tardy_record::run::State;
 use tardy_share::link;
+use tardy_unpack::{Content, Tar};
 
 use crate::import_options::{Options, named_in};
 

@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use tardy_analyse::{flows, until, verdict};
+use tardy_analyse::judgement::{self, Judgement};
 use tardy_record::Run;
 use tardy_record::run::State;
-use tardy_record::stop_rule::Decision;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,25 +34,11 @@ impl Exit {
     /// or a flow of a switch left its slots or exceeded its limits, else [`Self::Inconclusive`] if only a lower bound of the
     /// maximum is known. Of a run that ends when its data decide a claim about its limit, the claim decides.
     pub(crate) fn of_verdict(run: &Run) -> Self {
-        if let (Self::Done, Some(claim)) =
-            (Self::of_run(run), until::of(run).filter(|claim| run.plan.limit_ns == Some(claim.rule.limit_ns)))
-        {
-            return Self::of_decision(claim.decision());
-        }
-        let verdict = run.plan.limit_ns.and_then(|limit_ns| verdict::of(run, limit_ns));
-        match (Self::of_run(run), verdict) {
-            (Self::Done, _) if flows::held(&flows::of(run)) == Some(false) => Self::Failed,
-            (Self::Done, Some(verdict)) if verdict.share_of_limit > 1.0 => Self::Failed,
-            (Self::Done, Some(verdict)) if verdict.worst_at_least => Self::Inconclusive,
-            (status, _) => status,
-        }
-    }
-
-    fn of_decision(decision: Decision) -> Self {
-        match decision {
-            Decision::Supported => Self::Done,
-            Decision::Refuted => Self::Failed,
-            Decision::Undecided => Self::Inconclusive,
+        match judgement::of(run) {
+            Judgement::NoLimit | Judgement::Met => Self::Done,
+            Judgement::Exceeded => Self::Failed,
+            Judgement::Inconclusive => Self::Inconclusive,
+            Judgement::Invalid => Self::Invalid,
         }
     }
 
@@ -105,6 +90,13 @@ mod tests {
             version: "",
         };
         simulate(&request, &mut ()).unwrap().run
+    }
+
+    #[test]
+    fn the_man_pages_list_every_status() {
+        let all = [Exit::Done, Exit::CouldNot, Exit::Usage, Exit::Failed, Exit::Inconclusive, Exit::Invalid];
+        let statuses = all.map(|exit| (exit as u8).to_string());
+        assert_eq!(tardy_args::EXIT_STATUS.map(|(status, _)| status.to_owned()), statuses);
     }
 
     #[test]

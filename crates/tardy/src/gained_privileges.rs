@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 use tardy_sys::privileges::{self, capabilities};
 
-use crate::args::Command;
+use tardy_args::Command;
 
 /// How the name of a hidden command begins.
 const HIDDEN: &str = "__";

@@ -1,21 +1,19 @@
 //! The command `tardy`: arguments, commands and exit statuses.
 
-mod args;
 mod build_identity;
 mod charset;
 mod commands;
 mod cyclictest;
 mod exit;
 mod gained_privileges;
-mod lab_recipe;
 mod live;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use args::{Cli, Command};
 use exit::Exit;
+use tardy_args::{Cli, Command};
 
 fn main() -> ExitCode {
     let arguments: Option<Vec<String>> =
@@ -32,10 +30,10 @@ fn main() -> ExitCode {
     if let Some(status) = tardy_measure::processes::run_command(&words) {
         return status;
     }
-    let matches = args::command().try_get_matches();
+    let matches = tardy_args::command(build_identity::identity()).try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit_code(run(cli)),
-        Err(error) => args::with_similar_suggestion(error).exit(),
+        Err(error) => tardy_args::with_similar_suggestion(error).exit(),
     }
 }
 

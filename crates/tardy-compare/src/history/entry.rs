@@ -77,7 +77,7 @@ impl Experiment {
             }
         });
         Self {
-            machine: machine(run),
+            machine: overview::machine(run),
             key: outcome.key.clone(),
             scheduling: scheduling.unwrap_or_default(),
             intervals_ns: outcome.intervals_ns.clone(),
@@ -118,18 +118,4 @@ impl Ord for Experiment {
     fn cmp(&self, other: &Self) -> Ordering {
         self.order().cmp(&other.order())
     }
-}
-
-/// The machine: its name and board, or the emulated one.
-fn machine(run: &Run) -> String {
-    if let Some(lab) = &run.lab {
-        return format!("an emulated {}", lab.machine);
-    }
-    let board = run.facts.machine.board.value.known().map(String::as_str);
-    [Some(run.origin.host.as_str()), board]
-        .into_iter()
-        .flatten()
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -15,7 +15,7 @@ use crate::export::hdr_log::{SERIES_MARK, unescaped};
 use crate::hdr;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit};
 use crate::lines::{Line, Lines};
-use tardy_archive::json;
+use tardy_unpack::json;
 
 const TAG_MAX: usize = 4096;
 const HISTOGRAM: &str = "Interval_Compressed_Histogram";

@@ -12,7 +12,7 @@ use tardy_record::plan::Wake;
 use super::{ImportOptions, json_threads};
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
-use tardy_archive::json::{self, Object};
+use tardy_unpack::json::{self, Object};
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
 /// jitterdebugger's only way to wait (worker() in jitterdebugger.c).

@@ -4,7 +4,7 @@ use tardy_record::Bin;
 
 use crate::error::{ImportError, Result};
 use crate::imported::{Unit, in_ns};
-use tardy_archive::json::{Object, Rows};
+use tardy_unpack::json::{Object, Rows};
 
 /// The most threads of a file.
 const THREAD_MAX: u32 = 4096;

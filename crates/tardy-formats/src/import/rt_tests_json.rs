@@ -17,7 +17,7 @@ use crate::dates;
 use crate::error::{ImportError, Result};
 use crate::export::columns::SeriesComment;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
-use tardy_archive::json::{self, Object};
+use tardy_unpack::json::{self, Object};
 
 /// Imports a document from rt-tests.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {

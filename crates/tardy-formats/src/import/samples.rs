@@ -10,7 +10,7 @@ use tardy_record::series_builder::SeriesBuilder;
 
 use crate::error::Result;
 use crate::imported::Unit;
-use tardy_archive::read_more;
+use tardy_unpack::read_more;
 
 /// Reads to the end in blocks of at most `size` bytes. `take` returns the number of bytes that it has used; the others
 /// begin the next block. Returns the unused bytes at the end.

@@ -11,7 +11,7 @@ use super::level_csv::sample_rate;
 use crate::capture::{Capture, Choice, Level, Levels, TimeBase};
 use crate::error::{ImportError, Result};
 use crate::imported::Imported;
-use tardy_archive::{End, Zip, ZipMember as Member};
+use tardy_unpack::{End, Zip, ZipMember as Member};
 
 /// The most bytes of metadata, which are a page of text.
 const METADATA_MAX: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::capture::Named;
 use crate::error::{ImportError, Result};
-use tardy_archive::read_more;
+use tardy_unpack::read_more;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;

@@ -121,13 +121,7 @@ pub(crate) fn html_of_page(title: String, page: RunPage, run_count: usize, made_
 }
 
 /// The same with another style sheet and script.
-pub(crate) fn html_with(
-    assets: Assets,
-    title: String,
-    page: RunPage,
-    run_count: usize,
-    made_by: &str,
-) -> String {
+pub fn html_with(assets: Assets, title: String, page: RunPage, run_count: usize, made_by: &str) -> String {
     rendered(page_view::of_page(assets, title, page, run_count, made_by))
 }
 

@@ -12,8 +12,8 @@ use tardy_record::tuning::Tuning;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
-use crate::args::CheckArgs;
 use crate::exit::Exit;
+use tardy_args::CheckArgs;
 
 #[derive(Serialize)]
 struct Answer {

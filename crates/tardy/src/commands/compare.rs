@@ -13,8 +13,8 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, published, versus};
-use crate::args::CompareArgs;
 use crate::exit::Exit;
+use tardy_args::CompareArgs;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {

@@ -8,8 +8,8 @@ use tardy_formats::{EXPORTS, ExportContent, ExportFormat, ExportOptions, Unit, e
 use tardy_recipe::wrong;
 
 use super::output;
-use crate::args::ExportArgs;
 use crate::exit::Exit;
+use tardy_args::ExportArgs;
 
 /// Writes a run in another format.
 pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {

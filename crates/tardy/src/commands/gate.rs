@@ -12,8 +12,8 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::output;
-use crate::args::GateArgs;
 use crate::exit::Exit;
+use tardy_args::GateArgs;
 
 /// Judges each run by each requirement, and prints and writes the outcome.
 pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {

@@ -9,8 +9,8 @@ use tardy_present::table::Table;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
-use crate::args::{GpioCommand, GpioListArgs};
 use crate::exit::Exit;
+use tardy_args::{GpioCommand, GpioListArgs};
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &GpioCommand) -> Result<Exit> {

@@ -13,8 +13,8 @@ use tardy_record::line_name::LineName;
 use tardy_record::pins::Line;
 
 use super::output;
-use crate::args::GpioStimulateArgs;
 use crate::exit::Exit;
+use tardy_args::GpioStimulateArgs;
 
 /// The result as JSON.
 #[derive(Serialize)]

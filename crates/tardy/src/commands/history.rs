@@ -10,9 +10,9 @@ use tardy_present::history as shown;
 use tardy_present::overview::remarks;
 
 use super::{output, runs_below};
-use crate::args::HistoryArgs;
 use crate::build_identity;
 use crate::exit::Exit;
+use tardy_args::HistoryArgs;
 
 /// Prints the history of runs, and writes it as a page.
 pub(crate) fn run(arguments: &HistoryArgs) -> Result<Exit> {

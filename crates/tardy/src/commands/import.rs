@@ -8,7 +8,6 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used};
 use tardy_measure::engine::result_file::{ResultBatch, ResultFile, is_same_place};
 use tardy_plot::numbers::harmless;
@@ -16,10 +15,11 @@ use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, file, validity};
 use tardy_sys::files;
+use tardy_unpack::{Content, Tar};
 
 use super::{file_tree, output};
-use crate::args::{ImportArgs, RedactionFlag, UnitRule};
 use crate::exit::Exit;
+use tardy_args::{ImportArgs, RedactionFlag, UnitRule};
 
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";

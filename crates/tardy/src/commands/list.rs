@@ -4,8 +4,8 @@ use anyhow::Result;
 use tardy_present::published as shown;
 
 use super::{output, overview};
-use crate::args::ListArgs;
 use crate::exit::Exit;
+use tardy_args::ListArgs;
 
 /// Lists runs or published results.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {

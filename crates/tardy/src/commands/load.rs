@@ -8,8 +8,8 @@ use tardy_recipe::wrong;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
 use super::output;
-use crate::args::LoadArgs;
 use crate::exit::Exit;
+use tardy_args::LoadArgs;
 
 /// Runs the load for its duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {

@@ -5,8 +5,8 @@ use serde::Serialize;
 use tardy_measure::recovery;
 
 use super::output;
-use crate::args::NameArgs;
 use crate::exit::Exit;
+use tardy_args::NameArgs;
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -13,9 +13,9 @@ use tardy_record::redact::redact;
 use tardy_share::link;
 
 use super::published;
-use crate::args::RedactionFlag;
 use crate::charset::Charset;
 use crate::exit::Exit;
+use tardy_args::RedactionFlag;
 
 /// Opens runs in the given order, each as [`open_run`] does.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {

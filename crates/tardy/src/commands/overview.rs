@@ -8,8 +8,8 @@ use tardy_present::overview as shown;
 use tardy_recipe::wrong;
 
 use super::{output, runs_below};
-use crate::args::RedactionFlag;
 use crate::exit::Exit;
+use tardy_args::RedactionFlag;
 
 /// The overview of the runs in `paths`, which are directories and run files.
 ///

@@ -11,8 +11,8 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, versus};
-use crate::args::{FormatArg, GroupArgs, KindArg, PlotArgs};
 use crate::exit::Exit;
+use tardy_args::{FormatArg, GroupArgs, KindArg, PlotArgs};
 
 /// The shortest latency axis, in ns: its labels are in us with two decimals.
 const X_MAX_MIN_NS: u64 = 100;

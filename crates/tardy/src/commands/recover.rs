@@ -7,8 +7,8 @@ use serde::Serialize;
 use tardy_measure::recovery;
 
 use super::output;
-use crate::args::RecoverArgs;
 use crate::exit::Exit;
+use tardy_args::RecoverArgs;
 
 /// What became of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]

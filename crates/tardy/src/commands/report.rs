@@ -11,9 +11,9 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::{output, overview, published, runs_below, versus};
-use crate::args::ReportArgs;
 use crate::build_identity;
 use crate::exit::Exit;
+use tardy_args::ReportArgs;
 
 /// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {

@@ -8,8 +8,8 @@ use tardy_sys::files;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
-use crate::args::RestoreArgs;
 use crate::exit::Exit;
+use tardy_args::RestoreArgs;
 
 /// The result as JSON.
 #[derive(Serialize)]

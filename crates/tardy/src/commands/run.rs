@@ -28,10 +28,10 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::progress::Progress;
 use super::{gate, origin, output, programs, report, show};
-use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::lab_recipe::LabRecipe;
 use crate::live::LiveView;
+use tardy_args::LabRecipe;
+use tardy_args::RunArgs;
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {

@@ -8,8 +8,8 @@ use tardy_record::Run;
 use tardy_share::{ShareError, Shared, link, shared};
 
 use super::output;
-use crate::args::{RedactionFlag, ShareArgs};
 use crate::exit::Exit;
+use tardy_args::{RedactionFlag, ShareArgs};
 use tardy_recipe::wrong;
 
 /// The link as JSON.

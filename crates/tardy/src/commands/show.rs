@@ -16,8 +16,8 @@ use tardy_record::Run;
 use tardy_share::link;
 
 use super::{output, overview, published};
-use crate::args::ShowArgs;
 use crate::exit::Exit;
+use tardy_args::ShowArgs;
 
 /// Shows a run file, a directory or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {

@@ -1,8 +1,6 @@
 //! Two groups of runs compared: for `tardy compare`, `report` and `plot` with `--base` and `--candidate`, and at the end of commands
 //! that measure both in turn.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, anyhow};
 use tardy_compare::versus::{self, Factor, Options, Strength, Versus};
 use tardy_present::versus as shown;
@@ -10,22 +8,15 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 
 use super::output;
-use crate::args::{GroupArgs, RedactionFlag};
 use crate::build_identity;
 use crate::exit::Exit;
+use tardy_args::{GroupArgs, RedactionFlag};
 
 /// Two groups, compared.
 pub(super) struct Compared {
     /// All runs, those of the base first.
     pub(super) runs: Vec<Run>,
     pub(super) versus: Versus,
-}
-
-impl GroupArgs {
-    /// The files of both groups, those of the base first.
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.base.iter().chain(&self.candidate).cloned().collect()
-    }
 }
 
 impl Compared {

@@ -18,8 +18,8 @@ use tardy_sys::files;
 
 use super::super::{origin, output, runs_below};
 use super::{exit, place};
-use crate::args::BaselineArgs;
 use crate::exit::Exit;
+use tardy_args::BaselineArgs;
 
 /// The file in a baseline's directory that records each acceptance, one line of JSON each.
 const RECORD: &str = "accepted.jsonl";

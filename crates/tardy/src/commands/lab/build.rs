@@ -14,11 +14,11 @@ use tardy_lab::packages::PackageStore;
 use tardy_recipe::wrong;
 
 use super::assemble::print_notices;
-use crate::args::values::KernelChoice;
-use crate::args::{BuildSourceArgs, ExperimentArgs, LabBuildArgs};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::lab_recipe::LabRecipe;
+use tardy_args::LabRecipe;
+use tardy_args::values::KernelChoice;
+use tardy_args::{BuildSourceArgs, ExperimentArgs, LabBuildArgs};
 
 /// A kernel that was built.
 #[derive(Serialize)]

@@ -38,10 +38,10 @@ use super::beside;
 use super::explained_runs::ExplainedRuns;
 use super::results::{comparable, run_in};
 use super::verify::first_difference;
-use crate::args::{LabExplainArgs, RedactionFlag};
 use crate::build_identity;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::{LabExplainArgs, RedactionFlag};
 
 /// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {

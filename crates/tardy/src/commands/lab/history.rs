@@ -7,17 +7,17 @@ use tardy_compare::kernel_history::{self, KernelHistory, Version};
 use tardy_lab::kernel::KernelSpec;
 use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
-use tardy_present::kernel_history as shown;
 use tardy_recipe::wrong;
+use tardy_site::kernel_history as shown;
 use tardy_sys::files;
 
 use super::assemble::{Prepared, print_notices};
 use super::kept_boots::{self, Boot, KeptBoot};
 use super::prepare::{Seed, kernels_of, prepare_on, recipe_of};
-use crate::args::LabHistoryArgs;
 use crate::build_identity;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::LabHistoryArgs;
 
 /// The directory of the run files in that of the site.
 const RUNS: &str = "runs";

@@ -20,8 +20,8 @@ use super::assemble::{Guest, Prepared};
 use super::prepare::Seed;
 use super::results::{run_file, run_of};
 use super::run::{describe, experiment};
-use crate::args::ExperimentArgs;
 use crate::commands::output;
+use tardy_args::ExperimentArgs;
 
 /// The digits of an identity in the name of a file.
 const IDENTITY_DIGITS: usize = 12;

@@ -19,8 +19,8 @@ mod verify;
 
 use anyhow::Result;
 
-use crate::args::LabCommand;
 use crate::exit::Exit;
+use tardy_args::LabCommand;
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &LabCommand) -> Result<Exit> {

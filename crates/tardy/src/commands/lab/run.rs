@@ -28,10 +28,10 @@ use tardy_sys::signals::EndSignals;
 use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::{Seed, Seeds, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
-use crate::args::{LabRunArgs, RedactionFlag};
 use crate::commands::versus::Compared;
 use crate::commands::{compare as compare_command, gate, output, report, show};
 use crate::exit::Exit;
+use tardy_args::{LabRunArgs, RedactionFlag};
 
 /// A guest of a recipe, with its result files.
 struct Job<'a> {

@@ -19,10 +19,10 @@ use tardy_record::run::{State, Trial};
 use tardy_sys::files;
 
 use super::{check_programs, measured, plan, recipe, report_commands, request};
-use crate::args::RunArgs;
 use crate::commands::versus::Compared;
 use crate::commands::{gate, origin, output, report};
 use crate::exit::Exit;
+use tardy_args::RunArgs;
 
 /// The rounds, if none are requested: enough for a test and for a recommendation.
 const ROUNDS: u32 = 5;

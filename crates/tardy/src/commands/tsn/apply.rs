@@ -15,9 +15,9 @@ use super::check::print_findings;
 use super::machine;
 use super::one_switch::{self, End};
 use super::switch_file::SwitchFile;
-use crate::args::TsnApplyArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnApplyArgs;
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -7,9 +7,9 @@ use tardy_tsn::check::{self, Finding, Kind, Machine};
 
 use super::switch_file::SwitchFile;
 use super::{machine, simulate, switch_file};
-use crate::args::TsnCheckArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnCheckArgs;
 
 #[derive(Serialize)]
 struct Answer<'a> {

@@ -19,8 +19,8 @@ use anyhow::Result;
 pub(crate) use switch_file::SwitchFileError;
 
 use super::output;
-use crate::args::TsnCommand;
 use crate::exit::Exit;
+use tardy_args::TsnCommand;
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {

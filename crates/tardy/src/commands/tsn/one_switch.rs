@@ -10,7 +10,7 @@ use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_tsn::network::Switch;
 
 use super::switch_file::{self, SwitchFile};
-use crate::args::OneSwitchArgs;
+use tardy_args::OneSwitchArgs;
 
 /// The file and the index of the switch.
 pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {

@@ -8,9 +8,9 @@ use tardy_tsn::plan::{commands, message, yang};
 use tardy_tsn::settings::{self, Settings};
 
 use super::switch_file::{self, SwitchFile};
-use crate::args::{PlanForm, TsnPlanArgs};
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::{PlanForm, TsnPlanArgs};
 
 /// Prints the plan for one switch, without reading or changing this machine.
 pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {

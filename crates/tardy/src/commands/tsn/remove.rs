@@ -5,9 +5,9 @@ use serde::Serialize;
 use tardy_switch::saved_states::SavedStates;
 
 use super::apply::remove_switch;
-use crate::args::TsnRemoveArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnRemoveArgs;
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -7,9 +7,9 @@ use tardy_record::units::format_duration_ns;
 use tardy_switch::saved_states::SavedStates;
 use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
-use crate::args::TsnShowArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnShowArgs;
 
 /// Maximum number of printed entries of a gate control list.
 const ENTRIES_PRINTED: usize = 32;

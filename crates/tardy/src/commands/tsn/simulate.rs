@@ -16,9 +16,9 @@ use tardy_tsn::simulate::{Mode, Options, Ports};
 use super::frames::{Frames, List};
 use super::machine;
 use super::switch_file::{self, SwitchFile};
-use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
 use crate::exit::Exit;
+use tardy_args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;

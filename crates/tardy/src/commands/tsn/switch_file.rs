@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_help_names_every_built_in_switch() {
         use clap::CommandFactory;
-        let mut cli = crate::args::Cli::command();
+        let mut cli = tardy_args::Cli::command();
         let check = cli.find_subcommand_mut("tsn").unwrap().find_subcommand_mut("check").unwrap();
         let help = check.render_long_help().to_string();
         for (name, _) in BUILT_IN {

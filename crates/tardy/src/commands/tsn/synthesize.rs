@@ -14,9 +14,9 @@ use tardy_synthesis::solver::Options;
 use tardy_synthesis::summary::Summary;
 
 use super::switch_file::{self, SwitchFileError, text_of};
-use crate::args::TsnSynthesizeArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnSynthesizeArgs;
 
 /// The default of `--margin` for a switch file, in ns: a frame fits only if it ends before its gate closes.
 const MARGIN_NS: u64 = 1000;

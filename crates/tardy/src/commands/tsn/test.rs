@@ -15,9 +15,9 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::frames::{Frames, List};
 use super::switch_file::{self, SwitchFile};
-use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, programs, show};
 use crate::exit::Exit;
+use tardy_args::TsnTestArgs;
 
 /// Tests the switch, writes the run file and shows it.
 pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {

@@ -10,9 +10,9 @@ use tardy_switch::{Repaired, Watch};
 use tardy_tsn::settings;
 
 use super::one_switch::{self, End};
-use crate::args::TsnWatchArgs;
 use crate::commands::output;
 use crate::exit::Exit;
+use tardy_args::TsnWatchArgs;
 
 /// Watches for the duration of `--for`, or until Ctrl-C.
 pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {

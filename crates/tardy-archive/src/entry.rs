@@ -1,0 +1,86 @@
+//! What an archive knows about a run without opening it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tardy_analyse::causes;
+use tardy_analyse::judgement::{self, Judgement};
+use tardy_compare::overview::{self, OverviewRow};
+use tardy_record::Run;
+use tardy_record::facts::Preemption;
+
+use crate::KernelVersion;
+
+/// The name of phases without a load, in a search.
+const NO_LOAD: &str = "none";
+
+/// What is searched for, and shown in lists, of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its row in an overview.
+    pub row: OverviewRow,
+    /// The name of the machine and its board, as in `rack3, Raspberry Pi 4 Model B`; empty if both are unknown.
+    pub machine: String,
+    /// The beginning of the kernel's release as numbers.
+    pub version: Option<KernelVersion>,
+    /// The preemption model.
+    pub preemption: Option<Preemption>,
+    /// The loads of all phases, `none` for a phase without one.
+    pub loads: Vec<String>,
+    /// The limit that the run declares, in ns.
+    pub limit_ns: Option<u64>,
+    /// Whether it was met.
+    pub judgement: Judgement,
+    /// The causes of its late wake-ups, the most frequent first, as in `interrupts off: disturb`.
+    pub causes: Vec<String>,
+}
+
+/// The options of a kernel's configuration, without the prefix `CONFIG_`.
+pub(crate) type Config = BTreeMap<String, String>;
+
+/// A run as it is searched for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// What is known about it.
+    pub entry: Entry,
+    /// The configuration of its kernel; `None` if it is unknown.
+    pub config: Option<BTreeMap<String, String>>,
+}
+
+impl Outcome {
+    /// That of `run`, which is in `file`.
+    pub fn of(run: &Run, file: &str) -> Self {
+        let kernel = &run.facts.kernel;
+        let real_time = kernel.real_time.get().copied().unwrap_or(false);
+        let entry = Entry {
+            row: overview::row(run, file),
+            machine: overview::machine(run),
+            version: kernel.release.get().and_then(|release| KernelVersion::of_release(release)),
+            preemption: kernel.preemption.get().copied().or(real_time.then_some(Preemption::Rt)),
+            loads: loads(run),
+            limit_ns: run.plan.limit_ns,
+            judgement: judgement::of(run),
+            causes: causes_of(run),
+        };
+        Self { entry, config: kernel.config.get().cloned() }
+    }
+}
+
+fn loads(run: &Run) -> Vec<String> {
+    let mut loads: Vec<String> = Vec::new();
+    for phase in &run.plan.phases {
+        let names = phase.loads.iter().map(ToString::to_string);
+        loads.extend(names);
+        if phase.loads.is_empty() {
+            loads.push(NO_LOAD.to_owned());
+        }
+    }
+    loads.sort_unstable();
+    loads.dedup();
+    loads
+}
+
+fn causes_of(run: &Run) -> Vec<String> {
+    let tally = causes::tally(&causes::of(run));
+    tally.into_iter().map(|(how, occupant, _)| format!("{}: {occupant}", how.name())).collect()
+}

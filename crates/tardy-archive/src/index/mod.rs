@@ -1,0 +1,217 @@
+//! The index of an archive: an SQLite database that is made from the run files, so that runs are found without opening them.
+//!
+//! It has nothing that the run files do not have. An index of an earlier version is made again instead of being changed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+use sha2::{Digest, Sha256};
+
+use crate::entry::{Config, Outcome};
+use crate::error::ArchiveError;
+use crate::query::{Query, day, lines};
+use crate::{Address, Entry};
+
+/// The file of the index in an archive.
+pub(crate) const FILE: &str = "index.sqlite3";
+/// The version of the tables, in SQLite's `user_version`.
+const VERSION: i32 = 1;
+/// How long a process waits for another one that writes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TABLES: &str = include_str!("tables.sql");
+
+/// The version of an index that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// It is that of this tardy.
+    Present,
+    /// An earlier tardy made it, or it is empty.
+    Earlier,
+    /// A later tardy made it.
+    Later,
+}
+
+/// An open index.
+#[derive(Debug)]
+pub(crate) struct Index {
+    connection: Connection,
+}
+
+impl Index {
+    /// Opens an index that exists, to read it.
+    pub(crate) fn to_read(path: &Path) -> Result<Self, ArchiveError> {
+        Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    /// Opens an index that exists, to write into it.
+    pub(crate) fn to_write(path: &Path) -> Result<Self, ArchiveError> {
+        Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// A new index.
+    pub(crate) fn new(path: &Path) -> Result<Self, ArchiveError> {
+        let index = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        index.connection.execute_batch(TABLES)?;
+        index.connection.pragma_update(None, "user_version", VERSION)?;
+        Ok(index)
+    }
+
+    fn open(path: &Path, flags: OpenFlags) -> Result<Self, ArchiveError> {
+        // Another user's link in a shared directory must not lead elsewhere.
+        let flags = flags | OpenFlags::SQLITE_OPEN_NOFOLLOW | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        Ok(Self { connection })
+    }
+
+    /// Which tardy made it.
+    pub(crate) fn age(&self) -> Result<Age, ArchiveError> {
+        let version: i32 = self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok(match version.cmp(&VERSION) {
+            std::cmp::Ordering::Equal => Age::Present,
+            std::cmp::Ordering::Less => Age::Earlier,
+            std::cmp::Ordering::Greater => Age::Later,
+        })
+    }
+
+    /// Adds runs, or replaces what is known of them. `stored` tells whether their files are in their places.
+    pub(crate) fn put(
+        &mut self,
+        runs: &[(Address, String, Outcome)],
+        stored: bool,
+    ) -> Result<(), ArchiveError> {
+        let transaction = self.connection.transaction()?;
+        for (address, id, outcome) in runs {
+            put_one(&transaction, address, id, outcome, stored)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Removes what is known of a run.
+    pub(crate) fn remove(&mut self, address: &Address) -> Result<(), ArchiveError> {
+        self.connection.execute("DELETE FROM runs WHERE address = ?", [address.as_str()])?;
+        Ok(())
+    }
+
+    /// The runs whose files were about to be put in their places when a process ended, and have not been noted since.
+    pub(crate) fn unfinished(&self) -> Result<Vec<Address>, ArchiveError> {
+        self.addresses("SELECT address FROM runs WHERE NOT stored")
+    }
+
+    /// Notes that the file of a run is in its place.
+    pub(crate) fn note_stored(&mut self, address: &Address) -> Result<(), ArchiveError> {
+        self.connection.execute("UPDATE runs SET stored = 1 WHERE address = ?", [address.as_str()])?;
+        Ok(())
+    }
+
+    /// The addresses of all stored runs.
+    pub(crate) fn stored(&self) -> Result<Vec<Address>, ArchiveError> {
+        self.addresses("SELECT address FROM runs WHERE stored ORDER BY address")
+    }
+
+    fn addresses(&self, query: &str) -> Result<Vec<Address>, ArchiveError> {
+        let mut statement = self.connection.prepare_cached(query)?;
+        let rows = statement.query_map([], |row| address(row, 0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The stored run with this identity. Imported runs have none.
+    pub(crate) fn with_id(&self, id: &str) -> Result<Option<(Address, Entry)>, ArchiveError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT address, entry FROM runs WHERE id = ? AND stored")?;
+        Ok(statement.query_row([id], found).optional()?)
+    }
+
+    /// Whether a run is stored.
+    pub(crate) fn has(&self, address: &Address) -> Result<bool, ArchiveError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT 1 FROM runs WHERE address = ? AND stored")?;
+        Ok(statement.exists([address.as_str()])?)
+    }
+
+    /// The stored runs that `query` finds, the oldest first.
+    pub(crate) fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        let (conditions, values) = query.sql();
+        let text =
+            format!("SELECT address, entry FROM runs WHERE {conditions} ORDER BY day, started_at, address");
+        let mut statement = self.connection.prepare_cached(&text)?;
+        let rows = statement.query_map(params_from_iter(values), found)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The addresses that begin with `digits`.
+    pub(crate) fn beginning_with(&self, digits: &str) -> Result<Vec<Address>, ArchiveError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT address FROM runs WHERE stored AND substr(address, 1, length(?1)) = ?1",
+        )?;
+        let rows = statement.query_map([digits], |row| address(row, 0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn put_one(
+    connection: &Connection,
+    address: &Address,
+    id: &str,
+    Outcome { entry, config }: &Outcome,
+    stored: bool,
+) -> Result<(), ArchiveError> {
+    let config = config.as_ref().map(|config| put_config(connection, config)).transpose()?;
+    let text = serde_json::to_string(entry).expect("an entry has finite numbers only");
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO runs (address, stored, id, day, started_at, machine, kernel, preemption, loads, judgement, \
+         limit_ns, causes, config, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    statement.execute(params![
+        address.as_str(),
+        stored,
+        id,
+        day(entry),
+        entry.row.started_at,
+        entry.machine,
+        entry.version.map(crate::KernelVersion::ordinal),
+        entry.preemption.map(tardy_record::facts::Preemption::name),
+        lines(&entry.loads),
+        entry.judgement.name(),
+        entry.limit_ns.map(u64::cast_signed),
+        lines(&entry.causes),
+        config,
+        text,
+    ])?;
+    Ok(())
+}
+
+/// Stores a configuration once, and returns its digest: many runs have the same.
+fn put_config(connection: &Connection, config: &Config) -> Result<String, ArchiveError> {
+    let mut digest = Sha256::new();
+    for (name, value) in config {
+        digest.update(format!("{name}={value}\n"));
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let known = connection
+        .prepare_cached("SELECT 1 FROM options WHERE config = ? LIMIT 1")?
+        .exists([digest.as_str()])?;
+    if !known {
+        let mut statement = connection
+            .prepare_cached("INSERT OR IGNORE INTO options (config, name, value) VALUES (?, ?, ?)")?;
+        for (name, value) in config {
+            statement.execute(params![digest, name, value])?;
+        }
+    }
+    Ok(digest)
+}
+
+fn address(row: &Row<'_>, column: usize) -> rusqlite::Result<Address> {
+    row.get::<_, String>(column)?.parse().map_err(|error: String| unreadable(column, error.into()))
+}
+
+fn found(row: &Row<'_>) -> rusqlite::Result<(Address, Entry)> {
+    let text: String = row.get(1)?;
+    let entry = serde_json::from_str(&text).map_err(|error| unreadable(1, error.into()))?;
+    Ok((address(row, 0)?, entry))
+}
+
+fn unreadable(column: usize, error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error)
+}

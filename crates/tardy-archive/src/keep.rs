@@ -1,0 +1,203 @@
+//! Adding runs to an archive.
+//!
+//! The index notes a run before its file gets its name, and again after that: whenever the process is killed, the next one that adds
+//! finds what is missing ([`Archive::to_add`]), and a run that was reported as kept is in its place on the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use tardy_record::run::State;
+use tardy_record::{Run, file};
+use tardy_sys::files::{self, Directory, Existing, StagedFile};
+
+use crate::address::{Address, RUNS};
+use crate::archive::{Archive, MODE, content};
+use crate::entry::Outcome;
+use crate::error::ArchiveError;
+use crate::stored;
+
+/// Runs that share one wait for the disk.
+pub(crate) const AT_A_TIME: usize = 256;
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was added.
+    New(Address),
+    /// The archive had it.
+    Known(Address),
+}
+
+impl Kept {
+    /// Its address.
+    pub fn address(&self) -> &Address {
+        match self {
+            Self::New(address) | Self::Known(address) => address,
+        }
+    }
+}
+
+/// A run whose file is written under a temporary name.
+struct Staged {
+    address: Address,
+    id: String,
+    outcome: Outcome,
+    file: StagedFile,
+}
+
+impl Archive {
+    /// Adds run files, whose contents `next` returns one by one until it returns `None`. `done` gets what became of each, in order,
+    /// after it is on the disk.
+    ///
+    /// # Errors
+    /// If the index or the file system fails. The runs of which `done` was called are kept.
+    pub fn keep<N>(
+        &mut self,
+        mut next: impl FnMut() -> Option<(N, Vec<u8>)>,
+        mut done: impl FnMut(N, Result<Kept, ArchiveError>),
+    ) -> Result<(), ArchiveError> {
+        loop {
+            let mut batch = Batch::default();
+            let mut outcomes = Vec::new();
+            while outcomes.len() < AT_A_TIME
+                && let Some((name, content)) = next()
+            {
+                outcomes.push((name, batch.stage(self, &content)));
+            }
+            if outcomes.is_empty() {
+                return Ok(());
+            }
+            batch.finish(self)?;
+            outcomes.into_iter().for_each(|(name, outcome)| done(name, outcome));
+        }
+    }
+}
+
+/// Runs that get their places together.
+#[derive(Default)]
+struct Batch {
+    /// The directories of their files, by name.
+    directories: BTreeMap<String, (Directory, Vec<Staged>)>,
+    addresses: BTreeSet<Address>,
+    /// The addresses of runs with an identity.
+    ids: BTreeMap<String, (Address, Run)>,
+}
+
+impl Batch {
+    /// Writes a run under a temporary name, unless the archive has it.
+    fn stage(&mut self, archive: &Archive, content: &[u8]) -> Result<Kept, ArchiveError> {
+        let address = Address::of(content);
+        if self.addresses.contains(&address) || archive.index.has(&address)? {
+            return Ok(Kept::Known(address));
+        }
+        let run = file::from_text(content)?;
+        if run.progress.state == State::Running {
+            return Err(ArchiveError::InProgress);
+        }
+        self.check_id(archive, &run)?;
+        let outcome = Outcome::of(&run, &address.path().display().to_string());
+        let path = archive.path.join(RUNS).join(address.directory());
+        let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
+            std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::btree_map::Entry::Vacant(new) => {
+                files::make_directories(&path).map_err(ArchiveError::io(&path))?;
+                new.insert((Directory::named(&path).map_err(ArchiveError::io(&path))?, Vec::new()))
+            }
+        };
+        let name = address.file_name();
+        let file = directory
+            .stage(name.as_ref(), MODE, |file| stored::write_compressed(content, file))
+            .map_err(ArchiveError::io(path.join(&name)))?;
+        let id = run.origin.id.clone();
+        staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });
+        self.addresses.insert(address.clone());
+        if !id.is_empty() {
+            self.ids.insert(id, (address.clone(), run));
+        }
+        Ok(Kept::New(address))
+    }
+
+    /// Refuses a run that the archive has with other content: the same run must not count twice.
+    fn check_id(&self, archive: &Archive, run: &Run) -> Result<(), ArchiveError> {
+        let id = &run.origin.id;
+        if id.is_empty() {
+            return Ok(());
+        }
+        let (address, known) = match (self.ids.get(id), archive.index.with_id(id)?) {
+            (Some((address, known)), _) => (address.clone(), known.clone()),
+            (None, Some((address, _))) => {
+                let known = archive.open(&address)?;
+                (address, known)
+            }
+            (None, None) => return Ok(()),
+        };
+        Err(ArchiveError::OtherContent { id: id.clone(), address, differs: difference(&known, run) })
+    }
+
+    /// Puts all files in their places.
+    fn finish(self, archive: &mut Archive) -> Result<(), ArchiveError> {
+        let mut runs = Vec::new();
+        let mut groups = Vec::new();
+        for (directory, all) in self.directories.into_values() {
+            let (mut addresses, mut files) = (Vec::new(), Vec::new());
+            for Staged { address, id, outcome, file } in all {
+                runs.push((address.clone(), id, outcome));
+                addresses.push(address);
+                files.push(file);
+            }
+            groups.push((directory, addresses, files));
+        }
+        let kept = archive.index.put(&runs, false).and_then(|()| {
+            groups
+                .iter()
+                .try_for_each(|(directory, addresses, files)| put(archive, directory, addresses, files))
+        });
+        if kept.is_err() {
+            for (directory, _, files) in &groups {
+                files.iter().for_each(|file| directory.discard(file));
+            }
+        }
+        kept?;
+        archive.index.put(&runs, true)
+    }
+}
+
+/// Puts files of one directory in their places. A file that a killed process left is kept if it is whole.
+fn put(
+    archive: &Archive,
+    directory: &Directory,
+    addresses: &[Address],
+    files: &[StagedFile],
+) -> Result<(), ArchiveError> {
+    let failed = |address: &Address, error| ArchiveError::io(archive.path.join(address.path()))(error);
+    let outcomes =
+        directory.put_staged(files, Existing::Kept).map_err(|error| failed(&addresses[0], error))?;
+    for (address, outcome) in addresses.iter().zip(outcomes) {
+        match outcome {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(content(&archive.path, address)?)
+            }
+            outcome => outcome.map_err(|error| failed(address, error))?,
+        }
+    }
+    Ok(())
+}
+
+/// What differs between two files of one run, as a clause.
+fn difference(known: &Run, run: &Run) -> String {
+    if known.origin.name != run.origin.name && same_but_for_names(known, run) {
+        let name = |run: &Run| run.origin.name.clone().unwrap_or_else(|| "no name".to_owned());
+        return format!(
+            "only the name differs ({} there, {} here), and that one is kept",
+            name(known),
+            name(run)
+        );
+    }
+    "the same run must not be kept twice; keep the other one in another archive".to_owned()
+}
+
+fn same_but_for_names(known: &Run, run: &Run) -> bool {
+    let mut unnamed = run.clone();
+    unnamed.origin.name.clone_from(&known.origin.name);
+    unnamed == *known
+}

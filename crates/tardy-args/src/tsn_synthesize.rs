@@ -1,0 +1,51 @@
+//! `tardy tsn synthesize`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tardy_recipe::values::{Duration, PositiveDuration};
+
+use super::values::output_path;
+
+/// `tardy tsn synthesize`.
+#[derive(Debug, Args)]
+pub struct TsnSynthesizeArgs {
+    /// Switch file with the flows (docs/tsn.md), by path, or by name: tsn-two-flows
+    #[arg(required_unless_present = "tsnkit", conflicts_with = "tsnkit")]
+    pub file: Option<String>,
+
+    /// Read the flows and the links from TSNKit's tables.
+    #[arg(long, num_args = 2, value_names = ["TASK.csv", "TOPO.csv"])]
+    pub tsnkit: Option<Vec<PathBuf>>,
+    /// Switch file to write; with --tsnkit, the beginning of the names of four tables [default: none]
+    #[arg(short, long, value_name = "FILE", value_parser = output_path())]
+    pub output: Option<PathBuf>,
+    /// Overwrite existing files.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Rounds of the search for places of flows that do not fit at once. The result depends on this number and on the seed, not
+    /// on the number of CPUs.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
+    pub effort: u32,
+    /// Stop after the round that is running at this time, and print the effort that was reached [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<PositiveDuration>,
+    /// Seed of the search.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Longest gate control list of a port. Longer ones lose gaps of best effort.
+    #[arg(long, value_name = "ENTRIES", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub max_entries: Option<usize>,
+    /// How long each link is reserved after the end of a frame, for gates and talkers that are late [default: 1us for a switch
+    /// file, 0s for tables]
+    #[arg(long, value_name = "TIME")]
+    pub margin: Option<Duration>,
+
+    /// Print JSON.
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print a CSV line for each flow.
+    #[arg(long)]
+    pub csv: bool,
+}
