@@ -12,7 +12,7 @@ use crate::entry::{Entry, Outcome};
 use crate::error::ArchiveError;
 use crate::index::{self, Age, Index};
 use crate::query::Query;
-use crate::stored;
+use crate::stored::{self, Stored};
 
 /// The file by which an archive is recognised.
 pub const MARKER: &str = "tardy-archive.json";
@@ -82,17 +82,14 @@ impl Archive {
                 Age::Earlier => {}
             }
         }
-        Self::make_index(path, &mut |_| {}).map(|(archive, _)| archive)
+        Self::make_index(path).map(|(archive, _)| archive)
     }
 
-    /// Makes the index again from the run files, and returns those that cannot be read. `progress` gets the number of runs read.
+    /// Makes the index again from the run files, and returns those that cannot be read.
     ///
     /// # Errors
     /// If there is no archive, or the file system fails.
-    pub fn make_index(
-        path: &Path,
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
+    pub fn make_index(path: &Path) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
         check_marker(path)?;
         let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
         let temporary = format!("{}.new", index::FILE);
@@ -100,25 +97,25 @@ impl Archive {
         let _ = directory.remove(temporary.as_ref());
         let mut index = Index::new(&path.join(&temporary))?;
         let mut unreadable = Vec::new();
-        let mut done = 0;
         for addresses in stored_files(path)?.chunks(crate::keep::AT_A_TIME) {
             let mut runs = Vec::new();
             for address in addresses {
                 match read(path, address) {
-                    Ok(run) => {
-                        let outcome = Outcome::of(&run, &address.path().display().to_string());
+                    Ok((mut run, name)) => {
+                        let outcome = Outcome::of_file(&mut run, &name, address);
                         runs.push((address.clone(), run.origin.id.clone(), outcome));
                     }
                     Err(error) => unreadable.push(error),
                 }
             }
             index.put(&runs, true)?;
-            done += addresses.len();
-            progress(done);
         }
+        // SQLite does not write into a file that was moved while it was open.
+        drop(index);
         directory
             .rename(temporary.as_ref(), &directory, index::FILE.as_ref())
             .map_err(ArchiveError::io(path.join(index::FILE)))?;
+        let index = Index::to_write(&path.join(index::FILE))?;
         Ok((Self { path: path.to_owned(), index }, unreadable))
     }
 
@@ -159,27 +156,27 @@ impl Archive {
     /// # Errors
     /// If its file is missing or damaged.
     pub fn open(&self, address: &Address) -> Result<Run, ArchiveError> {
-        read(&self.path, address)
+        read(&self.path, address).map(|(run, _)| run)
     }
 }
 
-/// The run of `address` in the archive at `path`.
-fn read(path: &Path, address: &Address) -> Result<Run, ArchiveError> {
-    let content = content(path, address)?;
-    Ok(file::from_text(&content)?)
+/// The run of `address` in the archive at `path`, and the name that its file had.
+fn read(path: &Path, address: &Address) -> Result<(Run, String), ArchiveError> {
+    let Stored { name, content } = stored(path, address)?;
+    Ok((file::from_text(&content)?, name))
 }
 
-/// The content of a stored run file, which is checked.
+/// A stored run file, which is checked.
 ///
 /// # Errors
 /// If it is missing, damaged, or has another content than its name says.
-pub(crate) fn content(path: &Path, address: &Address) -> Result<Vec<u8>, ArchiveError> {
+pub(crate) fn stored(path: &Path, address: &Address) -> Result<Stored, ArchiveError> {
     let file = path.join(address.path());
     let opened = files::open_to_read(&file).map_err(ArchiveError::io(&file))?;
     let damaged = |reason: String| ArchiveError::Damaged { path: file.clone(), reason };
-    let content = stored::read_compressed(opened).map_err(|error| damaged(error.to_string()))?;
-    match Address::of(&content) == *address {
-        true => Ok(content),
+    let stored = stored::read_compressed(opened).map_err(|error| damaged(error.to_string()))?;
+    match Address::of(&stored.content) == *address {
+        true => Ok(stored),
         false => Err(damaged("its content is not the one that its name says".to_owned())),
     }
 }

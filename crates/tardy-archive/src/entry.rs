@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tardy_analyse::causes;
 use tardy_analyse::judgement::{self, Judgement};
+use tardy_analyse::name;
 use tardy_compare::overview::{self, OverviewRow};
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
 
-use crate::KernelVersion;
+use crate::{Address, KernelVersion};
 
 /// The name of phases without a load, in a search.
 const NO_LOAD: &str = "none";
@@ -48,6 +49,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// That of `run`, whose file had this name when it was added. A run without a name is named after its file.
+    pub(crate) fn of_file(run: &mut Run, name: &str, address: &Address) -> Self {
+        name::after_file(run, name);
+        Self::of(run, &address.path().display().to_string())
+    }
+
     /// That of `run`, which is in `file`.
     pub fn of(run: &Run, file: &str) -> Self {
         let kernel = &run.facts.kernel;

@@ -11,7 +11,7 @@ use tardy_record::{Run, file};
 use tardy_sys::files::{self, Directory, Existing, StagedFile};
 
 use crate::address::{Address, RUNS};
-use crate::archive::{Archive, MODE, content};
+use crate::archive::{Archive, MODE, stored as read_stored};
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
 use crate::stored;
@@ -38,6 +38,7 @@ impl Kept {
 }
 
 /// A run whose file is written under a temporary name.
+#[derive(Debug)]
 struct Staged {
     address: Address,
     id: String,
@@ -45,36 +46,50 @@ struct Staged {
     file: StagedFile,
 }
 
-impl Archive {
-    /// Adds run files, whose contents `next` returns one by one until it returns `None`. `done` gets what became of each, in order,
-    /// after it is on the disk.
+/// Adds run files to an archive. `L` is what the caller knows a file by.
+#[derive(Debug)]
+pub struct Keeper<L> {
+    archive: Archive,
+    batch: Batch,
+    outcomes: Outcomes<L>,
+}
+
+/// What became of files, in the order in which they were added.
+pub type Outcomes<L> = Vec<(L, Result<Kept, ArchiveError>)>;
+
+impl<L> Keeper<L> {
+    /// Adds to `archive`.
+    pub fn new(archive: Archive) -> Self {
+        Self { archive, batch: Batch::default(), outcomes: Vec::new() }
+    }
+
+    /// Adds a run file with this name and content. Returns what became of the files whose fate is on the disk now: several share one
+    /// wait for it.
     ///
     /// # Errors
-    /// If the index or the file system fails. The runs of which `done` was called are kept.
-    pub fn keep<N>(
-        &mut self,
-        mut next: impl FnMut() -> Option<(N, Vec<u8>)>,
-        mut done: impl FnMut(N, Result<Kept, ArchiveError>),
-    ) -> Result<(), ArchiveError> {
-        loop {
-            let mut batch = Batch::default();
-            let mut outcomes = Vec::new();
-            while outcomes.len() < AT_A_TIME
-                && let Some((name, content)) = next()
-            {
-                outcomes.push((name, batch.stage(self, &content)));
-            }
-            if outcomes.is_empty() {
-                return Ok(());
-            }
-            batch.finish(self)?;
-            outcomes.into_iter().for_each(|(name, outcome)| done(name, outcome));
-        }
+    /// If the index or the file system fails. The files that were returned before are kept.
+    pub fn add(&mut self, label: L, name: &str, content: &[u8]) -> Result<Outcomes<L>, ArchiveError> {
+        let outcome = self.batch.stage(&self.archive, name, content);
+        self.outcomes.push((label, outcome));
+        if self.outcomes.len() < AT_A_TIME { Ok(Vec::new()) } else { self.write() }
+    }
+
+    /// Returns what became of the other files.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    pub fn finish(mut self) -> Result<Outcomes<L>, ArchiveError> {
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<Outcomes<L>, ArchiveError> {
+        std::mem::take(&mut self.batch).finish(&mut self.archive)?;
+        Ok(std::mem::take(&mut self.outcomes))
     }
 }
 
 /// Runs that get their places together.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Batch {
     /// The directories of their files, by name.
     directories: BTreeMap<String, (Directory, Vec<Staged>)>,
@@ -85,17 +100,18 @@ struct Batch {
 
 impl Batch {
     /// Writes a run under a temporary name, unless the archive has it.
-    fn stage(&mut self, archive: &Archive, content: &[u8]) -> Result<Kept, ArchiveError> {
+    fn stage(&mut self, archive: &Archive, name: &str, content: &[u8]) -> Result<Kept, ArchiveError> {
         let address = Address::of(content);
         if self.addresses.contains(&address) || archive.index.has(&address)? {
             return Ok(Kept::Known(address));
         }
-        let run = file::from_text(content)?;
+        let mut run = file::from_text(content)?;
         if run.progress.state == State::Running {
             return Err(ArchiveError::InProgress);
         }
         self.check_id(archive, &run)?;
-        let outcome = Outcome::of(&run, &address.path().display().to_string());
+        let unnamed = run.clone();
+        let outcome = Outcome::of_file(&mut run, name, &address);
         let path = archive.path.join(RUNS).join(address.directory());
         let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
@@ -104,15 +120,15 @@ impl Batch {
                 new.insert((Directory::named(&path).map_err(ArchiveError::io(&path))?, Vec::new()))
             }
         };
-        let name = address.file_name();
+        let to = address.file_name();
         let file = directory
-            .stage(name.as_ref(), MODE, |file| stored::write_compressed(content, file))
-            .map_err(ArchiveError::io(path.join(&name)))?;
+            .stage(to.as_ref(), MODE, |file| stored::write_compressed(content, name, file))
+            .map_err(ArchiveError::io(path.join(&to)))?;
         let id = run.origin.id.clone();
         staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });
         self.addresses.insert(address.clone());
         if !id.is_empty() {
-            self.ids.insert(id, (address.clone(), run));
+            self.ids.insert(id, (address.clone(), unnamed));
         }
         Ok(Kept::New(address))
     }
@@ -175,7 +191,7 @@ fn put(
     for (address, outcome) in addresses.iter().zip(outcomes) {
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                drop(content(&archive.path, address)?)
+                drop(read_stored(&archive.path, address)?)
             }
             outcome => outcome.map_err(|error| failed(address, error))?,
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::address::{Address, RUNS};
-use crate::archive::{Archive, content, names, stored_files};
+use crate::archive::{Archive, names, stored, stored_files};
 use crate::error::ArchiveError;
 
 /// Something that is wrong with an archive.
@@ -20,15 +20,15 @@ pub struct Damage {
 
 impl Archive {
     /// Reads every run file, compares its content with its name, and all names with the index. Returns the number of run files, and
-    /// what is wrong. `progress` gets the number of files read.
+    /// what is wrong.
     ///
     /// # Errors
     /// If the index or a directory cannot be read.
-    pub fn verify(&self, progress: &mut dyn FnMut(usize)) -> Result<(usize, Vec<Damage>), ArchiveError> {
+    pub fn verify(&self) -> Result<(usize, Vec<Damage>), ArchiveError> {
         let files = stored_files(&self.path)?;
         let mut damages = self.strangers()?;
-        for (count, address) in (1..).zip(&files) {
-            if let Err(error) = content(&self.path, address) {
+        for address in &files {
+            if let Err(error) = stored(&self.path, address) {
                 let reason = match error {
                     ArchiveError::Damaged { reason, .. } => {
                         format!("{reason}; restore it from a copy of the archive")
@@ -37,7 +37,6 @@ impl Archive {
                 };
                 damages.push(Damage { file: address.path(), reason });
             }
-            progress(count);
         }
         let (files, known): (BTreeSet<Address>, BTreeSet<Address>) =
             (files.into_iter().collect(), self.index.stored()?.into_iter().collect());

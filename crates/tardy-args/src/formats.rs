@@ -53,6 +53,9 @@ pub struct ImportArgs {
     /// Run file; for several files, the directory of the run files.
     #[arg(short, long, value_name = "OUT", value_parser = output_path())]
     pub output: Option<PathBuf>,
+    /// Put the runs into this archive instead of writing run files; it is made if it does not exist (docs/archive.md)
+    #[arg(long, value_name = "ARCHIVE", conflicts_with_all = ["output", "force"])]
+    pub keep: Option<PathBuf>,
     /// Overwrite existing run files.
     #[arg(long)]
     pub force: bool,

@@ -1,5 +1,6 @@
 //! The definition of the command line. Parsing does not read the machine; `plan` does.
 
+mod archive;
 mod check;
 mod duration;
 mod formats;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
+pub use archive::{ArchiveAddArgs, ArchiveCommand, ArchiveIndexArgs, ArchiveVerifyArgs, QueryArgs};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
 pub use formats::{ExportArgs, ImportArgs};
@@ -107,6 +109,9 @@ pub enum Command {
     },
     /// List the runs of a directory, ranked, or published results to compare with.
     List(ListArgs),
+    /// Keep runs in an archive, find them, and check that none is damaged (docs/archive.md)
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Name a run for tables, legends and plots.
     Name(NameArgs),
     /// List and drive lines of GPIO chips.

@@ -7,8 +7,8 @@ use tardy_compare::overview::SortKey;
 use tardy_compare::versus::Factor;
 use tardy_recipe::values::PositiveDuration;
 
-use super::RedactionFlag;
 use super::values::{RunName, output_path, probability, run_name};
+use super::{QueryArgs, RedactionFlag};
 
 /// `tardy show`.
 #[derive(Debug, Args)]
@@ -52,9 +52,12 @@ pub struct ShareArgs {
 /// `tardy list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Directories, and run files to list with theirs.
+    /// Directories, archives, and run files to list with theirs.
     #[arg(default_value = ".", value_name = "DIR")]
     pub directories: Vec<PathBuf>,
+    /// Which runs are listed.
+    #[command(flatten)]
+    pub query: QueryArgs,
     /// Sort by this column: worst, p99.9, count, interval, name, kernel, load, validity or date [default: worst]
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<SortKey>,
@@ -72,9 +75,12 @@ pub struct ListArgs {
 /// `tardy history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// Run files, and directories of run files.
+    /// Run files, directories of run files, and archives.
     #[arg(required = true, value_name = "RUN|DIR")]
     pub runs: Vec<PathBuf>,
+    /// Which of their runs are followed.
+    #[command(flatten)]
+    pub query: QueryArgs,
     /// Also write a page with the figures of every run.
     #[arg(short, long, value_name = "FILE", value_parser = output_path())]
     pub output: Option<PathBuf>,
@@ -99,6 +105,9 @@ pub struct ReportArgs {
     /// the report is an overview of all runs.
     #[arg(required_unless_present = "base", conflicts_with = "base", value_name = "RUN|DIR")]
     pub runs: Vec<PathBuf>,
+    /// Which runs of a directory or an archive are shown.
+    #[command(flatten)]
+    pub query: QueryArgs,
     /// The runs to compare, in groups.
     #[command(flatten)]
     pub groups: GroupArgs,

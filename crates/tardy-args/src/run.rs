@@ -68,6 +68,9 @@ pub struct RunArgs {
     /// Run file [default: tardy-DATE-TIME.run.json]; with --ab a directory [default: tardy-ab-DATE-TIME]
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub output: Option<PathBuf>,
+    /// Put the run into this archive too; it is made if it does not exist (docs/archive.md)
+    #[arg(long, value_name = "ARCHIVE", help_heading = "Results", conflicts_with = "ab")]
+    pub keep: Option<PathBuf>,
     /// Name of the run in tables, legends and plots [default: that of the run file]
     #[arg(long, value_parser = run_name, help_heading = "Results")]
     pub name: Option<RunName>,

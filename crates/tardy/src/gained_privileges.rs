@@ -68,6 +68,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Export(_)
         | Command::Share(_)
         | Command::List(_)
+        | Command::Archive(_)
         | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema

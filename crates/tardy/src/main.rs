@@ -77,6 +77,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::History(arguments) => commands::history::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
+        Command::Archive(command) => commands::archive::run(&command),
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Share(arguments) => commands::share::run(&arguments),

@@ -215,3 +215,6 @@ fn found(row: &Row<'_>) -> rusqlite::Result<(Address, Entry)> {
 fn unreadable(column: usize, error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error)
 }
+
+#[cfg(test)]
+mod tests;

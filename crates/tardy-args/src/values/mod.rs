@@ -6,6 +6,7 @@ mod kernel;
 mod output_path;
 mod plot_length;
 mod run_name;
+mod search;
 mod share;
 mod unit_rule;
 
@@ -15,5 +16,6 @@ pub use kernel::{GuestMemory, KernelChoice};
 pub use output_path::output_path;
 pub use plot_length::{plot_height, plot_width};
 pub use run_name::{RunName, run_name};
+pub use search::{judgement, preemption};
 pub use share::probability;
 pub use unit_rule::{UnitRule, unit_rule};

@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use tardy_compare::difference;
 use tardy_compare::history::{self, Entry, History};
-use tardy_measure::recovery;
 use tardy_present::history as shown;
 use tardy_present::overview::remarks;
 
-use super::{output, runs_below};
+use super::{opened, output, runs_below};
 use crate::build_identity;
 use crate::exit::Exit;
 use tardy_args::HistoryArgs;
@@ -21,7 +20,7 @@ pub(crate) fn run(arguments: &HistoryArgs) -> Result<Exit> {
         .as_ref()
         .map(|path| output::claim(path, &arguments.runs, arguments.force))
         .transpose()?;
-    let (entries, left_out) = runs_below::each(&arguments.runs, Entry::of)?;
+    let (entries, left_out) = runs_below::each(&arguments.runs, &arguments.query.query(), Entry::of)?;
     let mut history = history::of(entries, arguments.significance, arguments.least_change);
     explain(&mut history)?;
     if arguments.json {
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &HistoryArgs) -> Result<Exit> {
 /// Opens the runs on both sides of each change again, since their facts are too large to keep for every run.
 fn explain(history: &mut History) -> Result<()> {
     history.explain(|before, after| {
-        let [before, after] = [before, after].map(|run| recovery::open(Path::new(&run.file)));
+        let [before, after] = [before, after].map(|run| opened::open(Path::new(&run.file)));
         anyhow::Ok(difference::between(&before?.run, &after?.run))
     })
 }

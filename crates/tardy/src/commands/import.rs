@@ -17,6 +17,7 @@ use tardy_record::{Run, file, validity};
 use tardy_sys::files;
 use tardy_unpack::{Content, Tar};
 
+use super::archive::Addition;
 use super::{file_tree, output};
 use crate::exit::Exit;
 use tardy_args::{ImportArgs, RedactionFlag, UnitRule};
@@ -56,6 +57,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         is_of_several: several,
         imported: 0,
         batch: None,
+        addition: arguments.keep.as_deref().map(Addition::to).transpose()?,
         written: Vec::new(),
         unchanged: 0,
         skipped: Vec::new(),
@@ -77,10 +79,14 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
 enum Place {
     File(PathBuf),
     Directory(PathBuf),
+    Archive(PathBuf),
 }
 
 impl Place {
     fn of(arguments: &ImportArgs, several: bool) -> Result<Self> {
+        if let Some(archive) = &arguments.keep {
+            return Ok(Self::Archive(archive.clone()));
+        }
         match &arguments.output {
             None => Ok(Self::Directory(PathBuf::from("."))),
             Some(output) if several || output.is_dir() => {
@@ -114,6 +120,8 @@ struct Import {
     imported: usize,
     /// The run files that [`Self::write`] puts in their places, if they are in a directory.
     batch: Option<ResultBatch>,
+    /// The archive that the runs are put into instead.
+    addition: Option<Addition>,
     /// The messages about each run that was written, in the batch or as the only file.
     written: Vec<Vec<String>>,
     /// Runs that exist unchanged from an earlier import.
@@ -267,6 +275,7 @@ impl Import {
         let path = match &self.place {
             Place::File(path) => path.clone(),
             Place::Directory(directory) => directory.join(&own_name),
+            Place::Archive(archive) => archive.clone(),
         };
         imported.run = output::redacted(imported.run, self.redaction)?;
         self.invalid |= !imported.run.validity.valid;
@@ -284,6 +293,11 @@ impl Import {
                 batch.add(own_name.as_ref(), write)?;
             }
             Place::Directory(_) | Place::File(_) => ResultFile::claim(&path, self.force)?.write_by(write)?,
+            Place::Archive(_) => {
+                let text = file::to_text(&imported.run);
+                let addition = self.addition.as_mut().context("the archive is closed")?;
+                addition.content(name.to_owned(), &own_name, text.as_bytes())?;
+            }
         }
         let mut messages = vec![format!("{name}: {} → {}", what(&imported), shown(&path))];
         messages.extend(validity::what_is_missing(&imported.run).map(|missing| format!("{name}: {missing}")));
@@ -297,6 +311,12 @@ impl Import {
     /// Puts the run files in their places, after one wait for the disk for all of them, and reports each.
     fn write(&mut self) -> Result<()> {
         let written = std::mem::take(&mut self.written);
+        if let Some(addition) = self.addition.take() {
+            written.iter().flatten().for_each(|message| output::report(message));
+            self.imported += written.len();
+            self.failed += usize::from(!addition.finish(false)?);
+            return Ok(());
+        }
         let outcomes = self.batch.take().map(ResultBatch::finish);
         let outcomes = outcomes.unwrap_or_else(|| written.iter().map(|_| Ok(())).collect());
         for (messages, outcome) in written.into_iter().zip(outcomes) {
@@ -394,10 +414,8 @@ impl Import {
         if !self.links_outside.is_empty() {
             output::report(&advice::links(&self.links_outside));
         }
-        if self.is_of_several {
-            let place = match &self.place {
-                Place::File(path) | Place::Directory(path) => shown(path),
-            };
+        if let (true, Place::File(place) | Place::Directory(place)) = (self.is_of_several, &self.place) {
+            let place = shown(place);
             let there = match self.unchanged {
                 0 => String::new(),
                 already => format!(", {already} unchanged"),

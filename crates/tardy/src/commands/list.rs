@@ -11,7 +11,8 @@ use tardy_args::ListArgs;
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
     if !arguments.published {
         let key = arguments.sort.unwrap_or_default();
-        let overview = overview::of(&arguments.directories, key, arguments.reverse)?;
+        let overview =
+            overview::of(&arguments.directories, &arguments.query.query(), key, arguments.reverse)?;
         return overview::print(&overview, arguments.json);
     }
     let results = tardy_analyse::published::built_in();

@@ -1,5 +1,6 @@
 //! One module for each command: it reads the input, calls the crates that do the work, and prints the result.
 
+pub(crate) mod archive;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod duration;
@@ -17,6 +18,7 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod messages;
 pub(crate) mod name;
+mod opened;
 pub(crate) mod origin;
 pub(crate) mod output;
 mod overview;

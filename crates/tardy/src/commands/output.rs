@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tardy_analyse::name;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
-use tardy_measure::recovery;
 use tardy_plot::numbers::{harmless, harmless_lines};
 use tardy_record::Run;
 use tardy_record::redact::redact;
 use tardy_share::link;
 
-use super::published;
+use super::{opened, published};
 use crate::charset::Charset;
 use crate::exit::Exit;
 use tardy_args::RedactionFlag;
@@ -59,7 +58,7 @@ fn open(path: &Path) -> Result<Run> {
         let directory = path.display();
         bail!("{directory} is a directory; name a run file in it ('tardy list {directory}' lists them)");
     }
-    let opened = recovery::open(path)?;
+    let opened = opened::open(path)?;
     if let Some(remark) = opened.remark {
         report(&format!("{}: {remark}", path.display()));
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use tardy_compare::overview::{self, Overview, SortKey};
+use tardy_archive::{Entry, Query};
+use tardy_compare::overview::{self, Overview, OverviewRow, SortKey};
 use tardy_present::overview as shown;
 use tardy_recipe::wrong;
 
@@ -11,12 +12,13 @@ use super::{output, runs_below};
 use crate::exit::Exit;
 use tardy_args::RedactionFlag;
 
-/// The overview of the runs in `paths`, which are directories and run files.
+/// The overview of the runs that `query` finds in `paths`, which are directories, archives and run files.
 ///
 /// # Errors
 /// If a path that the user named cannot be read, or if there is no run.
-pub(super) fn of(paths: &[PathBuf], key: SortKey, reversed: bool) -> Result<Overview> {
-    let (rows, left_out) = runs_below::each(paths, overview::row)?;
+pub(super) fn of(paths: &[PathBuf], query: &Query, key: SortKey, reversed: bool) -> Result<Overview> {
+    let known = |entry: Entry, file: &str| Some(OverviewRow { file: file.to_owned(), ..entry.row });
+    let (rows, left_out) = runs_below::each_or_known(paths, query, overview::row, known)?;
     Ok(overview::of(rows, left_out, key, reversed))
 }
 

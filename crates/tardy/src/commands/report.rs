@@ -55,7 +55,7 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
         return Err(wrong("run", reason).into());
     }
     overview::refuse_redaction(arguments.redaction)?;
-    let overview = overview::of(paths, SortKey::default(), false)?;
+    let overview = overview::of(paths, &arguments.query.query(), SortKey::default(), false)?;
     let file = output::claim(&arguments.output, paths, arguments.force)?;
     let place = runs_below::named(paths);
     finish(&shown::html(&overview, &place, build_identity::identity()), &file)?;

@@ -26,6 +26,7 @@ use tardy_record::run::Origin;
 use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 
+use super::archive::Addition;
 use super::progress::Progress;
 use super::{gate, origin, output, programs, report, show};
 use crate::exit::Exit;
@@ -112,6 +113,17 @@ fn measured(request: &Request, arguments: &RunArgs) -> Result<Outcome, RunError>
     }
 }
 
+/// Puts the run file into an archive, if one is named.
+fn keep(archive: Option<&Path>, run_file: &Path) -> Result<()> {
+    let Some(archive) = archive else { return Ok(()) };
+    let mut addition = Addition::to(archive)?;
+    addition.file(run_file)?;
+    match addition.finish(false)? {
+        true => Ok(()),
+        false => bail!("the run is not in the archive; its run file is {}", run_file.display()),
+    }
+}
+
 fn present(
     outcome: &Outcome,
     arguments: &RunArgs,
@@ -128,7 +140,8 @@ fn present(
         output::report(&format!("samples {path}: {} kept, {} lost", samples.kept, samples.lost));
     }
     let reported = report.map_or(Ok(()), |report| report::write(std::slice::from_ref(run), report));
-    match (trouble, reported) {
+    let kept = keep(arguments.keep.as_deref().filter(|_| *is_saved), run_file);
+    match (trouble, reported.and(kept)) {
         (None, Ok(())) => {
             let required = &arguments.requirements.require;
             gate::after_measuring([run], required, arguments.json, Exit::of_measured(run))

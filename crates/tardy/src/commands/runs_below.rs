@@ -1,56 +1,112 @@
-//! The runs in directories: each is opened, reduced to what a command needs, and released in turn.
+//! The runs in directories and archives: each is opened, reduced to what a command needs, and released in turn.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use tardy_archive::{Archive, Entry, Outcome, Query};
 use tardy_compare::overview::{LeftOut, Unreadable};
-use tardy_measure::recovery;
 use tardy_present::overview as shown;
 use tardy_record::Run;
-use tardy_sys::files;
 
-use super::{file_tree, output};
+use super::{file_tree, opened, output};
 
-/// A file is a run file if this key is near its beginning.
-const KEY: &[u8] = b"\"schema_version\"";
-/// How much of the beginning of a file is searched for [`KEY`], in bytes.
-const BEGINNING: u64 = 256;
-
-/// What `of` makes of each run in `paths`, which are directories and run files, and the files that are not runs.
+/// What `of` makes of each run in `paths`, which are directories, archives and run files, and the files that are not runs. Of archives
+/// and directories, those that `query` finds.
 ///
 /// # Errors
 /// If a path that the user named cannot be read, or if there is no run.
-pub(super) fn each<T>(paths: &[PathBuf], of: impl Fn(&Run, &str) -> T) -> Result<(Vec<T>, LeftOut)> {
-    let mut found = Vec::new();
-    let mut left_out = LeftOut::default();
+pub(super) fn each<T>(
+    paths: &[PathBuf],
+    query: &Query,
+    of: impl Fn(&Run, &str) -> T,
+) -> Result<(Vec<T>, LeftOut)> {
+    each_or_known(paths, query, of, |_, _| None)
+}
+
+/// As [`each`]. A run of an archive is not opened if `known` makes something of its entry and its file.
+///
+/// # Errors
+/// As for [`each`].
+pub(super) fn each_or_known<T>(
+    paths: &[PathBuf],
+    query: &Query,
+    of: impl Fn(&Run, &str) -> T,
+    known: impl Fn(Entry, &str) -> Option<T>,
+) -> Result<(Vec<T>, LeftOut)> {
+    let mut search = Search { query, of, known, found: Vec::new(), left_out: LeftOut::default() };
     for path in paths {
-        if !path.is_dir() {
-            found.push(opened(path, &of)?);
-            continue;
-        }
-        let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
-        left_out.links_outside.extend(tree.links_outside.iter().map(|link| text(link)));
-        let unreadable = |(path, error): &(PathBuf, _)| Unreadable {
-            file: text(path),
-            error: format!("{}: {error}", path.display()),
-        };
-        left_out.unreadable.extend(tree.unreadable.iter().map(unreadable));
-        for file in &tree.files {
-            match opened_if_run(file, &of) {
-                Ok(Some(one)) => found.push(one),
-                Ok(None) => left_out.other_files.push(text(file)),
-                Err(error) => {
-                    left_out.unreadable.push(Unreadable { file: text(file), error: crate::message(&error) });
-                }
-            }
-        }
+        search.path(path)?;
     }
+    let Search { found, left_out, .. } = search;
     if found.is_empty() {
         shown::remarks(&left_out).iter().for_each(|remark| output::report(remark));
-        bail!("no run files in {}; 'tardy run' and 'tardy import' write them", named(paths));
+        match query.is_empty() {
+            true => bail!("no run files in {}; 'tardy run' and 'tardy import' write them", named(paths)),
+            false => bail!("no run in {} meets all conditions; leave one out", named(paths)),
+        }
     }
     Ok((found, left_out))
+}
+
+struct Search<'a, T, O, K> {
+    query: &'a Query,
+    of: O,
+    known: K,
+    found: Vec<T>,
+    left_out: LeftOut,
+}
+
+impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O, K> {
+    fn path(&mut self, path: &Path) -> Result<()> {
+        if !path.is_dir() {
+            let run = opened_run(path)?;
+            self.found.push((self.of)(&run, &text(path)));
+            return Ok(());
+        }
+        if Archive::is_at(path) {
+            return self.archive(path);
+        }
+        let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
+        self.left_out.links_outside.extend(tree.links_outside.iter().map(|link| text(link)));
+        for (path, error) in &tree.unreadable {
+            self.unreadable(path, format!("{}: {error}", path.display()));
+        }
+        for file in &tree.files {
+            match opened_if_run(file) {
+                Ok(Some(run)) => self.run(&run, file),
+                Ok(None) => self.left_out.other_files.push(text(file)),
+                Err(error) => self.unreadable(file, crate::message(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn archive(&mut self, path: &Path) -> Result<()> {
+        let archive = Archive::to_read(path)?;
+        for (address, entry) in archive.find(self.query)? {
+            let file = path.join(address.path());
+            if let Some(one) = (self.known)(entry, &text(&file)) {
+                self.found.push(one);
+                continue;
+            }
+            match opened_run(&file) {
+                Ok(run) => self.found.push((self.of)(&run, &text(&file))),
+                Err(error) => self.unreadable(&file, crate::message(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, run: &Run, file: &Path) {
+        let file = text(file);
+        if self.query.is_empty() || self.query.finds(&Outcome::of(run, &file)) {
+            self.found.push((self.of)(run, &file));
+        }
+    }
+
+    fn unreadable(&mut self, file: &Path, error: String) {
+        self.left_out.unreadable.push(Unreadable { file: text(file), error });
+    }
 }
 
 /// Names the directories for a message.
@@ -65,22 +121,14 @@ fn text(path: &Path) -> String {
     }
 }
 
-/// Whether a file begins as a run file does.
-pub(super) fn is_run_file(path: &Path) -> std::io::Result<bool> {
-    let mut beginning = Vec::new();
-    files::open_to_read(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
-    let starts_object = beginning.trim_ascii_start().starts_with(b"{");
-    Ok(starts_object && beginning.windows(KEY.len()).any(|bytes| bytes == KEY))
-}
-
 /// `None` for a file that is not a run file.
-fn opened_if_run<T>(path: &Path, of: &impl Fn(&Run, &str) -> T) -> Result<Option<T>> {
-    let is_run = is_run_file(path).with_context(|| path.display().to_string())?;
-    is_run.then(|| opened(path, of)).transpose()
+fn opened_if_run(path: &Path) -> Result<Option<Run>> {
+    let is_run = opened::is_run_file(path).with_context(|| path.display().to_string())?;
+    is_run.then(|| opened_run(path)).transpose()
 }
 
-fn opened<T>(path: &Path, of: &impl Fn(&Run, &str) -> T) -> Result<T> {
-    let mut opened = recovery::open(path)?;
+fn opened_run(path: &Path) -> Result<Run> {
+    let mut opened = opened::open(path)?;
     output::name_after_file(&mut opened.run, path);
-    Ok(of(&opened.run, &text(path)))
+    Ok(opened.run)
 }

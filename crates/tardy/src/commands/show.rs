@@ -7,6 +7,7 @@ use serde::Serialize;
 use tardy_analyse::findings::{self, Findings};
 use tardy_analyse::published::PublishedResult;
 use tardy_analyse::tail::Depth;
+use tardy_archive::Query;
 use tardy_compare::overview::SortKey;
 use tardy_compare::recommend::{self, Recommendation};
 use tardy_present::sections::extremes;
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     if arguments.run.is_dir() {
         overview::refuse_redaction(arguments.redaction)?;
         let paths = std::slice::from_ref(&arguments.run);
-        let overview = overview::of(paths, SortKey::default(), false)?;
+        let overview = overview::of(paths, &Query::default(), SortKey::default(), false)?;
         return overview::print(&overview, arguments.json);
     }
     let mut run = output::open_run(&arguments.run, arguments.redaction)?;

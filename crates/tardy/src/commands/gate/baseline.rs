@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use tardy_archive::Query;
 use tardy_gate::Outcome;
 use tardy_gate::baseline::judge;
 use tardy_gate::forms::{self, By, Judged};
@@ -16,7 +17,7 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_sys::files;
 
-use super::super::{origin, output, runs_below};
+use super::super::{opened, origin, output, runs_below};
 use super::{exit, place};
 use crate::exit::Exit;
 use tardy_args::BaselineArgs;
@@ -31,7 +32,7 @@ pub(super) fn judged(arguments: &BaselineArgs, runs: &[Run], paths: &[PathBuf]) 
     if arguments.baseline.is_empty() || is_first {
         return Ok(None);
     }
-    let (base, left_out) = runs_below::each(&arguments.baseline, |run, _| run.clone())?;
+    let (base, left_out) = runs_below::each(&arguments.baseline, &Query::default(), |run, _| run.clone())?;
     if let Some(unreadable) = left_out.unreadable.first() {
         bail!("a run of the baseline cannot be read: {}", harmless(&unreadable.error));
     }
@@ -179,7 +180,7 @@ impl Accepted {
     fn move_former(&mut self) -> Result<()> {
         let entries = fs::read_dir(&self.directory).with_context(|| self.directory.display().to_string())?;
         let mut former: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        former.retain(|path| path.is_file() && runs_below::is_run_file(path).unwrap_or(false));
+        former.retain(|path| path.is_file() && opened::is_run_file(path).unwrap_or(false));
         former.sort();
         if former.is_empty() {
             return Ok(());

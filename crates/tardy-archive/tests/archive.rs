@@ -1,0 +1,176 @@
+//! Archives on a disk: what is kept, what is refused, and what is noticed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tardy_archive::{Address, Archive, ArchiveError, Keeper, Kept, Query};
+use tardy_record::{Run, file};
+
+const STEADY: &str = include_str!("../../tardy-present/tests/runs/steady.run.json");
+
+/// A run with this identity and name.
+fn run(id: &str, name: Option<&str>) -> Vec<u8> {
+    let mut run: Run = file::from_text(STEADY.as_bytes()).unwrap();
+    run.origin.id = id.to_owned();
+    run.origin.name = name.map(str::to_owned);
+    file::to_text(&run).into_bytes()
+}
+
+fn keep(path: &Path, files: &[(&str, Vec<u8>)]) -> Vec<Result<Kept, ArchiveError>> {
+    let mut keeper = Keeper::new(Archive::to_add(path).unwrap());
+    let mut outcomes = Vec::new();
+    for (name, content) in files {
+        outcomes.extend(keeper.add((), name, content).unwrap());
+    }
+    outcomes.extend(keeper.finish().unwrap());
+    outcomes.into_iter().map(|((), outcome)| outcome).collect()
+}
+
+fn found(path: &Path) -> Vec<String> {
+    let all = Archive::to_read(path).unwrap().find(&Query::default()).unwrap();
+    all.into_iter().map(|(_, entry)| entry.row.name).collect()
+}
+
+fn archive() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("archive");
+    (directory, path)
+}
+
+fn file_of(path: &Path, address: &Address) -> PathBuf {
+    path.join(address.path())
+}
+
+#[test]
+fn a_run_is_kept_once_and_comes_back_as_it_was() {
+    let (_directory, path) = archive();
+    let content = run("one", None);
+    let outcomes = keep(&path, &[("idle.run.json", content.clone()), ("copy.run.json", content.clone())]);
+    let address = Address::of(&content);
+    assert_eq!(outcomes[0].as_ref().unwrap(), &Kept::New(address.clone()));
+    assert_eq!(outcomes[1].as_ref().unwrap(), &Kept::Known(address.clone()), "the same run under two names");
+    assert_eq!(
+        keep(&path, &[("again.run.json", content)])[0].as_ref().unwrap(),
+        &Kept::Known(address.clone())
+    );
+    assert_eq!(found(&path), ["idle"], "the name of its file is kept");
+    let kept = Archive::to_read(&path).unwrap().open(&address).unwrap();
+    assert_eq!(file::to_text(&kept).into_bytes(), run("one", None));
+}
+
+#[test]
+fn the_same_run_with_other_content_is_refused_and_the_others_are_kept() {
+    let (_directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None))]);
+    let files = [
+        ("b.run.json", run("one", Some("better"))),
+        ("c.run.json", b"{}".to_vec()),
+        ("d.run.json", run("two", None)),
+    ];
+    let outcomes = keep(&path, &files);
+    let error = outcomes[0].as_ref().unwrap_err().to_string();
+    assert!(error.contains("only the name differs") && error.contains("better"), "{error}");
+    assert!(outcomes[1].is_err());
+    assert!(matches!(outcomes[2], Ok(Kept::New(_))));
+    assert_eq!(found(&path), ["a", "d"]);
+    // In one go, too.
+    let (_directory, path) = archive();
+    let outcomes =
+        keep(&path, &[("a.run.json", run("one", None)), ("b.run.json", run("one", Some("better")))]);
+    assert!(outcomes[0].is_ok() && outcomes[1].is_err());
+}
+
+#[test]
+fn a_run_in_progress_is_refused() {
+    let (_directory, path) = archive();
+    let mut run: Run = file::from_text(STEADY.as_bytes()).unwrap();
+    run.progress.state = tardy_record::run::State::Running;
+    let outcomes = keep(&path, &[("a.run.json", file::to_text(&run).into_bytes())]);
+    assert!(outcomes[0].as_ref().unwrap_err().to_string().contains("tardy recover"));
+}
+
+#[test]
+fn a_flipped_bit_a_missing_file_and_a_stranger_are_found_and_named() {
+    let (_directory, path) = archive();
+    let contents: Vec<Vec<u8>> = (0..4).map(|number| run(&format!("run {number}"), None)).collect();
+    let files: Vec<(&str, Vec<u8>)> =
+        contents.iter().map(|content| ("x.run.json", content.clone())).collect();
+    keep(&path, &files);
+    let verify = || Archive::to_read(&path).unwrap().verify().unwrap();
+    assert_eq!(verify(), (4, Vec::new()));
+    let addresses: Vec<Address> = contents.iter().map(|content| Address::of(content)).collect();
+    let flipped = file_of(&path, &addresses[0]);
+    let mut bytes = fs::read(&flipped).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&flipped, bytes).unwrap();
+    fs::remove_file(file_of(&path, &addresses[1])).unwrap();
+    fs::copy(file_of(&path, &addresses[2]), file_of(&path, &Address::of(b"other"))).unwrap_or_else(|_| {
+        let to = file_of(&path, &Address::of(b"other"));
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(file_of(&path, &addresses[2]), to).unwrap()
+    });
+    fs::write(path.join("runs/notes.txt"), "").unwrap();
+    let (count, damages) = verify();
+    assert_eq!(count, 4, "three of the runs, and the copy under a wrong name");
+    let reason = |file: &Path| {
+        let of_file = damages.iter().filter(|damage| damage.file == file);
+        of_file.map(|damage| damage.reason.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    assert!(reason(&addresses[0].path()).contains("restore it"), "{damages:?}");
+    assert!(reason(&addresses[1].path()).contains("missing"), "{damages:?}");
+    assert!(reason(&Address::of(b"other").path()).contains("not the one that its name says"), "{damages:?}");
+    assert!(reason(Path::new("runs/notes.txt")).contains("not a run file"), "{damages:?}");
+    assert_eq!(reason(&addresses[3].path()), "");
+}
+
+#[test]
+fn the_index_is_made_again_from_the_files() {
+    let (_directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None)), ("b.run.json", run("two", Some("named")))]);
+    let before = Archive::to_read(&path).unwrap().find(&Query::default()).unwrap();
+    fs::remove_file(path.join("index.sqlite3")).unwrap();
+    let error = Archive::to_read(&path).unwrap_err().to_string();
+    assert!(error.contains("tardy archive index"), "{error}");
+    let (archive, unreadable) = Archive::make_index(&path).unwrap();
+    assert!(unreadable.is_empty());
+    assert_eq!(archive.find(&Query::default()).unwrap(), before);
+    assert!(!path.join("index.sqlite3.new").exists());
+}
+
+#[test]
+fn what_a_killed_process_left_is_finished() {
+    let (_directory, path) = archive();
+    let content = run("one", None);
+    keep(&path, &[("a.run.json", content.clone())]);
+    let set = |stored: bool| {
+        let index = rusqlite::Connection::open(path.join("index.sqlite3")).unwrap();
+        index.execute("UPDATE runs SET stored = ?", [stored]).unwrap();
+    };
+    // Killed after the file got its name.
+    set(false);
+    assert!(found(&path).is_empty());
+    assert!(matches!(keep(&path, &[("a.run.json", content.clone())])[0], Ok(Kept::Known(_))));
+    assert_eq!(found(&path).len(), 1);
+    // Killed before.
+    set(false);
+    fs::remove_file(file_of(&path, &Address::of(&content))).unwrap();
+    assert!(matches!(keep(&path, &[("a.run.json", content)])[0], Ok(Kept::New(_))));
+    assert_eq!(found(&path).len(), 1);
+}
+
+#[test]
+fn what_is_not_an_archive_is_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("photo.jpg"), "").unwrap();
+    let error = Archive::to_add(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("is not an archive"), "{error}");
+    assert!(
+        Archive::to_read(&directory.path().join("missing")).unwrap_err().to_string().contains("archive add")
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    let (_directory, path) = archive();
+    keep(&path, &[]);
+    fs::write(path.join("tardy-archive.json"), "{\"tardy_archive\": 9}").unwrap();
+    assert!(Archive::to_add(&path).unwrap_err().to_string().contains("version 9"));
+}

@@ -1,0 +1,110 @@
+//! `tardy archive`, and the search for runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use tardy_analyse::judgement::Judgement;
+use tardy_archive::{ConfigOption, Day, KernelRange, Query};
+use tardy_recipe::values::PositiveDuration;
+use tardy_record::facts::Preemption;
+
+use super::values::{judgement, preemption};
+
+/// The commands of `tardy archive`.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// Add run files, and directories of them, to an archive, and make it if it does not exist.
+    Add(ArchiveAddArgs),
+    /// Make the index of an archive again from its run files.
+    Index(ArchiveIndexArgs),
+    /// Check that every run of an archive is what it was.
+    Verify(ArchiveVerifyArgs),
+}
+
+/// `tardy archive add`.
+#[derive(Debug, Args)]
+pub struct ArchiveAddArgs {
+    /// Archive: a directory that 'tardy archive add' makes.
+    #[arg(value_name = "ARCHIVE")]
+    pub archive: PathBuf,
+    /// Run files, and directories of them. Files of other tools: 'tardy import FILE… --keep ARCHIVE'.
+    #[arg(required = true, value_name = "RUN|DIR")]
+    pub runs: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tardy archive index`.
+#[derive(Debug, Args)]
+pub struct ArchiveIndexArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tardy archive verify`.
+#[derive(Debug, Args)]
+pub struct ArchiveVerifyArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which runs are looked for. All conditions must hold.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which runs")]
+pub struct QueryArgs {
+    /// Runs of machines whose name or board has this part, in any case.
+    #[arg(long = "board", id = "query_board", value_name = "PART")]
+    pub board: Option<String>,
+    /// Runs on these kernels: 6.12 for all of it, 6.1..6.12, ..5.10
+    #[arg(long = "kernel", id = "query_kernel", value_name = "VERSIONS")]
+    pub kernel: Option<KernelRange>,
+    /// Runs with this preemption: rt, full, lazy, voluntary or none
+    #[arg(long = "preemption", id = "query_preemption", value_name = "MODEL", value_parser = preemption)]
+    pub preemption: Option<Preemption>,
+    /// Runs on kernels with this option: CONFIG_HZ=1000; CONFIG_NO_HZ_FULL=n if it is not set. May be repeated.
+    #[arg(long = "config", id = "query_config", value_name = "OPTION=VALUE")]
+    pub config: Vec<ConfigOption>,
+    /// Runs with this load in a phase, with or without its argument; none for a phase without load.
+    #[arg(long = "load", id = "query_load", value_name = "LOAD")]
+    pub load: Option<String>,
+    /// Runs that started on this day or later: 2026-11-26
+    #[arg(long = "since", id = "query_since", value_name = "DAY")]
+    pub since: Option<Day>,
+    /// Runs that started on this day or earlier.
+    #[arg(long = "until", id = "query_until", value_name = "DAY")]
+    pub until: Option<Day>,
+    /// Runs with this verdict on their own limit: met, exceeded, inconclusive, invalid or no-limit
+    #[arg(long = "verdict", id = "query_verdict", value_name = "VERDICT", value_parser = judgement)]
+    pub verdict: Option<Judgement>,
+    /// Runs that declare this limit.
+    #[arg(long = "with-limit", id = "query_limit", value_name = "TIME")]
+    pub limit: Option<PositiveDuration>,
+    /// Runs with a cause of late wake-ups that has this part, in any case.
+    #[arg(long = "cause", id = "query_cause", value_name = "PART")]
+    pub cause: Option<String>,
+}
+
+impl QueryArgs {
+    /// The search.
+    pub fn query(&self) -> Query {
+        Query {
+            machine: self.board.clone(),
+            kernel: self.kernel,
+            preemption: self.preemption,
+            config: self.config.clone(),
+            load: self.load.clone(),
+            since: self.since.clone(),
+            until: self.until.clone(),
+            judgement: self.verdict,
+            limit_ns: self.limit.map(|limit| limit.ns()),
+            cause: self.cause.clone(),
+        }
+    }
+}

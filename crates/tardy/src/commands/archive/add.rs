@@ -1,0 +1,162 @@
+//! `tardy archive add`, and `--keep` of the commands that make runs.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tardy_archive::{Archive, Keeper, Kept, Outcomes};
+use tardy_args::ArchiveAddArgs;
+use tardy_plot::numbers::counted;
+use tardy_sys::files;
+
+use crate::commands::{file_tree, opened, output};
+use crate::exit::Exit;
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    /// The run was added.
+    Added,
+    /// The archive had it.
+    Known,
+    /// It is not kept.
+    Failed,
+}
+
+/// The result of a file.
+#[derive(Debug, Serialize)]
+struct Added {
+    file: String,
+    outcome: Outcome,
+    /// The path of the run in the archive; absent if it is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<PathBuf>,
+    /// The error; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Runs that are being added to an archive.
+pub(in crate::commands) struct Addition {
+    keeper: Keeper<String>,
+    results: Results,
+}
+
+/// What became of the files so far.
+struct Results {
+    archive: PathBuf,
+    all: Vec<Added>,
+}
+
+impl Results {
+    fn failed(&mut self, file: String, error: String) {
+        self.all.push(Added { file, outcome: Outcome::Failed, run: None, error: Some(error) });
+    }
+
+    fn note(&mut self, outcomes: Outcomes<String>) {
+        for (file, outcome) in outcomes {
+            let (outcome, kept) = match outcome {
+                Ok(kept @ Kept::New(_)) => (Outcome::Added, kept),
+                Ok(kept @ Kept::Known(_)) => (Outcome::Known, kept),
+                Err(error) => {
+                    self.failed(file, error.to_string());
+                    continue;
+                }
+            };
+            let run = Some(self.archive.join(kept.address().path()));
+            self.all.push(Added { file, outcome, run, error: None });
+        }
+    }
+
+    /// Reports what is not kept, and how many are. Returns whether all are.
+    fn report(&self, json: bool) -> Result<bool> {
+        let count = |outcome: Outcome| self.all.iter().filter(|one| one.outcome == outcome).count() as u64;
+        let failed = count(Outcome::Failed);
+        if json {
+            output::print_json(&self.all)?;
+            return Ok(failed == 0);
+        }
+        for Added { file, error, .. } in &self.all {
+            if let Some(error) = error {
+                output::report(&format!("{file}: {error}"));
+            }
+        }
+        let mut parts = vec![format!("{} added", counted(count(Outcome::Added), "run", "runs"))];
+        let others = [(count(Outcome::Known), "in it before"), (failed, "not kept")];
+        parts.extend(
+            others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+        );
+        output::report(&format!("archive {}: {}", self.archive.display(), parts.join(", ")));
+        Ok(failed == 0)
+    }
+}
+
+impl Addition {
+    /// Opens the archive, or makes it.
+    pub(in crate::commands) fn to(archive: &Path) -> Result<Self> {
+        let keeper = Keeper::new(Archive::to_add(archive)?);
+        Ok(Self { keeper, results: Results { archive: archive.to_owned(), all: Vec::new() } })
+    }
+
+    /// Adds a run file with this content. `label` names it in messages.
+    pub(in crate::commands) fn content(&mut self, label: String, name: &str, content: &[u8]) -> Result<()> {
+        let outcomes = self.keeper.add(label, name, content)?;
+        self.results.note(outcomes);
+        Ok(())
+    }
+
+    /// Adds a run file.
+    pub(in crate::commands) fn file(&mut self, path: &Path) -> Result<()> {
+        let label = path.display().to_string();
+        match content_of(path) {
+            Ok((name, content)) => self.content(label, &name, &content),
+            Err(error) => {
+                self.results.failed(label, crate::message(&error));
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until all runs are on the disk, reports what is not kept and how many are, and returns whether all are.
+    pub(in crate::commands) fn finish(self, json: bool) -> Result<bool> {
+        let Self { keeper, mut results } = self;
+        results.note(keeper.finish()?);
+        results.report(json)
+    }
+}
+
+/// The content of a run file, and its name. One that is compressed as in an archive is read as it was added.
+fn content_of(path: &Path) -> Result<(String, Vec<u8>)> {
+    let context = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    files::open_to_read(path).with_context(context)?.read_to_end(&mut bytes).with_context(context)?;
+    if tardy_archive::is_compressed(&bytes) {
+        let stored = tardy_archive::read_compressed(bytes.as_slice()).with_context(context)?;
+        return Ok((stored.name, stored.content));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((name, bytes))
+}
+
+/// Adds run files and directories of them.
+pub(super) fn run(arguments: &ArchiveAddArgs) -> Result<Exit> {
+    let mut addition = Addition::to(&arguments.archive)?;
+    for path in &arguments.runs {
+        if !path.is_dir() {
+            addition.file(path)?;
+            continue;
+        }
+        let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
+        for (path, error) in &tree.unreadable {
+            addition.results.failed(path.display().to_string(), error.to_string());
+        }
+        for file in &tree.files {
+            if opened::is_run_file(file).unwrap_or(true) {
+                addition.file(file)?;
+            }
+        }
+    }
+    Ok(if addition.finish(arguments.json)? { Exit::Done } else { Exit::CouldNot })
+}

@@ -1,0 +1,52 @@
+//! Opening a run file, as tardy wrote it or as an archive keeps it.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use tardy_analyse::name;
+use tardy_measure::recovery::{self, Opened};
+use tardy_record::file;
+use tardy_sys::files;
+
+/// A file is a run file if this key is near its beginning.
+const KEY: &[u8] = b"\"schema_version\"";
+/// How much of the beginning of a file is searched for [`KEY`], in bytes.
+const BEGINNING: u64 = 256;
+/// The end of the name of a compressed run file.
+const COMPRESSED: &str = ".run.json.gz";
+
+/// Opens a run file. A killed run is completed from its map in memory; the file stays as it is. A run from an archive that has no name
+/// is named after the file that was added.
+///
+/// # Errors
+/// If the file cannot be read or does not contain a run.
+pub(crate) fn open(path: &Path) -> Result<Opened> {
+    if !is_compressed_run(path) {
+        return Ok(recovery::open(path)?);
+    }
+    let context = || path.display().to_string();
+    let stored = tardy_archive::read_compressed(files::open_to_read(path).with_context(context)?);
+    let stored = stored.with_context(|| format!("{}, which is compressed", path.display()))?;
+    let mut run = file::from_text(&stored.content).with_context(context)?;
+    name::after_file(&mut run, &stored.name);
+    Ok(Opened { run, remark: None })
+}
+
+/// Whether a file is a run file, by its beginning, or by its name if it is compressed.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn is_run_file(path: &Path) -> std::io::Result<bool> {
+    if is_compressed_run(path) {
+        return Ok(true);
+    }
+    let mut beginning = Vec::new();
+    files::open_to_read(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
+    let starts_object = beginning.trim_ascii_start().starts_with(b"{");
+    Ok(starts_object && beginning.windows(KEY.len()).any(|bytes| bytes == KEY))
+}
+
+fn is_compressed_run(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.ends_with(COMPRESSED)) && path.is_file()
+}
