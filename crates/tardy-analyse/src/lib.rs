@@ -29,6 +29,7 @@ pub mod reactions;
 pub mod readiness;
 pub mod rounds;
 pub mod row;
+pub mod shape;
 pub mod share_limits;
 pub mod stationarity;
 pub mod stops;

@@ -3,11 +3,13 @@
 //! Outcomes are finer than the rows of [`crate::wakes`] and [`crate::levels`], because a published result is compared
 //! with exactly one experiment, and the summary of many runs is a single table.
 
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::pins::{AnswerBy, Point};
-use tardy_record::plan::{ProbeKind, ProbePlan, Wake};
+use tardy_record::plan::{ProbeKind, ProbePlan, Tracer, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
+
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, Run, Series};
 
@@ -38,30 +40,48 @@ pub struct Outcome {
 }
 
 /// What distinguishes an outcome.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// The loads, as given on the command line.
     pub loads: Vec<LoadSpec>,
     /// The wake method; `None` if no thread waited for a timer, or if the method is unknown.
     pub wake: Option<Wake>,
     /// Whether a thread waited for a timer by an unknown method, which is possible in files of other tools.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wake_unknown: bool,
     /// The probe.
+    #[serde(deserialize_with = "probe_of_name")]
     pub probe: ProbeKind,
     /// The source of the trace; `None` for an untraced thread.
     pub source: Option<TraceSource>,
     /// How the thread was notified of edges; `None` if it answered no edges.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
     /// Whether a logic analyser captured it, so that no thread is known.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
     /// The interval between edges of a pin that is driven high and low, in ns; `None` for other measurements.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
     /// The level.
     pub level: Level,
+}
+
+/// The probe whose name [`ProbeKind`] serialises to.
+fn probe_of_name<'d, D: Deserializer<'d>>(deserializer: D) -> Result<ProbeKind, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let tracers = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat].map(ProbeKind::Tracer);
+    let others = [
+        ProbeKind::Timer,
+        ProbeKind::Kernel,
+        ProbeKind::Switch,
+        ProbeKind::Noise,
+        ProbeKind::Reaction,
+        ProbeKind::Wiggle,
+        ProbeKind::Foreign,
+    ];
+    let found = tracers.into_iter().chain(others).find(|probe| probe.name() == name);
+    found.ok_or_else(|| D::Error::custom(format!("'{name}' is not a probe")))
 }
 
 impl Key {

@@ -48,7 +48,7 @@ impl Address {
     }
 
     /// The address of the file `name` in `directory`. `None` if it is not the name of a stored run.
-    pub(crate) fn of_names(directory: &str, name: &str) -> Option<Self> {
+    pub fn of_names(directory: &str, name: &str) -> Option<Self> {
         format!("{directory}{}", name.strip_suffix(SUFFIX)?)
             .parse()
             .ok()

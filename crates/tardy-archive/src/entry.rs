@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tardy_analyse::causes;
 use tardy_analyse::judgement::{self, Judgement};
 use tardy_analyse::name;
+use tardy_compare::history;
 use tardy_compare::overview::{self, OverviewRow};
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
@@ -34,6 +35,8 @@ pub struct Entry {
     pub judgement: Judgement,
     /// The causes of its late wake-ups, the most frequent first, as in `interrupts off: disturb`.
     pub causes: Vec<String>,
+    /// What a history keeps of it.
+    pub history: history::Entry,
 }
 
 /// The options of a kernel's configuration, without the prefix `CONFIG_`.
@@ -50,7 +53,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// That of `run`, whose file had this name when it was added. A run without a name is named after its file.
-    pub(crate) fn of_file(run: &mut Run, name: &str, address: &Address) -> Self {
+    pub fn of_file(run: &mut Run, name: &str, address: &Address) -> Self {
         name::after_file(run, name);
         Self::of(run, &address.path().display().to_string())
     }
@@ -68,6 +71,7 @@ impl Outcome {
             limit_ns: run.plan.limit_ns,
             judgement: judgement::of(run),
             causes: causes_of(run),
+            history: history::Entry::of(run, file),
         };
         Self { entry, config: kernel.config.get().cloned() }
     }

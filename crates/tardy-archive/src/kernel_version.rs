@@ -22,7 +22,7 @@ impl KernelVersion {
     }
 
     /// The version as one number, which orders as versions do.
-    pub(crate) fn ordinal(self) -> i64 {
+    pub fn ordinal(self) -> i64 {
         self.0.iter().fold(0, |sum, number| sum * BASE + i64::from(*number))
     }
 }
@@ -47,7 +47,7 @@ impl KernelRange {
     }
 
     /// The least and the greatest version as numbers.
-    pub(crate) fn ordinals(self) -> [i64; 2] {
+    pub fn ordinals(self) -> [i64; 2] {
         [self.from.ordinal(), self.to.ordinal()]
     }
 }

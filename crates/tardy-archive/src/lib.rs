@@ -2,24 +2,35 @@
 //!
 //! The run files are the archive. Each is compressed, is named for the SHA-256 of its content, and never changes. The index is an
 //! SQLite database that is made from the files and can be made again at any time (docs/adr/0033-the-archive.md).
+//!
+//! Without the feature `database` there is no SQLite: run files of an archive can be read, and searched one by one.
 
 mod address;
+#[cfg(feature = "database")]
 mod archive;
 mod entry;
+#[cfg(feature = "database")]
 mod error;
+#[cfg(feature = "database")]
 mod index;
+#[cfg(feature = "database")]
 mod keep;
 mod kernel_version;
 mod query;
 mod stored;
+#[cfg(feature = "database")]
 mod verify;
 
 pub use address::Address;
+#[cfg(feature = "database")]
 pub use archive::{Archive, MARKER};
 pub use entry::{Entry, Outcome};
+#[cfg(feature = "database")]
 pub use error::ArchiveError;
+#[cfg(feature = "database")]
 pub use keep::{Keeper, Kept, Outcomes};
 pub use kernel_version::{KernelRange, KernelVersion};
 pub use query::{ConfigOption, Day, Query};
-pub use stored::{Stored, is_compressed, read_compressed};
+pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
+#[cfg(feature = "database")]
 pub use verify::Damage;

@@ -1,13 +1,12 @@
-//! A search for runs. The same search is asked of an index, as SQL, and of runs that are in no archive, one by one.
+//! A search for runs. The same search is asked of an index, as SQL (`index/conditions.rs`), and of runs that are in no archive, one by one.
 
 use std::str::FromStr;
 
-use rusqlite::types::Value;
 use tardy_analyse::judgement::Judgement;
 use tardy_record::facts::Preemption;
 
+use crate::KernelRange;
 use crate::entry::Outcome;
-use crate::{Entry, KernelRange};
 
 /// Which runs are looked for. Every condition must hold; an empty query finds all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,68 +54,6 @@ impl Query {
             && is_none_or(&self.cause, |part| entry.causes.iter().any(|cause| contains(cause, part)))
             && self.config.iter().all(|option| config.as_ref().is_some_and(|config| option.is_in(config)))
     }
-
-    /// The same as conditions of SQL on the table `runs`, with the values of their parameters.
-    pub(crate) fn sql(&self) -> (String, Vec<Value>) {
-        let mut conditions = vec!["stored".to_owned()];
-        let mut values: Vec<Value> = Vec::new();
-        let mut add = |condition: &str, of: Vec<Value>| {
-            conditions.push(condition.to_owned());
-            values.extend(of);
-        };
-        let text = |text: &str| Value::Text(text.to_owned());
-        if let Some(part) = &self.machine {
-            add("instr(lower(machine), lower(?)) > 0", vec![text(part)]);
-        }
-        if let Some(range) = &self.kernel {
-            add("kernel BETWEEN ? AND ?", range.ordinals().map(Value::Integer).to_vec());
-        }
-        if let Some(model) = &self.preemption {
-            add("preemption = ?", vec![text(model.name())]);
-        }
-        if let Some(load) = &self.load {
-            let line = format!("\n{load}");
-            add(
-                "(instr(loads, ?) > 0 OR instr(loads, ?) > 0)",
-                vec![Value::Text(format!("{line}\n")), Value::Text(format!("{line}:"))],
-            );
-        }
-        if let Some(Day(first)) = &self.since {
-            add("day >= ?", vec![text(first)]);
-        }
-        if let Some(Day(last)) = &self.until {
-            add("day <= ?", vec![text(last)]);
-        }
-        if let Some(judgement) = &self.judgement {
-            add("judgement = ?", vec![text(judgement.name())]);
-        }
-        if let Some(limit) = self.limit_ns {
-            add("limit_ns = ?", vec![Value::Integer(limit.cast_signed())]);
-        }
-        if let Some(part) = &self.cause {
-            add("instr(lower(causes), lower(?)) > 0", vec![text(part)]);
-        }
-        for ConfigOption { name, value } in &self.config {
-            let set = "EXISTS (SELECT 1 FROM options o WHERE o.config = runs.config AND o.name = ?";
-            match value.as_str() {
-                ConfigOption::UNSET => {
-                    add(&format!("config IS NOT NULL AND NOT {set})"), vec![text(name)]);
-                }
-                _ => add(&format!("{set} AND o.value = ?)"), vec![text(name), text(value)]),
-            }
-        }
-        (conditions.join(" AND "), values)
-    }
-}
-
-/// The lines of a column that [`Query::sql`] searches in: each begins and ends with the end of a line.
-pub(crate) fn lines(texts: &[String]) -> String {
-    std::iter::once("\n".to_owned()).chain(texts.iter().map(|text| format!("{text}\n"))).collect()
-}
-
-/// The day of a run's start, if it is known.
-pub(crate) fn day(entry: &Entry) -> Option<&str> {
-    entry.row.started_at.get(..Day::LENGTH)
 }
 
 fn is_none_or<T>(condition: &Option<T>, holds: impl FnOnce(&T) -> bool) -> bool {
@@ -135,11 +72,11 @@ fn is_load(load: &str, wanted: &str) -> bool {
 
 /// A day in the form 2026-11-26.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Day(String);
+pub struct Day(pub(crate) String);
 
 impl Day {
     /// Characters of a day.
-    const LENGTH: usize = 10;
+    pub(crate) const LENGTH: usize = 10;
 }
 
 impl FromStr for Day {
@@ -162,13 +99,13 @@ impl FromStr for Day {
 /// An option of a kernel's configuration and its value: `CONFIG_HZ=1000`, `PREEMPT_RT=y`, `NO_HZ_FULL=n` if it is not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOption {
-    name: String,
-    value: String,
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 impl ConfigOption {
     /// The value of an option that is not set.
-    const UNSET: &'static str = "n";
+    pub(crate) const UNSET: &'static str = "n";
 
     fn is_in(&self, config: &crate::entry::Config) -> bool {
         match config.get(&self.name) {

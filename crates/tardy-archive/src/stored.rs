@@ -20,7 +20,10 @@ pub struct Stored {
 }
 
 /// Writes `content` compressed, with the name of its file. The time is left out, so that the same file has the same bytes.
-pub(crate) fn write_compressed(content: &[u8], name: &str, file: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// If `file` fails.
+pub fn write_compressed(content: &[u8], name: &str, file: &mut dyn Write) -> io::Result<()> {
     let name: Vec<u8> = name.bytes().filter(|byte| *byte != 0).collect();
     let mut encoder = GzBuilder::new().filename(name).write(file, Compression::default());
     encoder.write_all(content)?;

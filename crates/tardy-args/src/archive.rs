@@ -1,6 +1,6 @@
 //! `tardy archive`, and the search for runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tardy_analyse::judgement::Judgement;
@@ -8,7 +8,7 @@ use tardy_archive::{ConfigOption, Day, KernelRange, Query};
 use tardy_recipe::values::PositiveDuration;
 use tardy_record::facts::Preemption;
 
-use super::values::{judgement, preemption};
+use super::values::{judgement, output_path, preemption};
 
 /// The commands of `tardy archive`.
 #[derive(Debug, Subcommand)]
@@ -17,8 +17,22 @@ pub enum ArchiveCommand {
     Add(ArchiveAddArgs),
     /// Make the index of an archive again from its run files.
     Index(ArchiveIndexArgs),
+    /// Write an archive as a static site: boards, kernels, changes and reports.
+    Site(ArchiveSiteArgs),
     /// Check that every run of an archive is what it was.
     Verify(ArchiveVerifyArgs),
+}
+
+impl ArchiveCommand {
+    /// The archive.
+    pub fn archive(&self) -> &Path {
+        match self {
+            Self::Add(arguments) => &arguments.archive,
+            Self::Index(arguments) => &arguments.archive,
+            Self::Site(arguments) => &arguments.archive,
+            Self::Verify(arguments) => &arguments.archive,
+        }
+    }
 }
 
 /// `tardy archive add`.
@@ -43,6 +57,22 @@ pub struct ArchiveIndexArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `tardy archive site`.
+#[derive(Debug, Args)]
+pub struct ArchiveSiteArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Directory of the site. Of a site that is there, only what changed is written.
+    #[arg(short, long, value_name = "DIR", value_parser = output_path())]
+    pub output: PathBuf,
+    /// Write reports of this many newest runs of each board, and compare each with the one before it.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub reports: usize,
+    /// Overwrite an index.html that is not of an archive's site.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `tardy archive verify`.

@@ -27,7 +27,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
-pub use archive::{ArchiveAddArgs, ArchiveCommand, ArchiveIndexArgs, ArchiveVerifyArgs, QueryArgs};
+pub use archive::{
+    ArchiveAddArgs, ArchiveCommand, ArchiveIndexArgs, ArchiveSiteArgs, ArchiveVerifyArgs, QueryArgs,
+};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
 pub use formats::{ExportArgs, ImportArgs};

@@ -10,6 +10,7 @@ mod figure;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tardy_analyse::shape::Shape;
 use tardy_statistics::change_points::{self, Options};
 
 use crate::difference::Differences;
@@ -31,6 +32,18 @@ pub struct History {
     pub by_time: bool,
     /// The figures that were followed, with their changes.
     pub lines: Vec<Line>,
+    /// The distributions of each experiment, run by run.
+    #[serde(skip)]
+    pub distributions: Vec<Distributions>,
+}
+
+/// The distributions of one experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distributions {
+    /// The difference from the other experiments, as in [`Line`].
+    pub experiment: String,
+    /// The index of each run, and its distribution.
+    pub runs: Vec<(usize, Shape)>,
 }
 
 /// One run.
@@ -110,16 +123,19 @@ pub fn of(mut entries: Vec<Entry>, most_p: f64, least_change: f64) -> History {
         entries.sort_by(|one, other| one.started_at.cmp(&other.started_at).then(one.file.cmp(&other.file)));
     }
     let lines = lines(&entries, most_p, least_change);
+    let distributions = distributions(&entries);
     let runs = entries.into_iter().map(RunInHistory::from).collect();
-    History { runs, by_time, lines }
+    History { runs, by_time, lines, distributions }
 }
 
 /// The values of each figure of each experiment, in the order of the runs.
 fn lines(entries: &[Entry], most_p: f64, least_change: f64) -> Vec<Line> {
     let mut all: BTreeMap<(&Experiment, Figure), Vec<Point>> = BTreeMap::new();
     for (run, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.unusable_because.is_none()) {
-        for (experiment, figure, value) in &entry.values {
-            all.entry((experiment, *figure)).or_default().push(Point { run, value: *value });
+        for (experiment, figures) in &entry.experiments {
+            for (figure, value) in &figures.values {
+                all.entry((experiment, *figure)).or_default().push(Point { run, value: *value });
+            }
         }
     }
     let is_followed = |(experiment, figure): &&(&Experiment, Figure)| is_best(*figure, experiment, &all);
@@ -127,6 +143,22 @@ fn lines(entries: &[Entry], most_p: f64, least_change: f64) -> Vec<Line> {
     let labels = Experiment::labels(&followed.iter().map(|(experiment, _)| *experiment).collect::<Vec<_>>());
     let lines = followed.iter().zip(labels);
     lines.map(|(of, label)| Line::of(label, of.1, all[*of].clone(), most_p, least_change)).collect()
+}
+
+/// The distributions of each experiment, in the order of the runs.
+fn distributions(entries: &[Entry]) -> Vec<Distributions> {
+    let mut all: BTreeMap<&Experiment, Vec<(usize, Shape)>> = BTreeMap::new();
+    for (run, entry) in entries.iter().enumerate() {
+        for (experiment, figures) in &entry.experiments {
+            all.entry(experiment).or_default().push((run, figures.shape.clone()));
+        }
+    }
+    let labels = Experiment::labels(&all.keys().copied().collect::<Vec<_>>());
+    labels
+        .into_iter()
+        .zip(all.into_values())
+        .map(|(experiment, runs)| Distributions { experiment, runs })
+        .collect()
 }
 
 /// Whether `figure` is to be followed. Of the maxima of minutes and of seconds, those are followed that more runs have, and of two

@@ -1,6 +1,7 @@
 //! The heat map of the distribution over time: latency on a logarithmic vertical axis, the logarithm of the count as
 //! depth of colour. It shows whether two peaks of a histogram alternated.
 
+use tardy_analyse::shape::{edge, row};
 use tardy_record::Run;
 use tardy_record::slice::Slice;
 use tardy_record::units::format_duration_ns;
@@ -12,12 +13,8 @@ use super::svg::{Anchor, Head, Path, Svg};
 use super::timeline::span_ns;
 use crate::numbers::prefixed;
 
-/// Rows per octave.
-pub const ROWS_AN_OCTAVE: f64 = 4.0;
 /// The number of colour depths.
-const DEPTHS: usize = 8;
-/// Latencies below this, in ns, share the lowest row.
-const FLOOR_NS: f64 = 125.0;
+pub(crate) const DEPTHS: usize = 8;
 
 /// The count of each cell, by column (index of an interval of time) and row.
 pub(crate) type Cells = std::collections::BTreeMap<(usize, i32), u64>;
@@ -132,16 +129,7 @@ pub fn column_of(stretches: &[(usize, u64, u64)], phase: usize, slice: &Slice) -
     nearest.map(|(column, _)| column)
 }
 
-fn row(lower_ns: i64) -> i32 {
-    // About half a bin is added, so that rounding does not move a bin at a power of two into the row below.
-    (libm::log2((lower_ns as f64 * 1.01).max(FLOOR_NS)) * ROWS_AN_OCTAVE).floor() as i32
-}
-
-fn edge(row: i32) -> f64 {
-    libm::pow(2.0, f64::from(row) / ROWS_AN_OCTAVE)
-}
-
-fn depth(count: u64, most: u64) -> usize {
+pub(crate) fn depth(count: u64, most: u64) -> usize {
     let share = libm::log1p(count as f64) / libm::log1p(most as f64);
     ((share * DEPTHS as f64).ceil() as usize).clamp(1, DEPTHS)
 }
@@ -168,7 +156,7 @@ fn cells_of_depth(
 }
 
 /// Draws the key: the colour depths from one reading to the highest count of a cell.
-fn key(svg: &mut Svg, area: &Area, most: u64, readings: &str) {
+pub(crate) fn key(svg: &mut Svg, area: &Area, most: u64, readings: &str) {
     let (size, top) = (11.0, area.top - 20.0);
     let label = format!("{} {readings}", prefixed(most as f64));
     let left = area.right - DEPTHS as f64 * size - super::frame::text_width(&label) - 4.0;

@@ -23,6 +23,7 @@ pub mod moment;
 pub mod numbers;
 pub mod plot_data;
 pub mod quantiles;
+pub mod runs_over_time;
 pub mod scale;
 pub mod scope;
 pub mod section_lengths;

@@ -1,9 +1,12 @@
 //! The history of many runs, for the terminal and as a page.
 
+use tardy_analyse::shape::Shape;
 use tardy_compare::difference::{Difference, Differences};
 use tardy_compare::history::{Change, History, LEAST_RUNS, Line, RunInHistory};
+use tardy_plot::Options;
 use tardy_plot::history::{draw, name, value};
 use tardy_plot::numbers::{counted, harmless, ratio, short};
+use tardy_plot::runs_over_time::{self, ShownRun};
 
 use crate::effect::describe_ratio;
 use crate::figures::{self, Marks};
@@ -16,6 +19,8 @@ use crate::terminal_text::{capitalised, folded};
 const SHOWN_DIFFERENCES: usize = 12;
 /// Longer values of a fact are shortened in the terminal.
 const VALUE_MAX: usize = 30;
+/// Characters of the day of a start.
+const DAY_LENGTH: usize = 10;
 /// With fewer runs no change can be found with certainty.
 const LEAST_FOR_A_CHANGE: usize = 2 * LEAST_RUNS;
 
@@ -215,13 +220,34 @@ fn named(line: &Line) -> String {
 pub fn html(history: &History, place: &str, made_by: &str) -> String {
     let runs_of = counted(history.runs.len() as u64, "run", "runs");
     let title = format!("History of {runs_of} in {}", harmless(place));
-    let mut header = vec![heading(1, title.clone()), paragraph("", &headline(history))];
-    header.extend(remarks(history).iter().map(|remark| paragraph("note", remark)));
-    let mut sections: Vec<Vec<Element>> = moments(history).iter().map(of_moment).collect();
-    sections.push(plots(history));
+    let mut header = vec![heading(1, title.clone())];
+    header.extend(summary(history));
+    let mut sections = sections(history);
     sections.push(vec![heading(2, "Runs"), Element::Table(runs(history))]);
     let page = RunPage { id: "history".to_owned(), header, sections, data: String::new() };
     report::html_of_page(title, page, history.runs.len(), made_by)
+}
+
+/// How many runs there are and what changed, and what was not followed.
+pub fn summary(history: &History) -> Vec<Element> {
+    let mut elements = vec![paragraph("", &headline(history))];
+    elements.extend(remarks(history).iter().map(|remark| paragraph("note", remark)));
+    elements
+}
+
+/// The newest change, as a sentence; `None` if there is none.
+pub fn newest_change(history: &History) -> Option<String> {
+    let moment = moments(history).pop()?;
+    let started = moment.after.started_at.get(..DAY_LENGTH).unwrap_or("unknown day").to_owned();
+    Some(format!("{started}: {}", moment.sentences().first()?))
+}
+
+/// Each change, the figures run by run, and the distributions run by run.
+pub fn sections(history: &History) -> Vec<Vec<Element>> {
+    let mut sections: Vec<Vec<Element>> = moments(history).iter().map(of_moment).collect();
+    sections.push(plots(history));
+    sections.push(distributions(history));
+    sections
 }
 
 fn of_moment(moment: &Moment<'_>) -> Vec<Element> {
@@ -252,6 +278,30 @@ fn plots(history: &History) -> Vec<Element> {
     }
     elements
 }
+
+fn distributions(history: &History) -> Vec<Element> {
+    let several = history.distributions.iter().filter(|one| one.runs.len() > 1);
+    let mut elements = vec![heading(2, "Distributions, run by run")];
+    for (index, of_one) in several.enumerate() {
+        let title = harmless(&of_one.experiment);
+        let shown = |(run, shape): &(usize, Shape)| ShownRun {
+            number: run + 1,
+            name: harmless(&history.runs[*run].name),
+            day: history.runs[*run].started_at.get(..DAY_LENGTH).unwrap_or_default().to_owned(),
+            shape: shape.clone(),
+        };
+        let runs: Vec<ShownRun> = of_one.runs.iter().map(shown).collect();
+        for (name, draw) in [("heat", runs_over_time::heat as Draw), ("curves", runs_over_time::curves)] {
+            let id = format!("distribution-{index}-{name}");
+            let plot = figures::both(&id, Marks::default(), |id, options| draw(id, &title, &runs, options));
+            elements.extend(figure(plot, ""));
+        }
+    }
+    if elements.len() == 1 { Vec::new() } else { elements }
+}
+
+/// Draws the distributions of runs.
+type Draw = fn(&str, &str, &[ShownRun], &Options) -> Option<String>;
 
 fn runs(history: &History) -> PageTable {
     let row = |(index, run): (usize, &RunInHistory)| {

@@ -2,6 +2,7 @@
 //!
 //! All functions depend only on their inputs. Every page has the style of a report; see [`tardy_present::page`].
 
+pub mod archive;
 pub mod kernel_history;
 mod page;
 

@@ -2,6 +2,8 @@
 //!
 //! It has nothing that the run files do not have. An index of an earlier version is made again instead of being changed.
 
+mod conditions;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,8 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::entry::{Config, Outcome};
 use crate::error::ArchiveError;
-use crate::query::{Query, day, lines};
+use crate::query::Query;
 use crate::{Address, Entry};
+
+use conditions::{day, lines};
 
 /// The file of the index in an archive.
 pub(crate) const FILE: &str = "index.sqlite3";

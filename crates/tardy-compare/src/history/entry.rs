@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
 use tardy_analyse::name;
 use tardy_analyse::outcome::{self, Key, Outcome};
+use tardy_analyse::shape::Shape;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
@@ -11,17 +13,24 @@ use super::{Figure, RunInHistory};
 use crate::overview::{self, Standing};
 
 /// One run, reduced to its figures.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     name: String,
     pub(super) file: String,
     pub(super) started_at: String,
     pub(super) unusable_because: Option<String>,
-    pub(super) values: Vec<(Experiment, Figure, f64)>,
+    pub(super) experiments: Vec<(Experiment, Figures)>,
+}
+
+/// What is kept of one experiment in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Figures {
+    pub(super) values: Vec<(Figure, f64)>,
+    pub(super) shape: Shape,
 }
 
 /// What was measured, on which machine. Runs of the same experiment are followed together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
     machine: String,
     key: Key,
@@ -34,16 +43,14 @@ impl Entry {
     /// The entry of `run`, which is in `file`.
     pub fn of(run: &Run, file: &str) -> Self {
         let standing = Standing::of(run);
-        let mut values = Vec::new();
-        if standing.is_usable() {
-            for outcome in outcome::of(run) {
-                let experiment = Experiment::of(run, &outcome);
-                let figures = Figure::of(run, &outcome).into_iter();
-                values.extend(figures.map(|(figure, value)| (experiment.clone(), figure, value)));
-            }
-        }
+        let outcomes = if standing.is_usable() { outcome::of(run) } else { Vec::new() };
+        let experiments: Vec<(Experiment, Figures)> = outcomes
+            .iter()
+            .map(|outcome| (Experiment::of(run, outcome), Figures::of(run, outcome)))
+            .filter(|(_, figures)| !figures.values.is_empty())
+            .collect();
         let reasons = overview::reasons(run);
-        let unusable_because = match (standing.is_usable(), values.is_empty()) {
+        let unusable_because = match (standing.is_usable(), experiments.is_empty()) {
             (false, _) if reasons.is_empty() => Some(standing.name().to_owned()),
             (false, _) => Some(reasons.join("; ")),
             (true, true) => Some("it has no latencies".to_owned()),
@@ -54,8 +61,15 @@ impl Entry {
             file: file.to_owned(),
             started_at: run.origin.started_at.clone(),
             unusable_because,
-            values,
+            experiments,
         }
+    }
+}
+
+impl Figures {
+    fn of(run: &Run, outcome: &Outcome) -> Self {
+        let shape = Shape::of(outcome.series.iter().map(|index| &run.series[*index]));
+        Self { values: Figure::of(run, outcome), shape }
     }
 }
 

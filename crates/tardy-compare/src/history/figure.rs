@@ -1,6 +1,6 @@
 //! The figures that a history follows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tardy_analyse::late;
 use tardy_analyse::outcome::Outcome;
 use tardy_record::{Run, Series};
@@ -12,7 +12,7 @@ const MINUTE_NS: u64 = 60 * SECOND_NS;
 const LEAST_BLOCKS: usize = 3;
 
 /// A figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// The 99.9 % quantile, in ns.

@@ -238,7 +238,7 @@ fn heat(run: &Run) -> Option<HeatData> {
         (*from, *to, numbers(counts.into_iter().map(Some)))
     };
     let columns = stretches.iter().enumerate().map(column).collect();
-    Some(HeatData { rows_per_octave: heat::ROWS_AN_OCTAVE, lowest_row, columns })
+    Some(HeatData { rows_per_octave: tardy_analyse::shape::ROWS_AN_OCTAVE, lowest_row, columns })
 }
 
 fn cpus(run: &Run) -> Option<CpusData> {

@@ -1,5 +1,9 @@
 //! One module for each command: it reads the input, calls the crates that do the work, and prints the result.
 
+#[cfg(feature = "archive")]
+pub(crate) mod archive;
+#[cfg(not(feature = "archive"))]
+#[path = "without_archive.rs"]
 pub(crate) mod archive;
 pub(crate) mod check;
 pub(crate) mod compare;

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_archive::{Archive, Entry, Outcome, Query};
+use tardy_archive::{Entry, Outcome, Query};
 use tardy_compare::overview::{LeftOut, Unreadable};
 use tardy_present::overview as shown;
 use tardy_record::Run;
 
-use super::{file_tree, opened, output};
+use super::{archive, file_tree, opened, output};
 
 /// What `of` makes of each run in `paths`, which are directories, archives and run files, and the files that are not runs. Of archives
 /// and directories, those that `query` finds.
@@ -63,8 +63,9 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
             self.found.push((self.of)(&run, &text(path)));
             return Ok(());
         }
-        if Archive::is_at(path) {
-            return self.archive(path);
+        if let Some(known) = archive::find(path, self.query)? {
+            self.archive(known);
+            return Ok(());
         }
         let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
         self.left_out.links_outside.extend(tree.links_outside.iter().map(|link| text(link)));
@@ -81,10 +82,8 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
         Ok(())
     }
 
-    fn archive(&mut self, path: &Path) -> Result<()> {
-        let archive = Archive::to_read(path)?;
-        for (address, entry) in archive.find(self.query)? {
-            let file = path.join(address.path());
+    fn archive(&mut self, known: Vec<(PathBuf, Entry)>) {
+        for (file, entry) in known {
             if let Some(one) = (self.known)(entry, &text(&file)) {
                 self.found.push(one);
                 continue;
@@ -94,7 +93,6 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
                 Err(error) => self.unreadable(&file, crate::message(&error)),
             }
         }
-        Ok(())
     }
 
     fn run(&mut self, run: &Run, file: &Path) {

@@ -1,0 +1,185 @@
+//! The site of an archive: its boards, a page for each board and each kernel, and the published results for reference.
+
+mod board;
+mod kernel;
+mod overview;
+mod published;
+
+use tardy_archive::{Address, Entry};
+use tardy_compare::history::History;
+use tardy_plot::numbers::{figure, harmless, short};
+use tardy_present::page::{Cell, Link, PageRow, PageTable};
+
+use crate::{SiteFile, file_name};
+
+pub use overview::BoardSummary;
+
+/// The name of machines of which nothing is known.
+const UNKNOWN: &str = "unknown machine";
+/// Longer names are shortened in tables.
+const NAME_MAX: usize = 48;
+/// Characters of a day.
+const DAY: usize = 10;
+/// Digits that distinguish the files of names that are the same without their unusual characters.
+const DIGITS: usize = 8;
+
+/// A run of an archive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownRun {
+    /// Its address.
+    pub address: Address,
+    /// What the archive knows of it.
+    pub entry: Entry,
+    /// Whether the site has a report of it.
+    pub has_report: bool,
+    /// Whether the site has a comparison with the run before it on the same machine.
+    pub has_comparison: bool,
+}
+
+/// The runs of one machine, the oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Board {
+    /// Its name, as in [`Entry::machine`].
+    pub name: String,
+    /// Its runs.
+    pub runs: Vec<KnownRun>,
+    /// Where they changed.
+    pub history: History,
+}
+
+/// What pages say about themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The archive.
+    pub archive: String,
+    /// The command that makes the site.
+    pub command: String,
+    /// The program.
+    pub made_by: String,
+}
+
+/// The page of a board.
+pub fn board(board: &Board, about: &About) -> SiteFile {
+    crate::page(board::page(board, about), &about.made_by)
+}
+
+/// The page of a kernel: its newest run on each machine.
+pub fn kernel(release: &str, runs: &[&KnownRun], about: &About) -> SiteFile {
+    crate::page(kernel::page(release, runs), &about.made_by)
+}
+
+/// The first page.
+pub fn overview(boards: &[BoardSummary], kernels: &[String], runs: usize, about: &About) -> SiteFile {
+    crate::page(overview::page(boards, kernels, runs, about), &about.made_by)
+}
+
+/// The page of the published results.
+pub fn published(about: &About) -> SiteFile {
+    crate::page(published::page(), &about.made_by)
+}
+
+/// The file of a board's page.
+pub fn board_path(name: &str) -> String {
+    format!("boards/{}.html", distinct(name))
+}
+
+/// The file of a kernel's page.
+pub fn kernel_path(release: &str) -> String {
+    format!("kernels/{}.html", distinct(release))
+}
+
+/// The file of a run's report.
+pub fn report_path(address: &Address) -> String {
+    format!("runs/{address}.html")
+}
+
+/// The file of a run itself.
+pub fn run_path(address: &Address) -> String {
+    format!("runs/{address}.run.json.gz")
+}
+
+/// The file of the comparison of a run with the one before it.
+pub fn comparison_path(address: &Address) -> String {
+    format!("runs/{address}-before.html")
+}
+
+/// A name for a file that no other text has.
+fn distinct(name: &str) -> String {
+    let safe = file_name(name);
+    match safe == name && !safe.is_empty() {
+        true => safe,
+        false => format!("{}-{}", short_ascii(&safe), &Address::of(name.as_bytes()).as_str()[..DIGITS]),
+    }
+}
+
+/// File systems limit names to 255 bytes.
+fn short_ascii(name: &str) -> &str {
+    &name[..name.len().min(100)]
+}
+
+fn shown_name(machine: &str) -> String {
+    if machine.is_empty() { UNKNOWN.to_owned() } else { harmless(machine) }
+}
+
+fn day(entry: &Entry) -> String {
+    entry.row.started_at.get(..DAY).unwrap_or("unknown").to_owned()
+}
+
+fn loads(entry: &Entry) -> String {
+    harmless(&short(&entry.loads.join(", "), NAME_MAX))
+}
+
+fn kernel_cell(entry: &Entry, up: &str) -> Cell {
+    match &entry.row.kernel {
+        Some(release) => Cell::Link(link(&format!("{up}{}", kernel_path(release)), &kernel_name(entry))),
+        None => Cell::Text("unknown".to_owned()),
+    }
+}
+
+fn kernel_name(entry: &Entry) -> String {
+    let release = entry.row.kernel.as_deref().map_or_else(|| "unknown".to_owned(), harmless);
+    if entry.row.real_time == Some(true) { format!("{release}, RT") } else { release }
+}
+
+fn link(href: &str, text: &str) -> Link {
+    Link { href: href.to_owned(), text: text.to_owned() }
+}
+
+fn worst(entry: &Entry) -> String {
+    figure(entry.row.worst_ns.map(|ns| ns as f64), entry.row.worst_at_least)
+}
+
+fn p999(entry: &Entry) -> String {
+    figure(entry.row.p999_ns.map(|ns| ns as f64), entry.row.p999_at_least)
+}
+
+/// The verdict, or why the numbers must not be used.
+fn verdict(entry: &Entry) -> String {
+    let standing = entry.row.standing;
+    if !standing.is_usable() { standing.name().to_owned() } else { entry.judgement.name().replace('-', " ") }
+}
+
+fn table(heads: &[&str], rows: Vec<Vec<Cell>>) -> PageTable {
+    let row = |cells| PageRow { class: "", cells };
+    PageTable {
+        heads: heads.iter().map(|head| (*head).to_owned()).collect(),
+        bodies: vec![rows.into_iter().map(row).collect()],
+        ..PageTable::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_names_have_different_files() {
+        assert_eq!(kernel_path("6.12.118-rt-amd64"), "kernels/6.12.118-rt-amd64.html");
+        let all = ["rack 3", "rack/3", "rack-3", "", "../3"].map(board_path);
+        for (at, one) in all.iter().enumerate() {
+            assert!(!one.contains("..") && one.matches('/').count() == 1, "{one}");
+            assert!(all[at + 1..].iter().all(|other| other != one), "{one}");
+        }
+        assert!(board_path(&"ü".repeat(500)).len() < 200);
+    }
+}

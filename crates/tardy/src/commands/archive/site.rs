@@ -1,0 +1,273 @@
+//! `tardy archive site`: an archive as a static site. A page is written again only if its runs changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use tardy_analyse::findings::Options;
+use tardy_archive::{Address, Archive, Entry, KernelVersion, Query};
+use tardy_args::ArchiveSiteArgs;
+use tardy_compare::difference;
+use tardy_compare::history::{self, History};
+use tardy_load::quoted;
+use tardy_measure::engine::result_file::ResultFile;
+use tardy_plot::numbers::counted;
+use tardy_present::{history as shown, report};
+use tardy_recipe::wrong;
+use tardy_site::SiteFile;
+use tardy_site::archive::{self as site, About, Board, BoardSummary, KnownRun};
+use tardy_sys::files;
+
+use crate::build_identity;
+use crate::commands::{output, published};
+use crate::exit::Exit;
+
+/// The data of the site, by which it is recognised and continued.
+const DATA: &str = "site.json";
+/// Directories of pages.
+const DIRECTORIES: [&str; 3] = ["boards", "kernels", "runs"];
+/// The highest probability that a change is one by chance, and the least change, as `tardy history` has them.
+const CHANGES: (f64, f64) = (0.001, 0.05);
+
+/// What the site was made from.
+#[derive(Default, Serialize, Deserialize)]
+struct Data {
+    /// The program. Another one writes every page again.
+    made_by: String,
+    /// The boards, by name.
+    boards: BTreeMap<String, BoardData>,
+    /// The digest of what each page was made from.
+    pages: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct BoardData {
+    page: String,
+    #[serde(flatten)]
+    summary: BoardSummary,
+}
+
+/// Writes the site.
+pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
+    let archive = Archive::to_read(&arguments.archive)?;
+    let runs = archive.find(&Query::default())?;
+    if runs.is_empty() {
+        return Err(wrong("archive", format!("{} has no runs", arguments.archive.display())).into());
+    }
+    let before = read_data(&arguments.output, arguments.force)?;
+    let mut writer = Writer::new(arguments, &archive, before);
+    let boards = writer.boards(&runs)?;
+    let kernels = writer.kernels(&boards)?;
+    writer.finish(&kernels, runs.len())
+}
+
+/// The data of the site that is there; empty if there is none, or another tardy made it.
+fn read_data(directory: &Path, force: bool) -> Result<Data> {
+    let Ok(text) = std::fs::read(directory.join(DATA)) else {
+        if directory.join("index.html").exists() && !force {
+            let reason = format!(
+                "{} has an index.html that is not of an archive's site; choose another directory",
+                directory.display()
+            );
+            return Err(wrong("output", reason).into());
+        }
+        return Ok(Data::default());
+    };
+    let data: Data = serde_json::from_slice(&text).unwrap_or_default();
+    Ok(if data.made_by == build_identity::identity() { data } else { Data::default() })
+}
+
+struct Writer<'a> {
+    archive: &'a Archive,
+    output: &'a Path,
+    reports: usize,
+    about: About,
+    before: Data,
+    now: Data,
+    written: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(arguments: &'a ArchiveSiteArgs, archive: &'a Archive, before: Data) -> Self {
+        let place = arguments.archive.display().to_string();
+        let reports = arguments.reports;
+        let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
+        let made_by = build_identity::identity().to_owned();
+        let about = About { archive: place, command, made_by: made_by.clone() };
+        let now = Data { made_by, ..Data::default() };
+        Self { archive, output: &arguments.output, reports, about, before, now, written: 0 }
+    }
+
+    /// Writes the pages of all boards, and returns the boards' runs.
+    fn boards(&mut self, runs: &[(Address, Entry)]) -> Result<Vec<Vec<KnownRun>>> {
+        let mut by_machine: BTreeMap<&str, Vec<&(Address, Entry)>> = BTreeMap::new();
+        for run in runs {
+            by_machine.entry(&run.1.machine).or_default().push(run);
+        }
+        by_machine.into_iter().map(|(machine, runs)| self.board(machine, &runs)).collect()
+    }
+
+    fn board(&mut self, machine: &str, runs: &[&(Address, Entry)]) -> Result<Vec<KnownRun>> {
+        let first_with_report = runs.len().saturating_sub(self.reports);
+        let known = |(at, (address, entry)): (usize, &&(Address, Entry))| KnownRun {
+            address: address.clone(),
+            entry: entry.clone(),
+            has_report: at >= first_with_report,
+            has_comparison: at >= first_with_report.max(1),
+        };
+        let runs: Vec<KnownRun> = runs.iter().enumerate().map(known).collect();
+        for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.has_report) {
+            self.reports_of(run, at.checked_sub(1).map(|before| &runs[before]))?;
+        }
+        let page = site::board_path(machine);
+        let digest = digest(&runs);
+        let known = self.before.boards.get(machine).filter(|_| self.is_written(&page, &digest)).cloned();
+        let data = match known {
+            Some(known) => known,
+            None => self.board_page(machine, &runs, &page)?,
+        };
+        self.now.pages.insert(page, digest);
+        self.now.boards.insert(machine.to_owned(), data);
+        Ok(runs)
+    }
+
+    fn board_page(&mut self, machine: &str, runs: &[KnownRun], page: &str) -> Result<BoardData> {
+        let entries = runs.iter().map(|run| run.entry.history.clone()).collect();
+        let mut history = history::of(entries, CHANGES.0, CHANGES.1);
+        self.explain(&mut history, runs)?;
+        let newest = runs.last().context("a board has a run")?.entry.clone();
+        let change = shown::newest_change(&history);
+        let board = Board { name: machine.to_owned(), runs: runs.to_vec(), history };
+        self.write(site::board(&board, &self.about))?;
+        Ok(BoardData { page: page.to_owned(), summary: BoardSummary { newest, runs: runs.len(), change } })
+    }
+
+    /// Opens the runs on both sides of each change.
+    fn explain(&self, history: &mut History, runs: &[KnownRun]) -> Result<()> {
+        let by_file: BTreeMap<&str, &Address> =
+            runs.iter().map(|run| (run.entry.row.file.as_str(), &run.address)).collect();
+        history.explain(|before, after| {
+            let open = |file: &str| {
+                let address = by_file.get(file).context("a run of the history is one of the board")?;
+                anyhow::Ok(self.archive.open(address)?)
+            };
+            Ok(difference::between(&open(&before.file)?, &open(&after.file)?))
+        })
+    }
+
+    /// Writes the report of a run, its comparison with the one before, and the run file itself. A run never changes.
+    fn reports_of(&mut self, run: &KnownRun, before: Option<&KnownRun>) -> Result<()> {
+        let options = published::options();
+        let [report_page, file] = [site::report_path(&run.address), site::run_path(&run.address)];
+        if !self.is_written(&report_page, run.address.as_str()) {
+            let opened = self.archive.open(&run.address)?;
+            let content = report::html(&[&opened], &options);
+            self.write(SiteFile { path: report_page.clone(), content })?;
+            self.copy(&run.address, &file)?;
+        }
+        self.now.pages.insert(report_page, run.address.to_string());
+        self.now.pages.insert(file, run.address.to_string());
+        match before {
+            Some(before) => self.comparison(run, before, &options),
+            None => Ok(()),
+        }
+    }
+
+    fn comparison(&mut self, run: &KnownRun, before: &KnownRun, options: &Options<'_>) -> Result<()> {
+        let page = site::comparison_path(&run.address);
+        let digest = format!("{} {}", before.address, run.address);
+        if !self.is_written(&page, &digest) {
+            let runs = [self.archive.open(&before.address)?, self.archive.open(&run.address)?];
+            let content = report::html(&[&runs[0], &runs[1]], options);
+            self.write(SiteFile { path: page.clone(), content })?;
+        }
+        self.now.pages.insert(page, digest);
+        Ok(())
+    }
+
+    /// Writes the pages of all kernels, and returns their releases, the oldest kernel first.
+    fn kernels(&mut self, boards: &[Vec<KnownRun>]) -> Result<Vec<String>> {
+        let mut by_kernel: BTreeMap<&str, Vec<&KnownRun>> = BTreeMap::new();
+        for run in boards.iter().flatten() {
+            if let Some(release) = &run.entry.row.kernel {
+                by_kernel.entry(release).or_default().push(run);
+            }
+        }
+        let mut releases: Vec<String> = by_kernel.keys().map(|release| (*release).to_owned()).collect();
+        releases.sort_by_key(|release| (KernelVersion::of_release(release), release.clone()));
+        for (release, mut runs) in by_kernel {
+            runs.sort_by(|one, other| one.entry.row.started_at.cmp(&other.entry.row.started_at));
+            let page = site::kernel_path(release);
+            let digest = digest(runs.iter().copied());
+            if !self.is_written(&page, &digest) {
+                self.write(site::kernel(release, &runs, &self.about))?;
+            }
+            self.now.pages.insert(page, digest);
+        }
+        Ok(releases)
+    }
+
+    /// Writes the first page and the data, and removes the pages that no run belongs to any more.
+    fn finish(mut self, kernels: &[String], runs: usize) -> Result<Exit> {
+        let summaries: Vec<BoardSummary> =
+            self.now.boards.values().map(|board| board.summary.clone()).collect();
+        self.write(site::overview(&summaries, kernels, runs, &self.about))?;
+        self.write(site::published(&self.about))?;
+        let text = serde_json::to_string_pretty(&self.now)? + "\n";
+        self.write(SiteFile { path: DATA.to_owned(), content: text })?;
+        let removed = self.remove_others()?;
+        let pages = counted(self.written as u64, "file", "files");
+        let removed = if removed == 0 { String::new() } else { format!(", {removed} removed") };
+        let index = self.output.join("index.html");
+        output::report(&format!("site {}: {pages} written{removed}", index.display()));
+        Ok(Exit::Done)
+    }
+
+    fn remove_others(&self) -> Result<usize> {
+        let mut removed = 0;
+        for directory in DIRECTORIES {
+            let entries = std::fs::read_dir(self.output.join(directory)).into_iter().flatten();
+            for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let is_page = name.ends_with(".html") || name.ends_with(".run.json.gz");
+                if is_page && !self.now.pages.contains_key(&format!("{directory}/{name}")) {
+                    files::remove_own(&path).with_context(|| path.display().to_string())?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Whether a page is there and was made from the same.
+    fn is_written(&self, page: &str, digest: &str) -> bool {
+        self.before.pages.get(page).is_some_and(|known| known == digest) && self.output.join(page).is_file()
+    }
+
+    fn write(&mut self, file: SiteFile) -> Result<()> {
+        self.place(&file.path)?.write(file.content.as_bytes())?;
+        self.written += 1;
+        Ok(())
+    }
+
+    fn copy(&mut self, address: &Address, to: &str) -> Result<()> {
+        let content = std::fs::read(self.archive.path().join(address.path()))?;
+        self.place(to)?.write(&content)?;
+        self.written += 1;
+        Ok(())
+    }
+
+    fn place(&self, path: &str) -> Result<ResultFile> {
+        let path: PathBuf = self.output.join(path);
+        let parent = path.parent().unwrap_or(self.output);
+        files::make_directories(parent).with_context(|| parent.display().to_string())?;
+        Ok(ResultFile::claim(&path, true)?)
+    }
+}
+
+/// The digest of what a page shows of runs.
+fn digest<'r>(runs: impl IntoIterator<Item = &'r KnownRun>) -> String {
+    let one = |run: &KnownRun| format!("{} {} {}\n", run.address, run.has_report, run.has_comparison);
+    Address::of(runs.into_iter().map(one).collect::<String>().as_bytes()).to_string()
+}

@@ -1,0 +1,51 @@
+//! What stands for archives in a build without SQLite, such as one for a small board.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use tardy_archive::{Entry, Query};
+use tardy_args::ArchiveCommand;
+
+use crate::exit::Exit;
+
+/// Runs that would be added to an archive.
+pub(super) enum Addition {}
+
+impl Addition {
+    /// Refuses.
+    pub(super) fn to(archive: &Path) -> Result<Self> {
+        refuse(archive)
+    }
+
+    /// Never called.
+    pub(super) fn content(&mut self, _: String, _: &str, _: &[u8]) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub(super) fn file(&mut self, _: &Path) -> Result<()> {
+        match *self {}
+    }
+
+    /// Never called.
+    pub(super) fn finish(self, _: bool) -> Result<bool> {
+        match self {}
+    }
+}
+
+/// Nothing: an archive is read as a directory of run files.
+pub(super) fn find(_: &Path, _: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
+    Ok(None)
+}
+
+/// Refuses each of the commands.
+pub(crate) fn run(command: &ArchiveCommand) -> Result<Exit> {
+    refuse(command.archive())
+}
+
+fn refuse<T>(archive: &Path) -> Result<T> {
+    bail!(
+        "this tardy was built without the feature 'archive', so it cannot use {}; copy the run files to a machine whose tardy can",
+        archive.display()
+    )
+}
