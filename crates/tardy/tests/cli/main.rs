@@ -1,6 +1,7 @@
 //! Tests of tardy's command line, in one program, so that it is linked once. A test belongs in the file of its subject.
 //! A user error is a line in `errors.rs`.
 
+mod archive;
 mod articles;
 mod bench;
 mod capabilities;
