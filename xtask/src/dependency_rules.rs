@@ -74,10 +74,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("tardy-share", &["tardy-record"]),
-    ("tardy-site", &["tardy-record", "tardy-compare", "tardy-plot", "tardy-present"]),
+    ("tardy-archive", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-sys"]),
+    ("tardy-site", &["tardy-analyse", "tardy-archive", "tardy-compare", "tardy-plot", "tardy-present"]),
     (
         "tardy-args",
         &[
+            "tardy-analyse",
+            "tardy-archive",
             "tardy-compare",
             "tardy-formats",
             "tardy-gate",
@@ -148,6 +151,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-gate",
             "tardy-plot",
             "tardy-present",
+            "tardy-archive",
             "tardy-args",
             "tardy-share",
             "tardy-site",

@@ -1,32 +1,17 @@
 //! An archive on a disk.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use tardy_record::{Run, file};
-use tardy_sys::files::{self, Directory, Existing};
+use tardy_sys::files::Directory;
 
-use crate::address::{Address, RUNS};
+use crate::address::Address;
 use crate::entry::{Entry, Outcome};
 use crate::error::ArchiveError;
 use crate::index::{self, Age, Index};
+use crate::layout::{self, AT_A_TIME, MARKER};
 use crate::query::Query;
-use crate::stored::{self, Stored};
-
-/// The file by which an archive is recognised.
-pub const MARKER: &str = "tardy-archive.json";
-/// The version of the layout.
-const VERSION: u32 = 1;
-/// The mode of files, which the umask reduces.
-pub(crate) const MODE: u32 = 0o666;
-
-/// The content of [`MARKER`].
-#[derive(Debug, Serialize, Deserialize)]
-struct Marker {
-    /// The version of the layout.
-    tardy_archive: u32,
-}
+use crate::stored::Stored;
 
 /// An open archive.
 #[derive(Debug)]
@@ -46,7 +31,7 @@ impl Archive {
     /// # Errors
     /// If there is none, or it or its index has another version.
     pub fn to_read(path: &Path) -> Result<Self, ArchiveError> {
-        check_marker(path)?;
+        layout::check_marker(path)?;
         let file = path.join(index::FILE);
         if !file.is_file() {
             return Err(ArchiveError::NoIndex(path.to_owned()));
@@ -66,9 +51,9 @@ impl Archive {
     /// If the directory has other files, the archive or its index was made by a later tardy, or the file system fails.
     pub fn to_add(path: &Path) -> Result<Self, ArchiveError> {
         if !Self::is_at(path) {
-            make(path)?;
+            layout::make(path)?;
         }
-        check_marker(path)?;
+        layout::check_marker(path)?;
         let file = path.join(index::FILE);
         if file.is_file() {
             let index = Index::to_write(&file)?;
@@ -90,14 +75,14 @@ impl Archive {
     /// # Errors
     /// If there is no archive, or the file system fails.
     pub fn make_index(path: &Path) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
-        check_marker(path)?;
+        layout::check_marker(path)?;
         let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
         let temporary = format!("{}.new", index::FILE);
         // One that a killed process left.
         let _ = directory.remove(temporary.as_ref());
         let mut index = Index::new(&path.join(&temporary))?;
         let mut unreadable = Vec::new();
-        for addresses in stored_files(path)?.chunks(crate::keep::AT_A_TIME) {
+        for addresses in layout::stored_files(path)?.chunks(AT_A_TIME) {
             let mut runs = Vec::new();
             for address in addresses {
                 match read(path, address) {
@@ -162,77 +147,6 @@ impl Archive {
 
 /// The run of `address` in the archive at `path`, and the name that its file had.
 fn read(path: &Path, address: &Address) -> Result<(Run, String), ArchiveError> {
-    let Stored { name, content } = stored(path, address)?;
+    let Stored { name, content } = layout::stored(path, address)?;
     Ok((file::from_text(&content)?, name))
-}
-
-/// A stored run file, which is checked.
-///
-/// # Errors
-/// If it is missing, damaged, or has another content than its name says.
-pub(crate) fn stored(path: &Path, address: &Address) -> Result<Stored, ArchiveError> {
-    let file = path.join(address.path());
-    let opened = files::open_to_read(&file).map_err(ArchiveError::io(&file))?;
-    let damaged = |reason: String| ArchiveError::Damaged { path: file.clone(), reason };
-    let stored = stored::read_compressed(opened).map_err(|error| damaged(error.to_string()))?;
-    match Address::of(&stored.content) == *address {
-        true => Ok(stored),
-        false => Err(damaged("its content is not the one that its name says".to_owned())),
-    }
-}
-
-/// The addresses of all stored run files, in order.
-pub(crate) fn stored_files(path: &Path) -> Result<Vec<Address>, ArchiveError> {
-    let runs = path.join(RUNS);
-    let mut addresses = Vec::new();
-    for directory in names(&runs)? {
-        for name in names(&runs.join(&directory))? {
-            addresses.extend(Address::of_names(&directory, &name));
-        }
-    }
-    addresses.sort_unstable();
-    Ok(addresses)
-}
-
-/// The names in a directory; none if there is no directory.
-pub(crate) fn names(directory: &Path) -> Result<Vec<String>, ArchiveError> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(Vec::new()),
-        Err(error) => return Err(ArchiveError::io(directory)(error)),
-    };
-    let name =
-        |entry: std::io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    entries.map(name).collect::<std::io::Result<_>>().map_err(ArchiveError::io(directory))
-}
-
-/// Makes an archive of a missing or empty directory.
-fn make(path: &Path) -> Result<(), ArchiveError> {
-    if !names(path)?.is_empty() {
-        return Err(ArchiveError::NotAnArchive(path.to_owned()));
-    }
-    files::make_directories(&path.join(RUNS)).map_err(ArchiveError::io(path))?;
-    let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
-    let text = serde_json::to_string(&Marker { tardy_archive: VERSION }).expect("a number can be written");
-    let written =
-        directory.replace(MARKER.as_ref(), MODE, Existing::Replaced, |file| writeln!(file, "{text}"));
-    written.map(drop).map_err(ArchiveError::io(path.join(MARKER)))
-}
-
-fn check_marker(path: &Path) -> Result<(), ArchiveError> {
-    let marker = path.join(MARKER);
-    let text = match std::fs::read(&marker) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(ArchiveError::Missing(path.to_owned()));
-        }
-        Err(error) => return Err(ArchiveError::io(marker)(error)),
-    };
-    let found: Marker = serde_json::from_slice(&text)
-        .map_err(|error| ArchiveError::Damaged { path: marker, reason: error.to_string() })?;
-    match found.tardy_archive {
-        known if known <= VERSION => Ok(()),
-        found => Err(ArchiveError::Newer { path: path.to_owned(), found, known: VERSION }),
-    }
 }

@@ -11,13 +11,11 @@ use tardy_record::{Run, file};
 use tardy_sys::files::{self, Directory, Existing, StagedFile};
 
 use crate::address::{Address, RUNS};
-use crate::archive::{Archive, MODE, stored as read_stored};
+use crate::archive::Archive;
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
+use crate::layout::{self, AT_A_TIME, MODE};
 use crate::stored;
-
-/// Runs that share one wait for the disk.
-pub(crate) const AT_A_TIME: usize = 256;
 
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +189,7 @@ fn put(
     for (address, outcome) in addresses.iter().zip(outcomes) {
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                drop(read_stored(&archive.path, address)?)
+                drop(layout::stored(&archive.path, address)?)
             }
             outcome => outcome.map_err(|error| failed(address, error))?,
         }

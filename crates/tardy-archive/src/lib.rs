@@ -16,6 +16,8 @@ mod index;
 #[cfg(feature = "database")]
 mod keep;
 mod kernel_version;
+#[cfg(feature = "database")]
+mod layout;
 mod query;
 mod stored;
 #[cfg(feature = "database")]
@@ -23,7 +25,7 @@ mod verify;
 
 pub use address::Address;
 #[cfg(feature = "database")]
-pub use archive::{Archive, MARKER};
+pub use archive::Archive;
 pub use entry::{Entry, Outcome};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::address::{Address, RUNS};
-use crate::archive::{Archive, names, stored, stored_files};
+use crate::archive::Archive;
 use crate::error::ArchiveError;
+use crate::layout::{names, stored, stored_files};
 
 /// Something that is wrong with an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

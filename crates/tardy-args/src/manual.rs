@@ -139,8 +139,25 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[
             ("tardy list runs/", "Rank the runs of a directory."),
             ("tardy list --published", "List published results to compare with."),
+            (
+                "tardy list ARCHIVE --kernel 6.1..6.12 --preemption rt --config HZ=1000",
+                "Find runs in an archive.",
+            ),
         ],
     ),
+    (
+        "archive add",
+        &[(
+            "tardy archive add /srv/latency nightly/",
+            "Keep the runs of a directory; those that are kept already are left out.",
+        )],
+    ),
+    ("archive index", &[("tardy archive index /srv/latency", "Make the index again.")]),
+    (
+        "archive site",
+        &[("tardy archive site /srv/latency -o public/", "Write or continue the site of an archive.")],
+    ),
+    ("archive verify", &[("tardy archive verify /srv/latency", "Look for damaged runs.")]),
     ("name", &[("tardy name a.run.json 'before the update'", "Name a run for tables and legends.")]),
     ("gpio list", &[("tardy gpio list", "List the lines of all GPIO chips.")]),
     (

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,9 +10,13 @@ use tardy_record::file;
 use super::*;
 use crate::KernelVersion;
 
+/// That of an example, which is analysed once.
 fn outcome() -> Outcome {
-    let run = file::from_text(include_bytes!("../../../tardy-present/tests/runs/steady.run.json")).unwrap();
-    Outcome::of(&run, "steady.run.json")
+    static OUTCOME: LazyLock<Outcome> = LazyLock::new(|| {
+        let run = file::from_text(include_bytes!("../../../tardy-present/tests/runs/steady.run.json"));
+        Outcome::of(&run.unwrap(), "steady.run.json")
+    });
+    OUTCOME.clone()
 }
 
 fn some<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<Value = Option<T>> + use<T> {

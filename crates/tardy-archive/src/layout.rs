@@ -1,0 +1,99 @@
+//! The files of an archive.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tardy_sys::files::{self, Directory, Existing};
+
+use crate::address::{Address, RUNS};
+use crate::error::ArchiveError;
+use crate::stored::{self, Stored};
+
+/// The file by which an archive is recognised.
+pub(crate) const MARKER: &str = "tardy-archive.json";
+/// The version of the layout.
+const VERSION: u32 = 1;
+/// The mode of files, which the umask reduces.
+pub(crate) const MODE: u32 = 0o666;
+/// Runs that share one wait for the disk.
+pub(crate) const AT_A_TIME: usize = 256;
+
+/// The content of [`MARKER`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    /// The version of the layout.
+    tardy_archive: u32,
+}
+
+/// A stored run file, which is checked.
+///
+/// # Errors
+/// If it is missing, damaged, or has another content than its name says.
+pub(crate) fn stored(path: &Path, address: &Address) -> Result<Stored, ArchiveError> {
+    let file = path.join(address.path());
+    let opened = files::open_to_read(&file).map_err(ArchiveError::io(&file))?;
+    let damaged = |reason: String| ArchiveError::Damaged { path: file.clone(), reason };
+    let stored = stored::read_compressed(opened).map_err(|error| damaged(error.to_string()))?;
+    match Address::of(&stored.content) == *address {
+        true => Ok(stored),
+        false => Err(damaged("its content is not the one that its name says".to_owned())),
+    }
+}
+
+/// The addresses of all stored run files, in order.
+pub(crate) fn stored_files(path: &Path) -> Result<Vec<Address>, ArchiveError> {
+    let runs = path.join(RUNS);
+    let mut addresses = Vec::new();
+    for directory in names(&runs)? {
+        for name in names(&runs.join(&directory))? {
+            addresses.extend(Address::of_names(&directory, &name));
+        }
+    }
+    addresses.sort_unstable();
+    Ok(addresses)
+}
+
+/// The names in a directory; none if there is no directory.
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>, ArchiveError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(Vec::new()),
+        Err(error) => return Err(ArchiveError::io(directory)(error)),
+    };
+    let name =
+        |entry: std::io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+    entries.map(name).collect::<std::io::Result<_>>().map_err(ArchiveError::io(directory))
+}
+
+/// Makes an archive of a missing or empty directory.
+pub(crate) fn make(path: &Path) -> Result<(), ArchiveError> {
+    if !names(path)?.is_empty() {
+        return Err(ArchiveError::NotAnArchive(path.to_owned()));
+    }
+    files::make_directories(&path.join(RUNS)).map_err(ArchiveError::io(path))?;
+    let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
+    let text = serde_json::to_string(&Marker { tardy_archive: VERSION }).expect("a number can be written");
+    let written =
+        directory.replace(MARKER.as_ref(), MODE, Existing::Replaced, |file| writeln!(file, "{text}"));
+    written.map(drop).map_err(ArchiveError::io(path.join(MARKER)))
+}
+
+/// Checks that the directory is an archive of a version that is known.
+pub(crate) fn check_marker(path: &Path) -> Result<(), ArchiveError> {
+    let marker = path.join(MARKER);
+    let text = match std::fs::read(&marker) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(ArchiveError::Missing(path.to_owned()));
+        }
+        Err(error) => return Err(ArchiveError::io(marker)(error)),
+    };
+    let found: Marker = serde_json::from_slice(&text)
+        .map_err(|error| ArchiveError::Damaged { path: marker, reason: error.to_string() })?;
+    match found.tardy_archive {
+        known if known <= VERSION => Ok(()),
+        found => Err(ArchiveError::Newer { path: path.to_owned(), found, known: VERSION }),
+    }
+}
