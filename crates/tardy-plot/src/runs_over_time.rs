@@ -174,3 +174,42 @@ fn number_axis(svg: &mut Svg, area: &Area, x: &Scale, options: &Options) {
     area.time_axis(svg, x, &ticks.collect::<Vec<_>>(), |tick| format!("{tick}"));
     area.name_x(svg, "run");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(number: usize, rows: &[(i32, u64)]) -> ShownRun {
+        ShownRun {
+            number,
+            name: format!("night <{number}>"),
+            day: format!("2026-10-{:02}", number % 28 + 1),
+            shape: Shape(rows.to_vec()),
+        }
+    }
+
+    #[test]
+    fn each_of_the_newest_runs_has_a_curve_and_the_newest_is_the_last() {
+        let runs: Vec<ShownRun> = (1..=80).map(|number| run(number, &[(50, 900), (53, 3)])).collect();
+        let drawn = curves("c", "a & b", &runs, &Options::default()).unwrap();
+        assert_eq!(drawn.matches("class=\"ridge\"").count(), MOST_CURVES);
+        assert!(!drawn.contains("night &lt;20&gt;") && drawn.contains("night &lt;21&gt;"));
+        let place = |text: &str| drawn.find(text).unwrap();
+        assert!(place("night &lt;79&gt;") < place("night &lt;80&gt;"), "the newest is in front");
+        assert!(drawn.contains("2026-10-25") && drawn.contains("a &amp; b"));
+    }
+
+    #[test]
+    fn a_column_has_a_cell_for_each_row_with_readings() {
+        let runs = [run(1, &[(50, 1000), (60, 1)]), run(2, &[(50, 1000)])];
+        let drawn = heat("h", "title", &runs, &Options::default()).unwrap();
+        let cells: usize = drawn.split("<path").skip(1).map(|path| path.matches('z').count()).sum();
+        assert_eq!(cells, 3, "{drawn}");
+    }
+
+    #[test]
+    fn runs_without_readings_have_no_plot() {
+        assert!(heat("h", "", &[run(1, &[])], &Options::default()).is_none());
+        assert!(curves("c", "", &[], &Options::default()).is_none());
+    }
+}
