@@ -159,6 +159,32 @@ fn what_a_killed_process_left_is_finished() {
     assert_eq!(found(&path).len(), 1);
 }
 
+/// An archive that each version of the tables has written, with the same two runs.
+#[test]
+fn the_archive_of_every_version_is_read_or_its_index_is_made_again() {
+    let archives = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives");
+    let mut versions = 0;
+    for stored in fs::read_dir(archives).unwrap() {
+        let stored = stored.unwrap().path();
+        let (_directory, path) = archive();
+        copy(&stored, &path);
+        drop(Archive::to_add(&path).unwrap());
+        assert_eq!(found(&path), ["steady", "timerlat"], "{}", stored.display());
+        versions += 1;
+    }
+    assert_eq!(versions, 1, "every version of the tables has an archive in tests/archives");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
 #[test]
 fn what_is_not_an_archive_is_not_touched() {
     let directory = tempfile::tempdir().unwrap();
