@@ -161,11 +161,10 @@ impl Batch {
             }
             groups.push((directory, addresses, files));
         }
-        let kept = archive.index.put(&runs, false).and_then(|()| {
-            groups
-                .iter()
-                .try_for_each(|(directory, addresses, files)| put(archive, directory, addresses, files))
-        });
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let kept = archive.index.put(&runs, false).and_then(|()| put_all(archive, &groups));
         if kept.is_err() {
             for (directory, _, files) in &groups {
                 files.iter().for_each(|file| directory.discard(file));
@@ -176,22 +175,26 @@ impl Batch {
     }
 }
 
-/// Puts files of one directory in their places. A file that a killed process left is kept if it is whole.
-fn put(
-    archive: &Archive,
-    directory: &Directory,
-    addresses: &[Address],
-    files: &[StagedFile],
-) -> Result<(), ArchiveError> {
-    let failed = |address: &Address, error| ArchiveError::io(archive.path.join(address.path()))(error);
-    let outcomes =
-        directory.put_staged(files, Existing::Kept).map_err(|error| failed(&addresses[0], error))?;
-    for (address, outcome) in addresses.iter().zip(outcomes) {
+/// Files of one directory.
+type Group = (Directory, Vec<Address>, Vec<StagedFile>);
+
+/// Puts all files in their places, with one wait for the disk before and one after.
+fn put_all(archive: &Archive, groups: &[Group]) -> Result<(), ArchiveError> {
+    let Some((first, _, _)) = groups.first() else { return Ok(()) };
+    let sync = || first.sync_file_system().map_err(ArchiveError::io(&archive.path));
+    sync()?;
+    groups.iter().try_for_each(|group| put(archive, group))?;
+    sync()
+}
+
+/// Puts the files of one directory in their places. A file that a killed process left is kept if it is whole.
+fn put(archive: &Archive, (directory, addresses, files): &Group) -> Result<(), ArchiveError> {
+    for (address, outcome) in addresses.iter().zip(directory.put_synced(files, Existing::Kept)) {
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                drop(layout::stored(&archive.path, address)?)
+                drop(layout::stored(&archive.path, address)?);
             }
-            outcome => outcome.map_err(|error| failed(address, error))?,
+            outcome => outcome.map_err(ArchiveError::io(archive.path.join(address.path())))?,
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Many runs next to each other: one row per run, sorted and ranked.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -351,9 +352,12 @@ fn kinds(rows: &[OverviewRow]) -> Vec<Readings> {
 }
 
 fn make_names_distinct(rows: &mut [OverviewRow]) {
-    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows.iter() {
+        *counts.entry(row.name.clone()).or_default() += 1;
+    }
     for row in rows {
-        if names.iter().filter(|name| **name == row.name).count() > 1 {
+        if counts[&row.name] > 1 {
             row.name = format!("{} ({})", row.name, row.file);
         }
     }

@@ -236,19 +236,32 @@ impl Directory {
     /// # Errors
     /// If the file system cannot be synchronised. Then no file is in its place.
     pub fn put_staged(&self, staged: &[StagedFile], existing: Existing) -> io::Result<Vec<io::Result<()>>> {
-        let discard = |one: &StagedFile| self.discard(one);
-        // SAFETY: the descriptor is open.
-        if let Err(error) = checked(unsafe { libc::syncfs(self.file.as_raw_fd()) }) {
-            staged.iter().for_each(discard);
+        if let Err(error) = self.sync_file_system() {
+            staged.iter().for_each(|one| self.discard(one));
             return Err(error);
         }
-        let put = |one: &StagedFile| {
-            self.put_in_place(&one.temporary, &one.name, existing).inspect_err(|_| discard(one))
-        };
-        let outcomes = staged.iter().map(put).collect();
+        let outcomes = self.put_synced(staged, existing);
         // As in `replace`.
         let _ = self.file.sync_all();
         Ok(outcomes)
+    }
+
+    /// Waits until everything that was written to this file system is on its disk (syncfs(2)).
+    ///
+    /// # Errors
+    /// If something could not be written.
+    pub fn sync_file_system(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is open.
+        checked(unsafe { libc::syncfs(self.file.as_raw_fd()) }).map(drop)
+    }
+
+    /// As [`Self::put_staged`] for files of several directories: the caller calls [`Self::sync_file_system`] before, so that their
+    /// contents are on the disk, and afterwards, so that their names are.
+    pub fn put_synced(&self, staged: &[StagedFile], existing: Existing) -> Vec<io::Result<()>> {
+        let put = |one: &StagedFile| {
+            self.put_in_place(&one.temporary, &one.name, existing).inspect_err(|_| self.discard(one))
+        };
+        staged.iter().map(put).collect()
     }
 
     /// Removes a file of [`Self::stage`] that is not put in its place.
