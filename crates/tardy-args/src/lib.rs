@@ -1,5 +1,6 @@
 //! The definition of the command line. Parsing does not read the machine; `plan` does.
 
+mod attach;
 mod check;
 mod duration;
 mod formats;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
+pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
 pub use formats::{ExportArgs, ImportArgs};
@@ -76,6 +78,10 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
+    /// Watch a running program: how late its periodic threads are, and why (docs/attach.md)
+    Attach(Box<AttachArgs>),
+    /// Start a program and watch it like `attach`, from its first cycle.
+    Exec(Box<ExecArgs>),
     /// Run a load without measuring.
     Load(LoadArgs),
     /// Print a run's summary and histogram, or an overview of a directory.

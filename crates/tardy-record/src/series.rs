@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use crate::knowable::Knowable;
 use crate::moment::Moment;
 use crate::pins::ReactionSeries;
+use crate::program::ProgramSeries;
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
 use crate::wiggle::EdgeSeries;
@@ -151,6 +152,14 @@ impl Series {
     pub fn capture(&self) -> Option<&CaptureSeries> {
         match &self.kind {
             SeriesKind::Capture(capture) => Some(capture),
+            _ => None,
+        }
+    }
+
+    /// The fields of a series of the user's program; `None` for other kinds.
+    pub fn program(&self) -> Option<&ProgramSeries> {
+        match &self.kind {
+            SeriesKind::Program(program) => Some(program),
             _ => None,
         }
     }

@@ -1,8 +1,10 @@
 //! One module for each command: it reads the input, calls the crates that do the work, and prints the result.
 
+pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod duration;
+pub(crate) mod exec;
 pub(crate) mod export;
 mod file_tree;
 pub(crate) mod gate;
