@@ -77,15 +77,24 @@ impl Parts<'_> {
     fn add_wake_up(&mut self, cycle: &Cycle, usual: &Usual) {
         let wait = &cycle.wait;
         if let Some(due) = wait.due {
-            // Slack before the latest allowed time is what the program permits.
-            let held = self.occupants(due.cpu, due.hard_ns.max(0) as u64, due.expired_ns, Stage::BeforeInterrupt);
+            let (soft_ns, hard_ns) = (due.soft_ns.max(0) as u64, due.hard_ns.max(0) as u64);
+            let entered_ns = wait.call.entered_ns;
+            let late_ns = entered_ns.saturating_sub(soft_ns) as f64;
+            if late_ns > 0.0 {
+                let (why, what) = (Why::PreviousCycle, String::new());
+                self.parts.push(Part { why, what, took_ns: late_ns, excess_ns: late_ns });
+            }
+            // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.
+            let held = self.occupants(due.cpu, hard_ns.max(entered_ns), due.expired_ns, Stage::BeforeInterrupt);
             self.add_group(held, usual.held_ns);
         }
-        let ready = self.occupants(wait.cpu, wait.woken.at_ns, wait.switched_ns, Stage::Woken);
+        let woken_ns = wait.woken.at_ns.max(wait.call.entered_ns);
+        let switched_ns = wait.switched_ns.max(woken_ns);
+        let ready = self.occupants(wait.cpu, woken_ns, switched_ns, Stage::Woken);
         self.add_group(ready, usual.ready_ns);
-        let mut path = self.interrupts(wait.cpu, wait.switched_ns, wait.left_ns);
+        let mut path = self.interrupts(wait.cpu, switched_ns, wait.left_ns);
         let interrupted: f64 = path.iter().map(|part| part.took_ns).sum();
-        let own = wait.left_ns.saturating_sub(wait.switched_ns) as f64 - interrupted;
+        let own = wait.left_ns.saturating_sub(switched_ns) as f64 - interrupted;
         path.push(Part { why: Why::WakeUpPath, what: String::new(), took_ns: own, excess_ns: 0.0 });
         self.add_group(path, usual.path_ns);
     }

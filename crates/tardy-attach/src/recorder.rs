@@ -27,7 +27,7 @@ const LEARNT_MIN: u64 = 8;
 pub struct Settings {
     /// Start of the run, on the monotonic clock.
     pub run_start_ns: u64,
-    /// Cycles that are due earlier, on the monotonic clock, are not counted.
+    /// Cycles that begin earlier, on the monotonic clock, are not counted.
     pub counted_from_ns: u64,
     /// The counted time that is planned.
     pub planned_ns: u64,
@@ -93,7 +93,7 @@ impl Recorder {
         Self { settings, ..Self::default() }
     }
 
-    /// From now on, cycles that are due from `counted_from_ns` are counted.
+    /// From now on, cycles that begin from `counted_from_ns` on are counted.
     pub fn count_from(&mut self, counted_from_ns: u64) {
         self.settings.counted_from_ns = counted_from_ns;
         let settings = self.settings;
@@ -200,8 +200,7 @@ impl Recorder {
     ) {
         let Some(index) = self.by_tid.get(&tid) else { return };
         let (settings, record) = (self.settings, &mut self.threads[*index]);
-        let due_ns = cycle.wait.due_ns();
-        if due_ns >= settings.counted_from_ns as i64 {
+        if cycle.wait.left_ns >= settings.counted_from_ns {
             record.count(cycle, &settings);
             if record.learnt >= LEARNT_MIN {
                 record.explain(cycle, &settings, context);

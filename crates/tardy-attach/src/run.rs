@@ -1,6 +1,8 @@
 //! The run that watching a program results in.
 
 use tardy_record::facts::Facts;
+use tardy_record::foreign::LOADS_UNKNOWN;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
 use tardy_record::program::ProgramPlan;
 use tardy_record::run::{Origin, Phase, Run, State};
@@ -18,7 +20,8 @@ pub fn plan(request: &Request, counted_ns: u64) -> Plan {
     let phase = PhasePlan {
         label: "program".to_owned(),
         round: 1,
-        loads: Vec::new(),
+        // tardy does not know what else runs.
+        loads: vec![LoadSpec::Unrecognised(LOADS_UNKNOWN.to_owned())],
         warmup_ns: request.warmup_ns,
         span: Span::DurationNs(request.duration_ns.unwrap_or(counted_ns)),
         probe,

@@ -12,6 +12,7 @@ use tardy_sys::system_calls;
 use crate::causes::Context;
 use crate::cost::{self, Cost};
 use crate::event::Event;
+use crate::habits::Habits;
 use crate::layout::vector_name;
 use crate::moments::softirq;
 use crate::recorder::{Identity, Recorder, Settings};
@@ -126,7 +127,8 @@ impl Session {
         let run_start_ns = monotonic_ns();
         let settings = Settings {
             run_start_ns,
-            counted_from_ns: u64::MAX,
+            // Until counting begins.
+            counted_from_ns: i64::MAX as u64,
             planned_ns: request.duration_ns.unwrap_or(0),
             deadline_ns: request.deadline_ns,
             limit_ns: request.limit_ns,
@@ -196,6 +198,25 @@ impl Session {
         self.finish(end)
     }
 
+    /// Observes the threads for the warm-up's time, and returns what they did, by thread number.
+    ///
+    /// # Errors
+    /// If the target does not exist, or the kernel refuses to be read.
+    pub fn observe(mut self, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, Habits)>, String> {
+        self.search()?;
+        self.trace.set_on(true)?;
+        let begin_ns = monotonic_ns();
+        while monotonic_ns() - begin_ns < self.request.warmup_ns {
+            if self.round(signals, &mut || false, &mut |_| {})?.is_some() {
+                break;
+            }
+        }
+        let habits = self.tracker.threads.iter().map(|(tid, thread)| {
+            (*tid, (thread.rhythm().map(|rhythm| rhythm.interval_ns), thread.habits))
+        });
+        Ok(habits.collect())
+    }
+
     /// Observes the threads until their rhythms are known.
     fn warm_up(
         &mut self,
@@ -228,18 +249,14 @@ impl Session {
         let mut windows = cost::Windows::new(tids);
         for on in [false, true, false, true] {
             self.trace.set_on(on)?;
+            self.read()?;
+            // What is not recorded did not happen for the threads' states.
+            self.tracker.threads.values_mut().for_each(crate::thread::Thread::lose);
             windows.begin();
             wait_readable(&[signals.as_raw_fd()], window_ns).map_err(|error| error.to_string())?;
             windows.end(on);
-            if on {
-                self.read()?;
-            } else {
-                self.tracker.threads.values_mut().for_each(crate::thread::Thread::lose);
-            }
         }
         self.cost = windows.cost();
-        // What was not recorded did not happen for the threads' states.
-        self.tracker.threads.values_mut().for_each(crate::thread::Thread::lose);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::cycle::{Activity, Cycle, Times};
 use crate::event::{Name, Task};
+use crate::habits::Habits;
 use crate::rhythm::{Observed, Rhythm};
 use crate::wait::{Call, Due, Source, TimerKind, Wait, Woken};
 
@@ -42,6 +43,8 @@ pub struct Thread {
     pub priority: i32,
     /// The waits before its rhythm was found.
     pub observed: Observed,
+    /// What it does that real-time programs should do, or should not.
+    pub habits: Habits,
     rhythm: Option<Rhythm>,
     state: State,
     cpu: u32,
@@ -68,6 +71,7 @@ impl Thread {
             name,
             priority: i32::MAX,
             observed: Observed::default(),
+            habits: Habits::default(),
             rhythm: None,
             state: State::Unknown,
             cpu: 0,
@@ -98,6 +102,7 @@ impl Thread {
 
     /// The thread enters a system call.
     pub fn enter(&mut self, at_ns: u64, number: i64, args: [u64; 4]) {
+        self.habits.note_call(number, &args);
         self.call = Some(Call { number, args, entered_ns: at_ns });
         (self.woken, self.due, self.switched_ns) = (None, None, None);
         self.interrupted_at_call_ns = self.interrupted_ns;
@@ -173,6 +178,7 @@ impl Thread {
 
     /// The thread took a page fault.
     pub fn fault(&mut self, at_ns: u64) {
+        self.habits.faults += 1;
         self.note(at_ns, Activity::Fault);
     }
 

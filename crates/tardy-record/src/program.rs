@@ -136,6 +136,8 @@ pub enum Why {
     SystemCall,
     /// It took page faults.
     PageFault,
+    /// The cycle before ended after this one was due.
+    PreviousCycle,
     /// Its own work took longer.
     OwnWork,
     /// The kernel's way from the interrupt to the program took longer.

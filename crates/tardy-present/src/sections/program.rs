@@ -38,7 +38,7 @@ impl Section for Program {
             return;
         }
         let mut block = text.block();
-        block.titled_table("Threads and their cycles, in us", &table(threads));
+        block.titled_table("Cycles, in us: the least period to the highest, mean own work to the highest, highest preemption, p99.9 of responses to the highest", &table(threads));
         text.add(Part::Results, block);
         let mut block = text.block();
         block.paragraphs(Style::Bold, &conclusions(threads));
@@ -52,7 +52,7 @@ impl Section for Program {
             return;
         }
         let table = Element::Table(PageTable::typeset("numbers", &table(threads)));
-        page.add(Place::Breakdown, [heading(3, "Threads and their cycles, in µs"), table]);
+        page.add(Place::Breakdown, [heading(3, "Cycles of the program's threads, in µs"), table]);
         let late = late(threads);
         if !late.is_empty() {
             let mut elements = vec![heading(2, "Causes of late cycles")];
@@ -115,8 +115,7 @@ impl Measurement for Program {
 
 fn table(threads: &[ProgramThread]) -> Table {
     let heads = [
-        "thread", "interval", "waits in", "cycles", "skipped", "missed", "period min", "max", "own mean", "max", "preempted max",
-        "response p99.9", "max",
+        "thread", "interval", "cycles", "skipped", "missed", "period", "to", "own work", "to", "preempted", "response", "to",
     ];
     let mut table = Table::new(&heads);
     for thread in threads {
@@ -128,7 +127,6 @@ fn table(threads: &[ProgramThread]) -> Table {
         table.push(vec![
             short(&harmless(&thread.label), NAME_MAX),
             format_duration_ns(thread.thread.interval_ns),
-            short(&harmless(&thread.thread.wait), NAME_MAX),
             count(thread.cycles),
             count(thread.thread.skipped),
             count(thread.thread.deadline_misses),
@@ -238,6 +236,7 @@ fn cause_text(why: Why, what: &str) -> String {
         Why::OtherThread => format!("it waited for {what}"),
         Why::SystemCall => format!("it was in the system call {what}"),
         Why::PageFault => format!("it took page faults ({what})"),
+        Why::PreviousCycle => "the cycle before ended late".to_owned(),
         Why::OwnWork => "its own work took longer than usual".to_owned(),
         Why::WakeUpPath => "the kernel's way from the interrupt to the program took longer than usual".to_owned(),
     }

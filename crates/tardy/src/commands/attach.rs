@@ -1,5 +1,7 @@
 //! `tardy attach`: watches a running program.
 
+mod from_proc;
+
 use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
@@ -35,8 +37,14 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
     if request.target.threads().is_empty() {
         bail!(request.target.absent());
     }
+    let tracefs = match tracefs() {
+        Ok(tracefs) => tracefs,
+        Err(error) => {
+            let why = crate::message(&error);
+            return from_proc::run(&request.target, duration_ns, &why, arguments.watch.json);
+        }
+    };
     let file = Place::claim(&arguments.watch, started)?;
-    let tracefs = tracefs()?;
     let session = Session::set_up(request.clone(), &tracefs).map_err(|reason| anyhow!(reason))?;
     let signals = EndSignals::catch()?;
     let mut progress = Line::new(arguments.watch.quiet);
