@@ -1,9 +1,9 @@
 //! What recording costs the watched threads: their CPU time per cycle with and without it.
 
 /// The shortest and the longest time for which recording is on or off.
-const WINDOW_NS: [u64; 2] = [100_000_000, 500_000_000];
+const WINDOW_NS: [u64; 2] = [50_000_000, 500_000_000];
 /// How many cycles of the fastest thread a window has if that is not too long.
-const CYCLES: u64 = 100;
+const CYCLES: u64 = 50;
 
 /// The time for which recording is on or off, for a thread with this interval.
 pub fn window_ns(interval_ns: u64) -> u64 {

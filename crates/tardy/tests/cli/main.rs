@@ -2,6 +2,7 @@
 //! A user error is a line in `errors.rs`.
 
 mod articles;
+mod attach;
 mod bench;
 mod capabilities;
 mod captures;
