@@ -63,7 +63,9 @@ impl Readings {
             (SeriesKind::Gaps(_), _) => Self::Gaps,
             (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
             (SeriesKind::Capture(_), _) => Self::Intervals,
-            (SeriesKind::Program(_), Quantity::Spacing | Quantity::Noise) | (_, Quantity::Execution) => Self::Cycles,
+            (SeriesKind::Program(_), Quantity::Spacing | Quantity::Noise) | (_, Quantity::Execution) => {
+                Self::Cycles
+            }
             (SeriesKind::Edges(_), _) | (_, Quantity::Spacing) => Self::Toggles,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,

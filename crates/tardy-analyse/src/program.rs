@@ -54,7 +54,9 @@ pub fn of(run: &Run) -> Vec<ProgramThread> {
         let thread = program.thread.as_deref()?;
         let of_thread = |other: &&tardy_record::Series| {
             other.phase == series.phase
-                && other.program().is_some_and(|known| known.tid == program.tid && known.timing != Timing::WakeUp)
+                && other
+                    .program()
+                    .is_some_and(|known| known.tid == program.tid && known.timing != Timing::WakeUp)
                 && other.label.starts_with(&series.label)
         };
         let timings = run.series.iter().filter(of_thread).filter_map(|other| {

@@ -50,14 +50,23 @@ const EXAMPLES: &[(&str, Examples)] = &[
     (
         "attach",
         &[
-            ("sudo tardy attach control --duration 1m", "Watch the program for a minute: how late its periodic threads are, and why."),
-            ("sudo tardy attach 4711 --deadline 800us --require 'p99.9<200us'", "Judge the latency of its wake-ups, with a deadline."),
+            (
+                "sudo tardy attach control --duration 1m",
+                "Watch the program for a minute: how late its periodic threads are, and why.",
+            ),
+            (
+                "sudo tardy attach 4711 --deadline 800us --require 'p99.9<200us'",
+                "Judge the latency of its wake-ups, with a deadline.",
+            ),
             ("sudo tardy attach --thread bus --duration 10m", "Watch all threads of this name."),
         ],
     ),
     (
         "exec",
-        &[("sudo tardy exec -- ./control --rate 1000", "Start a program and watch it from its first cycle until it ends.")],
+        &[(
+            "sudo tardy exec -- ./control --rate 1000",
+            "Start a program and watch it from its first cycle until it ends.",
+        )],
     ),
     (
         "load",

@@ -85,7 +85,8 @@ impl Parts<'_> {
                 self.parts.push(Part { why, what, took_ns: late_ns, excess_ns: late_ns });
             }
             // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.
-            let held = self.occupants(due.cpu, hard_ns.max(entered_ns), due.expired_ns, Stage::BeforeInterrupt);
+            let held =
+                self.occupants(due.cpu, hard_ns.max(entered_ns), due.expired_ns, Stage::BeforeInterrupt);
             self.add_group(held, usual.held_ns);
         }
         let woken_ns = wait.woken.at_ns.max(wait.call.entered_ns);
@@ -131,7 +132,9 @@ impl Parts<'_> {
                     });
                     let part = self.blocked(call, from, to, waker);
                     let number = call.map_or(-1, |call| call.number);
-                    match blocked.iter_mut().find(|(known, one)| *known == number && one.what == part.what) {
+                    match blocked.iter_mut().find(|(known, one)| {
+                        *known == number && (one.why, &one.what) == (part.why, &part.what)
+                    }) {
                         Some((_, one)) => one.took_ns += part.took_ns,
                         None => blocked.push((number, part)),
                     }
@@ -156,7 +159,10 @@ impl Parts<'_> {
         let excess = own_ns - usual.own_ns;
         let (why, what) = if faults >= 1.0 && excess <= faults * FAULT_MAX_NS {
             let count = cycle.times.faults;
-            (Why::PageFault, if count == 1 { "1 page fault".to_owned() } else { format!("{count} page faults") })
+            (
+                Why::PageFault,
+                if count == 1 { "1 page fault".to_owned() } else { format!("{count} page faults") },
+            )
         } else {
             (Why::OwnWork, String::new())
         };
@@ -276,7 +282,8 @@ impl Parts<'_> {
             return None;
         }
         let log = cpus.values().max_by_key(|log| of_owner(log)).filter(|log| of_owner(log) > 0)?;
-        let (other, ns) = log.tasks(from, to).into_iter().find(|(task, _)| task.tid != tid && task.tid != 0)?;
+        let (other, ns) =
+            log.tasks(from, to).into_iter().find(|(task, _)| task.tid != tid && task.tid != 0)?;
         (ns * 2 > to - from).then(|| describe(&other))
     }
 
@@ -286,7 +293,9 @@ impl Parts<'_> {
 
     /// `write to /dev/pts/0`, or the name alone if the call has no file descriptor.
     fn call_name(&self, call: Call) -> String {
-        let Some(name) = system_calls::name(call.number) else { return format!("system call {}", call.number) };
+        let Some(name) = system_calls::name(call.number) else {
+            return format!("system call {}", call.number);
+        };
         let pid = self.context.tracker.threads.get(&self.tid).map(|thread| thread.pid);
         let file = || (self.context.descriptor)(pid?, call.args[0]);
         match name {

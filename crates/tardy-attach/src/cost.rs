@@ -74,7 +74,8 @@ impl Windows {
             let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
             Some(Used { cpu_ns: numbers.next()??, times: numbers.nth(1)?? })
         };
-        let add = |sum: Used, one: Used| Used { cpu_ns: sum.cpu_ns + one.cpu_ns, times: sum.times + one.times };
+        let add =
+            |sum: Used, one: Used| Used { cpu_ns: sum.cpu_ns + one.cpu_ns, times: sum.times + one.times };
         self.tids.iter().filter_map(of).fold(Used::default(), add)
     }
 }

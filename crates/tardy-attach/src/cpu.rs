@@ -122,7 +122,8 @@ impl CpuLog {
         let mut times: Vec<(Handler, u64)> = Vec::new();
         let first = self.interrupts.partition_point(|one| one.to_ns <= from_ns);
         let ended = self.interrupts.iter().skip(first).copied();
-        let open = self.open.first().map(|(at, handler)| Interrupt { from_ns: *at, to_ns, handler: *handler });
+        let open =
+            self.open.first().map(|(at, handler)| Interrupt { from_ns: *at, to_ns, handler: *handler });
         for one in ended.chain(open).take_while(|one| one.from_ns < to_ns) {
             let ns = one.to_ns.min(to_ns).saturating_sub(one.from_ns.max(from_ns));
             match times.iter_mut().find(|(known, _)| *known == one.handler) {

@@ -112,6 +112,9 @@ impl Cycle {
         let lasting: Vec<(u64, Activity)> =
             self.log.iter().copied().filter(|(_, activity)| *activity != Activity::Fault).collect();
         let ends: Vec<u64> = lasting.iter().skip(1).map(|(at, _)| *at).chain([self.end_ns]).collect();
-        lasting.into_iter().zip(ends).map(|((from, activity), to)| (from.min(self.end_ns), to.min(self.end_ns), activity))
+        lasting
+            .into_iter()
+            .zip(ends)
+            .map(|((from, activity), to)| (from.min(self.end_ns), to.min(self.end_ns), activity))
     }
 }

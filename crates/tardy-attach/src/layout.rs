@@ -70,13 +70,18 @@ impl Layouts {
     pub fn of(tracefs: &Tracefs) -> Result<(Self, Vec<String>), String> {
         let switch = tracefs.format("sched/sched_switch")?;
         let common = |name: &str| switch.field(name).ok_or(format!("this kernel's events have no {name}"));
-        let mut this =
-            Self { kind: common("common_type")?, pid: common("common_pid")?, layouts: Vec::new(), names: Vec::new() };
+        let mut this = Self {
+            kind: common("common_type")?,
+            pid: common("common_pid")?,
+            layouts: Vec::new(),
+            names: Vec::new(),
+        };
         let needed = OF_PROGRAM.iter().take(NEEDED).chain(&OF_MACHINE);
         for event in needed {
             let format = tracefs.format(event)?;
-            let layout = layout(event, &format)
-                .ok_or_else(|| format!("this kernel's event {event} has an unknown format; please report it"))?;
+            let layout = layout(event, &format).ok_or_else(|| {
+                format!("this kernel's event {event} has an unknown format; please report it")
+            })?;
             this.keep(&format, layout);
         }
         let mut events: Vec<String> = OF_MACHINE.iter().map(ToString::to_string).collect();
@@ -190,9 +195,16 @@ fn arguments(field: Field, bytes: &[u8]) -> Option<[u64; 4]> {
 
 /// The events of interrupts, which depend on the processor.
 fn interrupts() -> Vec<String> {
-    let of_devices =
-        ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit", "ipi/ipi_entry", "ipi/ipi_exit"];
-    let of_cpu = VECTORS.iter().flat_map(|name| ["entry", "exit"].map(|end| format!("irq_vectors/{name}_{end}")));
+    let of_devices = [
+        "irq/irq_handler_entry",
+        "irq/irq_handler_exit",
+        "irq/softirq_entry",
+        "irq/softirq_exit",
+        "ipi/ipi_entry",
+        "ipi/ipi_exit",
+    ];
+    let of_cpu =
+        VECTORS.iter().flat_map(|name| ["entry", "exit"].map(|end| format!("irq_vectors/{name}_{end}")));
     of_devices.iter().map(ToString::to_string).chain(of_cpu).collect()
 }
 
@@ -210,7 +222,9 @@ fn layout(event: &str, format: &Format) -> Option<Layout> {
             expires: field("expires")?,
             soft: field("softexpires")?,
         },
-        "timer/hrtimer_expire_entry" => Layout::Expire { timer: field("hrtimer")?, function: field("function")? },
+        "timer/hrtimer_expire_entry" => {
+            Layout::Expire { timer: field("hrtimer")?, function: field("function")? }
+        }
         "timer/hrtimer_expire_exit" => Layout::ExpireEnd,
         "sched/sched_waking" => Layout::Waking(TaskFields::of(format, ["comm", "pid", "prio"])?),
         "sched/sched_switch" => Layout::Switch {

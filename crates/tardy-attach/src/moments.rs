@@ -27,7 +27,9 @@ pub fn of(
     }
     let since_due = |at_ns: u64| at_ns as i64 - due_ns as i64;
     let happening = |what: &What| happening(what, handler, kind);
-    let events = events.filter_map(|event| Some(MomentEvent { at_ns: since_due(event.at_ns), what: happening(&event.what)? }));
+    let events = events.filter_map(|event| {
+        Some(MomentEvent { at_ns: since_due(event.at_ns), what: happening(&event.what)? })
+    });
     let mut events: Vec<MomentEvent> = events.collect();
     // The time-out that is shown is that of the latest events: they explain the end of the delay.
     let cut = events.len().saturating_sub(MOMENT_EVENTS_MAX);
@@ -37,20 +39,28 @@ pub fn of(
     Some(Moment { tid, priority: realtime.unwrap_or(0), whole_from_ns, events })
 }
 
-fn happening(what: &What, handler: &dyn Fn(u16) -> String, kind: &dyn Fn(u64) -> TimerKind) -> Option<Happening> {
+fn happening(
+    what: &What,
+    handler: &dyn Fn(u16) -> String,
+    kind: &dyn Fn(u64) -> TimerKind,
+) -> Option<Happening> {
     Some(match what {
         What::Switch { from, to, .. } => Happening::Switch { from: task(from), to: task(to) },
         What::Waking { task: woken } => Happening::Ready { task: task(woken) },
         What::Expire { function, .. } => Happening::TimerBegin { function: function_name(*function, kind) },
         What::ExpireEnd => Happening::TimerEnd,
-        What::InterruptBegin(Handler::Irq(irq, name)) => Happening::IrqBegin { irq: *irq, name: handler(*name) },
+        What::InterruptBegin(Handler::Irq(irq, name)) => {
+            Happening::IrqBegin { irq: *irq, name: handler(*name) }
+        }
         What::InterruptEnd(Handler::Irq(irq, _)) => Happening::IrqEnd { irq: *irq },
         What::InterruptBegin(Handler::Softirq(number)) => Happening::SoftirqBegin { name: softirq(*number) },
         What::InterruptEnd(Handler::Softirq(number)) => Happening::SoftirqEnd { name: softirq(*number) },
         What::InterruptBegin(Handler::Vector(index)) => {
             Happening::VectorBegin { name: vector_name(*index).to_owned() }
         }
-        What::InterruptEnd(Handler::Vector(index)) => Happening::VectorEnd { name: vector_name(*index).to_owned() },
+        What::InterruptEnd(Handler::Vector(index)) => {
+            Happening::VectorEnd { name: vector_name(*index).to_owned() }
+        }
         _ => return None,
     })
 }

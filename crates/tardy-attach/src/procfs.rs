@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use tardy_host::facts::threads;
 use tardy_host::facts::cpu_quotas;
+use tardy_host::facts::threads;
 use tardy_record::cpu_list;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
@@ -87,7 +87,8 @@ impl Snapshot {
     /// The threads that were there at an earlier time too, with what they used since.
     pub fn since(&self, earlier: &Self) -> Vec<(Found, Used)> {
         let before = |tid: u32| earlier.threads.iter().find(|(known, _)| known.tid == tid);
-        let since = |(thread, used): &(Found, Used)| Some((thread.clone(), used.since(before(thread.tid)?.1)));
+        let since =
+            |(thread, used): &(Found, Used)| Some((thread.clone(), used.since(before(thread.tid)?.1)));
         self.threads.iter().filter_map(since).collect()
     }
 }
@@ -104,7 +105,8 @@ pub fn facts(files: &KernelFiles, pid: u32) -> Option<ProgramFacts> {
         name: processes::command_of(pid).unwrap_or_default(),
         memory_kib: kib("VmRSS:").zip(kib("VmLck:")),
         rt_time_limit_us: rt_time_limit_us(pid),
-        cpu_quota: quota.map(|quota| (format!("{} us of each {} us", quota.quota_us, quota.period_us), quota.file)),
+        cpu_quota: quota
+            .map(|quota| (format!("{} us of each {} us", quota.quota_us, quota.period_us), quota.file)),
         cpus: field("Cpus_allowed_list:")
             .and_then(|list| cpu_list::parse(&list))
             .map(|cpus| (cpus.len(), online_cpus(files))),
@@ -142,7 +144,6 @@ fn interrupt_priority(files: &KernelFiles) -> Option<u32> {
     let threads = threads.get()?.iter().filter(|thread| thread.name.starts_with("irq/"));
     threads.map(|thread| thread.priority).max()
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -121,7 +121,9 @@ impl Recorder {
     /// Adds a thread whose rhythm was found. It continues the series of one that ended with the same name and rhythm.
     pub fn add(&mut self, identity: Identity, rhythm: Rhythm) {
         let continues = |known: &ThreadRecord| {
-            known.ended && known.rhythm.signature == rhythm.signature && is_label_of(&known.identity.label, &identity.label)
+            known.ended
+                && known.rhythm.signature == rhythm.signature
+                && is_label_of(&known.identity.label, &identity.label)
         };
         if let Some(index) = self.threads.iter().position(continues) {
             let known = &mut self.threads[index];
@@ -135,8 +137,10 @@ impl Recorder {
             self.left_out += 1;
             return;
         }
-        let same = self.threads.iter().filter(|known| is_label_of(&known.identity.label, &identity.label)).count();
-        let label = if same == 0 { identity.label.clone() } else { format!("{} #{}", identity.label, same + 1) };
+        let same =
+            self.threads.iter().filter(|known| is_label_of(&known.identity.label, &identity.label)).count();
+        let label =
+            if same == 0 { identity.label.clone() } else { format!("{} #{}", identity.label, same + 1) };
         let identity = Identity { label, ..identity };
         self.by_tid.insert(identity.tid, self.threads.len());
         let deadline_ns = self.settings.deadline_ns.unwrap_or(rhythm.interval_ns);
@@ -225,9 +229,16 @@ fn is_label_of(label: &str, name: &str) -> bool {
 fn builders(settings: &Settings, rhythm: &Rhythm) -> [SeriesBuilder; 5] {
     let start_ns = settings.counted_from_ns.saturating_sub(settings.run_start_ns);
     let limits: Vec<u64> = settings.limit_ns.into_iter().collect();
-    let builder = |interval_ns, limits: &[u64]| SeriesBuilder::new(start_ns, interval_ns, settings.planned_ns, limits);
+    let builder =
+        |interval_ns, limits: &[u64]| SeriesBuilder::new(start_ns, interval_ns, settings.planned_ns, limits);
     let scheduled = rhythm.has_schedule.then_some(rhythm.interval_ns);
-    [builder(scheduled, &limits), builder(None, &[]), builder(None, &[]), builder(None, &[]), builder(None, &[])]
+    [
+        builder(scheduled, &limits),
+        builder(None, &[]),
+        builder(None, &[]),
+        builder(None, &[]),
+        builder(None, &[]),
+    ]
 }
 
 impl ThreadRecord {
@@ -272,7 +283,9 @@ impl ThreadRecord {
         let rank = |missed: bool, response_ns: i64| (missed, response_ns);
         let new = rank(missed, cycle.response_ns());
         let late = &mut self.thread.late;
-        if late.len() == LATE_MAX && late.last().is_some_and(|last| rank(last.missed, last.response_ns) >= new) {
+        if late.len() == LATE_MAX
+            && late.last().is_some_and(|last| rank(last.missed, last.response_ns) >= new)
+        {
             return;
         }
         let explained = LateCycle {
@@ -290,7 +303,9 @@ impl ThreadRecord {
     /// Keeps the kernel's events of the wake-up if it is among the latest.
     fn keep_moment(&mut self, cycle: &Cycle, context: &Context<'_>, kind: &dyn Fn(u64) -> TimerKind) {
         let latency_ns = cycle.latency_ns();
-        if self.moments.len() == MOMENT_COUNT && self.moments.last().is_some_and(|(_, least, _)| *least >= latency_ns) {
+        if self.moments.len() == MOMENT_COUNT
+            && self.moments.last().is_some_and(|(_, least, _)| *least >= latency_ns)
+        {
             return;
         }
         let tid = self.identity.tid;
@@ -298,7 +313,9 @@ impl ThreadRecord {
         let cpu = cycle.wait.due.map_or(cycle.wait.cpu, |due| due.cpu);
         // A wake-up that began on one CPU and ended on another has no moment: it is of one CPU.
         let log = context.tracker.cpus.get(&cpu).filter(|_| cpu == cycle.wait.cpu);
-        let Some(moment) = log.and_then(|log| moments::of(&cycle.wait, tid, priority, log, context.handler, kind)) else {
+        let Some(moment) =
+            log.and_then(|log| moments::of(&cycle.wait, tid, priority, log, context.handler, kind))
+        else {
             return;
         };
         let at_ns = cycle.wait.left_ns;
@@ -312,7 +329,8 @@ impl ThreadRecord {
             let is_wake_up = *timing == Timing::WakeUp;
             let thread = is_wake_up.then(|| Box::new(self.thread.clone()));
             let kind = SeriesKind::Program(ProgramSeries { timing: *timing, tid: self.identity.tid, thread });
-            let series = builder.series(format!("{}{end}", self.identity.label), phase, *quantity, *level, kind);
+            let series =
+                builder.series(format!("{}{end}", self.identity.label), phase, *quantity, *level, kind);
             if is_wake_up { self.with_moments(series, run_start_ns) } else { series }
         });
         series.collect()

@@ -108,7 +108,9 @@ mod tests {
     fn wait(call: i64, source: Source, due_ns: i64) -> Wait {
         let at_ns = due_ns as u64 + 5000;
         let due = match source {
-            Source::Timer(kind) => Some(Due { soft_ns: due_ns, hard_ns: due_ns, expired_ns: at_ns, cpu: 0, kind }),
+            Source::Timer(kind) => {
+                Some(Due { soft_ns: due_ns, hard_ns: due_ns, expired_ns: at_ns, cpu: 0, kind })
+            }
             _ => None,
         };
         Wait {
@@ -146,7 +148,8 @@ mod tests {
 
     #[test]
     fn skipped_cycles_do_not_change_the_period() {
-        let waits = (1..300).filter(|cycle| cycle % 5 != 0).map(|cycle: i64| wait(0, TIMERFD, cycle * 4_000_000));
+        let waits =
+            (1..300).filter(|cycle| cycle % 5 != 0).map(|cycle: i64| wait(0, TIMERFD, cycle * 4_000_000));
         assert_eq!(rhythm(waits).unwrap().interval_ns, 4_000_000);
     }
 

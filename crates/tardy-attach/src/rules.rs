@@ -161,9 +161,13 @@ fn by_habit(
 
 fn policy(facts: &ProgramFacts) -> Ruling {
     const RULE: &str = "real-time-policy";
-    let periodic: Vec<&ThreadFacts> = facts.threads.iter().filter(|thread| thread.interval_ns.is_some()).collect();
-    let without: Vec<(&ThreadFacts, u64)> =
-        periodic.iter().filter(|thread| !thread.is_realtime()).map(|thread| (*thread, u64::from(thread.tid))).collect();
+    let periodic: Vec<&ThreadFacts> =
+        facts.threads.iter().filter(|thread| thread.interval_ns.is_some()).collect();
+    let without: Vec<(&ThreadFacts, u64)> = periodic
+        .iter()
+        .filter(|thread| !thread.is_realtime())
+        .map(|thread| (*thread, u64::from(thread.tid)))
+        .collect();
     let any = facts.threads.iter().any(ThreadFacts::is_realtime);
     match (periodic.is_empty(), without.is_empty(), any) {
         (false, true, _) => followed(RULE, "every periodic thread has a real-time policy".to_owned()),
@@ -204,10 +208,14 @@ fn page_faults(facts: &ProgramFacts) -> Ruling {
         Err(why) => return unknown(RULE, why),
     };
     let count = |thread: &&ThreadFacts| thread.faults.map(|(minor, major)| minor + major);
-    let with: Vec<(&ThreadFacts, u64)> =
-        threads.iter().filter_map(|thread| Some((*thread, count(thread).filter(|count| *count > 0)?))).collect();
+    let with: Vec<(&ThreadFacts, u64)> = threads
+        .iter()
+        .filter_map(|thread| Some((*thread, count(thread).filter(|count| *count > 0)?)))
+        .collect();
     match with.is_empty() {
-        true if threads.iter().all(|thread| thread.faults.is_none()) => unknown(RULE, "/proc/PID/task/TID/stat is not readable"),
+        true if threads.iter().all(|thread| thread.faults.is_none()) => {
+            unknown(RULE, "/proc/PID/task/TID/stat is not readable")
+        }
         true => followed(RULE, "none while it was observed".to_owned()),
         false => broken(
             RULE,
@@ -232,7 +240,10 @@ fn mutexes(facts: &ProgramFacts) -> Ruling {
         facts,
         "mutex-inheritance",
         |habits| habits.plain_mutexes,
-        ["no thread waited for a mutex without inheritance", "waits for mutexes without priority inheritance"],
+        [
+            "no thread waited for a mutex without inheritance",
+            "waits for mutexes without priority inheritance",
+        ],
         "initialise mutexes with pthread_mutexattr_setprotocol(PTHREAD_PRIO_INHERIT)",
     )
 }
@@ -261,10 +272,15 @@ fn interrupt_threads(facts: &ProgramFacts) -> Ruling {
         .collect();
     match (fixed.is_empty(), below.is_empty()) {
         (true, _) => unknown(RULE, "no thread has a real-time priority"),
-        (_, true) => followed(RULE, format!("real-time priorities are above {interrupts}, that of interrupt threads")),
+        (_, true) => {
+            followed(RULE, format!("real-time priorities are above {interrupts}, that of interrupt threads"))
+        }
         (_, false) => broken(
             RULE,
-            format!("priorities up to that of interrupt threads, {interrupts}, which therefore delay: {}", listed(&below)),
+            format!(
+                "priorities up to that of interrupt threads, {interrupts}, which therefore delay: {}",
+                listed(&below)
+            ),
             "use a higher priority, unless the thread waits for such an interrupt",
         ),
     }
@@ -274,9 +290,11 @@ fn cpu_quota(facts: &ProgramFacts) -> Ruling {
     const RULE: &str = "cpu-quota";
     match &facts.cpu_quota {
         None => followed(RULE, "no cgroup of it has a quota".to_owned()),
-        Some((quota, file)) => {
-            broken(RULE, format!("{quota} in {file}: its threads stop when it is used up"), "move it to a cgroup without a quota")
-        }
+        Some((quota, file)) => broken(
+            RULE,
+            format!("{quota} in {file}: its threads stop when it is used up"),
+            "move it to a cgroup without a quota",
+        ),
     }
 }
 
@@ -294,7 +312,9 @@ fn time_limit(facts: &ProgramFacts) -> Ruling {
 
 fn slack(facts: &ProgramFacts) -> Ruling {
     const RULE: &str = "timer-slack";
-    let of = |thread: &ThreadFacts| thread.slack_ns.filter(|_| thread.interval_ns.is_some() && !thread.is_realtime());
+    let of = |thread: &ThreadFacts| {
+        thread.slack_ns.filter(|_| thread.interval_ns.is_some() && !thread.is_realtime())
+    };
     let with: Vec<(&ThreadFacts, u64)> =
         facts.threads.iter().filter_map(|thread| Some((thread, of(thread).filter(|ns| *ns > 1)?))).collect();
     match with.is_empty() {
@@ -350,7 +370,11 @@ mod tests {
     fn broken_by(change: impl Fn(&mut ProgramFacts)) -> Vec<&'static str> {
         let mut facts = right();
         change(&mut facts);
-        judge(&facts).into_iter().filter(|ruling| ruling.state == State::Broken).map(|ruling| ruling.rule).collect()
+        judge(&facts)
+            .into_iter()
+            .filter(|ruling| ruling.state == State::Broken)
+            .map(|ruling| ruling.rule)
+            .collect()
     }
 
     #[test]
@@ -367,7 +391,10 @@ mod tests {
         assert_eq!(broken_by(|facts| facts.threads[0].faults = Some((3, 0))), ["page-faults"]);
         assert_eq!(broken_by(|facts| facts.memory_kib = Some((1000, 100))), ["memory-locked"]);
         assert_eq!(broken_by(|facts| facts.threads[0].scheduling = Some((Policy::Fifo, 50))), ["priority"]);
-        assert_eq!(broken_by(|facts| facts.cpu_quota = Some(("1 2".to_owned(), "cpu.max".to_owned()))), ["cpu-quota"]);
+        assert_eq!(
+            broken_by(|facts| facts.cpu_quota = Some(("1 2".to_owned(), "cpu.max".to_owned()))),
+            ["cpu-quota"]
+        );
         assert_eq!(broken_by(|facts| facts.rt_time_limit_us = Some(200_000)), ["real-time-limit"]);
         assert_eq!(broken_by(|facts| facts.cpus = Some((4, 4))), ["affinity"]);
         let ordinary = broken_by(|facts| {

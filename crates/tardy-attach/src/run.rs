@@ -13,10 +13,8 @@ use crate::session::{End, Request, Watched};
 
 /// The plan of watching a program.
 pub fn plan(request: &Request, counted_ns: u64) -> Plan {
-    let probe = ProbePlan::Program(ProgramPlan {
-        target: request.named.clone(),
-        deadline_ns: request.deadline_ns,
-    });
+    let probe =
+        ProbePlan::Program(ProgramPlan { target: request.named.clone(), deadline_ns: request.deadline_ns });
     let phase = PhasePlan {
         label: "program".to_owned(),
         round: 1,

@@ -27,8 +27,8 @@ use crate::wait::{Signature, Source, TimerKind, Woken};
 const ROUND_NS: u64 = 50_000_000;
 /// How often /proc is searched for new threads of the target.
 const SEARCH_NS: u64 = 1_000_000_000;
-/// How much longer than the warm-up a first periodic thread is waited for.
-const FIRST_MAX_NS: u64 = 10_000_000_000;
+/// How long a first periodic thread is waited for.
+const FIRST_MAX_NS: u64 = 6_000_000_000;
 /// Memory for all buffers, in KiB, and the least and the most for each CPU of each instance.
 const BUFFERS_KIB: u32 = 256 << 10;
 const BUFFER_KIB: [u32; 2] = [256, 8192];
@@ -211,9 +211,10 @@ impl Session {
                 break;
             }
         }
-        let habits = self.tracker.threads.iter().map(|(tid, thread)| {
-            (*tid, (thread.rhythm().map(|rhythm| rhythm.interval_ns), thread.habits))
-        });
+        let habits =
+            self.tracker.threads.iter().map(|(tid, thread)| {
+                (*tid, (thread.rhythm().map(|rhythm| rhythm.interval_ns), thread.habits))
+            });
         Ok(habits.collect())
     }
 
@@ -230,9 +231,15 @@ impl Session {
                 return Ok(Some(end));
             }
             let passed_ns = monotonic_ns() - begin_ns;
-            let is_found = self.recorder.found().0 > 0;
-            if passed_ns >= self.request.warmup_ns && (is_found || passed_ns >= FIRST_MAX_NS) {
+            if passed_ns < self.request.warmup_ns {
+                continue;
+            }
+            if self.recorder.found().0 > 0 {
                 break;
+            }
+            // A program that was started here may begin its cycles late, and it is watched until it ends.
+            if self.request.duration_ns.is_some() && passed_ns >= FIRST_MAX_NS.max(self.request.warmup_ns) {
+                return Err(no_rhythm(&self.request.named, &self.others()));
             }
         }
         if self.request.warmup_ns > 0 {
@@ -446,7 +453,10 @@ fn no_rhythm(named: &str, others: &[(String, Vec<(String, usize)>)]) -> String {
     const SHOWN: usize = 5;
     let thread = |(name, waits): &(String, Vec<(String, usize)>)| {
         let waits: Vec<String> = waits.iter().map(|(wait, count)| format!("{count} x {wait}")).collect();
-        format!("'{name}' waited {}", if waits.is_empty() { "never".to_owned() } else { waits.join(", ") })
+        match waits.is_empty() {
+            true => format!("of '{name}' no wait has ended"),
+            false => format!("'{name}' waited {}", waits.join(", ")),
+        }
     };
     let shown: Vec<String> = others.iter().take(SHOWN).map(thread).collect();
     let more = others.len().saturating_sub(SHOWN);

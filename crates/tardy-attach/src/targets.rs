@@ -75,7 +75,9 @@ impl Target {
                 "there is no process called '{name}'; `ps -e` lists the names, and `tardy exec -- {name}` starts it"
             ),
             Self::Thread(name) => {
-                format!("there is no thread called '{name}'; `ps -eLo pid,tid,comm` lists the names of threads")
+                format!(
+                    "there is no thread called '{name}'; `ps -eLo pid,tid,comm` lists the names of threads"
+                )
             }
         }
     }

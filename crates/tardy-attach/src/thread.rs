@@ -95,7 +95,8 @@ impl Thread {
 
     /// Events were lost: what the thread did in between is unknown.
     pub fn lose(&mut self) {
-        (self.state, self.call, self.woken, self.due, self.overdue) = (State::Unknown, None, None, None, None);
+        (self.state, self.call, self.woken, self.due, self.overdue) =
+            (State::Unknown, None, None, None, None);
         self.lost |= self.rhythm.is_some();
         self.cycle = None;
     }
@@ -112,7 +113,10 @@ impl Thread {
     pub fn leave(&mut self, at_ns: u64, number: i64) -> Vec<Completed> {
         let Some(call) = self.call.take().filter(|call| call.number == number) else { return Vec::new() };
         let (woken, due) = (self.woken.take(), self.due.take());
-        if woken.is_none() && self.is_rhythm_call(number) && let Some(due) = self.overdue.take() {
+        if woken.is_none()
+            && self.is_rhythm_call(number)
+            && let Some(due) = self.overdue.take()
+        {
             // The timer expired before the thread waited for it.
             let woken = Woken { at_ns: due.expired_ns, source: Source::Timer(due.kind), by: Name::default() };
             return self.end_wait(call, woken, Some(due), at_ns);
@@ -209,9 +213,9 @@ impl Thread {
     fn begin_cycle(&mut self, rhythm: &Rhythm, wait: Wait) -> Vec<Completed> {
         let mut completed = Vec::new();
         let due_ns = wait.due_ns();
-        let periods = self.last_due_ns.map(|last| {
-            ((due_ns - last) as f64 / rhythm.interval_ns as f64).round().max(0.0) as u64
-        });
+        let periods = self
+            .last_due_ns
+            .map(|last| ((due_ns - last) as f64 / rhythm.interval_ns as f64).round().max(0.0) as u64);
         let mut number = 0;
         let mut previous = None;
         if let Some(mut cycle) = self.cycle.take() {

@@ -32,7 +32,8 @@ pub struct ProgramTrace {
 /// The kernel's timer functions that wake threads, by address; empty if the kernel hides its symbols.
 pub fn timer_functions(tracefs: &Tracefs) -> BTreeMap<u64, TimerKind> {
     let names = TimerKind::FUNCTIONS.map(|(name, _)| name);
-    let kind = |name: &str| TimerKind::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    let kind =
+        |name: &str| TimerKind::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
     let known = symbols::addresses(&tracefs.files, &names).into_iter();
     known.filter_map(|(address, name)| Some((address, kind(&name)?))).collect()
 }
@@ -52,7 +53,8 @@ impl ProgramTrace {
         let page = tracefs.page()?;
         let program = Instance::make(tracefs, &format!("{id}-program"))?;
         let machine = Instance::make(tracefs, &format!("{id}-machine"))?;
-        let filter: Vec<String> = functions.keys().map(|address| format!("function==0x{address:x}")).collect();
+        let filter: Vec<String> =
+            functions.keys().map(|address| format!("function==0x{address:x}")).collect();
         for instance in [&program, &machine] {
             instance.write("trace_clock", "mono")?;
             instance.write("buffer_size_kb", &buffer_kib.to_string())?;

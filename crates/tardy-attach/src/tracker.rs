@@ -86,7 +86,8 @@ impl Tracker {
             }
             What::Leave { call, .. } => {
                 if let Some(thread) = self.threads.get_mut(&by) {
-                    progress.extend(thread.leave(at_ns, call).into_iter().map(|one| Progress::Thread(by, one)));
+                    progress
+                        .extend(thread.leave(at_ns, call).into_iter().map(|one| Progress::Thread(by, one)));
                 }
             }
             What::Start { timer, expires_ns, soft_ns, .. } => self.arm(by, at_ns, timer, expires_ns, soft_ns),

@@ -126,7 +126,8 @@ impl Wait {
         match self.woken.source {
             Source::Timer(kind) if kind.is_periodic() => true,
             Source::Timer(_) => {
-                tardy_sys::system_calls::is_clock_nanosleep(self.call.number) && self.call.args[1] & ABSOLUTE != 0
+                tardy_sys::system_calls::is_clock_nanosleep(self.call.number)
+                    && self.call.args[1] & ABSOLUTE != 0
                     || tardy_sys::system_calls::is_futex_until(self.call.number, self.call.args[1])
             }
             _ => false,

@@ -127,10 +127,9 @@ impl PhasePlan {
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
             ProbePlan::Wiggle(wiggle) => wiggle.timer().and_then(|timer| self.cycles_of_timer(timer)),
-            ProbePlan::Noise(_)
-            | ProbePlan::Reaction(_)
-            | ProbePlan::Program(_)
-            | ProbePlan::Foreign(_) => None,
+            ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Program(_) | ProbePlan::Foreign(_) => {
+                None
+            }
         }
     }
 }

@@ -94,7 +94,9 @@ impl SeriesKind {
             Self::Reaction(_) | Self::Edges(_) => "edges were lost before they were read",
             Self::Foreign(_) => "readings were taken but not kept",
             Self::Capture(_) => "edges precede a part of the capture that is unknown",
-            Self::Trace(_) | Self::Noise(_) | Self::Program(_) => "cycles were lost by the kernel's trace buffer",
+            Self::Trace(_) | Self::Noise(_) | Self::Program(_) => {
+                "cycles were lost by the kernel's trace buffer"
+            }
         }
     }
 

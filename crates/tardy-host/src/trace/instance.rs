@@ -130,7 +130,8 @@ impl Instance {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
         // Other timers, such as the tick's, are excluded if the kernel shows its function addresses.
-        if let Some(address) = symbols::addresses(&self.tracefs.files, &["hrtimer_wakeup"]).into_keys().next() {
+        if let Some(address) = symbols::addresses(&self.tracefs.files, &["hrtimer_wakeup"]).into_keys().next()
+        {
             let only = format!("function==0x{address:x}");
             let _ = self.write("events/timer/hrtimer_expire_entry/filter", &only);
         }

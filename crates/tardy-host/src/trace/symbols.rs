@@ -16,7 +16,8 @@ pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<
 pub fn addresses(files: &KernelFiles, wanted: &[&str]) -> BTreeMap<u64, String> {
     let all = files.bytes("/proc/kallsyms").unwrap_or_default();
     let lines = all.split(|byte| *byte == b'\n');
-    let known = lines.filter_map(symbol).filter(|(address, name)| *address != 0 && wanted.contains(&name.as_str()));
+    let known =
+        lines.filter_map(symbol).filter(|(address, name)| *address != 0 && wanted.contains(&name.as_str()));
     known.collect()
 }
 

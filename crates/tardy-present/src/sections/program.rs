@@ -85,9 +85,9 @@ impl Measurement for Program {
         let mut methods: Vec<String> = threads
             .map(|thread| {
                 let every = format_duration_ns(thread.interval_ns);
-                let policy = thread.policy.map_or_else(String::new, |policy| {
-                    format!(", {}", scheduling(policy, thread.priority))
-                });
+                let policy = thread
+                    .policy
+                    .map_or_else(String::new, |policy| format!(", {}", scheduling(policy, thread.priority)));
                 format!("{} every {every}{policy}", harmless(&thread.wait))
             })
             .collect();
@@ -115,7 +115,18 @@ impl Measurement for Program {
 
 fn table(threads: &[ProgramThread]) -> Table {
     let heads = [
-        "thread", "interval", "cycles", "skipped", "missed", "period", "to", "own work", "to", "preempted", "response", "to",
+        "thread",
+        "interval",
+        "cycles",
+        "skipped",
+        "missed",
+        "period",
+        "to",
+        "own work",
+        "to",
+        "preempted",
+        "response",
+        "to",
     ];
     let mut table = Table::new(&heads);
     for thread in threads {
@@ -200,7 +211,11 @@ fn sentence(label: &str, cycle: &LateCycle) -> String {
         .causes
         .iter()
         .map(|cause: &CycleCause| {
-            format!("{} for {}", cause_text(cause.why, &harmless(&cause.what)), with_unit(cause.took_ns as f64))
+            format!(
+                "{} for {}",
+                cause_text(cause.why, &harmless(&cause.what)),
+                with_unit(cause.took_ns as f64)
+            )
         })
         .collect();
     let causes = if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") };

@@ -123,7 +123,8 @@ impl Line {
         if !self.shown || self.messages.is_waiting() {
             return;
         }
-        let threads = tardy_plot::numbers::counted(status.threads as u64, "periodic thread", "periodic threads");
+        let threads =
+            tardy_plot::numbers::counted(status.threads as u64, "periodic thread", "periodic threads");
         let counted = match status.counted_ns {
             None => "observing".to_owned(),
             Some(ns) => format!(

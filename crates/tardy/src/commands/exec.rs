@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {
     let file = Place::claim(&arguments.watch, started)?;
     let tracefs = attach::tracefs()?;
     let named = arguments.command.join(" ");
-    let request = Request { named, ..attach::request(&origin.id, Target::Pid(0), duration_ns, &arguments.watch) };
+    let request =
+        Request { named, ..attach::request(&origin.id, Target::Pid(0), duration_ns, &arguments.watch) };
     let mut session = Session::set_up(request.clone(), &tracefs).map_err(|reason| anyhow!(reason))?;
     let start = || {
         let mut command = Command::new(program);
@@ -41,7 +42,8 @@ pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {
     let watched = session.watch(&signals, &mut || program.has_ended(), &mut |status| progress.show(status));
     progress.close();
     program.end()?;
-    let exit = file.present(&request, watched.map_err(|reason| anyhow!(reason))?, origin, &arguments.watch)?;
+    let exit =
+        file.present(&request, watched.map_err(|reason| anyhow!(reason))?, origin, &arguments.watch)?;
     Ok(exit)
 }
 

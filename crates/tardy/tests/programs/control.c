@@ -90,11 +90,12 @@ static void pin(int cpu)
 		fail("affinity");
 }
 
-/* Takes the mutex when told to, and works while it has it. */
+/* Takes the mutex when told to, and works while it has it. Of lower priority, but above ordinary programs. */
 static void *holder(void *unused)
 {
 	(void)unused;
 	pthread_setname_np(pthread_self(), "holder");
+	set_priority(priority > 1 ? priority - 1 : 0);
 	for (;;) {
 		sem_wait(&wanted);
 		pthread_mutex_lock(&lock);

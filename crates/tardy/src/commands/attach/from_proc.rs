@@ -43,7 +43,8 @@ pub(super) fn run(target: &Target, duration_ns: u64, why: &str, json: bool) -> R
     wait_readable(&[signals.as_raw_fd()], duration_ns)?;
     let after = Snapshot::of(&threads);
     let span_ns = after.at_ns - before.at_ns;
-    let rows: Vec<Row> = after.since(&before).iter().map(|(thread, used)| row(thread, *used, span_ns)).collect();
+    let rows: Vec<Row> =
+        after.since(&before).iter().map(|(thread, used)| row(thread, *used, span_ns)).collect();
     if json {
         output::print_json(&rows)?;
     } else {
@@ -75,7 +76,8 @@ fn row(thread: &Found, used: Used, span_ns: u64) -> Row {
 }
 
 fn text(rows: &[Row], span_ns: u64) -> String {
-    let heads = ["thread", "number", "policy", "sleeps every", "runs", "waits for CPU", "preempted", "page faults"];
+    let heads =
+        ["thread", "number", "policy", "sleeps every", "runs", "waits for CPU", "preempted", "page faults"];
     let mut table = Table::new(&heads);
     let us = |ns: Option<u64>| figure(ns.map(|ns| ns as f64), false);
     for row in rows {
@@ -90,6 +92,7 @@ fn text(rows: &[Row], span_ns: u64) -> String {
             (row.minor_faults + row.major_faults).to_string(),
         ]);
     }
-    let head = format!("Means of {}, in us for each sleep\n\n", format_duration_ns(span_ns / 1_000_000 * 1_000_000));
+    let head =
+        format!("Means of {}, in us for each sleep\n\n", format_duration_ns(span_ns / 1_000_000 * 1_000_000));
     head + &table.lines(output::width()).join("\n") + "\n"
 }

@@ -69,7 +69,8 @@ pub(super) fn run(word: &str, json: bool) -> Result<Exit> {
 /// The program's settings, and what its threads do in a few seconds.
 fn observed(pid: u32) -> Result<ProgramFacts> {
     let threads = targets::threads_of(pid);
-    let mut facts = procfs::facts(&KernelFiles::real(), pid).ok_or_else(|| anyhow!(Target::Pid(pid).absent()))?;
+    let mut facts =
+        procfs::facts(&KernelFiles::real(), pid).ok_or_else(|| anyhow!(Target::Pid(pid).absent()))?;
     let signals = EndSignals::catch()?;
     let before = Snapshot::of(&threads);
     let habits = match habits(pid, &signals) {
@@ -119,7 +120,8 @@ fn name(state: State) -> &'static str {
 }
 
 fn text(facts: &ProgramFacts, rulings: &[Ruling]) -> String {
-    let mut lines = vec![format!("{} ({}), {} threads", harmless(&facts.name), facts.pid, facts.threads.len())];
+    let mut lines =
+        vec![format!("{} ({}), {} threads", harmless(&facts.name), facts.pid, facts.threads.len())];
     let periodic = facts.threads.iter().filter_map(|thread| Some((thread, thread.interval_ns?)));
     for (thread, interval_ns) in periodic {
         lines.push(format!("  {} runs every {}", harmless(&thread.name), format_duration_ns(interval_ns)));
