@@ -150,6 +150,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-plot",
             "tardy-present",
             "tardy-args",
+            "tardy-attach",
             "tardy-share",
             "tardy-site",
             "tardy-synthesis",

@@ -95,6 +95,11 @@ impl Cycle {
         self.end_ns as i64 - self.wait.due_ns()
     }
 
+    /// The same without what the cycle before delayed: from the due time, or from entering the wait if that was later.
+    pub fn own_response_ns(&self) -> i64 {
+        self.end_ns as i64 - self.wait.due_ns().max(self.wait.call.entered_ns as i64)
+    }
+
     /// Adds an activity.
     pub fn note(&mut self, at_ns: u64, activity: Activity) {
         if activity == Activity::Fault {

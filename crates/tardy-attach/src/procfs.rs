@@ -1,7 +1,5 @@
 //! What /proc shows of a program to any user that may see it: its settings, and how often its threads ran.
 
-use std::fs;
-
 use tardy_host::facts::cpu_quotas;
 use tardy_host::facts::threads;
 use tardy_record::cpu_list;
@@ -95,7 +93,7 @@ impl Snapshot {
 
 /// The settings of the process `pid`; `None` if there is none.
 pub fn facts(files: &KernelFiles, pid: u32) -> Option<ProgramFacts> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = files.text(&format!("/proc/{pid}/status")).ok()?;
     let field = |key: &str| status.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()));
     let kib = |key: &str| field(key)?.split(' ').next()?.parse::<u64>().ok();
     let quota = cpu_quotas(files, &pid.to_string());
@@ -104,7 +102,7 @@ pub fn facts(files: &KernelFiles, pid: u32) -> Option<ProgramFacts> {
         pid,
         name: processes::command_of(pid).unwrap_or_default(),
         memory_kib: kib("VmRSS:").zip(kib("VmLck:")),
-        rt_time_limit_us: rt_time_limit_us(pid),
+        rt_time_limit_us: rt_time_limit_us(files, pid),
         cpu_quota: quota
             .map(|quota| (format!("{} us of each {} us", quota.quota_us, quota.period_us), quota.file)),
         cpus: field("Cpus_allowed_list:")
@@ -127,8 +125,8 @@ fn thread_facts(files: &KernelFiles, thread: &Found) -> ThreadFacts {
 }
 
 /// RLIMIT_RTTIME's soft limit; `None` if there is none.
-fn rt_time_limit_us(pid: u32) -> Option<u64> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+fn rt_time_limit_us(files: &KernelFiles, pid: u32) -> Option<u64> {
+    let limits = files.text(&format!("/proc/{pid}/limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }

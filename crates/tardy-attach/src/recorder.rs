@@ -75,6 +75,8 @@ struct ThreadRecord {
     usual: Usual,
     learnt: u64,
     thread: WatchedThread,
+    /// The latest cycles, the latest first: those that missed their deadline, by the part that is their own.
+    late: Vec<((bool, i64), LateCycle)>,
     moments: Vec<(u64, i64, Moment)>,
 }
 
@@ -172,6 +174,7 @@ impl Recorder {
             usual: Usual::default(),
             learnt: 0,
             thread,
+            late: Vec::new(),
             moments: Vec::new(),
         });
     }
@@ -280,12 +283,8 @@ impl ThreadRecord {
     fn explain(&mut self, cycle: &Cycle, settings: &Settings, context: &Context<'_>) {
         let missed = is_missed(cycle, self.thread.deadline_ns)
             || settings.limit_ns.is_some_and(|limit| cycle.latency_ns() > limit as i64);
-        let rank = |missed: bool, response_ns: i64| (missed, response_ns);
-        let new = rank(missed, cycle.response_ns());
-        let late = &mut self.thread.late;
-        if late.len() == LATE_MAX
-            && late.last().is_some_and(|last| rank(last.missed, last.response_ns) >= new)
-        {
+        let rank = (missed, cycle.own_response_ns());
+        if self.late.len() == LATE_MAX && self.late.last().is_some_and(|(least, _)| *least >= rank) {
             return;
         }
         let explained = LateCycle {
@@ -295,9 +294,9 @@ impl ThreadRecord {
             missed,
             causes: causes::of(cycle, self.identity.tid, &self.usual, context),
         };
-        let place = late.partition_point(|one| rank(one.missed, one.response_ns) >= new);
-        late.insert(place, explained);
-        late.truncate(LATE_MAX);
+        let place = self.late.partition_point(|(known, _)| *known >= rank);
+        self.late.insert(place, (rank, explained));
+        self.late.truncate(LATE_MAX);
     }
 
     /// Keeps the kernel's events of the wake-up if it is among the latest.
@@ -327,7 +326,8 @@ impl ThreadRecord {
     fn all(&self, phase: usize, run_start_ns: u64) -> Vec<Series> {
         let series = TIMINGS.iter().zip(&self.series).map(|((timing, quantity, level, end), builder)| {
             let is_wake_up = *timing == Timing::WakeUp;
-            let thread = is_wake_up.then(|| Box::new(self.thread.clone()));
+            let late = || self.late.iter().map(|(_, cycle)| cycle.clone()).collect();
+            let thread = is_wake_up.then(|| Box::new(WatchedThread { late: late(), ..self.thread.clone() }));
             let kind = SeriesKind::Program(ProgramSeries { timing: *timing, tid: self.identity.tid, thread });
             let series =
                 builder.series(format!("{}{end}", self.identity.label), phase, *quantity, *level, kind);

@@ -78,7 +78,7 @@ impl Observed {
         });
         let rank = |(rhythm, count): &(Rhythm, usize)| {
             let by_timer = matches!(rhythm.signature.source, Source::Timer(_));
-            (rhythm.has_schedule, by_timer, *count)
+            (rhythm.has_schedule, rhythm.signature.absolute, by_timer, *count)
         };
         regular.max_by_key(rank).map(|(rhythm, _)| rhythm)
     }

@@ -1,7 +1,5 @@
 //! Which processes and threads are watched, from /proc.
 
-use std::fs;
-
 use tardy_record::plan::Policy;
 use tardy_sys::processes;
 use tardy_sys::scheduling;
@@ -95,7 +93,7 @@ fn is_called(pid: u32, name: &str) -> bool {
         return true;
     }
     // A script's process has the name of its interpreter; the script is the second word.
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = processes::words_of(pid).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0).take(2);
     words.any(|word| String::from_utf8_lossy(word).rsplit('/').next() == Some(name))
 }
@@ -113,7 +111,7 @@ pub fn thread_name(pid: u32, tid: u32) -> Option<String> {
 
 /// The process of a thread; `None` if it has ended.
 pub fn process_of(tid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let status = processes::thread_file(tid, tid, "status")?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
 }
 
@@ -132,6 +130,5 @@ pub fn scheduling_of(tid: u32) -> Option<(Policy, u32)> {
 
 /// What a descriptor of a process refers to; `None` if it is closed, or the process belongs to another user.
 pub fn descriptor(pid: u32, number: u64) -> Option<String> {
-    let path = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
-    Some(path.to_string_lossy().into_owned())
+    processes::descriptor_of(pid, number)
 }

@@ -76,7 +76,7 @@ pub struct WatchedThread {
     pub migrations: u64,
     /// How often a new thread of the same name continued it.
     pub restarts: u64,
-    /// Cycles that are explained, the latest end first.
+    /// Cycles that are explained, the longest without the delay of the cycle before first.
     pub late: Vec<LateCycle>,
 }
 
