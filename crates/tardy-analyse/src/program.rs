@@ -57,7 +57,6 @@ pub fn of(run: &Run) -> Vec<ProgramThread> {
                 && other
                     .program()
                     .is_some_and(|known| known.tid == program.tid && known.timing != Timing::WakeUp)
-                && other.label.starts_with(&series.label)
         };
         let timings = run.series.iter().filter(of_thread).filter_map(|other| {
             Some(TimingRow { timing: other.program()?.timing, row: row::of_series(other) })

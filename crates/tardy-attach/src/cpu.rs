@@ -56,6 +56,7 @@ impl CpuLog {
                 if self.current.is_none() {
                     push(&mut self.switches, (self.whole_from_ns, from));
                 }
+                self.leave_handlers(event.at_ns);
                 self.current = Some(to);
                 push(&mut self.switches, (event.at_ns, to));
                 None
@@ -66,13 +67,13 @@ impl CpuLog {
                 }
                 None
             }
-            What::InterruptEnd(_) => self.end_interrupt(event.at_ns),
+            What::InterruptEnd(handler) => self.end_interrupt(event.at_ns, handler),
             What::Expire { timer, function } => {
                 self.expiring = Some(Expiring { timer, function, at_ns: event.at_ns, wakes: false });
                 None
             }
             What::Lost { .. } => {
-                *self = Self { whole_from_ns: event.at_ns, ..Self::default() };
+                self.forget(event.at_ns);
                 None
             }
             _ => None,
@@ -81,7 +82,28 @@ impl CpuLog {
         ended
     }
 
-    fn end_interrupt(&mut self, at_ns: u64) -> Option<Interrupt> {
+    /// Forgets everything: events before this time are missing.
+    pub fn forget(&mut self, at_ns: u64) {
+        *self = Self { whole_from_ns: at_ns, ..Self::default() };
+    }
+
+    /// The scheduler never switches within a handler of an interrupt: the end of an open one was not recorded. On PREEMPT_RT it
+    /// switches within soft interrupts.
+    fn leave_handlers(&mut self, at_ns: u64) {
+        if let Some((from_ns, handler @ Handler::Softirq(_))) = self.open.first().copied() {
+            push(&mut self.interrupts, Interrupt { from_ns, to_ns: at_ns, handler });
+        }
+        self.open.clear();
+    }
+
+    fn end_interrupt(&mut self, at_ns: u64, ended: Handler) -> Option<Interrupt> {
+        // The end of a device's handler does not name it.
+        let is_same = |open: &Handler| match (open, ended) {
+            (Handler::Irq(open, _), Handler::Irq(ended, _)) => *open == ended,
+            (open, ended) => *open == ended,
+        };
+        let index = self.open.iter().rposition(|(_, open)| is_same(open))?;
+        self.open.truncate(index + 1);
         let (from_ns, handler) = self.open.pop()?;
         if !self.open.is_empty() {
             return None;
@@ -203,6 +225,22 @@ mod tests {
         assert_eq!(log.handlers(0, 40), [(outer, 10), (inner, 10)]);
         assert_eq!(log.handlers(14, 18), [(outer, 4)]);
         assert_eq!(log.handler(), Some(inner));
+    }
+
+    #[test]
+    fn a_handler_whose_end_was_not_recorded_ends_with_the_next_switch() {
+        let (timer, softirq) = (Handler::Vector(0), Handler::Softirq(1));
+        let log = log(&[
+            (10, What::InterruptBegin(timer)),
+            (100, switch(1, 2)),
+            (200, What::InterruptBegin(softirq)),
+            (210, What::InterruptEnd(softirq)),
+            (220, What::InterruptBegin(softirq)),
+            (225, switch(2, 3)),
+            (300, What::InterruptEnd(timer)),
+        ]);
+        assert_eq!(log.handler(), None);
+        assert_eq!(log.handlers(0, 400), [(softirq, 15)]);
     }
 
     #[test]

@@ -26,3 +26,6 @@ pub mod trace;
 pub mod tracker;
 pub mod usual;
 pub mod wait;
+
+#[cfg(test)]
+mod tests;

@@ -257,8 +257,7 @@ impl Session {
         for on in [false, true, false, true] {
             self.trace.set_on(on)?;
             self.read()?;
-            // What is not recorded did not happen for the threads' states.
-            self.tracker.threads.values_mut().for_each(crate::thread::Thread::lose);
+            self.tracker.forget(monotonic_ns());
             windows.begin();
             wait_readable(&[signals.as_raw_fd()], window_ns).map_err(|error| error.to_string())?;
             windows.end(on);

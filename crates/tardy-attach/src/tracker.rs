@@ -121,6 +121,13 @@ impl Tracker {
         }
     }
 
+    /// Forgets what threads and CPUs were doing: events before this time are missing.
+    pub fn forget(&mut self, at_ns: u64) {
+        self.armed.clear();
+        self.cpus.values_mut().for_each(|log| log.forget(at_ns));
+        self.threads.values_mut().for_each(Thread::lose);
+    }
+
     fn running(&mut self, cpu: u32) -> Option<&mut Thread> {
         let tid = self.cpus.get(&cpu)?.current?.tid;
         self.threads.get_mut(&tid)

@@ -8,6 +8,12 @@ macro_rules! table {
             $($(#[$when])? if number == i64::from(libc::$constant) { return Some($name); })*
             None
         }
+
+        /// The number of the system call with this name, if it is one that programs wait in.
+        pub fn number(name: &str) -> Option<i64> {
+            $($(#[$when])? if name == $name { return Some(i64::from(libc::$constant)); })*
+            None
+        }
     };
 }
 
@@ -124,6 +130,7 @@ mod tests {
     fn calls_are_named_and_operations_found() {
         assert_eq!(name(libc::SYS_futex as i64), Some("futex"));
         assert_eq!(name(-1), None);
+        assert_eq!(number("futex").and_then(name), Some("futex"));
         assert_eq!(futex_operation(libc::SYS_futex as i64, 128), Some(Futex::Wait));
         assert_eq!(futex_operation(libc::SYS_futex as i64, 128 | 9), Some(Futex::WaitUntil));
         assert_eq!(futex_operation(libc::SYS_read as i64, 0), None);
