@@ -96,7 +96,8 @@ fn stream(disturb: impl Fn(&mut Stream, u64) -> u64) -> Stream {
 fn cycles_have_latencies_responses_and_work() {
     let found = cycles(&stream(|_, begin_ns| begin_ns + 100_000));
     assert!(found.len() > 250, "{}", found.len());
-    for (cycle, causes) in &found {
+    // The first cycle has none to be compared with.
+    for (cycle, causes) in found.iter().skip(1) {
         assert_eq!((cycle.latency_ns(), cycle.response_ns()), (20_000, 120_000));
         assert_eq!((cycle.times.own_ns, cycle.times.preempted_ns, cycle.skipped), (100_000, 0, 0));
         assert_eq!(cycle.period_ns.unwrap_or(PERIOD_NS), PERIOD_NS);
@@ -145,7 +146,7 @@ fn a_mutex_and_a_condition_of_one_thread_are_two_causes() {
             stream.switch(at_ns + 200_000, holder, true, own());
             stream.add(at_ns + 200_000, TID, What::Leave { call, result: 0 });
         }
-        begin_ns + 600_000
+        begin_ns + 550_000
     };
     assert_eq!(causes_of(waits), [(Why::Mutex, 200_000), (Why::OtherThread, 200_000)]);
 }

@@ -12,7 +12,7 @@ const ARMED_MAX: usize = 65_536;
 /// The most threads that are followed.
 pub const THREADS_MAX: usize = 4096;
 /// A time this far from the present is not on CLOCK_MONOTONIC.
-const FAR_NS: i64 = 30 * 86_400 * 1_000_000_000;
+const FAR_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
 /// How far other clocks are ahead of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,7 +150,7 @@ impl Tracker {
             self.armed.clear();
         }
         // The event has the time of the timer's own clock, and does not name the clock.
-        let is_far = soft_ns.saturating_sub(at_ns as i64).abs() > FAR_NS;
+        let is_far = soft_ns.saturating_sub(at_ns as i64).unsigned_abs() > FAR_NS;
         let ahead_ns = if is_far { self.clocks.realtime_ns } else { 0 };
         let armed = Armed {
             tid,
