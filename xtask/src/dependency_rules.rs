@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-probe", &["tardy-record", "tardy-sys"]),
     ("tardy-load", &["tardy-record", "tardy-sys"]),
     ("tardy-host", &["tardy-record", "tardy-sys"]),
+    ("tardy-attach", &["tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-switch", &["tardy-host", "tardy-tsn", "tardy-record", "tardy-sys"]),
     (
         "tardy-measure",
@@ -153,6 +154,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-present",
             "tardy-archive",
             "tardy-args",
+            "tardy-attach",
             "tardy-share",
             "tardy-site",
             "tardy-synthesis",

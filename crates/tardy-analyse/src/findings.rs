@@ -17,6 +17,7 @@ use crate::loads::{self, LoadFindings};
 use crate::noise::{self, NoisePhase};
 use crate::phase_lock::{self, InStep};
 use crate::phases::{self, PhaseFindings};
+use crate::program::{self, ProgramThread};
 use crate::published::{self, Placed, PublishedMatches, PublishedResult};
 use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
@@ -65,6 +66,9 @@ pub struct Findings {
     /// Whether the slots of a time-aware switch held, for each phase; empty if none was tested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowPhase>,
+    /// The periodic threads of a user's program; empty if none was watched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<ProgramThread>,
     /// OS noise, for each phase that looked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePhase>,
@@ -126,6 +130,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         hints: causes::hints(run),
         simultaneous: simultaneous::of(run),
         flows: flows::of(run),
+        program: program::of(run),
         in_step: phase_lock::of(run, &noise),
         wiggles: wiggles::of(run, &noise, options.published),
         noise,

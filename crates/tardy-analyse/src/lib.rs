@@ -23,6 +23,7 @@ pub mod periods;
 pub mod phase_lock;
 pub mod phases;
 pub mod pool;
+pub mod program;
 pub mod published;
 pub mod quantile;
 pub mod reactions;

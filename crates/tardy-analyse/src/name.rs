@@ -49,6 +49,8 @@ pub enum Readings {
     Intervals,
     /// Toggles of a pin that is driven high and low.
     Toggles,
+    /// Cycles of a program's thread, other than its wake-ups.
+    Cycles,
     /// Samples of another tool that measures noise.
     Samples,
 }
@@ -61,6 +63,9 @@ impl Readings {
             (SeriesKind::Gaps(_), _) => Self::Gaps,
             (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
             (SeriesKind::Capture(_), _) => Self::Intervals,
+            (SeriesKind::Program(_), Quantity::Spacing | Quantity::Noise) | (_, Quantity::Execution) => {
+                Self::Cycles
+            }
             (SeriesKind::Edges(_), _) | (_, Quantity::Spacing) => Self::Toggles,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
@@ -93,6 +98,7 @@ impl Readings {
             Self::Reactions => "reaction",
             Self::Toggles => "toggle",
             Self::Intervals => "interval",
+            Self::Cycles => "cycle",
             Self::Samples => "sample",
         }
     }
@@ -112,6 +118,7 @@ impl Readings {
             Self::Reactions => "reactions",
             Self::Intervals => "intervals",
             Self::Toggles => "toggles",
+            Self::Cycles => "cycles",
             Self::Samples => "samples",
         }
     }

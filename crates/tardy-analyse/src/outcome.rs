@@ -78,6 +78,7 @@ fn probe_of_name<'d, D: Deserializer<'d>>(deserializer: D) -> Result<ProbeKind, 
         ProbeKind::Noise,
         ProbeKind::Reaction,
         ProbeKind::Wiggle,
+        ProbeKind::Program,
         ProbeKind::Foreign,
     ];
     let found = tracers.into_iter().chain(others).find(|probe| probe.name() == name);

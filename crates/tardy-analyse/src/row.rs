@@ -58,7 +58,7 @@ pub fn of_series(series: &Series) -> Row {
     let pooled = of_several(&name::of(series), &[series]).expect("one histogram always fits itself");
     let roams = series.timer().is_some_and(|timer| !timer.pinned);
     let unknown = series.foreign().is_some_and(|foreign| !foreign.cpu.is_known());
-    let of_none = series.flow().is_some() || series.capture().is_some();
+    let of_none = series.flow().is_some() || series.capture().is_some() || series.program().is_some();
     Row { cpu: (!roams && !unknown && !of_none).then(|| series.cpu()), ..pooled }
 }
 

@@ -11,6 +11,9 @@ use tardy_record::load_spec::LoadSpec;
 /// `tardy check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
+    /// Check a program instead of the machine: a pid or a name (docs/attach.md)
+    #[arg(value_name = "PID|NAME", conflicts_with_all = ["full", "measure", "kernel_root"])]
+    pub program: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

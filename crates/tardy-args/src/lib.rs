@@ -1,6 +1,7 @@
 //! The definition of the command line. Parsing does not read the machine; `plan` does.
 
 mod archive;
+mod attach;
 mod check;
 mod duration;
 mod formats;
@@ -30,6 +31,7 @@ use tardy_recipe::values::Duration;
 pub use archive::{
     ArchiveAddArgs, ArchiveCommand, ArchiveIndexArgs, ArchiveSiteArgs, ArchiveVerifyArgs, QueryArgs,
 };
+pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
 pub use formats::{ExportArgs, ImportArgs};
@@ -80,6 +82,10 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
+    /// Watch a running program: how late its periodic threads are, and why (docs/attach.md)
+    Attach(Box<AttachArgs>),
+    /// Start a program and watch it like `attach`, from its first cycle.
+    Exec(Box<ExecArgs>),
     /// Run a load without measuring.
     Load(LoadArgs),
     /// Print a run's summary and histogram, or an overview of a directory.

@@ -23,6 +23,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "check",
         &[
             ("tardy check", "List what keeps this machine from being real-time."),
+            ("sudo tardy check control", "Check whether a program is set up as real-time programs must be."),
             ("sudo tardy check --measure", "Try changes one at a time and measure the effect of each."),
         ],
     ),
@@ -45,6 +46,27 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "Measure two recipes in turn, and compare them.",
             ),
         ],
+    ),
+    (
+        "attach",
+        &[
+            (
+                "sudo tardy attach control --duration 1m",
+                "Watch the program for a minute: how late its periodic threads are, and why.",
+            ),
+            (
+                "sudo tardy attach 4711 --deadline 800us --require 'p99.9<200us'",
+                "Judge the latency of its wake-ups, with a deadline.",
+            ),
+            ("sudo tardy attach --thread bus --duration 10m", "Watch all threads of this name."),
+        ],
+    ),
+    (
+        "exec",
+        &[(
+            "sudo tardy exec -- ./control --rate 1000",
+            "Start a program and watch it from its first cycle until it ends.",
+        )],
     ),
     (
         "load",

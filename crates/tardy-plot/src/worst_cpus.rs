@@ -35,7 +35,7 @@ pub fn of(maxima_ns: &[Option<i64>]) -> Option<WorstCpus> {
 /// Whether readings of this kind have a series for each CPU or thread, and not for each flow, pin or channel.
 pub fn are_of_cpus(readings: Readings) -> bool {
     match readings {
-        Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => true,
+        Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples | Readings::Cycles => true,
         Readings::Frames | Readings::Reactions | Readings::Intervals | Readings::Toggles => false,
     }
 }

@@ -11,8 +11,10 @@ pub enum Quantity {
     Latency,
     /// The time for which the thread on a CPU was interrupted.
     Noise,
-    /// The time from one edge to another.
+    /// The time from one edge or cycle to another.
     Spacing,
+    /// The CPU time of one cycle.
+    Execution,
 }
 
 impl Quantity {
@@ -22,6 +24,7 @@ impl Quantity {
             Self::Latency => "latency",
             Self::Noise => "noise",
             Self::Spacing => "spacing",
+            Self::Execution => "execution",
         }
     }
 }

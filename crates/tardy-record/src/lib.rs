@@ -39,6 +39,7 @@ mod noise;
 pub mod per_cpu;
 pub mod pins;
 pub mod plan;
+pub mod program;
 pub mod reason;
 pub mod redact;
 pub mod run;

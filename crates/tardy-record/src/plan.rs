@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::ForeignPlan;
 use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
+use crate::program::ProgramPlan;
 use crate::stop_rule::StopRule;
 use crate::wiggle::WigglePlan;
 
@@ -126,7 +127,9 @@ impl PhasePlan {
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
             ProbePlan::Wiggle(wiggle) => wiggle.timer().and_then(|timer| self.cycles_of_timer(timer)),
-            ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Foreign(_) => None,
+            ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Program(_) | ProbePlan::Foreign(_) => {
+                None
+            }
         }
     }
 }
@@ -162,6 +165,8 @@ pub enum ProbePlan {
     Reaction(ReactionPlan),
     /// A thread that toggles a pin.
     Wiggle(WigglePlan),
+    /// The user's program.
+    Program(ProgramPlan),
     /// Another tool, whose file was imported or which tardy runs.
     Foreign(ForeignPlan),
 }
@@ -172,7 +177,7 @@ impl ProbePlan {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
             Self::Wiggle(wiggle) => wiggle.timer(),
-            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) | Self::Reaction(_) | Self::Foreign(_) => None,
+            _ => None,
         }
     }
 
@@ -194,6 +199,7 @@ impl ProbePlan {
             Self::Noise(_) => ProbeKind::Noise,
             Self::Reaction(_) => ProbeKind::Reaction,
             Self::Wiggle(_) => ProbeKind::Wiggle,
+            Self::Program(_) => ProbeKind::Program,
             Self::Foreign(_) => ProbeKind::Foreign,
         }
     }
@@ -210,7 +216,7 @@ impl ProbePlan {
                 timer.threads.iter().map(|thread| thread.cpu).collect()
             }
             Self::Tracer(tracer) => tracer.cpus.clone(),
-            Self::Switch(_) | Self::Foreign(_) => Vec::new(),
+            Self::Switch(_) | Self::Foreign(_) | Self::Program(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
             Self::Reaction(reaction) => vec![reaction.cpu],
             Self::Wiggle(wiggle) => wiggle.cpu().into_iter().collect(),
@@ -224,7 +230,7 @@ impl ProbePlan {
             Self::Wiggle(wiggle) => wiggle.timer().map_or(0, TimerPlan::longest_interval_ns),
             Self::Tracer(tracer) => tracer.period_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
-            Self::Noise(_) | Self::Reaction(_) => 0,
+            Self::Noise(_) | Self::Reaction(_) | Self::Program(_) => 0,
             Self::Foreign(plan) => plan.period_ns.get().unwrap_or(0),
         }
     }
@@ -255,6 +261,8 @@ pub enum ProbeKind {
     Reaction,
     /// [`ProbePlan::Wiggle`].
     Wiggle,
+    /// [`ProbePlan::Program`].
+    Program,
     /// [`ProbePlan::Foreign`].
     Foreign,
 }
@@ -270,6 +278,7 @@ impl ProbeKind {
             Self::Noise => "noise",
             Self::Reaction => "gpio-reaction",
             Self::Wiggle => "gpio-wiggle",
+            Self::Program => "program",
             Self::Foreign => "foreign",
         }
     }

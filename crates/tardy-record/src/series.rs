@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use crate::knowable::Knowable;
 use crate::moment::Moment;
 use crate::pins::ReactionSeries;
+use crate::program::ProgramSeries;
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
 use crate::wiggle::EdgeSeries;
@@ -75,6 +76,33 @@ pub struct Series {
     pub kind: SeriesKind,
 }
 
+/// The fields of one kind of series; `None` for other kinds.
+macro_rules! fields_of_kinds {
+    ($($name:ident -> $kind:ident($fields:ty), $doc:literal;)*) => {
+        impl Series {
+            $(#[doc = $doc]
+            pub fn $name(&self) -> Option<&$fields> {
+                match &self.kind {
+                    SeriesKind::$kind(fields) => Some(fields),
+                    _ => None,
+                }
+            })*
+        }
+    };
+}
+
+fields_of_kinds! {
+    foreign -> Foreign(ForeignSeries), "The fields of another tool's series; `None` for other kinds.";
+    timer -> Timer(TimerSeries), "The fields of a timer's series; `None` for other kinds.";
+    trace -> Trace(TraceSeries), "The fields of a series from the kernel's trace; `None` for other kinds.";
+    flow -> Flow(FlowSeries), "The fields of a flow's series; `None` for other kinds.";
+    gaps -> Gaps(GapSeries), "The fields of a series of gaps; `None` for other kinds.";
+    reaction -> Reaction(ReactionSeries), "The fields of a series of reactions; `None` for other kinds.";
+    capture -> Capture(CaptureSeries), "The fields of a logic analyser's series; `None` for other kinds.";
+    program -> Program(ProgramSeries), "The fields of a series of the user's program; `None` for other kinds.";
+    edges -> Edges(EdgeSeries), "The fields of a series of times between edges; `None` for other kinds.";
+}
+
 impl Series {
     /// The histogram that quantiles are computed from: the corrected one if there is one.
     pub fn quoted(&self) -> &Histogram {
@@ -97,70 +125,6 @@ impl Series {
     /// in ascending order. Of samples in the order of time, any may be missing.
     pub fn lacks_its_highest(&self) -> bool {
         self.max_at_least && self.foreign().is_some_and(|foreign| !foreign.overflows.is_known())
-    }
-
-    /// The fields of another tool's series; `None` for other kinds.
-    pub fn foreign(&self) -> Option<&ForeignSeries> {
-        match &self.kind {
-            SeriesKind::Foreign(foreign) => Some(foreign),
-            _ => None,
-        }
-    }
-
-    /// The fields of a timer's series; `None` for other kinds.
-    pub fn timer(&self) -> Option<&TimerSeries> {
-        match &self.kind {
-            SeriesKind::Timer(timer) => Some(timer),
-            _ => None,
-        }
-    }
-
-    /// The fields of a series from the kernel's trace; `None` for other kinds.
-    pub fn trace(&self) -> Option<&TraceSeries> {
-        match &self.kind {
-            SeriesKind::Trace(trace) => Some(trace),
-            _ => None,
-        }
-    }
-
-    /// The fields of a flow's series; `None` for other kinds.
-    pub fn flow(&self) -> Option<&FlowSeries> {
-        match &self.kind {
-            SeriesKind::Flow(flow) => Some(flow),
-            _ => None,
-        }
-    }
-
-    /// The fields of a series of gaps; `None` for other kinds.
-    pub fn gaps(&self) -> Option<&GapSeries> {
-        match &self.kind {
-            SeriesKind::Gaps(gaps) => Some(gaps),
-            _ => None,
-        }
-    }
-
-    /// The fields of a series of reactions; `None` for other kinds.
-    pub fn reaction(&self) -> Option<&ReactionSeries> {
-        match &self.kind {
-            SeriesKind::Reaction(reaction) => Some(reaction),
-            _ => None,
-        }
-    }
-
-    /// The fields of a logic analyser's series; `None` for other kinds.
-    pub fn capture(&self) -> Option<&CaptureSeries> {
-        match &self.kind {
-            SeriesKind::Capture(capture) => Some(capture),
-            _ => None,
-        }
-    }
-
-    /// The fields of a series of times between edges; `None` for other kinds.
-    pub fn edges(&self) -> Option<&EdgeSeries> {
-        match &self.kind {
-            SeriesKind::Edges(edges) => Some(edges),
-            _ => None,
-        }
     }
 
     /// Its CPU. An unpinned thread has the CPU that it was meant for, flows and captured signals count as CPU 0, and

@@ -9,6 +9,7 @@ use crate::foreign::ForeignSeries;
 use crate::gaps::{self, GapSeries};
 use crate::level::Quantity;
 use crate::pins::ReactionSeries;
+use crate::program::{ProgramSeries, Timing};
 use crate::timer::TimerSeries;
 use crate::tracer::{NoiseSeries, TraceSeries, Tracer};
 use crate::wiggle::EdgeSeries;
@@ -33,6 +34,8 @@ pub enum SeriesKind {
     Capture(Box<CaptureSeries>),
     /// Times between the edges of a pin.
     Edges(EdgeSeries),
+    /// A thread of the user's program.
+    Program(ProgramSeries),
     /// Readings of another tool.
     Foreign(Box<ForeignSeries>),
 }
@@ -44,7 +47,7 @@ impl SeriesKind {
             Self::Timer(timer) => timer.cpu,
             Self::Trace(trace) => trace.cpu,
             Self::Noise(noise) => noise.cpu,
-            Self::Flow(_) | Self::Capture(_) => 0,
+            Self::Flow(_) | Self::Capture(_) | Self::Program(_) => 0,
             Self::Gaps(gaps) => gaps.cpu,
             Self::Reaction(reaction) => reaction.cpu,
             Self::Edges(edges) => edges.cpu(),
@@ -60,6 +63,7 @@ impl SeriesKind {
             Self::Capture(capture) => capture.beside,
             Self::Gaps(gaps) => gaps.of_pin,
             Self::Edges(edges) => edges.beside,
+            Self::Program(program) => program.timing != Timing::WakeUp,
             Self::Timer(_) | Self::Noise(_) | Self::Flow(_) | Self::Foreign(_) => false,
         }
     }
@@ -76,6 +80,7 @@ impl SeriesKind {
             Self::Capture(capture) => capture.interval == Interval::Hole,
             // Frames were sent and none arrived: the flow failed, and the run shows it.
             Self::Flow(flow) => flow.frames.sent.get().is_some_and(|sent| sent > 0),
+            Self::Program(program) => program.timing != Timing::WakeUp,
             Self::Timer(_) | Self::Trace(_) | Self::Reaction(_) | Self::Edges(_) => false,
         }
     }
@@ -89,7 +94,9 @@ impl SeriesKind {
             Self::Reaction(_) | Self::Edges(_) => "edges were lost before they were read",
             Self::Foreign(_) => "readings were taken but not kept",
             Self::Capture(_) => "edges precede a part of the capture that is unknown",
-            Self::Trace(_) | Self::Noise(_) => "cycles were lost by the kernel's trace buffer",
+            Self::Trace(_) | Self::Noise(_) | Self::Program(_) => {
+                "cycles were lost by the kernel's trace buffer"
+            }
         }
     }
 
@@ -100,6 +107,7 @@ impl SeriesKind {
             Self::Trace(trace) => trace.interval_ns,
             Self::Noise(noise) => noise.period_ns,
             Self::Foreign(foreign) => foreign.interval_ns.get()?,
+            Self::Program(program) => program.thread.as_ref()?.interval_ns,
             Self::Reaction(_) | Self::Edges(_) => return None,
             Self::Flow(flow) => return flow::contradiction(flow, recorded),
             Self::Capture(capture) => return capture::contradiction(capture, recorded),

@@ -69,6 +69,18 @@ pub fn environment_of(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
+/// The command line of the process `pid`, each word ended by a NUL; `None` if there is no such process.
+pub fn words_of(pid: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/cmdline")).ok()
+}
+
+/// What a descriptor of the process `pid` refers to: a path, or a name such as `pipe:[7]`. `None` if it is closed, or this user
+/// may not see it.
+pub fn descriptor_of(pid: u32, number: u64) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+    Some(path.to_string_lossy().into_owned())
+}
+
 /// Sets the command name of this process, which `ps` and `top` show. The kernel cuts it to 15 bytes.
 ///
 /// # Errors

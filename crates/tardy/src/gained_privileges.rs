@@ -49,9 +49,14 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         ),
         Command::Guest => refuse("__guest"),
         Command::ThreadCost { .. } => refuse("__thread-cost"),
+        Command::Exec(_) => bail!(
+            "'tardy exec' does not run with privileges of its file, which the program would not have: start the program, and use \
+             'tardy attach'"
+        ),
         Command::Generate { .. } => refuse("__generate"),
         Command::Check(_)
         | Command::Run(_)
+        | Command::Attach(_)
         | Command::Cyclictest { .. }
         | Command::Gpio(_)
         | Command::Tsn(_) => Ok(()),

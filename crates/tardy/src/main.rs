@@ -68,6 +68,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Attach(arguments) => commands::attach::run(&arguments),
+        Command::Exec(arguments) => commands::exec::run(&arguments),
         Command::Load(arguments) => commands::load::run(&arguments),
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),

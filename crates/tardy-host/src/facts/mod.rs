@@ -29,7 +29,7 @@ pub use answers::SystemAnswers;
 pub use kernel_config::has_option;
 pub use release::major_minor;
 pub use scheduling::may_set_priorities;
-pub use tuning::collect as collect_tuning;
+pub use tuning::{collect as collect_tuning, cpu_quotas};
 
 use tardy_record::facts::{Facts, Tardy};
 use tardy_sys::kernel_files::KernelFiles;

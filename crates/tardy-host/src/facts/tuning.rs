@@ -44,7 +44,7 @@ pub fn collect(files: &KernelFiles, facts: &Facts) -> Tuning {
         turbo: turbo(files),
         pcie_policy: setting(files, "/sys/module/pcie_aspm/parameters/policy", chosen),
         shared_interrupts: shared_interrupts(files),
-        cpu_quotas: cpu_quotas(files),
+        cpu_quotas: cpu_quotas(files, "self"),
         mounts: mounts(files),
         lockdown: lockdown(files, facts),
         container: container(files),
@@ -174,12 +174,12 @@ fn shared_interrupts(files: &KernelFiles) -> Fact<Vec<String>> {
     Fact::known(shared, format!("{PARENT}/*/actions"))
 }
 
-/// The quotas of this process's cgroups and of those above them.
-fn cpu_quotas(files: &KernelFiles) -> Fact<Vec<CpuQuota>> {
-    const GROUPS: &str = "/proc/self/cgroup";
-    let text = match files.text(GROUPS) {
+/// The quotas of the cgroups of a process, `self` or a pid, and of those above them.
+pub fn cpu_quotas(files: &KernelFiles, process: &str) -> Fact<Vec<CpuQuota>> {
+    let groups = format!("/proc/{process}/cgroup");
+    let text = match files.text(&groups) {
         Ok(text) => text,
-        Err(error) => return Fact::unknown(not_from(GROUPS, &error)),
+        Err(error) => return Fact::unknown(not_from(&groups, &error)),
     };
     let mut all: Vec<String> = vec![String::new()];
     all.extend(paths(&text).iter().flat_map(|path| ancestors(path)));
@@ -193,7 +193,7 @@ fn cpu_quotas(files: &KernelFiles) -> Fact<Vec<CpuQuota>> {
         }
     }
     if MOUNTS.iter().any(|mount| files.exists(mount)) {
-        Fact::known(quotas, "cpu.max or cpu.cfs_quota_us of the cgroups in /proc/self/cgroup")
+        Fact::known(quotas, format!("cpu.max or cpu.cfs_quota_us of the cgroups in {groups}"))
     } else {
         Fact::unknown(format!("{}: absent", MOUNTS[0]))
     }

@@ -8,10 +8,10 @@ use super::format::{Field, Format};
 use super::tracefs::Tracefs;
 
 /// Names of the soft interrupts by their numbers (include/linux/interrupt.h).
-const SOFTIRQS: [&str; 10] =
+pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 /// The interrupt vectors of x86 that have a pair of events each (arch/x86/include/asm/trace/irq_vectors.h).
-const VECTORS: [&str; 10] = [
+pub const VECTORS: [&str; 10] = [
     "local_timer",
     "reschedule",
     "call_function",

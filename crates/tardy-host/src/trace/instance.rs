@@ -9,6 +9,7 @@ use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 use super::events::EVENTS;
 use super::page::PageLayout;
 use super::reader::TraceReader;
+use super::symbols;
 use super::tracefs::Tracefs;
 use crate::journal::{self, Entry, Kind, Place, Undo, Undone, tagged};
 
@@ -99,6 +100,15 @@ impl Instance {
         self.tracefs.files.write(&file, text).map_err(|error| format!("{error} ('{text}')"))
     }
 
+    /// Appends to one of its files.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn append(&self, name: &str, text: &str) -> Result<(), String> {
+        let file = format!("{}/{name}", self.path);
+        self.tracefs.files.append(&file, text).map_err(|error| format!("{error} ('{}')", text.trim()))
+    }
+
     /// The content of one of its files.
     ///
     /// # Errors
@@ -120,7 +130,8 @@ impl Instance {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
         // Other timers, such as the tick's, are excluded if the kernel shows its function addresses.
-        if let Some(address) = self.address_of("hrtimer_wakeup") {
+        if let Some(address) = symbols::addresses(&self.tracefs.files, &["hrtimer_wakeup"]).into_keys().next()
+        {
             let only = format!("function==0x{address:x}");
             let _ = self.write("events/timer/hrtimer_expire_entry/filter", &only);
         }
@@ -190,15 +201,6 @@ impl Instance {
             )
         };
         self.cpus().into_iter().filter_map(lost).sum()
-    }
-
-    fn address_of(&self, function: &str) -> Option<u64> {
-        // Lines look like `ffffffff814204b0 t hrtimer_wakeup`; there are hundreds of thousands.
-        let all = self.tracefs.files.bytes("/proc/kallsyms").ok()?;
-        let name = format!(" {function}");
-        let line = all.split(|byte| *byte == b'\n').find(|line| line.ends_with(name.as_bytes()))?;
-        let address = std::str::from_utf8(line).ok()?.split(' ').next()?;
-        u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)
     }
 }
 

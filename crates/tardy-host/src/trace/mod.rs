@@ -10,7 +10,7 @@ pub mod levels;
 pub mod moments;
 pub mod page;
 pub mod reader;
-mod symbols;
+pub mod symbols;
 pub mod tracefs;
 pub mod tracers;
 pub mod tracing;

@@ -12,6 +12,15 @@ pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<
     lines.filter_map(symbol).filter(|(address, _)| addresses.contains(address)).collect()
 }
 
+/// The addresses of the functions called `wanted`, if the kernel shows them. As slow as [`names`].
+pub fn addresses(files: &KernelFiles, wanted: &[&str]) -> BTreeMap<u64, String> {
+    let all = files.bytes("/proc/kallsyms").unwrap_or_default();
+    let lines = all.split(|byte| *byte == b'\n');
+    let known =
+        lines.filter_map(symbol).filter(|(address, name)| *address != 0 && wanted.contains(&name.as_str()));
+    known.collect()
+}
+
 /// A line is `ffffffff814204b0 t hrtimer_wakeup`, followed by a tab and the module's name in brackets.
 fn symbol(line: &[u8]) -> Option<(u64, String)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();

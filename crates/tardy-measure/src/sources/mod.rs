@@ -40,6 +40,7 @@ pub(crate) fn source_of<'r, 'f: 'r>(
             let test = test.ok_or("a switch is tested by 'tardy tsn test'")?;
             Box::new(SwitchSource::new(context.clone(), test, plan.shaped))
         }
+        ProbePlan::Program(_) => return Err("a program is watched by 'tardy attach'".to_owned()),
         ProbePlan::Timer(_) | ProbePlan::Kernel(_) | ProbePlan::Noise(_) | ProbePlan::Reaction(_) => {
             return Err("the plan has no probe; please report it".to_owned());
         }

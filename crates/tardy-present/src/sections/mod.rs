@@ -22,6 +22,7 @@ pub mod noise;
 pub mod outliers;
 pub mod phase_lock;
 pub mod phase_terms;
+pub mod program;
 pub mod published;
 pub mod reactions;
 pub mod rounds;
@@ -47,6 +48,7 @@ pub static ALL: &[&dyn Section] = &[
     &flows::Flows,
     &distribution::Distribution,
     &stationarity::Stationarity,
+    &program::Program,
     &timer::Timer,
     &tracer::Tracer,
     &foreign::Foreign,

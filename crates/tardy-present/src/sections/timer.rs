@@ -71,7 +71,8 @@ impl Measurement for Timer {
 
     fn sentence(&self, phase: &PhaseFindings) -> Option<String> {
         // Files of other tools do not state whether a thread was pinned.
-        let thread = if phase.probe == Some(ProbeKind::Foreign) { "thread" } else { "unpinned thread" };
+        let is_known = !matches!(phase.probe, Some(ProbeKind::Foreign | ProbeKind::Program));
+        let thread = if !is_known { "thread" } else { "unpinned thread" };
         let words = PhaseWords::of(phase, thread)?;
         let body = words.body().map_or_else(String::new, |(share, value)| {
             format!("; all but {share} were less than {value} late")

@@ -201,7 +201,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 53] = [
+pub(super) const CHOICES: [&str; 56] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",
@@ -246,6 +246,9 @@ pub(super) const CHOICES: [&str; 53] = [
     "series.kind.seen.through",
     "series.kind.source",
     "series.kind.stamped_by",
+    "series.kind.thread.late.causes.why",
+    "series.kind.thread.policy",
+    "series.kind.timing",
     "series.kind.to",
     "series.kind.tracer",
     "series.kind.wake",

@@ -26,7 +26,7 @@ pub const RECIPES: [&str; 18] = [
 ];
 
 /// The parts of labels that tardy, its recipes and its importers generate, apart from those with a number.
-const LABELS: [&str; 64] = [
+const LABELS: [&str; 65] = [
     // Wake methods.
     "clock_nanosleep",
     "nanosleep",
@@ -37,6 +37,7 @@ const LABELS: [&str; 64] = [
     "deadline",
     // Probes, levels and ways to answer.
     "timer",
+    "program",
     "kernel",
     "timerlat",
     "osnoise",

@@ -1,6 +1,7 @@
 //! `tardy check`: describes this machine, reports whether it is real-time, and suggests improvements.
 
 mod measure;
+mod program;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -24,6 +25,9 @@ struct Answer {
 
 /// Examines this machine.
 pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
+    if let Some(program) = &arguments.program {
+        return program::run(program, arguments.json);
+    }
     if arguments.measure {
         return measure::run(arguments);
     }

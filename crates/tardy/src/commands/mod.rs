@@ -5,9 +5,11 @@ pub(crate) mod archive;
 #[cfg(not(feature = "archive"))]
 #[path = "without_archive.rs"]
 pub(crate) mod archive;
+pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod duration;
+pub(crate) mod exec;
 pub(crate) mod export;
 mod file_tree;
 pub(crate) mod gate;

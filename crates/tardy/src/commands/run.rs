@@ -269,7 +269,7 @@ fn facts(arguments: &RunArgs) -> Facts {
 }
 
 /// The default run file, with a name that is unused: another run may have started in the same second.
-fn default_output(started: SystemTime) -> PathBuf {
+pub(super) fn default_output(started: SystemTime) -> PathBuf {
     let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-{stamp}.run.json")).chain(numbered).map(PathBuf::from);

@@ -12,7 +12,7 @@ use crate::bench::{Bench, wait_until};
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
 /// Whether this process may make trace instances; if not, prints why a test is skipped.
-fn can_trace() -> bool {
+pub(crate) fn can_trace() -> bool {
     let offer = tardy_host::trace::tracefs::Offer::of(&KernelFiles::real());
     let instances =
         Path::new("/sys/kernel/tracing/instances").join(format!("tardy-try-{}", std::process::id()));

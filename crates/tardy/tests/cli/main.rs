@@ -3,6 +3,7 @@
 
 mod archive;
 mod articles;
+mod attach;
 mod bench;
 mod capabilities;
 mod captures;

@@ -1,0 +1,358 @@
+//! The causes of a late cycle: what took longer than in the thread's other cycles.
+//!
+//! The span from the due time to the end of the work is divided into parts, each with its occupant. A part is a cause if it
+//! took at least [`SHARE`] of the excess over the usual times, so that two causes of the same cycle are both found.
+
+use tardy_host::trace::happenings::SOFTIRQS;
+use tardy_record::moment;
+use tardy_record::program::{CycleCause, Why};
+use tardy_sys::system_calls::{self, Futex};
+
+use crate::cpu::CpuLog;
+use crate::cycle::{Activity, Cycle};
+use crate::event::{Handler, Task};
+use crate::layout::vector_name;
+use crate::tracker::Tracker;
+use crate::usual::Usual;
+use crate::wait::{Call, Source};
+
+/// The share of a cycle's excess that a cause has at least.
+const SHARE: f64 = 0.2;
+/// The shortest excess that is a cause, in ns.
+const EXCESS_MIN_NS: f64 = 10_000.0;
+/// The most causes of a cycle.
+const CAUSES_MAX: usize = 4;
+/// A CPU that is idle for longer while the thread is ready does not leave an idle state: the thread may not run.
+const IDLE_EXIT_MAX_NS: u64 = 500_000;
+/// Page faults explain own work of at most this long each, in ns: the zeroing of a huge page.
+const FAULT_MAX_NS: f64 = 200_000.0;
+
+/// What the causes are found with.
+pub struct Context<'a> {
+    /// Threads and CPUs.
+    pub tracker: &'a Tracker,
+    /// The name of an interrupt's handler by its index.
+    pub handler: &'a dyn Fn(u16) -> String,
+    /// What a file descriptor of a process refers to.
+    pub descriptor: &'a dyn Fn(u32, u64) -> Option<String>,
+}
+
+/// A part of a cycle.
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    why: Why,
+    what: String,
+    took_ns: f64,
+    excess_ns: f64,
+}
+
+/// The causes of a cycle of the thread `tid`, the longest first.
+pub fn of(cycle: &Cycle, tid: u32, usual: &Usual, context: &Context<'_>) -> Vec<CycleCause> {
+    let mut parts = Parts { context, tid, parts: Vec::new() };
+    parts.add_wake_up(cycle, usual);
+    parts.add_work(cycle, usual);
+    let mut parts = parts.parts;
+    let total: f64 = parts.iter().map(|part| part.excess_ns.max(0.0)).sum();
+    parts.retain(|part| part.excess_ns >= EXCESS_MIN_NS.max(SHARE * total));
+    parts.sort_by(|a, b| b.excess_ns.total_cmp(&a.excess_ns));
+    parts.truncate(CAUSES_MAX);
+    parts.into_iter().map(Part::cause).collect()
+}
+
+impl Part {
+    fn cause(self) -> CycleCause {
+        let Self { why, what, took_ns, excess_ns } = self;
+        CycleCause { why, what, took_ns: took_ns as u64, excess_ns: excess_ns as u64 }
+    }
+}
+
+struct Parts<'a> {
+    context: &'a Context<'a>,
+    tid: u32,
+    parts: Vec<Part>,
+}
+
+impl Parts<'_> {
+    /// The parts from the due time to the return of the waiting call.
+    fn add_wake_up(&mut self, cycle: &Cycle, usual: &Usual) {
+        let wait = &cycle.wait;
+        if let Some(due) = wait.due {
+            let (soft_ns, hard_ns) = (due.soft_ns.max(0) as u64, due.hard_ns.max(0) as u64);
+            let entered_ns = wait.call.entered_ns;
+            let late_ns = entered_ns.saturating_sub(soft_ns) as f64;
+            if late_ns > 0.0 {
+                let (why, what) = (Why::PreviousCycle, String::new());
+                self.parts.push(Part { why, what, took_ns: late_ns, excess_ns: late_ns });
+            }
+            // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.
+            let held =
+                self.occupants(due.cpu, hard_ns.max(entered_ns), due.expired_ns, Stage::BeforeInterrupt);
+            self.add_group(held, usual.held_ns);
+        }
+        let woken_ns = wait.woken.at_ns.max(wait.call.entered_ns);
+        let switched_ns = wait.switched_ns.max(woken_ns);
+        let ready = self.occupants(wait.cpu, woken_ns, switched_ns, Stage::Woken);
+        self.add_group(ready, usual.ready_ns);
+        let mut path = self.interrupts(wait.cpu, switched_ns, wait.left_ns);
+        let interrupted: f64 = path.iter().map(|part| part.took_ns).sum();
+        let own = wait.left_ns.saturating_sub(switched_ns) as f64 - interrupted;
+        path.push(Part { why: Why::WakeUpPath, what: String::new(), took_ns: own, excess_ns: 0.0 });
+        self.add_group(path, usual.path_ns);
+    }
+
+    /// The parts from the return of the waiting call to the end of the work.
+    fn add_work(&mut self, cycle: &Cycle, usual: &Usual) {
+        let mut preempted = Vec::new();
+        let mut blocked: Vec<(i64, Part)> = Vec::new();
+        let mut in_calls: Vec<(Call, f64)> = Vec::new();
+        let mut own_ns = 0.0;
+        let stretches: Vec<_> = cycle.stretches().collect();
+        for (index, (from, to, activity)) in stretches.iter().copied().enumerate() {
+            match activity {
+                Activity::Run { cpu } => {
+                    let interrupts = self.interrupts(cpu, from, to);
+                    let interrupted: f64 = interrupts.iter().map(|part| part.took_ns).sum();
+                    own_ns += (to - from) as f64 - interrupted;
+                    preempted.extend(interrupts);
+                    for (call, ns) in overlaps(cycle, from, to) {
+                        match in_calls.iter_mut().find(|(known, _)| known.number == call.number) {
+                            Some((_, sum)) => *sum += ns,
+                            None => in_calls.push((call, ns)),
+                        }
+                    }
+                }
+                Activity::Ready { cpu, by } => {
+                    let stage = if by.is_some() { Stage::Woken } else { Stage::Preempted };
+                    preempted.extend(self.occupants(cpu, from, to, stage));
+                }
+                Activity::Blocked { call } => {
+                    let waker = stretches.get(index + 1).and_then(|(_, _, next)| match next {
+                        Activity::Ready { by: Some((source, name)), .. } => Some((*source, name.text())),
+                        _ => None,
+                    });
+                    let part = self.blocked(call, from, to, waker);
+                    let number = call.map_or(-1, |call| call.number);
+                    match blocked.iter_mut().find(|(known, one)| {
+                        *known == number && (one.why, &one.what) == (part.why, &part.what)
+                    }) {
+                        Some((_, one)) => one.took_ns += part.took_ns,
+                        None => blocked.push((number, part)),
+                    }
+                }
+                Activity::Fault => {}
+            }
+        }
+        self.add_group(preempted, usual.preempted_ns);
+        let numbers: std::collections::BTreeSet<i64> = blocked.iter().map(|(number, _)| *number).collect();
+        for number in numbers {
+            let group = blocked.iter().filter(|(one, _)| *one == number).map(|(_, part)| part.clone());
+            self.add_group(group.collect(), usual.blocked(number));
+        }
+        self.add_own_work(cycle, usual, own_ns, &in_calls);
+    }
+
+    /// Own work, in system calls and outside, with page faults.
+    fn add_own_work(&mut self, cycle: &Cycle, usual: &Usual, own_ns: f64, in_calls: &[(Call, f64)]) {
+        let mut group: Vec<Part> = in_calls.iter().map(|(call, ns)| self.in_call(*call, *ns)).collect();
+        let outside = own_ns - in_calls.iter().map(|(_, ns)| ns).sum::<f64>();
+        let faults = cycle.times.faults as f64 - usual.faults;
+        let excess = own_ns - usual.own_ns;
+        let (why, what) = if faults >= 1.0 && excess <= faults * FAULT_MAX_NS {
+            let count = cycle.times.faults;
+            (
+                Why::PageFault,
+                if count == 1 { "1 page fault".to_owned() } else { format!("{count} page faults") },
+            )
+        } else {
+            (Why::OwnWork, String::new())
+        };
+        group.push(Part { why, what, took_ns: outside, excess_ns: 0.0 });
+        // Usual work is outside of the long calls, which are rare.
+        for part in &mut group {
+            let of_calls = !matches!(part.why, Why::OwnWork | Why::PageFault);
+            part.excess_ns = if of_calls { part.took_ns } else { part.took_ns - usual.own_ns };
+        }
+        for part in group {
+            match self.parts.iter_mut().find(|known| known.why == part.why && known.what == part.what) {
+                Some(known) => {
+                    known.took_ns += part.took_ns;
+                    known.excess_ns += part.excess_ns.max(0.0);
+                }
+                None => self.parts.push(part),
+            }
+        }
+    }
+
+    /// Adds parts that together usually take `usual_ns`.
+    fn add_group(&mut self, group: Vec<Part>, usual_ns: f64) {
+        let total: f64 = group.iter().map(|part| part.took_ns).sum();
+        if total <= 0.0 {
+            return;
+        }
+        for part in group {
+            let excess_ns = part.took_ns - usual_ns.min(total) * part.took_ns / total;
+            match self.parts.iter_mut().find(|known| known.why == part.why && known.what == part.what) {
+                Some(known) => {
+                    known.took_ns += part.took_ns;
+                    known.excess_ns += excess_ns;
+                }
+                None => self.parts.push(Part { excess_ns, ..part }),
+            }
+        }
+    }
+
+    /// The handlers of interrupts on a CPU.
+    fn interrupts(&self, cpu: u32, from: u64, to: u64) -> Vec<Part> {
+        let Some(log) = self.context.tracker.cpus.get(&cpu) else { return Vec::new() };
+        let handlers = log.handlers(from, to).into_iter();
+        handlers
+            .map(|(handler, ns)| {
+                let what = self.handler_name(handler);
+                Part { why: Why::Interrupt, what, took_ns: ns as f64, excess_ns: 0.0 }
+            })
+            .collect()
+    }
+
+    /// Who had a CPU that the thread waited for.
+    fn occupants(&self, cpu: u32, from: u64, to: u64, stage: Stage) -> Vec<Part> {
+        let Some(log) = self.context.tracker.cpus.get(&cpu).filter(|_| to > from) else { return Vec::new() };
+        let mut parts = self.interrupts(cpu, from, to);
+        let mut interrupted: f64 = parts.iter().map(|part| part.took_ns).sum();
+        let ran_at_first = log.tasks(from, from + 1).first().map(|(task, _)| task.tid);
+        for (task, ns) in log.tasks(from, to) {
+            // Interrupts are on top of the task that ran longest.
+            let took_ns = ns as f64 - interrupted.min(ns as f64);
+            interrupted -= (ns as f64).min(interrupted);
+            let (why, what) = self.occupant(&task, ns, stage, ran_at_first == Some(task.tid));
+            parts.push(Part { why, what, took_ns, excess_ns: 0.0 });
+        }
+        parts
+    }
+
+    fn occupant(&self, task: &Task, ns: u64, stage: Stage, ran_at_first: bool) -> (Why, String) {
+        let own = self.context.tracker.threads.get(&self.tid).map_or(120, |thread| thread.priority);
+        let realtime = |priority: i32| priority < 99;
+        let why = match stage {
+            _ if task.tid == self.tid => return (Why::WakeUpPath, String::new()),
+            Stage::BeforeInterrupt if task.tid == 0 => Why::IdleExit,
+            Stage::BeforeInterrupt => Why::InterruptsOff,
+            Stage::Woken | Stage::Preempted if task.tid == 0 => match ns > IDLE_EXIT_MAX_NS {
+                true => Why::Throttled,
+                false => Why::IdleExit,
+            },
+            _ if task.priority < own && realtime(task.priority) => Why::HigherPriority,
+            _ if !realtime(own) => Why::NoPriority,
+            _ if task.priority == own => Why::SamePriority,
+            // The scheduler chose a task of lower priority: the thread must not run.
+            Stage::Preempted => Why::Throttled,
+            Stage::Woken if !ran_at_first => Why::Throttled,
+            Stage::Woken => Why::PreemptionOff,
+        };
+        (why, if task.tid == 0 { "idle".to_owned() } else { describe(task) })
+    }
+
+    /// A wait within the cycle.
+    fn blocked(&self, call: Option<Call>, from: u64, to: u64, waker: Option<(Source, String)>) -> Part {
+        let took_ns = (to - from) as f64;
+        let part = |why, what| Part { why, what, took_ns, excess_ns: 0.0 };
+        let Some(call) = call else { return part(Why::PageFault, "a page was read or made".to_owned()) };
+        let Some(futex) = system_calls::futex_operation(call.number, call.args[1]) else {
+            return part(Why::SystemCall, self.call_name(call));
+        };
+        let by = match &waker {
+            Some((Source::Task(tid), name)) => Some((*tid, format!("'{name}' (task {tid})"))),
+            _ => None,
+        };
+        let why = if futex == Futex::Wait { Why::Mutex } else { Why::OtherThread };
+        let Some((tid, mut what)) = by else { return part(why, "futex".to_owned()) };
+        if let Some(other) = self.kept_from_running(tid, from, to) {
+            what = format!("{what}, which {other} kept from running");
+        }
+        part(why, what)
+    }
+
+    /// The task that had the CPU of `tid` for most of a time in which that task hardly ran.
+    fn kept_from_running(&self, tid: u32, from: u64, to: u64) -> Option<String> {
+        let of_owner = |log: &CpuLog| {
+            log.tasks(from, to).iter().find(|(task, _)| task.tid == tid).map_or(0, |(_, ns)| *ns)
+        };
+        let cpus = &self.context.tracker.cpus;
+        let ran: u64 = cpus.values().map(of_owner).sum();
+        if ran * 2 > to - from {
+            return None;
+        }
+        let log = cpus.values().max_by_key(|log| of_owner(log)).filter(|log| of_owner(log) > 0)?;
+        let (other, ns) =
+            log.tasks(from, to).into_iter().find(|(task, _)| task.tid != tid && task.tid != 0)?;
+        (ns * 2 > to - from).then(|| describe(&other))
+    }
+
+    fn in_call(&self, call: Call, ns: f64) -> Part {
+        Part { why: Why::SystemCall, what: self.call_name(call), took_ns: ns, excess_ns: 0.0 }
+    }
+
+    /// `write to /dev/pts/0`, or the name alone if the call has no file descriptor.
+    fn call_name(&self, call: Call) -> String {
+        let Some(name) = system_calls::name(call.number) else {
+            return format!("system call {}", call.number);
+        };
+        let pid = self.context.tracker.threads.get(&self.tid).map(|thread| thread.pid);
+        let file = || (self.context.descriptor)(pid?, call.args[0]);
+        match name {
+            "write" | "writev" | "pwrite64" | "sendto" | "sendmsg" | "sendfile" => {
+                file().map_or(name.to_owned(), |file| format!("{name} to {file}"))
+            }
+            "read" | "readv" | "pread64" | "recvfrom" | "recvmsg" => {
+                file().map_or(name.to_owned(), |file| format!("{name} from {file}"))
+            }
+            "fsync" | "fdatasync" | "ioctl" | "ftruncate" | "fallocate" | "flock" => {
+                file().map_or(name.to_owned(), |file| format!("{name} of {file}"))
+            }
+            "brk" | "mmap" | "munmap" | "mremap" | "madvise" => format!("{name} (memory allocation)"),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn handler_name(&self, handler: Handler) -> String {
+        match handler {
+            Handler::Irq(irq, name) => format!("irq {irq} {}", (self.context.handler)(name)),
+            Handler::Softirq(number) => {
+                let name = SOFTIRQS.get(usize::from(number)).copied().unwrap_or("?");
+                format!("the soft interrupt {name}")
+            }
+            Handler::Vector(index) => format!("the CPU's {} interrupt", vector_name(index)),
+        }
+    }
+}
+
+/// Where in the cycle a thread waits for its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// From the due time to the timer's function.
+    BeforeInterrupt,
+    /// From being woken on.
+    Woken,
+    /// From losing the CPU while it wanted to run.
+    Preempted,
+}
+
+/// The long system calls that overlap a stretch of running, with the time of each in it.
+fn overlaps(cycle: &Cycle, from: u64, to: u64) -> Vec<(Call, f64)> {
+    let overlap = |(call, took_ns): &(Call, u64)| {
+        let ns = to.min(call.entered_ns + took_ns).saturating_sub(from.max(call.entered_ns));
+        (ns > 0).then_some((*call, ns as f64))
+    };
+    cycle.calls.iter().filter_map(overlap).collect()
+}
+
+/// `'name' (task 7, real-time priority 90)`.
+fn describe(task: &Task) -> String {
+    let name = task.name.text();
+    let known = moment::Task { name, tid: task.tid, priority: task.priority };
+    let priority = match (known.realtime_priority(), task.priority < 0) {
+        (Some(priority), _) => format!(", real-time priority {priority}"),
+        (None, true) => ", SCHED_DEADLINE".to_owned(),
+        (None, false) => String::new(),
+    };
+    format!("'{}' (task {}{priority})", known.name, task.tid)
+}

@@ -1,0 +1,31 @@
+//! Watches a user's program through the kernel's events: its periodic threads, their cycles, and the causes of late ones.
+//!
+//! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
+//! explains a cycle; [`recorder`] makes series of cycles; [`session`] runs all of it and returns the run. All but [`trace`],
+//! [`targets`], [`threads`] and [`session`] are functions of events.
+
+#![forbid(unsafe_code)]
+
+pub mod causes;
+pub mod cost;
+pub mod cpu;
+pub mod cycle;
+pub mod event;
+pub mod habits;
+pub mod layout;
+pub mod moments;
+pub mod procfs;
+pub mod recorder;
+pub mod rhythm;
+pub mod rules;
+pub mod run;
+pub mod session;
+pub mod targets;
+pub mod thread;
+pub mod trace;
+pub mod tracker;
+pub mod usual;
+pub mod wait;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,468 @@
+//! Watches a program for a time: follows its threads, reads the trace, and records cycles.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
+
+use tardy_host::trace::tracefs::Tracefs;
+use tardy_record::series::Series;
+use tardy_sys::clock::{Clock, monotonic_ns};
+use tardy_sys::signals::{EndSignals, wait_readable};
+use tardy_sys::system_calls;
+
+use crate::causes::Context;
+use crate::cost::{self, Cost};
+use crate::event::Event;
+use crate::habits::Habits;
+use crate::layout::vector_name;
+use crate::moments::softirq;
+use crate::recorder::{Identity, Recorder, Settings};
+use crate::rhythm::Rhythm;
+use crate::targets::{self, Target};
+use crate::thread::Completed;
+use crate::trace::{self, ProgramTrace};
+use crate::tracker::{Clocks, Progress, Tracker};
+use crate::wait::{Signature, Source, TimerKind, Woken};
+
+/// How often the trace is read.
+const ROUND_NS: u64 = 50_000_000;
+/// How often /proc is searched for new threads of the target.
+const SEARCH_NS: u64 = 1_000_000_000;
+/// How long a first periodic thread is waited for.
+const FIRST_MAX_NS: u64 = 6_000_000_000;
+/// Memory for all buffers, in KiB, and the least and the most for each CPU of each instance.
+const BUFFERS_KIB: u32 = 256 << 10;
+const BUFFER_KIB: [u32; 2] = [256, 8192];
+
+/// What to watch, and for how long.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The run's id, which the trace instances have in their names.
+    pub id: String,
+    /// The program as the user named it.
+    pub named: String,
+    /// What is searched for.
+    pub target: Target,
+    /// How long threads are observed before cycles are counted.
+    pub warmup_ns: u64,
+    /// How long cycles are counted; `None`: until the program or the user ends it.
+    pub duration_ns: Option<u64>,
+    /// The latest end of a cycle's work after its due time; `None`: the interval.
+    pub deadline_ns: Option<u64>,
+    /// The limit on wake-up latencies.
+    pub limit_ns: Option<u64>,
+    /// Buffer of each CPU in each instance, in KiB; `None`: by the number of CPUs.
+    pub buffer_kib: Option<u32>,
+}
+
+/// How watching ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// After the planned time.
+    Planned,
+    /// The program ended.
+    Program,
+    /// A signal ended it.
+    Interrupted,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Watched {
+    /// Series of all periodic threads.
+    pub series: Vec<Series>,
+    /// Start of the run, on the monotonic clock.
+    pub run_start_ns: u64,
+    /// When counting began and ended, in ns from the start of the run.
+    pub counted_ns: (u64, u64),
+    /// How it ended.
+    pub end: End,
+    /// Events that the kernel's buffers lost in the whole run.
+    pub lost_events: u64,
+    /// What recording costs the program; `None` if it was not measured.
+    pub cost: Option<Cost>,
+    /// Periodic threads without series, because there are too many.
+    pub left_out: u64,
+    /// The waits of threads that are not periodic: the thread's name, and each wait with its number.
+    pub others: Vec<(String, Vec<(String, usize)>)>,
+}
+
+/// What watching shows while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    /// Periodic threads so far.
+    pub threads: usize,
+    /// The counted time so far; `None` before counting.
+    pub counted_ns: Option<u64>,
+    /// Cycles so far.
+    pub cycles: u64,
+    /// Cycles that missed their deadline.
+    pub missed: u64,
+}
+
+/// A program that is watched.
+pub struct Session {
+    request: Request,
+    trace: ProgramTrace,
+    tracker: Tracker,
+    recorder: Recorder,
+    functions: BTreeMap<u64, TimerKind>,
+    run_start_ns: u64,
+    searched_ns: u64,
+    events: Vec<Event>,
+    counted_from_ns: Option<u64>,
+    cost: Option<Cost>,
+}
+
+impl Session {
+    /// Makes the trace instances. Nothing is recorded yet.
+    ///
+    /// # Errors
+    /// What this kernel lacks or refuses.
+    pub fn set_up(request: Request, tracefs: &Tracefs) -> Result<Self, String> {
+        let functions = trace::timer_functions(tracefs);
+        let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        let [least, most] = BUFFER_KIB;
+        let buffer_kib = request.buffer_kib.unwrap_or((BUFFERS_KIB / cpus / 2).clamp(least, most));
+        let trace = ProgramTrace::make(tracefs, &request.id, &functions, buffer_kib)?;
+        let run_start_ns = monotonic_ns();
+        let settings = Settings {
+            run_start_ns,
+            // Until counting begins.
+            counted_from_ns: i64::MAX as u64,
+            planned_ns: request.duration_ns.unwrap_or(0),
+            deadline_ns: request.deadline_ns,
+            limit_ns: request.limit_ns,
+        };
+        let tracker = Tracker::new(functions.clone(), request.target.thread_name());
+        Ok(Self {
+            request,
+            trace,
+            tracker,
+            recorder: Recorder::new(settings),
+            functions,
+            run_start_ns,
+            searched_ns: 0,
+            events: Vec::new(),
+            counted_from_ns: None,
+            cost: None,
+        })
+    }
+
+    /// Runs `start`, which starts the program and returns its pid, in a thread that the trace follows already, so that no event of the program is
+    /// missing.
+    ///
+    /// # Errors
+    /// That of `start`, or the kernel's.
+    pub fn start_program<T: Send>(
+        &mut self,
+        start: impl FnOnce() -> Result<(T, u32), String> + Send,
+    ) -> Result<T, String> {
+        self.trace.set_on(true)?;
+        let trace = &self.trace;
+        let (tid, started) = std::thread::scope(|scope| -> Result<_, String> {
+            let thread = scope.spawn(move || {
+                let tid = tardy_sys::scheduling::thread_id();
+                (tid, trace.follow(tid).and_then(|()| start()))
+            });
+            thread.join().map_err(|_| "the program could not be started; please report it".to_owned())
+        })?;
+        self.tracker.follow(std::process::id(), tid, "tardy");
+        let (program, pid) = started?;
+        self.request.target = Target::Pid(pid);
+        Ok(program)
+    }
+
+    /// Watches until the planned time has passed, the program has ended, or a signal has arrived. `report` is called in each
+    /// round; `has_ended` returns whether a program that was started here has ended.
+    ///
+    /// # Errors
+    /// If the target does not exist, has no periodic thread, or the kernel refuses to be read.
+    pub fn watch(
+        mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        report: &mut dyn FnMut(&Status),
+    ) -> Result<Watched, String> {
+        self.search()?;
+        if self.tracker.threads.is_empty() {
+            return Err(self.request.target.absent());
+        }
+        self.trace.set_on(true)?;
+        let end = self.warm_up(signals, has_ended, report)?;
+        let end = match end {
+            Some(end) => end,
+            None => self.count(signals, has_ended, report)?,
+        };
+        self.trace.set_on(false)?;
+        self.read()?;
+        self.finish(end)
+    }
+
+    /// Observes the threads for the warm-up's time, and returns what they did, by thread number.
+    ///
+    /// # Errors
+    /// If the target does not exist, or the kernel refuses to be read.
+    pub fn observe(mut self, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, Habits)>, String> {
+        self.search()?;
+        self.trace.set_on(true)?;
+        let begin_ns = monotonic_ns();
+        while monotonic_ns() - begin_ns < self.request.warmup_ns {
+            if self.round(signals, &mut || false, &mut |_| {})?.is_some() {
+                break;
+            }
+        }
+        let habits =
+            self.tracker.threads.iter().map(|(tid, thread)| {
+                (*tid, (thread.rhythm().map(|rhythm| rhythm.interval_ns), thread.habits))
+            });
+        Ok(habits.collect())
+    }
+
+    /// Observes the threads until their rhythms are known.
+    fn warm_up(
+        &mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        report: &mut dyn FnMut(&Status),
+    ) -> Result<Option<End>, String> {
+        let begin_ns = monotonic_ns();
+        loop {
+            if let Some(end) = self.round(signals, has_ended, report)? {
+                return Ok(Some(end));
+            }
+            let passed_ns = monotonic_ns() - begin_ns;
+            if passed_ns < self.request.warmup_ns {
+                continue;
+            }
+            if self.recorder.found().0 > 0 {
+                break;
+            }
+            // A program that was started here may begin its cycles late, and it is watched until it ends.
+            if self.request.duration_ns.is_some() && passed_ns >= FIRST_MAX_NS.max(self.request.warmup_ns) {
+                return Err(no_rhythm(&self.request.named, &self.others()));
+            }
+        }
+        if self.request.warmup_ns > 0 {
+            self.measure_cost(signals)?;
+        }
+        Ok(None)
+    }
+
+    /// Records alternately on and off, and compares the CPU time of the threads.
+    fn measure_cost(&mut self, signals: &EndSignals) -> Result<(), String> {
+        let tids: Vec<u32> = self.recorder.tids().collect();
+        let Some(interval_ns) = self.recorder.found().1 else { return Ok(()) };
+        let window_ns = cost::window_ns(interval_ns);
+        let mut windows = cost::Windows::new(tids);
+        for on in [false, true, false, true] {
+            self.trace.set_on(on)?;
+            self.read()?;
+            self.tracker.forget(monotonic_ns());
+            windows.begin();
+            wait_readable(&[signals.as_raw_fd()], window_ns).map_err(|error| error.to_string())?;
+            windows.end(on);
+        }
+        self.cost = windows.cost();
+        Ok(())
+    }
+
+    fn count(
+        &mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        report: &mut dyn FnMut(&Status),
+    ) -> Result<End, String> {
+        self.read()?;
+        let from_ns = monotonic_ns();
+        self.counted_from_ns = Some(from_ns);
+        self.recorder.count_from(from_ns);
+        loop {
+            if let Some(end) = self.round(signals, has_ended, report)? {
+                return Ok(end);
+            }
+            if self.request.duration_ns.is_some_and(|duration_ns| monotonic_ns() - from_ns >= duration_ns) {
+                return Ok(End::Planned);
+            }
+        }
+    }
+
+    /// Waits for a round's time, and processes what was recorded.
+    fn round(
+        &mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        report: &mut dyn FnMut(&Status),
+    ) -> Result<Option<End>, String> {
+        wait_readable(&[signals.as_raw_fd()], ROUND_NS).map_err(|error| error.to_string())?;
+        if signals.take().is_some() {
+            return Ok(Some(End::Interrupted));
+        }
+        let ended = has_ended();
+        self.read()?;
+        if monotonic_ns() - self.searched_ns >= SEARCH_NS {
+            self.search()?;
+        }
+        let (cycles, missed) = self.recorder.counts();
+        report(&Status {
+            threads: self.recorder.found().0,
+            counted_ns: self.counted_from_ns.map(|from_ns| monotonic_ns() - from_ns),
+            cycles,
+            missed,
+        });
+        // Programs that are named may start again.
+        let is_gone = matches!(self.request.target, Target::Pid(_)) && self.tracker.threads.is_empty();
+        Ok((ended || is_gone).then_some(End::Program))
+    }
+
+    /// Follows the threads of the target that are not followed yet.
+    fn search(&mut self) -> Result<(), String> {
+        self.searched_ns = monotonic_ns();
+        for found in self.request.target.threads() {
+            if self.tracker.threads.contains_key(&found.tid) {
+                continue;
+            }
+            match self.trace.follow(found.tid) {
+                Ok(()) => self.tracker.follow(found.pid, found.tid, &found.name),
+                // It ended in between.
+                Err(_) if targets::thread_name(found.pid, found.tid).is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads and processes what was recorded until now.
+    fn read(&mut self) -> Result<(), String> {
+        self.tracker.clocks = Clocks { realtime_ns: Clock::Realtime.ahead_of_ns(Clock::Monotonic) };
+        let mut events = std::mem::take(&mut self.events);
+        self.trace.read(&mut events)?;
+        let mut progress = Vec::new();
+        for event in &events {
+            self.tracker.take(event, &mut progress);
+            for one in progress.drain(..) {
+                self.take(one, event.at_ns);
+            }
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    fn take(&mut self, progress: Progress, now_ns: u64) {
+        match progress {
+            Progress::Ended(tid) => self.recorder.end(tid),
+            Progress::Thread(tid, Completed::Found(rhythm, woken)) => self.add(tid, rhythm, woken),
+            Progress::Thread(tid, Completed::Lost(count)) => self.recorder.lose(tid, count, now_ns),
+            Progress::Thread(tid, Completed::Cycle(cycle)) => {
+                let layouts = &self.trace.layouts;
+                let context = Context {
+                    tracker: &self.tracker,
+                    handler: &|index| layouts.handler_name(index).to_owned(),
+                    descriptor: &targets::descriptor,
+                };
+                let functions = &self.functions;
+                let kind = |function| functions.get(&function).copied().unwrap_or(TimerKind::Other);
+                self.recorder.record(tid, &cycle, &context, &kind);
+            }
+        }
+    }
+
+    /// A thread's rhythm was found.
+    fn add(&mut self, tid: u32, rhythm: Rhythm, woken: Woken) {
+        let Some(thread) = self.tracker.threads.get_mut(&tid) else { return };
+        // A thread that was followed by its parent's event may be of another process.
+        thread.pid = targets::process_of(tid).unwrap_or(thread.pid);
+        let pid = thread.pid;
+        let name = thread.name.text();
+        let process = targets::thread_name(pid, pid).unwrap_or_else(|| name.clone());
+        let label = if process == name { name } else { format!("{process}/{name}") };
+        let wait = self.wait_of(&rhythm.signature, &woken);
+        let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
+        self.recorder.add(identity, rhythm);
+    }
+
+    /// The call in which a thread waits, and what ends the wait.
+    fn wait_of(&self, signature: &Signature, woken: &Woken) -> (String, String) {
+        let name = system_calls::name(signature.call);
+        let call = name.map_or_else(|| format!("system call {}", signature.call), str::to_owned);
+        let by_call = name == Some("clock_nanosleep") && signature.source == Source::Timer(TimerKind::Sleep);
+        let call = match (by_call, signature.absolute) {
+            (true, true) => format!("{call}, absolute"),
+            (true, false) => format!("{call}, relative"),
+            _ => call,
+        };
+        (call, self.source_name(&woken.source, &woken.by.text()))
+    }
+
+    fn source_name(&self, source: &Source, by: &str) -> String {
+        match source {
+            Source::Timer(TimerKind::Sleep | TimerKind::Other) => "its time-out".to_owned(),
+            Source::Timer(TimerKind::Timerfd) => "timerfd".to_owned(),
+            Source::Timer(TimerKind::Signal) => "timer's signal".to_owned(),
+            Source::Timer(TimerKind::Deadline) => "SCHED_DEADLINE".to_owned(),
+            Source::Interrupt(crate::event::Handler::Irq(irq, name)) => {
+                format!("irq {irq} {}", self.trace.layouts.handler_name(*name))
+            }
+            Source::Interrupt(crate::event::Handler::Softirq(number)) => {
+                format!("soft interrupt {}", softirq(*number))
+            }
+            Source::Interrupt(crate::event::Handler::Vector(index)) => {
+                format!("interrupt {}", vector_name(*index))
+            }
+            Source::Task(_) if by.is_empty() => "another task".to_owned(),
+            Source::Task(_) => format!("'{by}'"),
+        }
+    }
+
+    fn finish(self, end: End) -> Result<Watched, String> {
+        let end_ns = monotonic_ns();
+        let others = self.others();
+        if self.recorder.found().0 == 0 {
+            return Err(no_rhythm(&self.request.named, &others));
+        }
+        let since_start = |ns: u64| ns - self.run_start_ns;
+        Ok(Watched {
+            series: self.recorder.series(0),
+            run_start_ns: self.run_start_ns,
+            counted_ns: (since_start(self.counted_from_ns.unwrap_or(end_ns)), since_start(end_ns)),
+            end,
+            lost_events: self.trace.lost_events(),
+            cost: self.cost,
+            left_out: self.recorder.left_out,
+            others,
+        })
+    }
+
+    /// The threads that are not periodic, with their waits.
+    fn others(&self) -> Vec<(String, Vec<(String, usize)>)> {
+        let without = self.tracker.threads.values().filter(|thread| thread.rhythm().is_none());
+        without
+            .map(|thread| {
+                let waits = thread.observed.signatures().map(|(signature, count)| {
+                    let call = system_calls::name(signature.call).unwrap_or("a system call");
+                    (format!("{call} until {}", self.source_name(&signature.source, "")), count)
+                });
+                (thread.name.text(), waits.collect())
+            })
+            .collect()
+    }
+}
+
+/// That no thread is periodic, and what they do.
+fn no_rhythm(named: &str, others: &[(String, Vec<(String, usize)>)]) -> String {
+    const SHOWN: usize = 5;
+    let thread = |(name, waits): &(String, Vec<(String, usize)>)| {
+        let waits: Vec<String> = waits.iter().map(|(wait, count)| format!("{count} x {wait}")).collect();
+        match waits.is_empty() {
+            true => format!("of '{name}' no wait has ended"),
+            false => format!("'{name}' waited {}", waits.join(", ")),
+        }
+    };
+    let shown: Vec<String> = others.iter().take(SHOWN).map(thread).collect();
+    let more = others.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!(
+        "no thread of {} waits periodically: {}{more}; a longer --warmup finds longer periods",
+        named,
+        if shown.is_empty() { "it has ended".to_owned() } else { shown.join("; ") }
+    )
+}

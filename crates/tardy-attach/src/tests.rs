@@ -1,0 +1,218 @@
+//! Cycles and causes from synthetic streams of events.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tardy_record::program::Why;
+
+use crate::causes::{self, Context};
+use crate::cycle::Cycle;
+use crate::event::{Event, Handler, Name, Task, What};
+use crate::thread::Completed;
+use crate::tracker::{Progress, Tracker};
+use crate::usual::Usual;
+use crate::wait::TimerKind;
+
+const TID: u32 = 7;
+const PERIOD_NS: u64 = 1_000_000;
+const FUNCTION: u64 = 0xf;
+
+fn task(tid: u32, priority: i32) -> Task {
+    Task { tid, priority, name: Name::of("task") }
+}
+
+/// The thread, of real-time priority 80.
+fn own() -> Task {
+    task(TID, 19)
+}
+
+/// A stream of events on one CPU.
+#[derive(Default)]
+struct Stream {
+    events: Vec<Event>,
+}
+
+impl Stream {
+    fn add(&mut self, at_ns: u64, by: u32, what: What) {
+        self.events.push(Event { at_ns, cpu: 0, by, what });
+    }
+
+    fn switch(&mut self, at_ns: u64, from: Task, ready: bool, to: Task) {
+        self.add(at_ns, from.tid, What::Switch { from, ready, to });
+    }
+
+    /// The thread sleeps from `from_ns` until `due_ns` and returns 20 us later; `runs` has the CPU in between.
+    fn sleep(&mut self, from_ns: u64, due_ns: u64, runs: Task) {
+        let call = tardy_sys::system_calls::number("clock_nanosleep").unwrap();
+        let timer = 0xa;
+        self.add(from_ns, TID, What::Enter { call, args: [1, 1, 0, 0] });
+        let start =
+            What::Start { timer, function: FUNCTION, expires_ns: due_ns as i64, soft_ns: due_ns as i64 };
+        self.add(from_ns + 1000, TID, start);
+        self.switch(from_ns + 2000, own(), false, runs);
+        self.add(due_ns + 3000, runs.tid, What::InterruptBegin(Handler::Vector(0)));
+        self.add(due_ns + 5000, runs.tid, What::Expire { timer, function: FUNCTION });
+        self.add(due_ns + 6000, runs.tid, What::Waking { task: own() });
+        self.add(due_ns + 7000, runs.tid, What::ExpireEnd);
+        self.add(due_ns + 8000, runs.tid, What::InterruptEnd(Handler::Vector(0)));
+        self.switch(due_ns + 15_000, runs, true, own());
+        self.add(due_ns + 20_000, TID, What::Leave { call, result: 0 });
+    }
+}
+
+/// All cycles of a stream, with the causes of each.
+fn cycles(stream: &Stream) -> Vec<(Cycle, Vec<(Why, u64)>)> {
+    let mut tracker = Tracker::new(BTreeMap::from([(FUNCTION, TimerKind::Sleep)]), None);
+    tracker.follow(1, TID, "loop");
+    let (mut progress, mut usual, mut found) = (Vec::new(), Usual::default(), Vec::new());
+    for event in &stream.events {
+        tracker.take(event, &mut progress);
+        for one in progress.drain(..) {
+            let Progress::Thread(TID, Completed::Cycle(cycle)) = one else { continue };
+            let context =
+                Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None };
+            let causes = causes::of(&cycle, TID, &usual, &context);
+            usual.learn(&cycle);
+            found.push((*cycle, causes.into_iter().map(|cause| (cause.why, cause.took_ns)).collect()));
+        }
+    }
+    found
+}
+
+/// 500 cycles with 100 us of work; `disturb` adds to the cycle 450 and returns when its work ends.
+fn stream(disturb: impl Fn(&mut Stream, u64) -> u64) -> Stream {
+    let mut stream = Stream::default();
+    let mut free_ns = PERIOD_NS / 2;
+    for cycle in 1..=500u64 {
+        let due_ns = cycle * PERIOD_NS;
+        stream.sleep(free_ns, due_ns.max(free_ns), task(0, 120));
+        let begin_ns = due_ns.max(free_ns) + 20_000;
+        free_ns = if cycle == 450 { disturb(&mut stream, begin_ns) } else { begin_ns + 100_000 };
+    }
+    stream
+}
+
+#[test]
+fn cycles_have_latencies_responses_and_work() {
+    let found = cycles(&stream(|_, begin_ns| begin_ns + 100_000));
+    assert!(found.len() > 250, "{}", found.len());
+    // The first cycle has none to be compared with.
+    for (cycle, causes) in found.iter().skip(1) {
+        assert_eq!((cycle.latency_ns(), cycle.response_ns()), (20_000, 120_000));
+        assert_eq!((cycle.times.own_ns, cycle.times.preempted_ns, cycle.skipped), (100_000, 0, 0));
+        assert_eq!(cycle.period_ns.unwrap_or(PERIOD_NS), PERIOD_NS);
+        assert!(causes.is_empty(), "{causes:?}");
+    }
+}
+
+/// The causes of the cycle that was disturbed.
+fn causes_of(disturb: impl Fn(&mut Stream, u64) -> u64) -> Vec<(Why, u64)> {
+    let found = cycles(&stream(disturb));
+    let late: Vec<_> = found.into_iter().filter(|(cycle, _)| cycle.own_response_ns() > 200_000).collect();
+    assert_eq!(late.len(), 1);
+    late.into_iter().next().unwrap().1
+}
+
+#[test]
+fn a_task_of_higher_priority_is_the_cause_of_its_time() {
+    let preempted = |stream: &mut Stream, begin_ns: u64| {
+        let other = task(9, 9);
+        stream.switch(begin_ns + 50_000, own(), true, other);
+        stream.switch(begin_ns + 350_000, other, false, own());
+        begin_ns + 400_000
+    };
+    assert_eq!(causes_of(preempted), [(Why::HigherPriority, 300_000)]);
+}
+
+#[test]
+fn longer_own_work_and_an_interrupt_are_both_causes() {
+    let both = |stream: &mut Stream, begin_ns: u64| {
+        stream.add(begin_ns + 10_000, TID, What::InterruptBegin(Handler::Irq(5, 0)));
+        stream.add(begin_ns + 210_000, TID, What::InterruptEnd(Handler::Irq(5, 0)));
+        begin_ns + 600_000
+    };
+    assert_eq!(causes_of(both), [(Why::OwnWork, 400_000), (Why::Interrupt, 200_000)]);
+}
+
+#[test]
+fn a_mutex_and_a_condition_of_one_thread_are_two_causes() {
+    let waits = |stream: &mut Stream, begin_ns: u64| {
+        let call = tardy_sys::system_calls::number("futex").unwrap();
+        let holder = task(9, 120);
+        for (at_ns, operation) in [(begin_ns, 128), (begin_ns + 300_000, 128 | 9)] {
+            stream.add(at_ns, TID, What::Enter { call, args: [0, operation, 0, 0] });
+            stream.switch(at_ns, own(), false, holder);
+            stream.add(at_ns + 200_000, 9, What::Waking { task: own() });
+            stream.switch(at_ns + 200_000, holder, true, own());
+            stream.add(at_ns + 200_000, TID, What::Leave { call, result: 0 });
+        }
+        begin_ns + 550_000
+    };
+    assert_eq!(causes_of(waits), [(Why::Mutex, 200_000), (Why::OtherThread, 200_000)]);
+}
+
+#[test]
+fn a_ready_thread_on_an_idle_cpu_is_throttled() {
+    let throttled = |stream: &mut Stream, begin_ns: u64| {
+        stream.switch(begin_ns + 50_000, own(), true, task(0, 120));
+        stream.switch(begin_ns + 750_000, task(0, 120), true, own());
+        begin_ns + 800_000
+    };
+    assert_eq!(causes_of(throttled), [(Why::Throttled, 700_000)]);
+}
+
+#[test]
+fn cycles_lost_with_their_events_are_counted() {
+    let mut stream = stream(|_, begin_ns| begin_ns + 100_000);
+    let lost = |event: &Event| (420 * PERIOD_NS..430 * PERIOD_NS + 1).contains(&event.at_ns);
+    let first = stream.events.iter().position(lost).unwrap();
+    stream.events.retain(|event| !lost(event));
+    let what = What::Lost { count: 100 };
+    stream.events.insert(first, Event { at_ns: 430 * PERIOD_NS, cpu: 0, by: 0, what });
+    let mut tracker = Tracker::new(BTreeMap::from([(FUNCTION, TimerKind::Sleep)]), None);
+    tracker.follow(1, TID, "loop");
+    let mut progress = Vec::new();
+    stream.events.iter().for_each(|event| tracker.take(event, &mut progress));
+    let lost = progress.iter().find_map(|one| match one {
+        Progress::Thread(TID, Completed::Lost(count)) => Some(*count),
+        _ => None,
+    });
+    // The cycles 419 to 430: the last one before the loss never ended.
+    assert_eq!(lost, Some(12));
+}
+
+proptest! {
+    #[test]
+    fn no_stream_causes_a_panic(events in prop::collection::vec((0u64..5000, 0u8..14, 0u32..4, 0u64..4, 0u32..2), 0..600)) {
+        let mut tracker = Tracker::new(BTreeMap::from([(1, TimerKind::Sleep), (2, TimerKind::Timerfd), (3, TimerKind::Deadline)]), None);
+        tracker.follow(1, 1, "one");
+        let (mut at_ns, mut progress) = (0, Vec::new());
+        for (step, kind, tid, number, cpu) in events {
+            at_ns += step * 100;
+            let call = [0, 1, 230, 202][number as usize];
+            let what = match kind {
+                0 => What::Enter { call, args: [number; 4] },
+                1 => What::Leave { call, result: 0 },
+                2 => What::Start { timer: number, function: number, expires_ns: at_ns as i64, soft_ns: i64::MIN + number as i64 },
+                3 => What::Start { timer: number, function: number, expires_ns: at_ns as i64 + 9, soft_ns: at_ns as i64 },
+                4 => What::Expire { timer: number, function: number },
+                5 => What::ExpireEnd,
+                6 => What::Waking { task: task(tid, number as i32) },
+                7 | 8 => What::Switch { from: task(tid, 120), ready: kind == 7, to: task(number as u32, 120) },
+                9 => What::Fault { address: 0 },
+                10 => What::Fork { child: number as u32 },
+                11 => if number == 0 { What::End } else { What::Lost { count: number } },
+                12 => What::InterruptBegin(Handler::Vector(number as u8)),
+                _ => What::InterruptEnd(Handler::Vector(number as u8)),
+            };
+            tracker.take(&Event { at_ns, cpu, by: tid, what }, &mut progress);
+            for one in progress.drain(..) {
+                let Progress::Thread(tid, Completed::Cycle(cycle)) = one else { continue };
+                let context = Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None };
+                let _ = causes::of(&cycle, tid, &Usual::default(), &context);
+                let times = cycle.times;
+                prop_assert!(times.own_ns + times.preempted_ns + times.blocked_ns <= cycle.end_ns - cycle.wait.left_ns);
+            }
+        }
+    }
+}

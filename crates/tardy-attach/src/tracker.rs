@@ -1,0 +1,212 @@
+//! Follows a program's threads through a stream of events in the order of time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::cpu::CpuLog;
+use crate::event::{Event, Name, What};
+use crate::thread::{Completed, Thread};
+use crate::wait::{Due, Source, TimerKind, Woken};
+
+/// The most timers that are armed at once. When it is reached, all of them are forgotten.
+const ARMED_MAX: usize = 65_536;
+/// The most threads that are followed.
+pub const THREADS_MAX: usize = 4096;
+/// A time this far from the present is not on CLOCK_MONOTONIC.
+const FAR_NS: u64 = 30 * 86_400 * 1_000_000_000;
+
+/// How far other clocks are ahead of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clocks {
+    /// CLOCK_REALTIME.
+    pub realtime_ns: i64,
+}
+
+/// A timer that was started.
+#[derive(Clone, Copy, Debug)]
+struct Armed {
+    tid: u32,
+    soft_ns: i64,
+    hard_ns: i64,
+}
+
+/// What an event completed, with the thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// Of the thread with this number.
+    Thread(u32, Completed),
+    /// The thread with this number ended.
+    Ended(u32),
+}
+
+/// The program's threads and the CPUs.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    /// The threads that are followed, by number.
+    pub threads: BTreeMap<u32, Thread>,
+    /// What the CPUs did recently.
+    pub cpus: BTreeMap<u32, CpuLog>,
+    /// Whether only threads of this name are followed.
+    only: Option<Name>,
+    functions: BTreeMap<u64, TimerKind>,
+    armed: HashMap<u64, Armed>,
+    /// How far other clocks are ahead.
+    pub clocks: Clocks,
+    /// Events that were lost, and in how many places.
+    pub lost_events: u64,
+}
+
+impl Tracker {
+    /// A tracker that knows the kinds of timers by the addresses of their functions. It follows new threads only if they have
+    /// the name `only`, if there is one.
+    pub fn new(functions: BTreeMap<u64, TimerKind>, only: Option<&str>) -> Self {
+        Self { functions, only: only.map(Name::of), ..Self::default() }
+    }
+
+    /// Follows a thread.
+    pub fn follow(&mut self, pid: u32, tid: u32, name: &str) {
+        if self.threads.len() < THREADS_MAX {
+            self.threads.entry(tid).or_insert_with(|| Thread::new(pid, Name::of(name)));
+        }
+    }
+
+    /// Processes one event.
+    pub fn take(&mut self, event: &Event, progress: &mut Vec<Progress>) {
+        let ended = self.cpus.entry(event.cpu).or_default().take(event);
+        if let Some(interrupt) = ended
+            && let Some(thread) = self.running(event.cpu)
+        {
+            thread.interrupted(interrupt.from_ns, interrupt.to_ns);
+        }
+        let Event { at_ns, cpu, by, what } = *event;
+        match what {
+            What::Enter { call, args } => {
+                if let Some(thread) = self.threads.get_mut(&by) {
+                    thread.enter(at_ns, call, args);
+                }
+            }
+            What::Leave { call, .. } => {
+                if let Some(thread) = self.threads.get_mut(&by) {
+                    progress
+                        .extend(thread.leave(at_ns, call).into_iter().map(|one| Progress::Thread(by, one)));
+                }
+            }
+            What::Start { timer, expires_ns, soft_ns, .. } => self.arm(by, at_ns, timer, expires_ns, soft_ns),
+            What::ExpireEnd => self.end_expiry(cpu),
+            What::Waking { task } => self.wake(at_ns, cpu, by, &task),
+            What::Switch { from, ready, to } => {
+                if let Some(thread) = self.threads.get_mut(&from.tid) {
+                    thread.switch_from(at_ns, cpu, ready);
+                }
+                if let Some(thread) = self.threads.get_mut(&to.tid) {
+                    thread.switch_to(at_ns, cpu, &to);
+                }
+            }
+            What::Fault { .. } => {
+                if let Some(thread) = self.threads.get_mut(&by) {
+                    thread.fault(at_ns);
+                }
+            }
+            What::Fork { child } => self.fork(by, child),
+            What::End => {
+                if self.threads.remove(&by).is_some() {
+                    progress.push(Progress::Ended(by));
+                }
+            }
+            What::Lost { count } => {
+                self.lost_events += count;
+                self.armed.clear();
+                self.threads.values_mut().for_each(Thread::lose);
+            }
+            What::Expire { .. } | What::InterruptBegin(_) | What::InterruptEnd(_) => {}
+        }
+    }
+
+    /// Forgets what threads and CPUs were doing: events before this time are missing.
+    pub fn forget(&mut self, at_ns: u64) {
+        self.armed.clear();
+        self.cpus.values_mut().for_each(|log| log.forget(at_ns));
+        self.threads.values_mut().for_each(Thread::lose);
+    }
+
+    fn running(&mut self, cpu: u32) -> Option<&mut Thread> {
+        let tid = self.cpus.get(&cpu)?.current?.tid;
+        self.threads.get_mut(&tid)
+    }
+
+    /// A new thread of a followed one's. Whether it is of the same process is read later, from /proc.
+    fn fork(&mut self, parent: u32, child: u32) {
+        let Some(thread) = self.threads.get(&parent) else { return };
+        if self.only.is_none() && self.threads.len() < THREADS_MAX {
+            let new = Thread::new(thread.pid, thread.name);
+            self.threads.entry(child).or_insert(new);
+        }
+    }
+
+    fn arm(&mut self, tid: u32, at_ns: u64, timer: u64, expires_ns: i64, soft_ns: i64) {
+        if !self.threads.contains_key(&tid) {
+            return;
+        }
+        if self.armed.len() >= ARMED_MAX {
+            self.armed.clear();
+        }
+        // The event has the time of the timer's own clock, and does not name the clock.
+        let is_far = soft_ns.saturating_sub(at_ns as i64).unsigned_abs() > FAR_NS;
+        let ahead_ns = if is_far { self.clocks.realtime_ns } else { 0 };
+        let armed = Armed {
+            tid,
+            soft_ns: soft_ns.saturating_sub(ahead_ns),
+            hard_ns: expires_ns.saturating_sub(ahead_ns),
+        };
+        self.armed.insert(timer, armed);
+    }
+
+    fn kind(&self, function: u64) -> TimerKind {
+        self.functions.get(&function).copied().unwrap_or(TimerKind::Other)
+    }
+
+    /// The timer whose function runs on this CPU, if a followed thread started it.
+    fn due(&self, cpu: u32) -> Option<(u32, Due, bool)> {
+        let expiring = self.cpus.get(&cpu)?.expiring?;
+        let armed = self.armed.get(&expiring.timer)?;
+        let due = Due {
+            soft_ns: armed.soft_ns,
+            hard_ns: armed.hard_ns,
+            expired_ns: expiring.at_ns,
+            cpu,
+            kind: self.kind(expiring.function),
+        };
+        Some((armed.tid, due, expiring.wakes))
+    }
+
+    fn end_expiry(&mut self, cpu: u32) {
+        let due = self.due(cpu);
+        let Some(expired) = self.cpus.get_mut(&cpu).and_then(|log| log.expiring.take()) else { return };
+        self.armed.remove(&expired.timer);
+        if let Some((tid, due, wakes)) = due
+            && !wakes
+            && due.kind.is_periodic()
+            && let Some(thread) = self.threads.get_mut(&tid)
+        {
+            thread.overdue(due);
+        }
+    }
+
+    fn wake(&mut self, at_ns: u64, cpu: u32, by: u32, task: &crate::event::Task) {
+        let due = self.due(cpu);
+        let log = self.cpus.entry(cpu).or_default();
+        let source = match (log.expiring, log.handler()) {
+            (Some(expiring), _) => {
+                let kind = self.functions.get(&expiring.function).copied().unwrap_or(TimerKind::Other);
+                Source::Timer(kind)
+            }
+            (None, Some(handler)) => Source::Interrupt(handler),
+            (None, None) => Source::Task(by),
+        };
+        let name = log.current.filter(|task| task.tid == by).map_or_else(Name::default, |task| task.name);
+        let Some(thread) = self.threads.get_mut(&task.tid) else { return };
+        if let Some(expiring) = &mut log.expiring {
+            expiring.wakes = true;
+        }
+        thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due, _)| due), task);
+    }
+}

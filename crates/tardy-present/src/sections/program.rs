@@ -1,0 +1,258 @@
+//! The threads of a user's program: their cycles, and why some were late.
+
+use tardy_analyse::findings::Findings;
+use tardy_analyse::name::Readings;
+use tardy_analyse::phases::PhaseFindings;
+use tardy_analyse::program::ProgramThread;
+use tardy_analyse::row::Row;
+use tardy_record::Run;
+use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
+use tardy_record::program::{CycleCause, LateCycle, Timing, Why};
+use tardy_record::units::format_duration_ns;
+
+use super::phase_terms::{PhaseWords, scheduling};
+use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
+use crate::section::{Context, Measurement, Part, Planned, Section, Text};
+use crate::table::Table;
+use crate::terminal_text::Style;
+use tardy_plot::numbers::{count, counted, figure, harmless, quantile, rounded, short, with_unit};
+
+/// The most late cycles of a thread that are shown; the run file has more.
+const SHOWN_MAX: usize = 4;
+/// Longer names are shortened.
+const NAME_MAX: usize = 40;
+/// The quantile of the table.
+const LEVEL: &str = "p99.9";
+
+/// A user's program.
+pub struct Program;
+
+impl Section for Program {
+    fn name(&self) -> &'static str {
+        "program"
+    }
+
+    fn text(&self, context: &Context<'_>, text: &mut Text) {
+        let threads = &context.findings.program;
+        if threads.is_empty() {
+            return;
+        }
+        let mut block = text.block();
+        block.titled_table("Cycles, in us: the least period to the highest, mean own work to the highest, highest preemption, p99.9 of responses to the highest", &table(threads));
+        text.add(Part::Results, block);
+        let mut block = text.block();
+        block.paragraphs(Style::Bold, &conclusions(threads));
+        block.paragraphs(Style::Plain, &late(threads));
+        text.add(Part::Details, block);
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        let threads = &context.findings.program;
+        if threads.is_empty() {
+            return;
+        }
+        let table = Element::Table(PageTable::typeset("numbers", &table(threads)));
+        page.add(Place::Breakdown, [heading(3, "Cycles of the program's threads, in µs"), table]);
+        let late = late(threads);
+        if !late.is_empty() {
+            let mut elements = vec![heading(2, "Causes of late cycles")];
+            elements.extend(paragraphs("lead", &conclusions(threads)));
+            elements.extend(paragraphs("note", &late));
+            page.add(Place::After, elements);
+        }
+    }
+
+    fn notes(&self, context: &Context<'_>) -> Vec<String> {
+        notes(context.findings)
+    }
+
+    fn measurement(&self) -> Option<&dyn Measurement> {
+        Some(self)
+    }
+}
+
+impl Measurement for Program {
+    fn is_made_by(&self, probe: ProbeKind) -> bool {
+        probe == ProbeKind::Program
+    }
+
+    fn describes(&self, readings: Readings) -> bool {
+        readings == Readings::Cycles
+    }
+
+    fn method(&self, run: &Run, phase: &PhaseFindings, _labelled: bool) -> Option<String> {
+        let threads = phase.series.iter().filter_map(|index| run.series[*index].program()?.thread.as_ref());
+        let mut methods: Vec<String> = threads
+            .map(|thread| {
+                let every = format_duration_ns(thread.interval_ns);
+                let policy = thread
+                    .policy
+                    .map_or_else(String::new, |policy| format!(", {}", scheduling(policy, thread.priority)));
+                format!("{} every {every}{policy}", harmless(&thread.wait))
+            })
+            .collect();
+        methods.dedup();
+        match methods.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            [first, ..] => Some(format!("{first} and others")),
+        }
+    }
+
+    fn sentence(&self, phase: &PhaseFindings) -> Option<String> {
+        let PhaseWords { max, readings, over, on, threads, .. } = PhaseWords::of(phase, "thread")?;
+        Some(format!("In {readings}{over} of {threads}, the latest was {max} late{on}."))
+    }
+
+    fn planned(&self, plan: &PhasePlan) -> Planned {
+        let target = match &plan.probe {
+            ProbePlan::Program(program) => program.target.clone(),
+            _ => String::new(),
+        };
+        Planned { wake: target, ..Planned::default() }
+    }
+}
+
+fn table(threads: &[ProgramThread]) -> Table {
+    let heads = [
+        "thread",
+        "interval",
+        "cycles",
+        "skipped",
+        "missed",
+        "period",
+        "to",
+        "own work",
+        "to",
+        "preempted",
+        "response",
+        "to",
+    ];
+    let mut table = Table::new(&heads);
+    for thread in threads {
+        let of = |timing| thread.timing(timing);
+        let most = |row: Option<&Row>| figure(row.and_then(|row| row.max_ns).map(|ns| ns as f64), false);
+        let least = |row: Option<&Row>| figure(row.and_then(|row| row.min_ns).map(|ns| ns as f64), false);
+        let response = of(Timing::Response);
+        let at_level = response.and_then(|row| row.quantiles.iter().find(|one| one.level == LEVEL));
+        table.push(vec![
+            short(&harmless(&thread.label), NAME_MAX),
+            format_duration_ns(thread.thread.interval_ns),
+            count(thread.cycles),
+            count(thread.thread.skipped),
+            count(thread.thread.deadline_misses),
+            least(of(Timing::Period)),
+            most(of(Timing::Period)),
+            figure(of(Timing::Execution).and_then(|row| row.mean_ns), false),
+            most(of(Timing::Execution)),
+            most(of(Timing::Preemption)),
+            quantile(at_level.and_then(|one| one.value)),
+            most(response),
+        ]);
+    }
+    table
+}
+
+/// What is to be known of the numbers.
+fn notes(findings: &Findings) -> Vec<String> {
+    let threads = &findings.program;
+    let mut notes = Vec::new();
+    if threads.iter().any(|thread| !thread.thread.has_schedule) {
+        notes.push(
+            "A thread without a schedule sleeps for a time, or until it is woken: a late wake-up delays all later ones, \
+             and none is missed."
+                .to_owned(),
+        );
+    }
+    let slack = threads.iter().map(|thread| thread.thread.slack_ns).max().unwrap_or(0);
+    if slack > 0 {
+        notes.push(format!(
+            "Latencies count from the requested time. The kernel was allowed to wake a thread up to {} later (timer slack, \
+             which threads without real-time priority have).",
+            with_unit(slack as f64)
+        ));
+    }
+    notes
+}
+
+/// A sentence for each thread that missed deadlines or skipped cycles.
+fn conclusions(threads: &[ProgramThread]) -> Vec<String> {
+    let conclusion = |thread: &ProgramThread| {
+        let (misses, skipped) = (thread.thread.deadline_misses, thread.thread.skipped);
+        let late = thread.late().count();
+        if misses == 0 && skipped == 0 && late == 0 {
+            return None;
+        }
+        let name = short(&harmless(&thread.label), NAME_MAX);
+        let deadline = format_duration_ns(thread.thread.deadline_ns);
+        let skipped = if skipped > 0 { format!("; it skipped {}", count(skipped)) } else { String::new() };
+        let cycles = counted(thread.cycles, "cycle", "cycles");
+        let main = thread.tally.first().map_or_else(String::new, |(why, what, number)| {
+            format!(" In {number} of the {late} explained, {}.", cause_text(*why, &harmless(what)))
+        });
+        Some(format!(
+            "{name}: {} of {cycles} ended later than {deadline} after the due time{skipped}.{main}",
+            count(misses)
+        ))
+    };
+    threads.iter().filter_map(conclusion).collect()
+}
+
+/// A sentence for each of the latest cycles.
+fn late(threads: &[ProgramThread]) -> Vec<String> {
+    let sentences = |thread: &ProgramThread| -> Vec<String> {
+        thread.late().take(SHOWN_MAX).map(|cycle| sentence(&thread.label, cycle)).collect()
+    };
+    threads.iter().flat_map(sentences).collect()
+}
+
+fn sentence(label: &str, cycle: &LateCycle) -> String {
+    let causes: Vec<String> = cycle
+        .causes
+        .iter()
+        .map(|cause: &CycleCause| {
+            format!(
+                "{} for {}",
+                cause_text(cause.why, &harmless(&cause.what)),
+                with_unit(cause.took_ns as f64)
+            )
+        })
+        .collect();
+    let causes = if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") };
+    format!(
+        "{}, due after {}: awake {} late, finished after {}: {causes}.",
+        short(&harmless(label), NAME_MAX),
+        rounded(cycle.due_ns),
+        with_unit(cycle.latency_ns as f64),
+        with_unit(cycle.response_ns as f64)
+    )
+}
+
+/// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`.
+fn cause_text(why: Why, what: &str) -> String {
+    match why {
+        Why::InterruptsOff => format!("{what} kept the timer's interrupt from running"),
+        Why::IdleExit => "the CPU left an idle state late".to_owned(),
+        Why::Interrupt => format!("{what} ran"),
+        Why::HigherPriority => format!("{what}, which has higher priority, had the CPU"),
+        Why::SamePriority => format!("{what}, which has the same priority, had the CPU"),
+        Why::PreemptionOff => format!("{what} could not be preempted"),
+        Why::NoPriority => {
+            format!("{what} had the CPU, because the thread has no real-time priority")
+        }
+        Why::Throttled if what == "idle" => {
+            "the thread was throttled: it was ready and its CPU idle (a CPU quota of a cgroup, or a limit on real-time tasks)"
+                .to_owned()
+        }
+        Why::Throttled => {
+            format!("the thread was throttled: {what}, which has lower priority, had the CPU (a limit on real-time tasks)")
+        }
+        Why::Mutex => format!("it waited for a mutex without priority inheritance, of {what}"),
+        Why::OtherThread => format!("it waited for {what}"),
+        Why::SystemCall => format!("it was in the system call {what}"),
+        Why::PageFault => format!("it took page faults ({what})"),
+        Why::PreviousCycle => "the cycle before ended late".to_owned(),
+        Why::OwnWork => "its own work took longer than usual".to_owned(),
+        Why::WakeUpPath => "the kernel's way from the interrupt to the program took longer than usual".to_owned(),
+    }
+}

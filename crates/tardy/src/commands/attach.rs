@@ -1,0 +1,148 @@
+//! `tardy attach`: watches a running program.
+
+mod from_proc;
+
+use std::time::SystemTime;
+
+use anyhow::{Result, anyhow, bail};
+use tardy_attach::session::{Request, Session, Status, Watched};
+use tardy_attach::targets::Target;
+use tardy_host::facts::{self, SystemAnswers};
+use tardy_host::trace::tracefs::Tracefs;
+use tardy_measure::engine::result_file::ResultFile;
+use tardy_record::units::format_duration_ns;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::signals::EndSignals;
+
+use super::messages::Messages;
+use super::run::default_output;
+use super::{gate, origin, output, show};
+use crate::exit::Exit;
+use tardy_args::{AttachArgs, WatchFlags};
+
+/// How long cycles are counted by default.
+const DURATION_NS: u64 = 60_000_000_000;
+
+/// Watches the program until the time has passed or it has ended.
+pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
+    let target = match (&arguments.program, &arguments.thread) {
+        (_, Some(thread)) => Target::Thread(thread.clone()),
+        (Some(program), None) => Target::of(program),
+        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
+    };
+    let duration_ns = arguments.duration.map_or(DURATION_NS, |duration| duration.ns());
+    let started = SystemTime::now();
+    let origin = origin::of_this_command(started, None);
+    let request = request(&origin.id, target, Some(duration_ns), &arguments.watch);
+    if request.target.threads().is_empty() {
+        bail!(request.target.absent());
+    }
+    let tracefs = match tracefs() {
+        Ok(tracefs) => tracefs,
+        Err(error) => {
+            let why = crate::message(&error);
+            return from_proc::run(&request.target, duration_ns, &why, arguments.watch.json);
+        }
+    };
+    let file = Place::claim(&arguments.watch, started)?;
+    let session = Session::set_up(request.clone(), &tracefs).map_err(|reason| anyhow!(reason))?;
+    let signals = EndSignals::catch()?;
+    let mut progress = Line::new(arguments.watch.quiet);
+    let watched = session.watch(&signals, &mut || false, &mut |status| progress.show(status));
+    progress.close();
+    file.present(&request, watched.map_err(|reason| anyhow!(reason))?, origin, &arguments.watch)
+}
+
+/// tracefs, mounted for this process alone if it is not mounted.
+pub(super) fn tracefs() -> Result<Tracefs> {
+    let files = KernelFiles::real();
+    Tracefs::mount_if_missing(&files);
+    Tracefs::find(&files).map_err(|reason| anyhow!(reason))
+}
+
+/// What is watched, with the options of the command line.
+pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags: &WatchFlags) -> Request {
+    Request {
+        id: id.to_owned(),
+        named: target.text(),
+        target,
+        warmup_ns: flags.warmup.ns(),
+        duration_ns,
+        deadline_ns: flags.deadline.map(|deadline| deadline.ns()),
+        limit_ns: flags.limit.map(|limit| limit.ns()),
+        buffer_kib: flags.buffer,
+    }
+}
+
+/// The run file.
+pub(super) struct Place {
+    file: ResultFile,
+}
+
+impl Place {
+    /// Claims the run file before anything is watched.
+    pub(super) fn claim(flags: &WatchFlags, started: SystemTime) -> Result<Self> {
+        let path = flags.output.clone().unwrap_or_else(|| default_output(started));
+        Ok(Self { file: ResultFile::claim(&path, flags.force)? })
+    }
+
+    /// Writes the run, and prints it.
+    pub(super) fn present(
+        &self,
+        request: &Request,
+        watched: Watched,
+        origin: tardy_record::run::Origin,
+        flags: &WatchFlags,
+    ) -> Result<Exit> {
+        let facts = facts::collect(&KernelFiles::real(), &SystemAnswers::ask());
+        let run = tardy_attach::run::of(request, watched, origin, facts);
+        let run = output::redacted(run, flags.redaction)?;
+        self.file.write(tardy_record::file::to_text(&run).as_bytes())?;
+        show::print(&run, flags.json)?;
+        output::report(&format!("run file {}", self.file.path().display()));
+        gate::after_measuring([&run], &flags.requirements.require, flags.json, Exit::of_measured(&run))
+    }
+}
+
+/// One line of progress on a terminal.
+pub(super) struct Line {
+    shown: bool,
+    is_open: bool,
+    messages: Messages,
+}
+
+impl Line {
+    pub(super) fn new(quiet: bool) -> Self {
+        use std::io::IsTerminal;
+        Self { shown: !quiet && std::io::stderr().is_terminal(), is_open: false, messages: Messages::new() }
+    }
+
+    /// Shows the present state, if the terminal accepts it.
+    pub(super) fn show(&mut self, status: &Status) {
+        self.messages.send();
+        if !self.shown || self.messages.is_waiting() {
+            return;
+        }
+        let threads =
+            tardy_plot::numbers::counted(status.threads as u64, "periodic thread", "periodic threads");
+        let counted = match status.counted_ns {
+            None => "observing".to_owned(),
+            Some(ns) => format!(
+                "{}, {} cycles, {} missed",
+                format_duration_ns(ns / 1_000_000_000 * 1_000_000_000),
+                status.cycles,
+                status.missed
+            ),
+        };
+        self.messages.write(&format!("\r\x1b[K{threads}, {counted}"));
+        self.is_open = true;
+    }
+
+    /// Ends the line.
+    pub(super) fn close(mut self) {
+        if self.is_open {
+            self.messages.write("\r\x1b[K");
+        }
+        self.messages.finish();
+    }
+}
