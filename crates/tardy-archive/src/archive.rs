@@ -1,5 +1,6 @@
 //! An archive on a disk.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tardy_record::{Run, file};
@@ -18,6 +19,8 @@ use crate::stored::Stored;
 pub struct Archive {
     pub(crate) path: PathBuf,
     pub(crate) index: Index,
+    /// Held by a process that adds, so that one does at a time.
+    _lock: Option<File>,
 }
 
 impl Archive {
@@ -38,7 +41,7 @@ impl Archive {
         }
         let index = Index::to_read(&file)?;
         match index.age()? {
-            Age::Present => Ok(Self { path: path.to_owned(), index }),
+            Age::Present => Ok(Self { path: path.to_owned(), index, _lock: None }),
             Age::Earlier => Err(ArchiveError::NoIndex(path.to_owned())),
             Age::Later => Err(ArchiveError::NewerIndex(path.to_owned())),
         }
@@ -50,6 +53,7 @@ impl Archive {
     /// # Errors
     /// If the directory has other files, the archive or its index was made by a later tardy, or the file system fails.
     pub fn to_add(path: &Path) -> Result<Self, ArchiveError> {
+        let lock = layout::lock(path)?;
         if !Self::is_at(path) {
             layout::make(path)?;
         }
@@ -59,7 +63,7 @@ impl Archive {
             let index = Index::to_write(&file)?;
             match index.age()? {
                 Age::Present => {
-                    let mut archive = Self { path: path.to_owned(), index };
+                    let mut archive = Self { path: path.to_owned(), index, _lock: Some(lock) };
                     archive.finish_unfinished()?;
                     return Ok(archive);
                 }
@@ -67,7 +71,7 @@ impl Archive {
                 Age::Earlier => {}
             }
         }
-        Self::make_index(path).map(|(archive, _)| archive)
+        Self::index_again(path, lock).map(|(archive, _)| archive)
     }
 
     /// Makes the index again from the run files, and returns those that cannot be read.
@@ -76,10 +80,17 @@ impl Archive {
     /// If there is no archive, or the file system fails.
     pub fn make_index(path: &Path) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
         layout::check_marker(path)?;
+        Self::index_again(path, layout::lock(path)?)
+    }
+
+    fn index_again(path: &Path, lock: File) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
         let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
         let temporary = format!("{}.new", index::FILE);
-        // One that a killed process left.
-        let _ = directory.remove(temporary.as_ref());
+        // What a killed process left.
+        let journal = |name: &str| format!("{name}-journal");
+        for name in [&temporary, &journal(&temporary)] {
+            let _ = directory.remove(name.as_ref());
+        }
         let mut index = Index::new(&path.join(&temporary))?;
         let mut unreadable = Vec::new();
         for addresses in layout::stored_files(path)?.chunks(AT_A_TIME) {
@@ -97,11 +108,15 @@ impl Archive {
         }
         // SQLite does not write into a file that was moved while it was open.
         drop(index);
+        // A journal of the index before must not be applied to this one, and an index without its journal must not be read.
+        for name in [index::FILE, &journal(index::FILE)] {
+            let _ = directory.remove(name.as_ref());
+        }
         directory
             .rename(temporary.as_ref(), &directory, index::FILE.as_ref())
             .map_err(ArchiveError::io(path.join(index::FILE)))?;
         let index = Index::to_write(&path.join(index::FILE))?;
-        Ok((Self { path: path.to_owned(), index }, unreadable))
+        Ok((Self { path: path.to_owned(), index, _lock: Some(lock) }, unreadable))
     }
 
     /// Puts right what a process left that was killed between writing the index and the files.
@@ -112,7 +127,7 @@ impl Archive {
                 false => self.index.remove(&address)?,
             }
         }
-        Ok(())
+        layout::remove_temporary_files(&self.path)
     }
 
     /// Its directory.

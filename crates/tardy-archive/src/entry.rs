@@ -11,7 +11,7 @@ use tardy_compare::overview::{self, OverviewRow};
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
 
-use crate::{Address, KernelVersion};
+use crate::{Address, Day, KernelVersion};
 
 /// The name of phases without a load, in a search.
 const NO_LOAD: &str = "none";
@@ -37,6 +37,13 @@ pub struct Entry {
     pub causes: Vec<String>,
     /// What a history keeps of it.
     pub history: history::Entry,
+}
+
+impl Entry {
+    /// The day of its start, as in 2026-11-26; `None` if it is unknown or not a day.
+    pub fn day(&self) -> Option<&str> {
+        self.row.started_at.get(..Day::LENGTH).filter(|day| day.parse::<Day>().is_ok())
+    }
 }
 
 /// The options of a kernel's configuration, without the prefix `CONFIG_`.

@@ -76,7 +76,9 @@ pub enum ArchiveError {
         source: io::Error,
     },
     /// The index failed.
-    #[error("the index of the archive: {0}; 'tardy archive index' makes it again from the run files")]
+    #[error(
+        "the index of the archive: {0}; if its directory can be written and the disk is not full, 'tardy archive index' makes it again"
+    )]
     Index(#[from] rusqlite::Error),
 }
 

@@ -67,7 +67,7 @@ impl<L> Keeper<L> {
     /// # Errors
     /// If the index or the file system fails. The files that were returned before are kept.
     pub fn add(&mut self, label: L, name: &str, content: &[u8]) -> Result<Outcomes<L>, ArchiveError> {
-        let outcome = self.batch.stage(&self.archive, name, content);
+        let outcome = self.batch.stage(&mut self.archive, name, content);
         self.outcomes.push((label, outcome));
         if self.outcomes.len() < AT_A_TIME { Ok(Vec::new()) } else { self.write() }
     }
@@ -98,10 +98,16 @@ struct Batch {
 
 impl Batch {
     /// Writes a run under a temporary name, unless the archive has it.
-    fn stage(&mut self, archive: &Archive, name: &str, content: &[u8]) -> Result<Kept, ArchiveError> {
+    fn stage(&mut self, archive: &mut Archive, name: &str, content: &[u8]) -> Result<Kept, ArchiveError> {
         let address = Address::of(content);
-        if self.addresses.contains(&address) || archive.index.has(&address)? {
+        if self.addresses.contains(&address) {
             return Ok(Kept::Known(address));
+        }
+        if archive.index.has(&address)? {
+            if layout::stored(&archive.path, &address).is_ok() {
+                return Ok(Kept::Known(address));
+            }
+            self.make_room(archive, &address)?;
         }
         let mut run = file::from_text(content)?;
         if run.progress.state == State::Running {
@@ -129,6 +135,16 @@ impl Batch {
             self.ids.insert(id, (address.clone(), unnamed));
         }
         Ok(Kept::New(address))
+    }
+
+    /// Removes a damaged file of a run that is being added again, and forgets the run until it is there.
+    fn make_room(&self, archive: &mut Archive, address: &Address) -> Result<(), ArchiveError> {
+        archive.index.remove(address)?;
+        let file = archive.path.join(address.path());
+        match files::remove_own(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ArchiveError::io(file)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a run that the archive has with other content: the same run must not count twice.

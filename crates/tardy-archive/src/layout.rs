@@ -1,5 +1,6 @@
 //! The files of an archive.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -12,6 +13,8 @@ use crate::stored::{self, Stored};
 
 /// The file by which an archive is recognised.
 pub(crate) const MARKER: &str = "tardy-archive.json";
+/// The file that a process holds while it adds.
+const LOCK: &str = "lock";
 /// The version of the layout.
 const VERSION: u32 = 1;
 /// The mode of files, which the umask reduces.
@@ -67,9 +70,35 @@ pub(crate) fn names(directory: &Path) -> Result<Vec<String>, ArchiveError> {
     entries.map(name).collect::<std::io::Result<_>>().map_err(ArchiveError::io(directory))
 }
 
-/// Makes an archive of a missing or empty directory.
+/// The lock of a process that adds to the archive at `path`, which may be missing. Waits until no other process has it.
+pub(crate) fn lock(path: &Path) -> Result<File, ArchiveError> {
+    let others = names(path)?;
+    if !others.is_empty() && !others.iter().any(|name| name == MARKER || name == LOCK) {
+        return Err(ArchiveError::NotAnArchive(path.to_owned()));
+    }
+    files::make_directories(path).map_err(ArchiveError::io(path))?;
+    let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
+    let file = path.join(LOCK);
+    let opened = directory.own_file(LOCK.as_ref(), MODE).map_err(ArchiveError::io(&file))?;
+    files::hold_when_free(&opened).map_err(ArchiveError::io(&file))?;
+    Ok(opened)
+}
+
+/// Removes the files of killed processes that never got their names. The caller has the lock.
+pub(crate) fn remove_temporary_files(path: &Path) -> Result<(), ArchiveError> {
+    for directory in names(&path.join(RUNS))? {
+        let below = path.join(RUNS).join(&directory);
+        for name in names(&below)?.iter().filter(|name| name.starts_with('.') && name.ends_with(".tmp")) {
+            let file = below.join(name);
+            files::remove_own(&file).map_err(ArchiveError::io(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes an archive of a directory that has the lock and nothing else.
 pub(crate) fn make(path: &Path) -> Result<(), ArchiveError> {
-    if !names(path)?.is_empty() {
+    if names(path)?.iter().any(|name| name != LOCK) {
         return Err(ArchiveError::NotAnArchive(path.to_owned()));
     }
     files::make_directories(&path.join(RUNS)).map_err(ArchiveError::io(path))?;

@@ -42,7 +42,7 @@ impl Query {
     /// Whether it finds this run.
     pub fn finds(&self, outcome: &Outcome) -> bool {
         let Outcome { entry, config } = outcome;
-        let day = || entry.row.started_at.get(..Day::LENGTH);
+        let day = || entry.day();
         is_none_or(&self.machine, |part| contains(&entry.machine, part))
             && is_none_or(&self.kernel, |range| entry.version.is_some_and(|version| range.contains(version)))
             && is_none_or(&self.preemption, |model| entry.preemption == Some(*model))

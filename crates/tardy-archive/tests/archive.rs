@@ -159,6 +159,78 @@ fn what_a_killed_process_left_is_finished() {
     assert_eq!(found(&path).len(), 1);
 }
 
+#[test]
+fn a_damaged_or_missing_run_is_put_back_when_it_is_added_again() {
+    let (_directory, path) = archive();
+    let content = run("one", None);
+    let file = file_of(&path, &Address::of(&content));
+    keep(&path, &[("a.run.json", content.clone())]);
+    let whole = fs::read(&file).unwrap();
+    let damage: [&dyn Fn(); 2] =
+        [&|| fs::remove_file(&file).unwrap(), &|| fs::write(&file, &whole[..whole.len() / 2]).unwrap()];
+    for damage in damage {
+        damage();
+        assert!(matches!(keep(&path, &[("a.run.json", content.clone())])[0], Ok(Kept::New(_))));
+        assert_eq!(fs::read(&file).unwrap(), whole);
+        assert_eq!(Archive::to_read(&path).unwrap().verify().unwrap(), (1, Vec::new()));
+    }
+}
+
+/// A process that was killed while it committed: its journal is there, and files that never got their names.
+#[test]
+fn a_journal_that_a_killed_process_left_is_rolled_back() {
+    let (_directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None))]);
+    let index = path.join("index.sqlite3");
+    let connection = rusqlite::Connection::open(&index).unwrap();
+    connection.pragma_update(None, "cache_size", 1).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE; CREATE TABLE filler (text TEXT)").unwrap();
+    for _ in 0..200 {
+        connection.execute("INSERT INTO filler VALUES (hex(zeroblob(2000)))", []).unwrap();
+    }
+    // The copy is what a killed process leaves: pages of an unfinished transaction, and the journal that takes them back.
+    let copy_of = |name: &str| fs::read(path.join(name)).unwrap();
+    let left = ["index.sqlite3", "index.sqlite3-journal"].map(|name| (name, copy_of(name)));
+    connection.execute_batch("ROLLBACK").unwrap();
+    drop(connection);
+    let leave = || left.iter().for_each(|(name, content)| fs::write(path.join(name), content).unwrap());
+    leave();
+    assert_eq!(found(&path), ["a"]);
+    leave();
+    let temporary = path.join("runs/00/.x.run.json.gz.123.tmp");
+    fs::create_dir_all(temporary.parent().unwrap()).unwrap();
+    fs::write(&temporary, "").unwrap();
+    assert!(matches!(keep(&path, &[("b.run.json", run("two", None))])[0], Ok(Kept::New(_))));
+    assert!(!temporary.exists());
+    assert_eq!(Archive::to_read(&path).unwrap().verify().unwrap(), (2, Vec::new()));
+    leave();
+    Archive::make_index(&path).unwrap();
+    assert_eq!(found(&path), ["a", "b"], "the journal is not applied to the new index");
+}
+
+#[test]
+fn processes_that_add_at_the_same_time_wait_for_each_other() {
+    let (_directory, path) = archive();
+    let contents: Vec<Vec<u8>> = (0..6).map(|number| run(&format!("run {number}"), None)).collect();
+    std::thread::scope(|scope| {
+        for content in &contents {
+            let path = &path;
+            scope.spawn(move || assert!(keep(path, &[("a.run.json", content.clone())])[0].is_ok()));
+        }
+    });
+    assert_eq!(Archive::to_read(&path).unwrap().verify().unwrap(), (6, Vec::new()));
+}
+
+#[test]
+fn an_archive_behind_a_link_is_used() {
+    let (directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None))]);
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    keep(&link, &[("b.run.json", run("two", None))]);
+    assert_eq!(found(&link), ["a", "b"]);
+}
+
 /// An archive that each version of the tables has written, with the same two runs.
 #[test]
 fn the_archive_of_every_version_is_read_or_its_index_is_made_again() {

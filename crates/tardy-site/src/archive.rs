@@ -7,6 +7,7 @@ mod published;
 
 use tardy_archive::{Address, Entry};
 use tardy_compare::history::History;
+use tardy_compare::overview::Standing;
 use tardy_plot::numbers::{figure, harmless, short};
 use tardy_present::page::{Cell, Link, PageRow, PageTable};
 
@@ -18,8 +19,6 @@ pub use overview::BoardSummary;
 const UNKNOWN: &str = "unknown machine";
 /// Longer names are shortened in tables.
 const NAME_MAX: usize = 48;
-/// Characters of a day.
-const DAY: usize = 10;
 /// Digits that distinguish the files of names that are the same without their unusual characters.
 const DIGITS: usize = 8;
 
@@ -122,7 +121,7 @@ fn shown_name(machine: &str) -> String {
 }
 
 fn day(entry: &Entry) -> String {
-    entry.row.started_at.get(..DAY).unwrap_or("unknown").to_owned()
+    entry.day().unwrap_or("unknown").to_owned()
 }
 
 fn loads(entry: &Entry) -> String {
@@ -155,8 +154,10 @@ fn p999(entry: &Entry) -> String {
 
 /// The verdict, or why the numbers must not be used.
 fn verdict(entry: &Entry) -> String {
-    let standing = entry.row.standing;
-    if !standing.is_usable() { standing.name().to_owned() } else { entry.judgement.name().replace('-', " ") }
+    match entry.row.standing {
+        Standing::Valid => entry.judgement.name().replace('-', " "),
+        standing => standing.name().to_owned(),
+    }
 }
 
 fn table(heads: &[&str], rows: Vec<Vec<Cell>>) -> PageTable {

@@ -29,7 +29,7 @@ pub use directory::{Directory, Existing, FileKind, StagedFile};
 pub use named::{InputFile, OutputFile, is_stream, open_to_read, open_to_write};
 pub use own::{link_own, open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;
-pub use supervision::{hold, is_held};
+pub use supervision::{hold, hold_when_free, is_held};
 
 /// Creates a directory and its missing parents, as `mkdir -p`. The user named it, or it is inside a directory that only the
 /// caller can write.

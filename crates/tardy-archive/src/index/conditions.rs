@@ -2,7 +2,6 @@
 
 use rusqlite::types::Value;
 
-use crate::Entry;
 use crate::query::{ConfigOption, Day, Query};
 
 impl Query {
@@ -62,9 +61,4 @@ impl Query {
 /// The lines of a column that [`Query::sql`] searches in: each begins and ends with the end of a line.
 pub(crate) fn lines(texts: &[String]) -> String {
     std::iter::once("\n".to_owned()).chain(texts.iter().map(|text| format!("{text}\n"))).collect()
-}
-
-/// The day of a run's start, if it is known.
-pub(crate) fn day(entry: &Entry) -> Option<&str> {
-    entry.row.started_at.get(..Day::LENGTH)
 }

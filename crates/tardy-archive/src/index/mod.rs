@@ -15,14 +15,18 @@ use crate::error::ArchiveError;
 use crate::query::Query;
 use crate::{Address, Entry};
 
-use conditions::{day, lines};
+use conditions::lines;
 
 /// The file of the index in an archive.
 pub(crate) const FILE: &str = "index.sqlite3";
 /// The version of the tables, in SQLite's `user_version`.
 const VERSION: i32 = 1;
+/// The name of a database without a file, for tests.
+const IN_MEMORY: &str = ":memory:";
 /// How long a process waits for another one that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// SQLITE_READONLY_ROLLBACK: the database has a journal that must be rolled back, and is opened to be read only.
+const NEEDS_ROLLBACK: i32 = 776;
 const TABLES: &str = include_str!("tables.sql");
 
 /// The version of an index that exists.
@@ -45,7 +49,16 @@ pub(crate) struct Index {
 impl Index {
     /// Opens an index that exists, to read it.
     pub(crate) fn to_read(path: &Path) -> Result<Self, ArchiveError> {
-        Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        let index = Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        // A process that was killed while it wrote has left a journal, which only a process that may write can roll back.
+        match index.age() {
+            Err(ArchiveError::Index(error))
+                if error.sqlite_error().is_some_and(|error| error.extended_code == NEEDS_ROLLBACK) =>
+            {
+                Self::to_write(path)
+            }
+            _ => Ok(index),
+        }
     }
 
     /// Opens an index that exists, to write into it.
@@ -64,6 +77,12 @@ impl Index {
     fn open(path: &Path, flags: OpenFlags) -> Result<Self, ArchiveError> {
         // Another user's link in a shared directory must not lead elsewhere.
         let flags = flags | OpenFlags::SQLITE_OPEN_NOFOLLOW | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // The directory may be behind a link.
+        let directory = path.parent().and_then(|directory| directory.canonicalize().ok());
+        let path = match (directory, path.file_name()) {
+            (Some(directory), Some(name)) if path.as_os_str() != IN_MEMORY => directory.join(name),
+            _ => path.to_owned(),
+        };
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(PATIENCE)?;
         Ok(Self { connection })
@@ -171,7 +190,7 @@ fn put_one(
         address.as_str(),
         stored,
         id,
-        day(entry),
+        entry.day(),
         entry.row.started_at,
         entry.machine,
         entry.version.map(crate::KernelVersion::ordinal),

@@ -25,7 +25,18 @@ pub(super) fn page(board: &Board, about: &About) -> SitePage {
 }
 
 fn runs(board: &Board, about: &About) -> Vec<Element> {
-    let heads = ["run", "started", "kernel", "load", "worst, µs", "p99.9, µs", "verdict", "before", "file"];
+    let heads = [
+        "run",
+        "started",
+        "kernel",
+        "readings",
+        "load",
+        "worst, µs",
+        "p99.9, µs",
+        "verdict",
+        "before",
+        "file",
+    ];
     let rows = (1..).zip(&board.runs).map(row);
     let mut rows: Vec<Vec<Cell>> = rows.collect();
     rows.reverse();
@@ -54,6 +65,7 @@ fn row((number, run): (usize, &KnownRun)) -> Vec<Cell> {
         if *has_report { below(true, report_path(address), &name) } else { Cell::Text(name) },
         Cell::Text(day(entry)),
         kernel_cell(entry, "../"),
+        Cell::Text(entry.row.readings.name().to_owned()),
         Cell::Text(loads(entry)),
         Cell::Text(worst(entry)),
         Cell::Text(p999(entry)),

@@ -15,7 +15,7 @@ pub(super) fn page(release: &str, runs: &[&KnownRun]) -> SitePage {
     let newest: BTreeMap<(&str, &[String]), &KnownRun> =
         runs.iter().map(|run| ((run.entry.machine.as_str(), run.entry.loads.as_slice()), *run)).collect();
     let title = runs.last().map_or_else(|| harmless(release), |run| kernel_name(&run.entry));
-    let heads = ["board", "load", "started", "worst, µs", "p99.9, µs", "verdict"];
+    let heads = ["board", "readings", "load", "started", "worst, µs", "p99.9, µs", "verdict"];
     let rows = newest.values().map(|run| row(run)).collect();
     let sections = vec![vec![
         heading(2, "Boards"),
@@ -37,6 +37,7 @@ fn row(run: &KnownRun) -> Vec<Cell> {
     };
     vec![
         Cell::Link(link(&format!("../{}", board_path(&entry.machine)), &shown_name(&entry.machine))),
+        Cell::Text(entry.row.readings.name().to_owned()),
         Cell::Text(loads(entry)),
         day,
         Cell::Text(worst(entry)),

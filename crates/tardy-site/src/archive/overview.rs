@@ -43,7 +43,8 @@ pub(super) fn page(boards: &[BoardSummary], kernels: &[String], runs: usize, abo
 }
 
 fn boards_table(boards: &[BoardSummary]) -> Vec<Element> {
-    let heads = ["board", "runs", "newest", "kernel", "load", "worst, µs", "p99.9, µs", "verdict"];
+    let heads =
+        ["board", "runs", "newest", "kernel", "readings", "load", "worst, µs", "p99.9, µs", "verdict"];
     let row = |board: &BoardSummary| {
         let entry = &board.newest;
         vec![
@@ -51,6 +52,7 @@ fn boards_table(boards: &[BoardSummary]) -> Vec<Element> {
             Cell::Text(board.runs.to_string()),
             Cell::Text(day(entry)),
             kernel_cell(entry, ""),
+            Cell::Text(entry.row.readings.name().to_owned()),
             Cell::Text(loads(entry)),
             Cell::Text(worst(entry)),
             Cell::Text(p999(entry)),

@@ -20,6 +20,16 @@ pub fn hold(file: &File) -> io::Result<()> {
     checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }).map(drop)
 }
 
+/// As [`hold`], after waiting until no other process holds it.
+///
+/// # Errors
+/// If the kernel or the file system has no such locks, or a signal interrupts the wait.
+pub fn hold_when_free(file: &File) -> io::Result<()> {
+    let lock = whole_file(libc::F_WRLCK as libc::c_short);
+    // SAFETY: the kernel reads a whole flock.
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &raw const lock) }).map(drop)
+}
+
 /// Whether a process holds `file`.
 ///
 /// # Errors

@@ -67,6 +67,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         check_report_path(report, &request)?;
     }
     let report = report.map(|report| ResultFile::claim(&report, arguments.force)).transpose()?;
+    // An archive that cannot be used is noticed before the measurement.
+    arguments.keep.as_deref().map(Addition::to).transpose()?;
     let outcome = measured(&request, arguments)?;
     let outcome = Outcome { run: output::redacted(outcome.run, arguments.redaction)?, ..outcome };
     present(&outcome, arguments, &request.output, report.as_ref())

@@ -211,6 +211,28 @@ fn a_directory_of_something_else_is_not_overwritten_by_a_site() {
     fs::create_dir(bench.path("home")).unwrap();
     fs::write(bench.path("home/index.html"), "mine").unwrap();
     let refused = bench.run(&["archive", "site", "A", "-o", "home"]).exits(2).err;
-    assert!(refused.contains("is not of an archive's site"), "{refused}");
+    assert!(refused.contains("not of an archive's site"), "{refused}");
     assert_eq!(fs::read_to_string(bench.path("home/index.html")).unwrap(), "mine");
+    let inside = bench.run(&["archive", "site", "A", "-o", "A/site"]).exits(2).err;
+    assert!(inside.contains("must not be in the archive"), "{inside}");
+    // What others put into the directories of a site stays.
+    bench.run(&["archive", "site", "A", "-o", "site"]).exits(0);
+    fs::write(bench.path("site/runs/mine.run.json.gz"), "mine").unwrap();
+    fs::write(bench.path("site/boards/mine.html"), "mine").unwrap();
+    bench.run(&["archive", "site", "A", "-o", "site", "--reports", "0"]).exits(0);
+    let left: Vec<PathBuf> = files(&bench.path("site/runs")).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(left, [bench.path("site/runs/mine.run.json.gz")]);
+    assert!(bench.path("site/boards/mine.html").exists());
+}
+
+#[test]
+fn a_site_is_finished_without_a_damaged_run() {
+    let bench = Bench::new();
+    bench.run(&["archive", "add", "A", RUN_FILES]).exits(0);
+    let (path, content) = files(&bench.path("A/runs")).swap_remove(5);
+    fs::write(&path, &content[..content.len() / 2]).unwrap();
+    let printed = bench.run(&["archive", "site", "A", "-o", "site", "--reports", "999"]).exits(1).err;
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(printed.contains(&name) && printed.contains("tardy archive verify"), "{printed}");
+    assert!(bench.path("site/index.html").exists());
 }

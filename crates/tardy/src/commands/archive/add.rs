@@ -153,7 +153,7 @@ pub(super) fn run(arguments: &ArchiveAddArgs) -> Result<Exit> {
             addition.results.failed(path.display().to_string(), error.to_string());
         }
         for file in &tree.files {
-            if opened::is_run_file(file).unwrap_or(true) {
+            if opened::is_run_file(file).unwrap_or(true) || file.to_string_lossy().ends_with(".run.json") {
                 addition.file(file)?;
             }
         }

@@ -55,27 +55,50 @@ pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
     if runs.is_empty() {
         return Err(wrong("archive", format!("{} has no runs", arguments.archive.display())).into());
     }
-    let before = read_data(&arguments.output, arguments.force)?;
+    check_place(arguments)?;
+    let before = read_data(&arguments.output)?;
     let mut writer = Writer::new(arguments, &archive, before);
     let boards = writer.boards(&runs)?;
     let kernels = writer.kernels(&boards)?;
     writer.finish(&kernels, runs.len())
 }
 
-/// The data of the site that is there; empty if there is none, or another tardy made it.
-fn read_data(directory: &Path, force: bool) -> Result<Data> {
-    let Ok(text) = std::fs::read(directory.join(DATA)) else {
-        if directory.join("index.html").exists() && !force {
-            let reason = format!(
-                "{} has an index.html that is not of an archive's site; choose another directory",
-                directory.display()
-            );
-            return Err(wrong("output", reason).into());
-        }
-        return Ok(Data::default());
+/// Refuses a directory that is part of the archive, or has files that are not of a site.
+fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
+    let output = &arguments.output;
+    let inside = [output, &arguments.archive].map(|path| path.canonicalize().ok());
+    if let [Some(output), Some(archive)] = &inside
+        && output.starts_with(archive)
+    {
+        return Err(wrong("output", "the site must not be in the archive; choose another directory").into());
+    }
+    let has_files = std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some());
+    if has_files && !output.join(DATA).exists() && !arguments.force {
+        let reason = format!(
+            "{} has files that are not of an archive's site; choose another directory",
+            output.display()
+        );
+        return Err(wrong("output", reason).into());
+    }
+    Ok(())
+}
+
+/// The data of the site that is there; without digests if another tardy made it, so that every page is written again.
+fn read_data(directory: &Path) -> Result<Data> {
+    let path = directory.join(DATA);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Data::default()),
+        Err(error) => return Err(error).context(path.display().to_string()),
     };
-    let data: Data = serde_json::from_slice(&text).unwrap_or_default();
-    Ok(if data.made_by == build_identity::identity() { data } else { Data::default() })
+    let mut data: Data = serde_json::from_slice(&text).with_context(|| {
+        format!("{} is not of an archive's site; choose another directory", path.display())
+    })?;
+    if data.made_by != build_identity::identity() {
+        data.boards.clear();
+        data.pages.values_mut().for_each(String::clear);
+    }
+    Ok(data)
 }
 
 struct Writer<'a> {
@@ -86,6 +109,8 @@ struct Writer<'a> {
     before: Data,
     now: Data,
     written: usize,
+    /// Runs that cannot be opened.
+    problems: usize,
 }
 
 impl<'a> Writer<'a> {
@@ -94,9 +119,9 @@ impl<'a> Writer<'a> {
         let reports = arguments.reports;
         let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
         let made_by = build_identity::identity().to_owned();
-        let about = About { archive: place, command, made_by: made_by.clone() };
+        let about = About { archive: quoted(&place), command, made_by: made_by.clone() };
         let now = Data { made_by, ..Data::default() };
-        Self { archive, output: &arguments.output, reports, about, before, now, written: 0 }
+        Self { archive, output: &arguments.output, reports, about, before, now, written: 0, problems: 0 }
     }
 
     /// Writes the pages of all boards, and returns the boards' runs.
@@ -116,9 +141,12 @@ impl<'a> Writer<'a> {
             has_report: at >= first_with_report,
             has_comparison: at >= first_with_report.max(1),
         };
-        let runs: Vec<KnownRun> = runs.iter().enumerate().map(known).collect();
-        for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.has_report) {
-            self.reports_of(run, at.checked_sub(1).map(|before| &runs[before]))?;
+        let mut runs: Vec<KnownRun> = runs.iter().enumerate().map(known).collect();
+        for at in first_with_report..runs.len() {
+            if let Err(error) = self.reports_of(&runs[at], at.checked_sub(1).map(|before| &runs[before])) {
+                self.problem(&error);
+                (runs[at].has_report, runs[at].has_comparison) = (false, false);
+            }
         }
         let page = site::board_path(machine);
         let digest = digest(&runs);
@@ -135,12 +163,20 @@ impl<'a> Writer<'a> {
     fn board_page(&mut self, machine: &str, runs: &[KnownRun], page: &str) -> Result<BoardData> {
         let entries = runs.iter().map(|run| run.entry.history.clone()).collect();
         let mut history = history::of(entries, CHANGES.0, CHANGES.1);
-        self.explain(&mut history, runs)?;
+        if let Err(error) = self.explain(&mut history, runs) {
+            self.problem(&error);
+        }
         let newest = runs.last().context("a board has a run")?.entry.clone();
         let change = shown::newest_change(&history);
         let board = Board { name: machine.to_owned(), runs: runs.to_vec(), history };
         self.write(site::board(&board, &self.about))?;
         Ok(BoardData { page: page.to_owned(), summary: BoardSummary { newest, runs: runs.len(), change } })
+    }
+
+    /// Reports a run that cannot be opened. The site is finished without it.
+    fn problem(&mut self, error: &anyhow::Error) {
+        output::report(&format!("{}; 'tardy archive verify' names every damaged run", crate::message(error)));
+        self.problems += 1;
     }
 
     /// Opens the runs on both sides of each change.
@@ -221,20 +257,17 @@ impl<'a> Writer<'a> {
         let removed = if removed == 0 { String::new() } else { format!(", {removed} removed") };
         let index = self.output.join("index.html");
         output::report(&format!("site {}: {pages} written{removed}", index.display()));
-        Ok(Exit::Done)
+        Ok(if self.problems == 0 { Exit::Done } else { Exit::CouldNot })
     }
 
+    /// Removes the pages of the site before that this one does not have, and nothing else.
     fn remove_others(&self) -> Result<usize> {
         let mut removed = 0;
-        for directory in DIRECTORIES {
-            let entries = std::fs::read_dir(self.output.join(directory)).into_iter().flatten();
-            for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let is_page = name.ends_with(".html") || name.ends_with(".run.json.gz");
-                if is_page && !self.now.pages.contains_key(&format!("{directory}/{name}")) {
-                    files::remove_own(&path).with_context(|| path.display().to_string())?;
-                    removed += 1;
-                }
+        for page in self.before.pages.keys().filter(|page| !self.now.pages.contains_key(*page)) {
+            let path = self.output.join(page);
+            if is_page(page) && path.is_file() {
+                files::remove_own(&path).with_context(|| path.display().to_string())?;
+                removed += 1;
             }
         }
         Ok(removed)
@@ -264,6 +297,12 @@ impl<'a> Writer<'a> {
         files::make_directories(parent).with_context(|| parent.display().to_string())?;
         Ok(ResultFile::claim(&path, true)?)
     }
+}
+
+/// Whether a name in the data is that of a page or of a run file of a site.
+fn is_page(name: &str) -> bool {
+    let Some((directory, file)) = name.split_once('/') else { return false };
+    DIRECTORIES.contains(&directory) && !file.contains('/') && !file.starts_with('.')
 }
 
 /// The digest of what a page shows of runs.
