@@ -218,9 +218,13 @@ impl Recorder {
         record.learnt += 1;
     }
 
-    /// The series of all threads.
+    /// The series of all threads that had cycles; of all threads if none had.
     pub fn series(&self, phase: usize) -> Vec<Series> {
-        self.threads.iter().flat_map(|record| record.all(phase, self.settings.run_start_ns)).collect()
+        // Recorded or dropped.
+        let has_cycles = |record: &&ThreadRecord| record.next_number > 0;
+        let none = !self.threads.iter().any(|record| has_cycles(&record));
+        let shown = self.threads.iter().filter(|record| none || has_cycles(record));
+        shown.flat_map(|record| record.all(phase, self.settings.run_start_ns)).collect()
     }
 }
 

@@ -118,16 +118,16 @@ const NOT_OBSERVED: &str = "not observed: this needs root and tracefs";
 const NONE_MATTERS: &str = "no thread is periodic or has a real-time policy";
 
 /// The threads that matter, or why the rule cannot be checked.
-fn threads<'f>(facts: &'f ProgramFacts) -> Result<Vec<&'f ThreadFacts>, &'static str> {
+fn threads(facts: &ProgramFacts) -> Result<Vec<&ThreadFacts>, &'static str> {
     let threads: Vec<&ThreadFacts> = facts.threads.iter().filter(|thread| thread.matters()).collect();
     if threads.is_empty() { Err(NONE_MATTERS) } else { Ok(threads) }
 }
 
 /// The threads that matter for which `count` is not 0, with the number.
-fn offenders<'f>(
-    facts: &'f ProgramFacts,
+fn offenders(
+    facts: &ProgramFacts,
     count: impl Fn(&Habits) -> u64,
-) -> Result<Vec<(&'f ThreadFacts, u64)>, &'static str> {
+) -> Result<Vec<(&ThreadFacts, u64)>, &'static str> {
     let threads = threads(facts)?;
     if facts.observed_ns.is_none() {
         return Err(NOT_OBSERVED);

@@ -24,7 +24,7 @@ use crate::tracker::{Clocks, Progress, Tracker};
 use crate::wait::{Signature, Source, TimerKind, Woken};
 
 /// How often the trace is read.
-const ROUND_NS: u64 = 50_000_000;
+const ROUND_NS: u64 = 100_000_000;
 /// How often /proc is searched for new threads of the target.
 const SEARCH_NS: u64 = 1_000_000_000;
 /// How long a first periodic thread is waited for.

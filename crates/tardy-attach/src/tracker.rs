@@ -1,6 +1,6 @@
 //! Follows a program's threads through a stream of events in the order of time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::cpu::CpuLog;
 use crate::event::{Event, Name, What};
@@ -48,7 +48,7 @@ pub struct Tracker {
     /// Whether only threads of this name are followed.
     only: Option<Name>,
     functions: BTreeMap<u64, TimerKind>,
-    armed: HashMap<u64, Armed>,
+    armed: BTreeMap<u64, Armed>,
     /// How far other clocks are ahead.
     pub clocks: Clocks,
     /// Events that were lost, and in how many places.

@@ -128,11 +128,12 @@ mod tests {
 
     #[test]
     fn calls_are_named_and_operations_found() {
-        assert_eq!(name(libc::SYS_futex as i64), Some("futex"));
+        let [futex, read] = [libc::SYS_futex, libc::SYS_read].map(i64::from);
+        assert_eq!(name(futex), Some("futex"));
         assert_eq!(name(-1), None);
         assert_eq!(number("futex").and_then(name), Some("futex"));
-        assert_eq!(futex_operation(libc::SYS_futex as i64, 128), Some(Futex::Wait));
-        assert_eq!(futex_operation(libc::SYS_futex as i64, 128 | 9), Some(Futex::WaitUntil));
-        assert_eq!(futex_operation(libc::SYS_read as i64, 0), None);
+        assert_eq!(futex_operation(futex, 128), Some(Futex::Wait));
+        assert_eq!(futex_operation(futex, 128 | 9), Some(Futex::WaitUntil));
+        assert_eq!(futex_operation(read, 0), None);
     }
 }

@@ -1,7 +1,7 @@
 """A periodic loop in Python, as tests of `tardy attach` watch it: control.py WAIT FAULT PERIOD_US CYCLES LOG
 
 WAIT: absolute (time.sleep until a schedule's next time), event (threading.Event.wait). FAULT: none, work, fsync.
-The fault is in every 50th cycle. LOG receives a line for each cycle: due time and lateness in ns, and whether the fault was in it.
+The fault is in every 20th cycle. LOG receives a line for each cycle: due time and lateness in ns, and whether the fault was in it.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-EVERY = 50
+EVERY = 20
 WARM_CYCLES = 100
 
 
