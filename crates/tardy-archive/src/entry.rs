@@ -11,7 +11,8 @@ use tardy_compare::overview::{self, OverviewRow};
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
 
-use crate::{Address, Day, KernelVersion};
+use crate::day::Day;
+use crate::{Address, KernelVersion};
 
 /// The name of phases without a load, in a search.
 const NO_LOAD: &str = "none";

@@ -8,6 +8,7 @@
 mod address;
 #[cfg(feature = "database")]
 mod archive;
+mod day;
 mod entry;
 #[cfg(feature = "database")]
 mod error;
@@ -26,13 +27,14 @@ mod verify;
 pub use address::Address;
 #[cfg(feature = "database")]
 pub use archive::Archive;
+pub use day::Day;
 pub use entry::{Entry, Outcome};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;
 #[cfg(feature = "database")]
 pub use keep::{Keeper, Kept, Outcomes};
 pub use kernel_version::{KernelRange, KernelVersion};
-pub use query::{ConfigOption, Day, Query};
+pub use query::{ConfigOption, Query};
 pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

@@ -6,6 +6,7 @@ use tardy_analyse::judgement::Judgement;
 use tardy_record::facts::Preemption;
 
 use crate::KernelRange;
+use crate::day::Day;
 use crate::entry::Outcome;
 
 /// Which runs are looked for. Every condition must hold; an empty query finds all runs.
@@ -70,32 +71,6 @@ fn is_load(load: &str, wanted: &str) -> bool {
     load.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-/// A day in the form 2026-11-26.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Day(pub(crate) String);
-
-impl Day {
-    /// Characters of a day.
-    pub(crate) const LENGTH: usize = 10;
-}
-
-impl FromStr for Day {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split('-').collect();
-        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-        let number = |at: usize| parts[at].parse::<u8>().unwrap_or(0);
-        let is_day = lengths == [4, 2, 2]
-            && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-            && (1..=12).contains(&number(1))
-            && (1..=31).contains(&number(2));
-        is_day
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| format!("'{text}' is not a day; expected one as 2026-11-26"))
-    }
-}
-
 /// An option of a kernel's configuration and its value: `CONFIG_HZ=1000`, `PREEMPT_RT=y`, `NO_HZ_FULL=n` if it is not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOption {
@@ -137,11 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_options_are_checked() {
-        assert!("2026-11-26".parse::<Day>().is_ok());
-        for wrong in ["2026-13-01", "26-11-2026", "2026-11-00", "yesterday", "2026-11-26T10"] {
-            assert!(wrong.parse::<Day>().unwrap_err().contains("2026-11-26"), "{wrong}");
-        }
+    fn options_are_checked() {
         assert_eq!("CONFIG_HZ=1000".parse::<ConfigOption>(), "HZ=1000".parse());
         for wrong in ["HZ", "=1000", "HZ=", "a b=c"] {
             assert!(wrong.parse::<ConfigOption>().unwrap_err().contains("CONFIG_HZ=1000"), "{wrong}");

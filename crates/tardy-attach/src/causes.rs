@@ -260,7 +260,7 @@ impl Parts<'_> {
             return part(Why::SystemCall, self.call_name(call));
         };
         let by = match &waker {
-            Some((Source::Task(tid), name)) => Some((*tid, format!("'{name}' (task {tid})"))),
+            Some((Source::Task(tid), name)) => Some((*tid, named(name, *tid))),
             _ => None,
         };
         let why = if futex == Futex::Wait { Why::Mutex } else { Why::OtherThread };
@@ -343,6 +343,11 @@ fn overlaps(cycle: &Cycle, from: u64, to: u64) -> Vec<(Call, f64)> {
         (ns > 0).then_some((*call, ns as f64))
     };
     cycle.calls.iter().filter_map(overlap).collect()
+}
+
+/// `'name' (task 7)`; without the name if no event had it yet.
+fn named(name: &str, tid: u32) -> String {
+    if name.is_empty() { format!("task {tid}") } else { format!("'{name}' (task {tid})") }
 }
 
 /// `'name' (task 7, real-time priority 90)`.

@@ -2,7 +2,8 @@
 
 use rusqlite::types::Value;
 
-use crate::query::{ConfigOption, Day, Query};
+use crate::day::Day;
+use crate::query::{ConfigOption, Query};
 
 impl Query {
     /// The same as conditions of SQL on the table `runs`, with the values of their parameters.

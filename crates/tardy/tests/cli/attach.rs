@@ -145,7 +145,9 @@ fn latencies_are_those_of_the_programs_own_log() {
         all.sort_unstable();
         all
     });
-    let best = best.min_by_key(|all| all[all.len() / 2].abs()).expect("the run's cycles are in the log");
+    // Where they are aligned, all differ by the same time; elsewhere, by what one wake-up is later than another.
+    let spread = |all: &Vec<i64>| all[all.len() * 3 / 4] - all[all.len() / 4];
+    let best = best.min_by_key(spread).expect("the run's cycles are in the log");
     // The program reads the clock after the return of its system call, which the events delay.
     let median = best[best.len() / 2];
     assert!((0..20_000).contains(&median), "median difference {median} ns of {best:?}");
@@ -182,7 +184,8 @@ fn each_fault_is_named_as_the_cause() {
         let what = of_why.unwrap()["what"].as_str().unwrap();
         let expected = match fault {
             "page-fault" => "page faults",
-            "mutex" => "'holder' (task ",
+            // Its name is unknown until it is switched to.
+            "mutex" => "task ",
             "pipe" => "write to pipe:[",
             "preempt" => "'rival' (task ",
             "allocate" => "(memory allocation)",

@@ -66,7 +66,9 @@ pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
 /// Refuses a directory that is part of the archive, or has files that are not of a site.
 fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
     let output = &arguments.output;
-    let inside = [output, &arguments.archive].map(|path| path.canonicalize().ok());
+    // The directory need not exist yet.
+    let existing = |path: &PathBuf| path.ancestors().find_map(|path| place_of(path).canonicalize().ok());
+    let inside = [output, &arguments.archive].map(existing);
     if let [Some(output), Some(archive)] = &inside
         && output.starts_with(archive)
     {
@@ -81,6 +83,11 @@ fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
         return Err(wrong("output", reason).into());
     }
     Ok(())
+}
+
+/// The parent of a relative path of one part is the working directory.
+fn place_of(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 /// The data of the site that is there; without digests if another tardy made it, so that every page is written again.
