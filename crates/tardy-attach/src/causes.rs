@@ -1,7 +1,7 @@
 //! The causes of a late cycle: what took longer than in the thread's other cycles.
 //!
 //! The span from the due time to the end of the work is divided into parts, each with its occupant. A part is a cause if it
-//! took at least [`SHARE`] of the excess over the usual times, so that two causes of the same cycle are both found.
+//! took at least a fifth of the excess over the usual times, so that two causes of the same cycle are both found.
 
 use tardy_host::trace::happenings::SOFTIRQS;
 use tardy_record::moment;

@@ -2,7 +2,7 @@
 //!
 //! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
 //! explains a cycle; [`recorder`] makes series of cycles; [`session`] runs all of it and returns the run. All but [`trace`],
-//! [`targets`], [`threads`] and [`session`] are functions of events.
+//! [`targets`], [`procfs`] and [`session`] are functions of events.
 
 #![forbid(unsafe_code)]
 

@@ -34,7 +34,10 @@ table! {
     SYS_fallocate "fallocate",
     SYS_ftruncate "ftruncate",
     SYS_sendfile "sendfile",
+    #[cfg(not(target_arch = "arm"))]
     SYS_mmap "mmap",
+    #[cfg(target_arch = "arm")]
+    SYS_mmap2 "mmap",
     SYS_munmap "munmap",
     SYS_mremap "mremap",
     SYS_mprotect "mprotect",

@@ -12,7 +12,7 @@ pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<
     lines.filter_map(symbol).filter(|(address, _)| addresses.contains(address)).collect()
 }
 
-/// The addresses of the functions called `wanted`, if the kernel shows them. As slow as [`names`].
+/// The addresses of the functions called `wanted`, if the kernel shows them. It reads hundreds of thousands of lines.
 pub fn addresses(files: &KernelFiles, wanted: &[&str]) -> BTreeMap<u64, String> {
     let all = files.bytes("/proc/kallsyms").unwrap_or_default();
     let lines = all.split(|byte| *byte == b'\n');
