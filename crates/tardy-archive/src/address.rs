@@ -24,7 +24,7 @@ pub struct Address(String);
 impl Address {
     /// The address of a run file with this content.
     pub fn of(content: &[u8]) -> Self {
-        Self(Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(sha256(content))
     }
 
     /// All digits.
@@ -54,6 +54,11 @@ impl Address {
             .ok()
             .filter(|address: &Self| address.directory() == directory)
     }
+}
+
+/// SHA-256 of `bytes` in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for Address {

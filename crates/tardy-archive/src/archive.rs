@@ -143,14 +143,6 @@ impl Archive {
         self.index.find(query)
     }
 
-    /// The addresses that begin with `digits`.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
-    pub fn beginning_with(&self, digits: &str) -> Result<Vec<Address>, ArchiveError> {
-        self.index.beginning_with(digits)
-    }
-
     /// Opens a run.
     ///
     /// # Errors

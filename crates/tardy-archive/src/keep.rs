@@ -114,8 +114,9 @@ impl Batch {
             return Err(ArchiveError::InProgress);
         }
         self.check_id(archive, &run)?;
-        let unnamed = run.clone();
+        let own_name = run.origin.name.clone();
         let outcome = Outcome::of_file(&mut run, name, &address);
+        run.origin.name = own_name;
         let path = archive.path.join(RUNS).join(address.directory());
         let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
@@ -132,7 +133,7 @@ impl Batch {
         staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });
         self.addresses.insert(address.clone());
         if !id.is_empty() {
-            self.ids.insert(id, (address.clone(), unnamed));
+            self.ids.insert(id, (address.clone(), run));
         }
         Ok(Kept::New(address))
     }
@@ -155,7 +156,7 @@ impl Batch {
         }
         let (address, known) = match (self.ids.get(id), archive.index.with_id(id)?) {
             (Some((address, known)), _) => (address.clone(), known.clone()),
-            (None, Some((address, _))) => {
+            (None, Some(address)) => {
                 let known = archive.open(&address)?;
                 (address, known)
             }
@@ -176,9 +177,6 @@ impl Batch {
                 files.push(file);
             }
             groups.push((directory, addresses, files));
-        }
-        if groups.is_empty() {
-            return Ok(());
         }
         let kept = archive.index.put(&runs, false).and_then(|()| put_all(archive, &groups));
         if kept.is_err() {

@@ -16,11 +16,11 @@ pub enum ArchiveCommand {
     /// Add run files, and directories of them, to an archive, and make it if it does not exist.
     Add(ArchiveAddArgs),
     /// Make the index of an archive again from its run files.
-    Index(ArchiveIndexArgs),
+    Index(ArchiveArgs),
     /// Write an archive as a static site: boards, kernels, changes and reports.
     Site(ArchiveSiteArgs),
     /// Check that every run of an archive is what it was.
-    Verify(ArchiveVerifyArgs),
+    Verify(ArchiveArgs),
 }
 
 impl ArchiveCommand {
@@ -49,9 +49,9 @@ pub struct ArchiveAddArgs {
     pub json: bool,
 }
 
-/// `tardy archive index`.
+/// `tardy archive index` and `tardy archive verify`.
 #[derive(Debug, Args)]
-pub struct ArchiveIndexArgs {
+pub struct ArchiveArgs {
     /// Archive.
     pub archive: PathBuf,
     /// Print JSON.
@@ -73,16 +73,6 @@ pub struct ArchiveSiteArgs {
     /// Overwrite an index.html that is not of an archive's site.
     #[arg(long)]
     pub force: bool,
-}
-
-/// `tardy archive verify`.
-#[derive(Debug, Args)]
-pub struct ArchiveVerifyArgs {
-    /// Archive.
-    pub archive: PathBuf,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Which runs are looked for. All conditions must hold.

@@ -28,9 +28,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
-pub use archive::{
-    ArchiveAddArgs, ArchiveCommand, ArchiveIndexArgs, ArchiveSiteArgs, ArchiveVerifyArgs, QueryArgs,
-};
+pub use archive::{ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveSiteArgs, QueryArgs};
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;

@@ -42,10 +42,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
         svg.path(&format!("h{depth}"), &cells_of_depth(&cells, depth, most, &stretches, &x, &y));
     }
     svg.close();
-    for tick in y.ticks(7) {
-        svg.text("soft", (area.left - 6.0, y.at(tick) + 3.8), Anchor::End, &latency_label(tick));
-        svg.line("tick", (area.left - 3.0, y.at(tick)), (area.left, y.at(tick)));
-    }
+    latency_axis(&mut svg, &area, &y);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }
@@ -153,6 +150,14 @@ fn cells_of_depth(
         path.rectangle(left, top, right.max(left + 0.5), bottom);
     }
     path.finish()
+}
+
+/// Draws the axis of latencies, without a grid.
+pub(crate) fn latency_axis(svg: &mut Svg, area: &Area, y: &Scale) {
+    for tick in y.ticks(7) {
+        svg.text("soft", (area.left - 6.0, y.at(tick) + 3.8), Anchor::End, &latency_label(tick));
+        svg.line("tick", (area.left - 3.0, y.at(tick)), (area.left, y.at(tick)));
+    }
 }
 
 /// Draws the key: the colour depths from one reading to the highest count of a cell.

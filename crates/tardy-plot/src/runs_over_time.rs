@@ -5,7 +5,7 @@ use tardy_analyse::shape::{Shape, edge};
 
 use super::Options;
 use super::frame::{Area, latency_label};
-use super::heat::{DEPTHS, depth, key};
+use super::heat::{DEPTHS, depth, key, latency_axis};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Path, Svg};
 
@@ -26,6 +26,8 @@ pub struct ShownRun {
 pub const MOST_CURVES: usize = 60;
 /// The distance between two curves, at least and at most.
 const STEP: [f64; 2] = [5.0, 18.0];
+/// The height of a label.
+const LABEL_HEIGHT: f64 = 12.0;
 /// The height of a curve.
 const CURVE_HEIGHT: f64 = 46.0;
 
@@ -61,10 +63,7 @@ pub fn heat(id: &str, title: &str, runs: &[ShownRun], options: &Options) -> Opti
         svg.path(&format!("h{wanted}"), &path.finish());
     }
     svg.close();
-    for tick in y.ticks(7) {
-        svg.text("soft", (area.left - 6.0, y.at(tick) + 3.8), Anchor::End, &latency_label(tick));
-        svg.line("tick", (area.left - 3.0, y.at(tick)), (area.left, y.at(tick)));
-    }
+    latency_axis(&mut svg, &area, &y);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, "limit");
     }
@@ -93,6 +92,8 @@ pub fn curves(id: &str, title: &str, runs: &[ShownRun], options: &Options) -> Op
     let (lowest, highest) = rows(shown)?;
     let most = most(shown);
     let step = (240.0 / shown.len() as f64).clamp(STEP[0], STEP[1]);
+    // Labels of curves do not overlap.
+    let label_every = (LABEL_HEIGHT / step).ceil() as usize;
     let height = 44.0 + CURVE_HEIGHT + step * (shown.len() as f64 - 1.0) + 46.0;
     let right = options.width - if options.narrow() { 12.0 } else { 92.0 };
     let area = Area { left: 14.0, right, top: 44.0, bottom: height - 40.0 };
@@ -107,7 +108,7 @@ pub fn curves(id: &str, title: &str, runs: &[ShownRun], options: &Options) -> Op
         let floor = area.bottom - step * (shown.len() - 1 - at) as f64;
         let rise = |count: u64| CURVE_HEIGHT * libm::log1p(count as f64) / libm::log1p(most as f64);
         svg.named_path("ridge", &curve(&run.shape, &x, floor, rise), &run.name);
-        if !options.narrow() && (shown.len() - 1 - at).is_multiple_of(label_every(shown.len())) {
+        if !options.narrow() && (shown.len() - 1 - at).is_multiple_of(label_every) {
             let label = if run.day.is_empty() { format!("run {}", run.number) } else { run.day.clone() };
             svg.text("soft", (area.right + 6.0, floor + 3.0), Anchor::Start, &label);
         }
@@ -129,12 +130,6 @@ pub fn curves(id: &str, title: &str, runs: &[ShownRun], options: &Options) -> Op
         standalone: options.standalone,
         data: Vec::new(),
     }))
-}
-
-/// Labels of curves do not overlap.
-fn label_every(curves: usize) -> usize {
-    let step = (240.0 / curves as f64).clamp(STEP[0], STEP[1]);
-    (12.0 / step).ceil() as usize
 }
 
 /// The outline of a distribution as steps, closed at its floor.

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
-use sha2::{Digest, Sha256};
 
+use crate::address::sha256;
 use crate::entry::{Config, Outcome};
 use crate::error::ArchiveError;
 use crate::query::Query;
@@ -21,8 +21,6 @@ use conditions::lines;
 pub(crate) const FILE: &str = "index.sqlite3";
 /// The version of the tables, in SQLite's `user_version`.
 const VERSION: i32 = 1;
-/// The name of a database without a file, for tests.
-const IN_MEMORY: &str = ":memory:";
 /// How long a process waits for another one that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// SQLITE_READONLY_ROLLBACK: the database has a journal that must be rolled back, and is opened to be read only.
@@ -80,7 +78,7 @@ impl Index {
         // The directory may be behind a link.
         let directory = path.parent().and_then(|directory| directory.canonicalize().ok());
         let path = match (directory, path.file_name()) {
-            (Some(directory), Some(name)) if path.as_os_str() != IN_MEMORY => directory.join(name),
+            (Some(directory), Some(name)) => directory.join(name),
             _ => path.to_owned(),
         };
         let connection = Connection::open_with_flags(path, flags)?;
@@ -139,11 +137,11 @@ impl Index {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The stored run with this identity. Imported runs have none.
-    pub(crate) fn with_id(&self, id: &str) -> Result<Option<(Address, Entry)>, ArchiveError> {
+    /// The stored run with this identity.
+    pub(crate) fn with_id(&self, id: &str) -> Result<Option<Address>, ArchiveError> {
         let mut statement =
-            self.connection.prepare_cached("SELECT address, entry FROM runs WHERE id = ? AND stored")?;
-        Ok(statement.query_row([id], found).optional()?)
+            self.connection.prepare_cached("SELECT address FROM runs WHERE id = ? AND stored")?;
+        Ok(statement.query_row([id], |row| address(row, 0)).optional()?)
     }
 
     /// Whether a run is stored.
@@ -160,15 +158,6 @@ impl Index {
             format!("SELECT address, entry FROM runs WHERE {conditions} ORDER BY day, started_at, address");
         let mut statement = self.connection.prepare_cached(&text)?;
         let rows = statement.query_map(params_from_iter(values), found)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// The addresses that begin with `digits`.
-    pub(crate) fn beginning_with(&self, digits: &str) -> Result<Vec<Address>, ArchiveError> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT address FROM runs WHERE stored AND substr(address, 1, length(?1)) = ?1",
-        )?;
-        let rows = statement.query_map([digits], |row| address(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
@@ -207,11 +196,8 @@ fn put_one(
 
 /// Stores a configuration once, and returns its digest: many runs have the same.
 fn put_config(connection: &Connection, config: &Config) -> Result<String, ArchiveError> {
-    let mut digest = Sha256::new();
-    for (name, value) in config {
-        digest.update(format!("{name}={value}\n"));
-    }
-    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let text: String = config.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    let digest = sha256(text.as_bytes());
     let known = connection
         .prepare_cached("SELECT 1 FROM options WHERE config = ? LIMIT 1")?
         .exists([digest.as_str()])?;

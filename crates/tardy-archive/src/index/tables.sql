@@ -4,7 +4,7 @@ CREATE TABLE runs (
     address TEXT PRIMARY KEY,
     -- 0 while its file is being put in its place.
     stored INTEGER NOT NULL,
-    -- The run's own identity; empty for imported runs.
+    -- The run's own identity; that of another tool's file is made of its name and its content.
     id TEXT NOT NULL,
     -- The day and the time of its start, UTC.
     day TEXT,

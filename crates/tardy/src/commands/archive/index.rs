@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 use tardy_archive::{Archive, Query};
-use tardy_args::ArchiveIndexArgs;
+use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
 use crate::commands::output;
@@ -19,7 +19,7 @@ struct Indexed {
 }
 
 /// Makes the index again.
-pub(super) fn run(arguments: &ArchiveIndexArgs) -> Result<Exit> {
+pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
     let (archive, unreadable) = Archive::make_index(&arguments.archive)?;
     let unreadable: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
     let indexed = Indexed { runs: archive.find(&Query::default())?.len(), unreadable };

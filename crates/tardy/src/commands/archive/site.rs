@@ -10,6 +10,7 @@ use tardy_archive::{Address, Archive, Entry, KernelVersion, Query};
 use tardy_args::ArchiveSiteArgs;
 use tardy_compare::difference;
 use tardy_compare::history::{self, History};
+use tardy_lab::checksum::sha256;
 use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_plot::numbers::counted;
@@ -315,5 +316,5 @@ fn is_page(name: &str) -> bool {
 /// The digest of what a page shows of runs.
 fn digest<'r>(runs: impl IntoIterator<Item = &'r KnownRun>) -> String {
     let one = |run: &KnownRun| format!("{} {} {}\n", run.address, run.has_report, run.has_comparison);
-    Address::of(runs.into_iter().map(one).collect::<String>().as_bytes()).to_string()
+    sha256(runs.into_iter().map(one).collect::<String>().as_bytes())
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 use tardy_archive::{Archive, Damage};
-use tardy_args::ArchiveVerifyArgs;
+use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
 use crate::commands::output;
@@ -19,7 +19,7 @@ struct Verified {
 }
 
 /// Checks every run; [`Exit::Failed`] if something is wrong.
-pub(super) fn run(arguments: &ArchiveVerifyArgs) -> Result<Exit> {
+pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
     let (runs, damages) = Archive::to_read(&arguments.archive)?.verify()?;
     let verified = Verified { runs, damages };
     if arguments.json {
