@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tardy_record::{Run, file};
-use tardy_sys::files::Directory;
+use tardy_sys::files::{self, Directory};
 
 use crate::address::Address;
 use crate::entry::{Entry, Outcome};
@@ -20,7 +20,7 @@ pub struct Archive {
     pub(crate) path: PathBuf,
     pub(crate) index: Index,
     /// Held by a process that adds, so that one does at a time.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 impl Archive {
@@ -41,7 +41,7 @@ impl Archive {
         }
         let index = Index::to_read(&file)?;
         match index.age()? {
-            Age::Present => Ok(Self { path: path.to_owned(), index, _lock: None }),
+            Age::Present => Ok(Self { path: path.to_owned(), index, lock: None }),
             Age::Earlier => Err(ArchiveError::NoIndex(path.to_owned())),
             Age::Later => Err(ArchiveError::NewerIndex(path.to_owned())),
         }
@@ -63,7 +63,7 @@ impl Archive {
             let index = Index::to_write(&file)?;
             match index.age()? {
                 Age::Present => {
-                    let mut archive = Self { path: path.to_owned(), index, _lock: Some(lock) };
+                    let mut archive = Self { path: path.to_owned(), index, lock: Some(lock) };
                     archive.finish_unfinished()?;
                     return Ok(archive);
                 }
@@ -116,14 +116,14 @@ impl Archive {
             .rename(temporary.as_ref(), &directory, index::FILE.as_ref())
             .map_err(ArchiveError::io(path.join(index::FILE)))?;
         let index = Index::to_write(&path.join(index::FILE))?;
-        Ok((Self { path: path.to_owned(), index, _lock: Some(lock) }, unreadable))
+        Ok((Self { path: path.to_owned(), index, lock: Some(lock) }, unreadable))
     }
 
     /// Puts right what a process left that was killed between writing the index and the files.
     fn finish_unfinished(&mut self) -> Result<(), ArchiveError> {
         for address in self.index.unfinished()? {
             match self.path.join(address.path()).is_file() {
-                true => self.index.note_stored(&address)?,
+                true => self.index.note_stored(&address, true)?,
                 false => self.index.remove(&address)?,
             }
         }
@@ -141,6 +141,52 @@ impl Archive {
     /// If the index cannot be read.
     pub fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
         self.index.find(query)
+    }
+
+    /// A run file, whose content has been compared with its address.
+    pub(crate) fn content(&self, address: &Address) -> Result<Stored, ArchiveError> {
+        match layout::stored(&self.path, address) {
+            Err(ArchiveError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound && !self.index.has(address)? =>
+            {
+                Err(ArchiveError::Unknown(address.clone()))
+            }
+            stored => stored,
+        }
+    }
+
+    /// Removes a run. Killed at any point, the next process that adds either finds the file in its place, or forgets the run.
+    pub(crate) fn remove(&mut self, address: &Address) -> Result<bool, ArchiveError> {
+        if !self.index.has(address)? {
+            return Ok(false);
+        }
+        self.index.note_stored(address, false)?;
+        let file = self.path.join(address.path());
+        let directory = Directory::named(&self.path).map_err(ArchiveError::io(&self.path))?;
+        match files::remove_own(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(ArchiveError::io(file)(error));
+            }
+            _ => directory.sync_file_system().map_err(ArchiveError::io(&self.path))?,
+        }
+        self.index.remove(address)?;
+        Ok(true)
+    }
+
+    /// Changes the archive by `change`, which gets an archive that may be written.
+    pub(crate) fn changed<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, ArchiveError>,
+    ) -> Result<T, ArchiveError> {
+        if self.lock.is_some() {
+            return change(self);
+        }
+        let mut to_add = Self::to_add(&self.path)?;
+        let outcome = change(&mut to_add);
+        drop(to_add);
+        // The index may have been made again, as another file.
+        *self = Self::to_read(&self.path)?;
+        outcome
     }
 
     /// Opens a run.

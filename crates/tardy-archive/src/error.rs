@@ -41,6 +41,17 @@ pub enum ArchiveError {
         "the archive {0} has no index of this version; 'tardy archive index {0}' makes it from the run files"
     )]
     NoIndex(PathBuf),
+    /// The archive does not have the run.
+    #[error("the archive has no run {0}; 'tardy list ARCHIVE --json' names those that it has")]
+    Unknown(Address),
+    /// A service that keeps the archive does not answer, or refuses.
+    #[error("{service}: {reason}")]
+    Service {
+        /// The service and its address, such as `ClickHouse at http://db:8123`.
+        service: String,
+        /// The error, and what to do.
+        reason: String,
+    },
     /// The file does not have the run's last numbers.
     #[error(
         "the run is in progress, or was killed; wait for its end, or write its last numbers into its file with 'tardy recover'"

@@ -15,6 +15,7 @@ use crate::archive::Archive;
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
 use crate::layout::{self, AT_A_TIME, MODE};
+use crate::store::NewFile;
 use crate::stored;
 
 /// What became of a run.
@@ -84,6 +85,17 @@ impl<L> Keeper<L> {
         std::mem::take(&mut self.batch).finish(&mut self.archive)?;
         Ok(std::mem::take(&mut self.outcomes))
     }
+}
+
+/// Keeps run files, which share one wait for the disk.
+pub(crate) fn batch(
+    archive: &mut Archive,
+    files: &[NewFile],
+) -> Result<Vec<Result<Kept, ArchiveError>>, ArchiveError> {
+    let mut batch = Batch::default();
+    let outcomes = files.iter().map(|file| batch.stage(archive, &file.name, &file.content)).collect();
+    batch.finish(archive)?;
+    Ok(outcomes)
 }
 
 /// Runs that get their places together.

@@ -20,6 +20,8 @@ mod kernel_version;
 #[cfg(feature = "database")]
 mod layout;
 mod query;
+#[cfg(feature = "database")]
+mod store;
 mod stored;
 #[cfg(feature = "database")]
 mod verify;
@@ -35,6 +37,8 @@ pub use error::ArchiveError;
 pub use keep::{Keeper, Kept, Outcomes};
 pub use kernel_version::{KernelRange, KernelVersion};
 pub use query::{ConfigOption, Query};
+#[cfg(feature = "database")]
+pub use store::{BoardRuns, NewFile, Store};
 pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

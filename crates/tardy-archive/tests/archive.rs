@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tardy_archive::{Address, Archive, ArchiveError, Keeper, Kept, Query};
+use tardy_archive::{Address, Archive, ArchiveError, Keeper, Kept, NewFile, Query, Store};
 use tardy_record::{Run, file};
 
 const STEADY: &str = include_str!("../../tardy-present/tests/runs/steady.run.json");
@@ -271,4 +271,30 @@ fn what_is_not_an_archive_is_not_touched() {
     keep(&path, &[]);
     fs::write(path.join("tardy-archive.json"), "{\"tardy_archive\": 9}").unwrap();
     assert!(Archive::to_add(&path).unwrap_err().to_string().contains("version 9"));
+}
+
+#[test]
+fn a_store_keeps_pages_and_removes_while_it_is_read() {
+    let (_directory, path) = archive();
+    drop(Archive::to_add(&path).unwrap());
+    let mut reader = Archive::to_read(&path).unwrap();
+    let store: &mut dyn Store = &mut reader;
+    let file = |id: &str| NewFile { name: format!("{id}.run.json"), content: run(id, None) };
+    let broken = NewFile { name: "broken.run.json".to_owned(), content: b"{".to_vec() };
+    let outcomes = store.keep(vec![file("one"), broken, file("two"), file("one")]).unwrap();
+    let kept: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
+    assert_eq!(kept, [true, false, true, true]);
+    let [one, two] = [0, 2].map(|at: usize| outcomes[at].as_ref().unwrap().address().clone());
+    assert_eq!(outcomes[3].as_ref().unwrap(), &Kept::Known(one.clone()));
+    let all = store.find(&Query::default()).unwrap();
+    assert_eq!(store.page(&Query::default(), Some(&all[0].0), 5).unwrap(), all[1..]);
+    assert_eq!(store.boards().unwrap().iter().map(|board| board.runs).collect::<Vec<_>>(), [2]);
+    assert_eq!(store.get(&two).unwrap().content, run("two", None));
+    assert_eq!(store.open(&one).unwrap().origin.id, "one");
+    assert!(store.remove(&one).unwrap() && !store.remove(&one).unwrap());
+    assert!(matches!(store.get(&one), Err(ArchiveError::Unknown(unknown)) if unknown == one));
+    assert!(matches!(store.page(&Query::default(), Some(&one), 5), Err(ArchiveError::Unknown(_))));
+    assert_eq!(found(&path), ["two"]);
+    assert_eq!(Archive::to_read(&path).unwrap().verify().unwrap(), (1, Vec::new()), "nothing is left of it");
+    assert!(matches!(store.keep(vec![file("one")]).unwrap()[0], Ok(Kept::New(_))));
 }

@@ -7,12 +7,14 @@ mod conditions;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
 
 use crate::address::sha256;
 use crate::entry::{Config, Outcome};
 use crate::error::ArchiveError;
 use crate::query::Query;
+use crate::store::BoardRuns;
 use crate::{Address, Entry};
 
 use conditions::lines;
@@ -120,9 +122,10 @@ impl Index {
         self.addresses("SELECT address FROM runs WHERE NOT stored")
     }
 
-    /// Notes that the file of a run is in its place.
-    pub(crate) fn note_stored(&mut self, address: &Address) -> Result<(), ArchiveError> {
-        self.connection.execute("UPDATE runs SET stored = 1 WHERE address = ?", [address.as_str()])?;
+    /// Notes whether the file of a run is in its place.
+    pub(crate) fn note_stored(&mut self, address: &Address, stored: bool) -> Result<(), ArchiveError> {
+        self.connection
+            .execute("UPDATE runs SET stored = ? WHERE address = ?", params![stored, address.as_str()])?;
         Ok(())
     }
 
@@ -154,8 +157,65 @@ impl Index {
     /// The stored runs that `query` finds, the oldest first.
     pub(crate) fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
         let (conditions, values) = query.sql();
-        let text =
-            format!("SELECT address, entry FROM runs WHERE {conditions} ORDER BY day, started_at, address");
+        self.in_order(&conditions, "", values)
+    }
+
+    /// The first `limit` of them, or those that follow the run `after`.
+    pub(crate) fn page(
+        &self,
+        query: &Query,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        let (mut conditions, mut values) = query.sql();
+        if let Some(after) = after {
+            let mut statement = self
+                .connection
+                .prepare_cached("SELECT day, started_at FROM runs WHERE address = ? AND stored")?;
+            let place = statement.query_row([after.as_str()], |row| {
+                Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?))
+            });
+            let (day, started_at) = place.optional()?.ok_or_else(|| ArchiveError::Unknown(after.clone()))?;
+            // Runs without a day are first.
+            let follows = match &day {
+                Some(_) => " AND day >= ? AND (day > ? OR (started_at, address) > (?, ?))",
+                None => " AND (day IS NOT NULL OR (started_at, address) > (?, ?))",
+            };
+            conditions += follows;
+            let days = day.iter().flat_map(|day| [day.clone(), day.clone()]);
+            values.extend(days.chain([started_at, after.to_string()]).map(Value::Text));
+        }
+        values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
+        self.in_order(&conditions, "LIMIT ?", values)
+    }
+
+    /// All boards with a stored run, by name.
+    pub(crate) fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
+        // The text orders as the index `runs_by_start`; of an aggregate with max(), SQLite takes other columns from that row.
+        let mut statement = self.connection.prepare_cached(
+            "SELECT runs.address, runs.entry, boards.runs, runs.machine FROM (SELECT address, count(*) AS runs, \
+             max(coalesce(day, '') || char(1) || started_at || char(1) || address) FROM runs WHERE stored GROUP BY machine) AS boards \
+             JOIN runs ON runs.address = boards.address ORDER BY runs.machine",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(BoardRuns {
+                machine: row.get(3)?,
+                runs: row.get::<_, i64>(2)?.cast_unsigned(),
+                newest: found(row)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn in_order(
+        &self,
+        conditions: &str,
+        limit: &str,
+        values: Vec<Value>,
+    ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        let text = format!(
+            "SELECT address, entry FROM runs WHERE {conditions} ORDER BY day, started_at, address {limit}"
+        );
         let mut statement = self.connection.prepare_cached(&text)?;
         let rows = statement.query_map(params_from_iter(values), found)?;
         Ok(rows.collect::<Result<_, _>>()?)

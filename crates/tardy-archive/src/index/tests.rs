@@ -125,6 +125,32 @@ proptest! {
             expected.map(|(address, _, outcome)| (address, outcome.entry)).collect();
         prop_assert_eq!(found, expected);
     }
+
+    #[test]
+    fn pages_and_boards_are_those_of_all_runs(outcomes in outcomes(), query in queries(), limit in 1..4_usize) {
+        let mut index = Index::new(Path::new(":memory:")).unwrap();
+        let runs = addressed(outcomes);
+        index.put(&runs, true).unwrap();
+        let all = index.find(&query).unwrap();
+        let mut pages = Vec::new();
+        loop {
+            let after = pages.last().map(|(address, _): &(Address, Entry)| address.clone());
+            let page = index.page(&query, after.as_ref(), limit).unwrap();
+            prop_assert!(page.len() <= limit);
+            let is_last = page.len() < limit;
+            pages.extend(page);
+            if is_last { break; }
+        }
+        prop_assert_eq!(pages, all);
+        let mut boards: BTreeMap<String, (u64, Address)> = BTreeMap::new();
+        for (address, entry) in index.find(&Query::default()).unwrap() {
+            let board = boards.entry(entry.machine.clone()).or_insert_with(|| (0, address.clone()));
+            *board = (board.0 + 1, address);
+        }
+        let found = index.boards().unwrap();
+        let found: Vec<_> = found.into_iter().map(|board| (board.machine, (board.runs, board.newest.0))).collect();
+        prop_assert_eq!(found, boards.into_iter().collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -135,7 +161,7 @@ fn a_run_is_found_when_its_file_is_in_its_place() {
     index.put(&runs, false).unwrap();
     assert!(index.find(&Query::default()).unwrap().is_empty());
     assert_eq!(index.unfinished().unwrap(), [runs[0].0.clone()]);
-    index.note_stored(&runs[0].0).unwrap();
+    index.note_stored(&runs[0].0, true).unwrap();
     assert_eq!(index.find(&Query::default()).unwrap().len(), 1);
     assert!(index.unfinished().unwrap().is_empty());
     index.remove(&runs[0].0).unwrap();

@@ -1,0 +1,125 @@
+//! What pages, lists and a server ask of an archive, whichever store is behind it: a directory ([`Archive`]) or the services of
+//! tardy-warehouse.
+
+use tardy_record::{Run, file};
+
+use crate::archive::Archive;
+use crate::error::ArchiveError;
+use crate::keep::{self, Kept};
+use crate::layout::AT_A_TIME;
+use crate::query::Query;
+use crate::stored::Stored;
+use crate::{Address, Entry};
+
+/// A run file that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The name of the file, which a run without a name gets.
+    pub name: String,
+    /// The run file, before compression.
+    pub content: Vec<u8>,
+}
+
+/// The runs of a board.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoardRuns {
+    /// The name of the machine and its board, as in [`Entry::machine`]; empty if both are unknown.
+    pub machine: String,
+    /// The number of its runs, 1 or more.
+    pub runs: u64,
+    /// The run that started last.
+    pub newest: (Address, Entry),
+}
+
+/// An archive that is searched and added to. The order of runs is that of [`Store::find`] everywhere: by the day and the time of their
+/// start, runs without a day first, and runs of the same time by their address.
+pub trait Store: Send {
+    /// The runs that `query` finds, the oldest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError>;
+
+    /// The first `limit` runs of [`Self::find`], or those that follow `after`, which need not meet the conditions.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Unknown`] if the store does not have `after`; otherwise as for [`Self::find`].
+    fn page(
+        &self,
+        query: &Query,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<(Address, Entry)>, ArchiveError>;
+
+    /// All boards with a run, by name.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError>;
+
+    /// A run file. Its content has been compared with its address.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Unknown`] if the store does not have it, [`ArchiveError::Damaged`] if it has another content.
+    fn get(&self, address: &Address) -> Result<Stored, ArchiveError>;
+
+    /// Opens a run.
+    ///
+    /// # Errors
+    /// As for [`Self::get`], or if the file is not a run.
+    fn open(&self, address: &Address) -> Result<Run, ArchiveError> {
+        Ok(file::from_text(&self.get(address)?.content)?)
+    }
+
+    /// Keeps run files. Runs whose outcome is `Ok` are stored durably and found when it returns. The outcomes are in the order of the
+    /// files, one for each.
+    ///
+    /// # Errors
+    /// If the store fails as a whole. Nothing is reported as kept then; what was stored is known when the same files are kept again.
+    fn keep(&mut self, files: Vec<NewFile>) -> Result<Vec<Result<Kept, ArchiveError>>, ArchiveError>;
+
+    /// Removes a run. Returns whether the store had it.
+    ///
+    /// # Errors
+    /// If the store fails. The run is either there as before or removed by the next call.
+    fn remove(&mut self, address: &Address) -> Result<bool, ArchiveError>;
+}
+
+/// An archive that was opened to be read is opened to be written for the time of each change, so that other processes can change it in
+/// between.
+impl Store for Archive {
+    fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        Self::find(self, query)
+    }
+
+    fn page(
+        &self,
+        query: &Query,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        self.index.page(query, after, limit)
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
+        self.index.boards()
+    }
+
+    fn get(&self, address: &Address) -> Result<Stored, ArchiveError> {
+        self.content(address)
+    }
+
+    fn keep(&mut self, files: Vec<NewFile>) -> Result<Vec<Result<Kept, ArchiveError>>, ArchiveError> {
+        self.changed(|archive| {
+            let mut outcomes = Vec::new();
+            for files in files.chunks(AT_A_TIME) {
+                outcomes.extend(keep::batch(archive, files)?);
+            }
+            Ok(outcomes)
+        })
+    }
+
+    fn remove(&mut self, address: &Address) -> Result<bool, ArchiveError> {
+        self.changed(|archive| archive.remove(address))
+    }
+}
