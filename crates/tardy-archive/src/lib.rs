@@ -38,7 +38,7 @@ pub use keep::{Keeper, Kept, Outcomes};
 pub use kernel_version::{KernelRange, KernelVersion};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
-pub use store::{BoardRuns, NewFile, Store};
+pub use store::{BoardRuns, Mark, NewFile, Store};
 pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

@@ -31,6 +31,15 @@ pub struct BoardRuns {
     pub newest: (Address, Entry),
 }
 
+/// A place in the order in which runs were added to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The store, or its index. One that was made again is another one.
+    pub store: String,
+    /// The number of the last run.
+    pub sequence: u64,
+}
+
 /// An archive that is searched and added to. The order of runs is that of [`Store::find`] everywhere: by the day and the time of their
 /// start, runs without a day first, and runs of the same time by their address.
 pub trait Store: Send {
@@ -40,7 +49,14 @@ pub trait Store: Send {
     /// If the store cannot be read.
     fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError>;
 
-    /// The first `limit` runs of [`Self::find`], or those that follow `after`, which need not meet the conditions.
+    /// How many runs `query` finds.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn count(&self, query: &Query) -> Result<u64, ArchiveError>;
+
+    /// The `limit` newest runs that `query` finds, or those that are next older than `after`, which need not meet the conditions. The
+    /// newest is first: the order is that of [`Self::find`] reversed.
     ///
     /// # Errors
     /// [`ArchiveError::Unknown`] if the store does not have `after`; otherwise as for [`Self::find`].
@@ -56,6 +72,19 @@ pub trait Store: Send {
     /// # Errors
     /// As for [`Self::find`].
     fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError>;
+
+    /// The releases of all kernels with a run, and how many runs each has.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError>;
+
+    /// The runs that were added after `mark`, in that order, and a mark after the last one. Without a mark all runs, and also with a mark
+    /// of a store that was made again since.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError>;
 
     /// A run file. Its content has been compared with its address.
     ///
@@ -92,6 +121,10 @@ impl Store for Archive {
         Self::find(self, query)
     }
 
+    fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
+        self.index.count(query)
+    }
+
     fn page(
         &self,
         query: &Query,
@@ -103,6 +136,14 @@ impl Store for Archive {
 
     fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
         self.index.boards()
+    }
+
+    fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError> {
+        self.index.kernels()
+    }
+
+    fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError> {
+        self.index.added_since(mark)
     }
 
     fn get(&self, address: &Address) -> Result<Stored, ArchiveError> {

@@ -116,6 +116,8 @@ impl QueryArgs {
     pub fn query(&self) -> Query {
         Query {
             machine: self.board.clone(),
+            exact_machine: None,
+            release: None,
             kernel: self.kernel,
             preemption: self.preemption,
             config: self.config.clone(),
