@@ -95,7 +95,7 @@ pub enum ArchiveError {
 
 impl ArchiveError {
     /// The error of the file system at `path`.
-    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Io { path, source }
     }

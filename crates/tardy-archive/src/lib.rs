@@ -8,6 +8,8 @@
 mod address;
 #[cfg(feature = "database")]
 mod archive;
+#[cfg(feature = "database")]
+mod audit;
 mod day;
 mod entry;
 #[cfg(feature = "database")]
@@ -19,6 +21,8 @@ mod keep;
 mod kernel_version;
 #[cfg(feature = "database")]
 mod layout;
+#[cfg(feature = "database")]
+mod log;
 mod query;
 #[cfg(feature = "database")]
 mod store;
@@ -26,9 +30,11 @@ mod stored;
 #[cfg(feature = "database")]
 mod verify;
 
-pub use address::Address;
+pub use address::{Address, sha256};
 #[cfg(feature = "database")]
 pub use archive::Archive;
+#[cfg(feature = "database")]
+pub use audit::{Action, Audit, AuditLine};
 pub use day::Day;
 pub use entry::{Entry, Outcome};
 #[cfg(feature = "database")]
@@ -36,9 +42,11 @@ pub use error::ArchiveError;
 #[cfg(feature = "database")]
 pub use keep::{Keeper, Kept, Outcomes};
 pub use kernel_version::{KernelRange, KernelVersion};
+#[cfg(feature = "database")]
+pub use log::{Log, RECORDS};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
 pub use store::{BoardRuns, Mark, NewFile, Store};
-pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
+pub use stored::{Stored, is_compressed, read_compressed, read_compressed_up_to, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;
