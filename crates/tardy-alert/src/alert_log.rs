@@ -1,6 +1,6 @@
 //! The alerts of an archive: a log of what was raised, of states that were set, and of runs that were looked at.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct UnknownAlert(pub String);
 pub struct AlertLog {
     log: Log,
     checked_log: Log,
-    checked: HashSet<Address>,
+    checked: BTreeSet<Address>,
     alerts: BTreeMap<String, Alert>,
     /// The identities of alerts in the order in which they were raised.
     order: Vec<String>,

@@ -1,11 +1,11 @@
 //! Logs of an archive: files to which lines of JSON are only added, such as who pushed or deleted what.
 //!
 //! A line is on the disk before the function that adds it returns. A line that a killed process or a full disk cut off was never
-//! reported as added, and is removed by the next process that adds.
+//! reported as added, and is removed by whoever adds next.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,30 +18,24 @@ pub const RECORDS: &str = "server";
 /// Only the owner reads who did what.
 const MODE: u32 = 0o600;
 
-/// A log that is open.
+/// A log. Several processes may add to it.
 #[derive(Debug)]
 pub struct Log {
-    file: File,
-    path: PathBuf,
+    directory: Directory,
+    name: String,
 }
 
 impl Log {
-    /// Opens the log `name` of the archive at `archive` to add to it, and makes it if it does not exist. Returns its lines too.
+    /// Opens the log `name` of the archive at `archive` to add to it, and makes its directory if it does not exist. Returns its lines
+    /// too.
     ///
     /// # Errors
     /// If the file system does not permit it, or a line is not of this kind.
     pub fn open<L: DeserializeOwned>(archive: &Path, name: &str) -> Result<(Self, Vec<L>), ArchiveError> {
         let place = archive.join(RECORDS);
-        let path = place.join(name);
         files::make_directories(&place).map_err(ArchiveError::io(&place))?;
         let directory = Directory::named(&place).map_err(ArchiveError::io(&place))?;
-        let mut file = directory.own_file(name.as_ref(), MODE).map_err(ArchiveError::io(&path))?;
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(ArchiveError::io(&path))?;
-        let (lines, whole) = parsed(&content, &path)?;
-        file.set_len(whole as u64).map_err(ArchiveError::io(&path))?;
-        file.seek(SeekFrom::End(0)).map_err(ArchiveError::io(&path))?;
-        Ok((Self { file, path }, lines))
+        Ok((Self { directory, name: name.to_owned() }, Self::read(archive, name)?))
     }
 
     /// The lines of a log; none if it does not exist. Nothing is written.
@@ -51,7 +45,7 @@ impl Log {
     pub fn read<L: DeserializeOwned>(archive: &Path, name: &str) -> Result<Vec<L>, ArchiveError> {
         let path = archive.join(RECORDS).join(name);
         match std::fs::read(&path) {
-            Ok(content) => Ok(parsed(&content, &path)?.0),
+            Ok(content) => parsed(&content, &path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(ArchiveError::io(path)(error)),
         }
@@ -62,28 +56,48 @@ impl Log {
     /// # Errors
     /// If the file system fails. None of the lines is in the log then.
     pub fn add<L: Serialize>(&mut self, lines: &[L]) -> Result<(), ArchiveError> {
-        if lines.is_empty() {
-            return Ok(());
-        }
         let mut text = String::new();
         for line in lines {
             text += &serde_json::to_string(line).expect("a line of a log has finite numbers and names only");
             text.push('\n');
         }
-        let before = self.file.stream_position().map_err(ArchiveError::io(&self.path))?;
-        let added = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        if let Err(error) = added {
-            // Half a line must not be followed by another one.
-            let _ = self.file.set_len(before);
-            let _ = self.file.seek(SeekFrom::Start(before));
-            return Err(ArchiveError::io(&self.path)(error));
+        let added = if lines.is_empty() { Ok(()) } else { self.append(text.as_bytes()) };
+        added.map_err(ArchiveError::io(self.directory.path().join(&self.name)))
+    }
+
+    fn append(&self, text: &[u8]) -> io::Result<()> {
+        let mut file = self.directory.own_file(self.name.as_ref(), MODE)?;
+        // Until the file is closed, no other process adds.
+        files::hold_when_free(&file)?;
+        let end = end_of_whole_lines(&mut file)?;
+        file.set_len(end)?;
+        file.seek(SeekFrom::Start(end))?;
+        let added = file.write_all(text).and_then(|()| file.sync_data());
+        if added.is_err() {
+            // Half a line must not stay, even if nobody adds again.
+            let _ = file.set_len(end);
         }
-        Ok(())
+        added
     }
 }
 
-/// The whole lines of a log, and how many bytes they have.
-fn parsed<L: DeserializeOwned>(content: &[u8], path: &Path) -> Result<(Vec<L>, usize), ArchiveError> {
+/// Where the last whole line ends.
+fn end_of_whole_lines(file: &mut File) -> io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut byte = [0];
+    while end > 0 {
+        file.seek(SeekFrom::Start(end - 1))?;
+        file.read_exact(&mut byte)?;
+        if byte == *b"\n" {
+            break;
+        }
+        end -= 1;
+    }
+    Ok(end)
+}
+
+/// The whole lines of a log.
+fn parsed<L: DeserializeOwned>(content: &[u8], path: &Path) -> Result<Vec<L>, ArchiveError> {
     let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(content[..whole].split(|byte| *byte == b'\n')) {
@@ -95,7 +109,7 @@ fn parsed<L: DeserializeOwned>(content: &[u8], path: &Path) -> Result<(Vec<L>, u
             reason: format!("line {number}: {error}"),
         })?);
     }
-    Ok((lines, whole))
+    Ok(lines)
 }
 
 #[cfg(test)]
@@ -106,9 +120,9 @@ mod tests {
     fn lines_come_back_and_half_a_line_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let archive = directory.path();
-        assert_eq!(Log::read::<u32>(archive, "numbers.jsonl").unwrap(), []);
+        assert!(Log::read::<u32>(archive, "numbers.jsonl").unwrap().is_empty());
         let (mut log, lines) = Log::open::<u32>(archive, "numbers.jsonl").unwrap();
-        assert_eq!(lines, []);
+        assert!(lines.is_empty());
         log.add(&[1, 2]).unwrap();
         log.add(&[3]).unwrap();
         let path = archive.join(RECORDS).join("numbers.jsonl");
@@ -116,10 +130,19 @@ mod tests {
         content.extend(b"45");
         std::fs::write(&path, content).unwrap();
         assert_eq!(Log::read::<u32>(archive, "numbers.jsonl").unwrap(), [1, 2, 3]);
-        let (mut log, lines) = Log::open::<u32>(archive, "numbers.jsonl").unwrap();
-        assert_eq!(lines, [1, 2, 3]);
         log.add(&[6]).unwrap();
         assert_eq!(Log::read::<u32>(archive, "numbers.jsonl").unwrap(), [1, 2, 3, 6]);
+    }
+
+    #[test]
+    fn several_may_add() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Log::open::<u32>(directory.path(), "numbers.jsonl").unwrap().0;
+        let (mut one, mut other) = (open(), open());
+        one.add(&[1]).unwrap();
+        other.add(&[2]).unwrap();
+        one.add(&[3]).unwrap();
+        assert_eq!(Log::read::<u32>(directory.path(), "numbers.jsonl").unwrap(), [1, 2, 3]);
     }
 
     #[test]

@@ -86,6 +86,12 @@ pub trait Store: Send {
     /// As for [`Self::find`].
     fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError>;
 
+    /// Whether the store has a run.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn has(&self, address: &Address) -> Result<bool, ArchiveError>;
+
     /// A run file. Its content has been compared with its address.
     ///
     /// # Errors
@@ -144,6 +150,10 @@ impl Store for Archive {
 
     fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError> {
         self.index.added_since(mark)
+    }
+
+    fn has(&self, address: &Address) -> Result<bool, ArchiveError> {
+        self.index.has(address)
     }
 
     fn get(&self, address: &Address) -> Result<Stored, ArchiveError> {

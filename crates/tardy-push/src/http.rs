@@ -11,6 +11,8 @@ use crate::send::{Failure, Sender, Token};
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take for a run.
 const ANSWER_WITHIN: Duration = Duration::from_secs(180);
+/// For more bytes than this, the server is asked first whether it will take them: it would end the connection while they are sent.
+const ASKS_FIRST: usize = 1 << 20;
 /// The most characters of a server's reason that are shown.
 const REASON_MAX: u64 = 2000;
 
@@ -43,6 +45,9 @@ impl Sender for Server {
         let mut request = self.agent.put(&url).content_type("application/gzip");
         if let Some(Token(token)) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if compressed.len() > ASKS_FIRST {
+            request = request.header("expect", "100-continue");
         }
         let mut response = request
             .send(compressed)

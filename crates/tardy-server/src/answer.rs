@@ -133,7 +133,7 @@ impl From<ArchiveError> for Refusal {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "the archive's storage does not answer")
                     .retry_after(30)
             }
-            ArchiveError::Io { ref source, .. } if is_full(source) => {
+            error if error.is_full() => {
                 eprintln!("tardy serve: {error}");
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the archive is full")
                     .retry_after(300)
@@ -155,9 +155,4 @@ impl From<ArchiveError> for Refusal {
             }
         }
     }
-}
-
-fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
 }

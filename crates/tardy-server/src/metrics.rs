@@ -96,24 +96,12 @@ impl Text {
         for board in boards {
             self.sample("tardy_board_runs", &[("board", &board.machine)], board.runs as f64);
         }
-        let figures: [(&str, &str, fn(&BoardRuns) -> Option<f64>); 2] = [
-            ("tardy_board_worst_seconds", "Worst latency of the newest run of each board.", |board| {
-                board.newest.1.row.worst_ns.map(|ns| ns as f64)
-            }),
-            ("tardy_board_p999_seconds", "99.9 % quantile of the newest run of each board.", |board| {
-                board.newest.1.row.p999_ns.map(|ns| ns as f64)
-            }),
-        ];
-        for (name, help, value) in figures {
-            self.family(name, "gauge", help);
-            for board in boards {
-                if let Some(ns) = value(board) {
-                    let (kernel, load) = labels(board);
-                    let labels = [("board", board.machine.as_str()), ("kernel", &kernel), ("load", &load)];
-                    self.sample(name, &labels, ns / NS_PER_S);
-                }
-            }
-        }
+        self.of_newest(boards, "tardy_board_worst_seconds", "Worst latency", |board| {
+            board.newest.1.row.worst_ns.map(|ns| ns as f64)
+        });
+        self.of_newest(boards, "tardy_board_p999_seconds", "99.9 % quantile", |board| {
+            board.newest.1.row.p999_ns.map(|ns| ns as f64)
+        });
         self.family(
             "tardy_board_verdict",
             "gauge",
@@ -122,6 +110,26 @@ impl Text {
         for board in boards {
             let labels = [("board", board.machine.as_str()), ("verdict", board.newest.1.judgement.name())];
             self.sample("tardy_board_verdict", &labels, 1.0);
+        }
+    }
+}
+
+impl Text {
+    /// A figure of the newest run of each board, which `ns` returns.
+    fn of_newest(
+        &mut self,
+        boards: &[BoardRuns],
+        name: &str,
+        what: &str,
+        ns: impl Fn(&BoardRuns) -> Option<f64>,
+    ) {
+        self.family(name, "gauge", &format!("{what} of the newest run of each board."));
+        for board in boards {
+            if let Some(ns) = ns(board) {
+                let (kernel, load) = labels(board);
+                let labels = [("board", board.machine.as_str()), ("kernel", &kernel), ("load", &load)];
+                self.sample(name, &labels, ns / NS_PER_S);
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Extension, RawPathParams};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::routing::{MethodFilter, on};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::access::{self, host};
+use crate::access::{self, Who, host};
 use crate::answer::{Answer, Refusal};
 use crate::api::push::{RATIO_MAX, UPLOAD_MAX};
 use crate::request::Request;
@@ -40,6 +41,10 @@ const CONTENT_WITHIN: Duration = Duration::from_secs(120);
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// Memory for uploads before and after decompression, in KiB.
 const UPLOADS_KIB: u32 = 512 << 10;
+/// The most bytes of a refused request that are read.
+const DISCARD_MAX: usize = 1 << 20;
+/// How long that may take.
+const DISCARD_WITHIN: Duration = Duration::from_secs(5);
 /// The most bytes of a form or of JSON that is sent.
 const FORM_MAX: usize = 64 << 10;
 
@@ -217,11 +222,23 @@ fn router(service: &Arc<Service>, limits: &Arc<Limits>) -> axum::Router {
             };
         router = router.route(path, on(filter, handler));
     }
-    let other = Arc::clone(service);
-    router.fallback(move |request: axum::extract::Request| {
-        let service = Arc::clone(&other);
-        async move { refuse(&service, request.uri().path(), Refusal::unknown("there is no page of this name")) }
-    })
+    let unknown = |status: StatusCode, reason: &'static str| {
+        let service = Arc::clone(service);
+        move |request: axum::extract::Request| {
+            let service = Arc::clone(&service);
+            async move {
+                let (head, body) = request.into_parts();
+                discard(body, &head.headers).await;
+                refuse(&service, head.uri.path(), Refusal::new(status, reason))
+            }
+        }
+    };
+    router
+        .fallback(unknown(StatusCode::NOT_FOUND, "there is no page of this name"))
+        .method_not_allowed_fallback(unknown(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this cannot be done with this page; api/v1/openapi.json says what can",
+        ))
 }
 
 /// Answers a request, and counts it.
@@ -249,30 +266,28 @@ async fn answered(
     service: &Arc<Service>,
     limits: &Limits,
     route: Route,
-    Peer(peer): Peer,
+    peer: Peer,
     parts: BTreeMap<String, String>,
     request: axum::extract::Request,
 ) -> Result<Answer, Refusal> {
     let (head, body) = request.into_parts();
-    let host = host::check(text(&head.headers, "host"), &service.settings.names)?;
-    let who = access::check(service, route.scope, &head.method, &head.headers, peer)?;
-    service.rates.count_request(&who)?;
-    let scheme =
-        text(&head.headers, "x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
+    let (base, who, length) = match permitted(service, &route, peer, &head) {
+        Ok(permitted) => permitted,
+        Err(refusal) => {
+            discard(body, &head.headers).await;
+            return Err(refusal);
+        }
+    };
     let mut fields = pairs(head.uri.query().unwrap_or_default().as_bytes());
-    let length = length(&head.headers, &route)?;
     // Held until the run is on the disk.
-    let memory = if length > FORM_MAX { length as u64 * (1 + RATIO_MAX.min(64)) / 1024 } else { 0 };
-    let memory = (memory as u32).min(UPLOADS_KIB);
-    let _memory = limits.uploads.acquire_many(memory).await.map_err(|_| ending())?;
+    let _memory = limits.uploads.acquire_many(memory_kib(length)).await.map_err(|_| ending())?;
     let body = content(body, length).await?;
     if text(&head.headers, header::CONTENT_TYPE.as_str())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"))
     {
         fields.extend(pairs(&body));
     }
-    let request =
-        Request { who, method: head.method, parts, fields, body, base: format!("{scheme}://{host}") };
+    let request = Request { who, method: head.method, parts, fields, body, base };
     // Uploads wait for the disk together; pages take turns.
     let _page = match request.body.is_empty() {
         true => Some(limits.pages.acquire().await.map_err(|_| ending())?),
@@ -284,6 +299,40 @@ async fn answered(
         let reason = "this page could not be made; the server's output says why";
         Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
     })
+}
+
+/// Decides by its head whether a request is answered. Returns the address of the server as the sender knows it, the sender, and the length
+/// of the content.
+fn permitted(
+    service: &Service,
+    route: &Route,
+    Peer(peer): Peer,
+    head: &Parts,
+) -> Result<(String, Who, usize), Refusal> {
+    let host = host::check(text(&head.headers, "host"), &service.settings.names)?;
+    let who = access::check(service, route.scope, &head.method, &head.headers, peer)?;
+    service.rates.count_request(&who)?;
+    let scheme =
+        text(&head.headers, "x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
+    Ok((format!("{scheme}://{host}"), who, length(&head.headers, route)?))
+}
+
+/// Memory that an upload of this length may take with what it is decompressed to, in KiB.
+fn memory_kib(length: usize) -> u32 {
+    match length {
+        0..=FORM_MAX => 0,
+        length => u32::try_from(length as u64 * (1 + RATIO_MAX) / 1024).unwrap_or(u32::MAX).min(UPLOADS_KIB),
+    }
+}
+
+/// Reads and forgets the content of a request that is refused: a sender whose connection ends while it sends does not read why. One that
+/// asks first has not sent anything.
+async fn discard(body: Body, headers: &HeaderMap) {
+    if headers.contains_key(header::EXPECT) {
+        return;
+    }
+    // Too much, or too slow: the connection ends.
+    let _ = tokio::time::timeout(DISCARD_WITHIN, axum::body::to_bytes(body, DISCARD_MAX)).await;
 }
 
 fn ending() -> Refusal {

@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
-use tardy_alert::{AlertLog, Rules};
+use tardy_alert::{AlertLog, Rules, State};
 use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Store};
-use tardy_site::archive::About;
+use tardy_site::archive::{About, Served};
 
 use crate::access::Who;
 use crate::access::rates::Rates;
@@ -93,11 +93,13 @@ impl Service {
 
     /// What pages say about themselves.
     pub(crate) fn about(&self) -> About {
+        let alerts = locked(&self.alerts);
+        let pending_alerts = [State::Open, State::Acknowledged].map(|state| alerts.count(state)).iter().sum();
         About {
             archive: String::new(),
             command: String::new(),
             made_by: self.settings.made_by.clone(),
-            served: true,
+            served: Some(Served { pending_alerts }),
         }
     }
 

@@ -59,8 +59,15 @@ pub struct About {
     pub command: String,
     /// The program.
     pub made_by: String,
-    /// Whether a server sends the pages, which answers searches, compares any two runs and has alerts.
-    pub served: bool,
+    /// What a server knows that sends the pages, answers searches, compares any two runs and has alerts; `None` for a static site.
+    pub served: Option<Served>,
+}
+
+/// What a server knows besides the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// How many alerts are open or acknowledged.
+    pub pending_alerts: usize,
 }
 
 /// The page of a board.

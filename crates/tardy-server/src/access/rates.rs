@@ -1,6 +1,6 @@
 //! How often one sender may ask. Each has a bucket that fills at a rate and is emptied by requests.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -33,7 +33,7 @@ struct Bucket {
     at: Instant,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Failures(IpAddr),
     Requests(String),
@@ -42,7 +42,7 @@ enum Key {
 
 /// The buckets of all senders.
 #[derive(Debug, Default)]
-pub(crate) struct Rates(Mutex<HashMap<Key, Bucket>>);
+pub(crate) struct Rates(Mutex<BTreeMap<Key, Bucket>>);
 
 impl Rates {
     /// Counts a token that is not known.

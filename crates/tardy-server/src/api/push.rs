@@ -49,7 +49,7 @@ fn file(body: &[u8]) -> Result<NewFile, Refusal> {
     if !is_compressed(body) {
         return Ok(NewFile { name: String::new(), content: body.to_vec() });
     }
-    let limit = (body.len() as u64 * RATIO_MAX).max(SMALL).min(CONTENT_MAX);
+    let limit = (body.len() as u64 * RATIO_MAX).clamp(SMALL, CONTENT_MAX);
     let stored = read_compressed_up_to(body, limit)
         .map_err(|error| unprocessable(format!("the content cannot be decompressed: {error}")))?;
     Ok(NewFile { name: stored.name, content: stored.content })

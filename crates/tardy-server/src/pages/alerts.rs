@@ -14,18 +14,19 @@ const NOTE_MAX: usize = 2000;
 
 /// All alerts.
 pub(crate) fn all(service: &Service, _: &Request) -> Result<Answer, Refusal> {
-    let rules = service.rules().rules.len();
+    let (rules, about) = (service.rules().rules.len(), service.about());
     let alerts = locked(&service.alerts);
     let all: Vec<&Alert> = alerts.alerts().collect();
-    Ok(Answer::page(site::alerts(&all, rules, &service.about())))
+    Ok(Answer::page(site::alerts(&all, rules, &about)))
 }
 
 /// An alert.
 pub(crate) fn one(service: &Service, request: &Request) -> Result<Answer, Refusal> {
+    let about = service.about();
     let alerts = locked(&service.alerts);
     let alert =
         alerts.alert(id(request)).ok_or_else(|| Refusal::unknown("there is no alert of this name"))?;
-    Ok(Answer::page(site::alert(alert, &service.about())))
+    Ok(Answer::page(site::alert(alert, &about)))
 }
 
 /// Sets the state of an alert, and shows it.

@@ -1,7 +1,7 @@
 //! Reports of runs, comparisons, and the run files themselves.
 
 use tardy_analyse::findings::Options;
-use tardy_archive::{Address, Query, Store, write_compressed};
+use tardy_archive::{Address, ArchiveError, Query, Store, write_compressed};
 use tardy_present::report;
 use tardy_record::Run;
 use tardy_site::SiteFile;
@@ -30,6 +30,7 @@ pub(crate) fn one(service: &Service, request: &Request) -> Result<Answer, Refusa
         return compared(service, &*store, &before, &address);
     }
     let address = of(REPORT).ok_or_else(|| Refusal::unknown("there is no file of this name"))?;
+    check(&*store, &address)?;
     let content = service.page(file, address.as_str(), || {
         Ok::<_, Refusal>(report::html(&[&store.open(&address)?], &options()))
     })?;
@@ -59,12 +60,22 @@ fn compared(
     base: &Address,
     candidate: &Address,
 ) -> Result<Answer, Refusal> {
+    check(store, base)?;
+    check(store, candidate)?;
     let name = format!("{base} {candidate}");
     let content = service.page(&name, "", || {
         let runs: [Run; 2] = [store.open(base)?, store.open(candidate)?];
         Ok::<_, Refusal>(report::html(&[&runs[0], &runs[1]], &options()))
     })?;
     Ok(page(&content))
+}
+
+/// A page that was made before must not be shown after its run was deleted.
+fn check(store: &dyn Store, address: &Address) -> Result<(), Refusal> {
+    match store.has(address)? {
+        true => Ok(()),
+        false => Err(ArchiveError::Unknown(address.clone()).into()),
+    }
 }
 
 /// The run before this one on the same board.

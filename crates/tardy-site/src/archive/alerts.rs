@@ -4,6 +4,8 @@ use tardy_alert::{Alert, State};
 use tardy_plot::numbers::{counted, harmless};
 use tardy_present::page::{Cell, Choice, Element, Field, Form, PageTable, heading, paragraph};
 
+use tardy_present::terminal_text::typographic;
+
 use super::{alert_path, board_path, link, report_path, shown_name, table};
 use crate::{SitePage, links};
 
@@ -35,12 +37,12 @@ fn list(title: &str, alerts: &[&Alert]) -> Option<Vec<Element>> {
             Cell::Link(link(&board_path(&alert.board), &shown_name(&alert.board))),
             Cell::Text(alert.state.name().to_owned()),
             Cell::Text(alert.raised_at.clone()),
-            Cell::Text(harmless(&alert.text)),
+            Cell::Text(typographic(&harmless(&alert.text))),
         ]
     };
     let rows: Vec<Vec<Cell>> = alerts.iter().map(row).collect();
     let heads = ["rule", "board", "state", "raised", "what was found"];
-    let table = PageTable { class: "facts", ..table(&heads, rows) };
+    let table = PageTable { class: "words-last", ..table(&heads, rows) };
     (!alerts.is_empty()).then(|| vec![heading(2, title), Element::Table(table)])
 }
 

@@ -47,7 +47,7 @@ fn runs(board: &Board, about: &About) -> Vec<Element> {
         paragraph("note", "The newest first. \"Before\" compares a run with the one before it."),
         Element::Table(table(&heads, rows)),
     ];
-    if about.served && board.runs.len() > 1 {
+    if about.served.is_some() && board.runs.len() > 1 {
         elements.push(paragraph("note", "Any two runs of this board are compared:"));
         elements.push(comparison_form(board));
     } else if let [newest, before] = &paths[..] {

@@ -8,7 +8,8 @@ use tardy_present::terminal_text::typographic;
 
 use super::search::{self, Asked};
 use super::{
-    About, board_path, day, kernel_cell, kernel_path, link, loads, p999, shown_name, table, verdict, worst,
+    About, Served, board_path, day, kernel_cell, kernel_path, link, loads, p999, shown_name, table, verdict,
+    worst,
 };
 use crate::{SitePage, links};
 
@@ -37,8 +38,8 @@ pub(super) fn page(boards: &[BoardSummary], kernels: &[String], runs: usize, abo
         links(links_of(about)),
     ];
     header.push(match about.served {
-        true => search::form(&Asked::default()),
-        false => Element::Code { text: harmless(&about.command) },
+        Some(_) => search::form(&Asked::default()),
+        None => Element::Code { text: harmless(&about.command) },
     });
     let mut sections = vec![boards_table(boards)];
     sections.extend(changes(boards));
@@ -49,14 +50,14 @@ pub(super) fn page(boards: &[BoardSummary], kernels: &[String], runs: usize, abo
 fn links_of(about: &About) -> Vec<Link> {
     let published = link("published.html", "published results");
     match about.served {
-        true => vec![
-            link("alerts.html", "alerts"),
+        Some(Served { pending_alerts }) => vec![
+            link("alerts.html", &format!("alerts: {pending_alerts} pending")),
             link("search.html", "all runs"),
             published,
             link("api/v1/boards", "all boards as JSON"),
             link("api/v1/openapi.json", "API"),
         ],
-        false => vec![published, link("site.json", "all boards as JSON")],
+        None => vec![published, link("site.json", "all boards as JSON")],
     }
 }
 

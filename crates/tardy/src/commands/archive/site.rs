@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
         let reports = arguments.reports;
         let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
         let made_by = build_identity::identity().to_owned();
-        let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: false };
+        let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: None };
         let now = Data { made_by, ..Data::default() };
         Self { archive, output: &arguments.output, reports, about, before, now, written: 0, problems: 0 }
     }
