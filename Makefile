@@ -160,6 +160,11 @@ web-test: page ## drive the page in Node and Chromium, and compare its reports w
 	@$(CARGO) build --package tardy
 	@scripts/as-owner scripts/with-rust scripts/web-test $(abspath $(TARGET_DIR)) dist/site/tardy.html $(TARGET_DIR)/debug/tardy
 
+.PHONY: server-test
+server-test: rust ## drive the server's pages in Chromium, its interface with schemathesis, its dashboard with Prometheus
+	@$(CARGO) build --package tardy
+	@scripts/as-owner scripts/with-rust scripts/server-test $(abspath $(TARGET_DIR)) $(abspath $(TARGET_DIR))/debug/tardy
+
 .PHONY: long-tests
 long-tests: rust test-packages ## repeated tests, of which `make test` runs a twentieth to a tenth: an hour, into target/long-tests/
 	@$(MAKE_TEST_GUESTS)
