@@ -4,6 +4,7 @@ mod archive;
 mod attach;
 mod check;
 mod duration;
+mod fleet;
 mod formats;
 mod gate;
 mod gpio;
@@ -32,6 +33,7 @@ pub use archive::{ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveSiteArgs, 
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
+pub use fleet::{FleetCommand, FleetRunArgs};
 pub use formats::{ExportArgs, ImportArgs};
 pub use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
@@ -118,6 +120,9 @@ pub enum Command {
     /// Keep runs in an archive, find them, and check that none is damaged (docs/archive.md)
     #[command(subcommand)]
     Archive(ArchiveCommand),
+    /// Measure on many hosts at a time.
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Name a run for tables, legends and plots.
     Name(NameArgs),
     /// List and drive lines of GPIO chips.

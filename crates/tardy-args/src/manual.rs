@@ -180,6 +180,23 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[("tardy archive site /srv/latency -o public/", "Write or continue the site of an archive.")],
     ),
     ("archive verify", &[("tardy archive verify /srv/latency", "Look for damaged runs.")]),
+    (
+        "fleet run",
+        &[
+            (
+                "tardy fleet run my.toml --hosts hosts.toml -o nightly --keep /srv/latency",
+                "Measure on all hosts of a file, and put the runs into an archive.",
+            ),
+            (
+                "tardy fleet run my.toml --hosts hosts.toml -o nightly --resume",
+                "Collect the runs of hosts that were not reached, and measure where it failed.",
+            ),
+            (
+                "tardy fleet run --hosts hosts.toml --only rt,pi4 -- --load doload --limit 1ms",
+                "Measure with options on some of the hosts.",
+            ),
+        ],
+    ),
     ("name", &[("tardy name a.run.json 'before the update'", "Name a run for tables and legends.")]),
     ("gpio list", &[("tardy gpio list", "List the lines of all GPIO chips.")]),
     (

@@ -91,6 +91,15 @@ fn processor_of(machine: &str) -> Option<&'static str> {
     PROCESSORS.iter().find_map(named)
 }
 
+/// SHA-256 of `bytes` in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// SHA-256 in hexadecimal, and the size in bytes.
 fn digest(path: &Path) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
@@ -105,7 +114,7 @@ fn digest(path: &Path) -> io::Result<(String, u64)> {
             }
         }
     }
-    Ok((hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), size))
+    Ok((hexadecimal(&hash.finalize()), size))
 }
 
 #[cfg(test)]

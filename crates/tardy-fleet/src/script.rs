@@ -83,7 +83,7 @@ pub fn prepare(host: &Host, id: &str, sha256: &str) -> String {
 pub fn start(host: &Host, id: &str, sha256: &str, words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let run = format!(
-        "trap : HUP INT TERM; \"$0\" run {} -q -o {RUN_FILE} >/dev/null 2<>log; \
+        "trap : HUP INT TERM; \"$0\" run {} -o {RUN_FILE} >/dev/null 2<>log; \
          printf '%03d\\n' $? 1<>status",
         words.join(" ")
     );

@@ -74,6 +74,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Share(_)
         | Command::List(_)
         | Command::Archive(_)
+        | Command::Fleet(_)
         | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema

@@ -80,6 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Archive(command) => commands::archive::run(&command),
+        Command::Fleet(command) => commands::fleet::run(&command),
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Share(arguments) => commands::share::run(&arguments),

@@ -198,7 +198,7 @@ fn a_run_comes_back_and_nothing_is_left_on_the_host() {
     assert_eq!(state.run.as_deref(), Some("a.run.json"));
     assert_eq!(state.version.as_deref(), Some("tardy 0.1 of a test"));
     assert_eq!(std::fs::read(scene.path("fleet/a.run.json")).unwrap(), std::fs::read(RUN).unwrap());
-    assert_eq!(scene.calls(), ["run quick --name it's $HOME -q -o run.run.json"]);
+    assert_eq!(scene.calls(), ["run quick --name it's $HOME -o run.run.json"]);
     assert_eq!(scene.left(), [] as [String; 0]);
     let again = Shell::new(|step, _| panic!("{step}: a host that is done is not repeated"));
     assert_eq!(scene.take_through(&again), state);
