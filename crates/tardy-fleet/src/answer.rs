@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn only_marked_lines_are_an_answer() {
-        let answer = Answer::of(b"Welcome!\nmachine=vax\ntardy-fleet:machine= aarch64 \n\xff\ntardy-fleet:free=x\n");
+        let answer =
+            Answer::of(b"Welcome!\nmachine=vax\ntardy-fleet:machine= aarch64 \n\xff\ntardy-fleet:free=x\n");
         assert_eq!((answer.get("machine"), answer.number("free")), (Some("aarch64"), None));
         assert_eq!(answer.get("boot"), None);
     }
@@ -143,7 +144,11 @@ mod tests {
         assert_eq!(state(&answer("---", "A", "yes")), Some(RunState::Running));
         assert_eq!(state(&answer("003", "A", "no")), Some(RunState::Ended(3)));
         assert_eq!(state(&answer("003", "B", "no")), Some(RunState::Ended(3)), "it ended before the boot");
-        assert_eq!(state(&answer("---", "B", "yes")), Some(RunState::Rebooted), "another process has its number");
+        assert_eq!(
+            state(&answer("---", "B", "yes")),
+            Some(RunState::Rebooted),
+            "another process has its number"
+        );
         assert_eq!(state(&answer("---", "A", "no")), Some(RunState::Vanished(Some(0))));
         assert_eq!(state(&answer("", "A", "no")), Some(RunState::Vanished(Some(0))));
         assert_eq!(state("tardy-fleet:run=absent"), Some(RunState::NotStarted));

@@ -59,7 +59,8 @@ impl Binaries {
         if let Some(binary) = &host.binary {
             return self.described(binary);
         }
-        let processor = processor_of(machine).ok_or_else(|| Failure::UnknownMachine { machine: shown(machine) })?;
+        let processor =
+            processor_of(machine).ok_or_else(|| Failure::UnknownMachine { machine: shown(machine) })?;
         let name = format!("tardy-{processor}");
         let mut paths = self.directories.iter().map(|directory| directory.join(&name));
         if let Some(path) = paths.find(|path| path.is_file()) {

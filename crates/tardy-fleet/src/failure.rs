@@ -9,7 +9,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
     /// ssh cannot log in.
-    #[error("ssh cannot log in: {message}; make 'ssh' work without a password for this address, user and key first")]
+    #[error(
+        "ssh cannot log in: {message}; make 'ssh' work without a password for this address, user and key first"
+    )]
     CannotLogIn {
         /// ssh's message.
         message: String,
@@ -41,7 +43,9 @@ pub enum Failure {
         directory: String,
     },
     /// tardy's directory cannot be made.
-    #[error("cannot make a directory in {directory} on the host: {message}; set 'directory' in the hosts file")]
+    #[error(
+        "cannot make a directory in {directory} on the host: {message}; set 'directory' in the hosts file"
+    )]
     CannotMakeDirectory {
         /// The directory of the hosts file.
         directory: String,
@@ -49,13 +53,17 @@ pub enum Failure {
         message: String,
     },
     /// Another user of the host has made tardy's directory.
-    #[error("{path} on the host belongs to another user or is a link; remove it there, or set 'directory' in the hosts file")]
+    #[error(
+        "{path} on the host belongs to another user or is a link; remove it there, or set 'directory' in the hosts file"
+    )]
     ForeignDirectory {
         /// Its path.
         path: String,
     },
     /// tardy knows no program for such a processor.
-    #[error("'uname -m' of the host is '{machine}', for which tardy has no program; build one and set 'binary' in the hosts file")]
+    #[error(
+        "'uname -m' of the host is '{machine}', for which tardy has no program; build one and set 'binary' in the hosts file"
+    )]
     UnknownMachine {
         /// What the host reports.
         machine: String,
@@ -69,7 +77,9 @@ pub enum Failure {
         looked: String,
     },
     /// The disk has too little room.
-    #[error("{directory} on the host has {free_kib} KiB free, and {needed_kib} KiB are needed; make room, or set 'directory'")]
+    #[error(
+        "{directory} on the host has {free_kib} KiB free, and {needed_kib} KiB are needed; make room, or set 'directory'"
+    )]
     NoSpace {
         /// The directory of the hosts file.
         directory: String,
@@ -79,7 +89,9 @@ pub enum Failure {
         needed_kib: u64,
     },
     /// The disk filled up while something was written to it.
-    #[error("the disk of {directory} on the host is full ({message}); make room, or set 'directory' in the hosts file")]
+    #[error(
+        "the disk of {directory} on the host is full ({message}); make room, or set 'directory' in the hosts file"
+    )]
     DiskFull {
         /// The directory of the hosts file.
         directory: String,

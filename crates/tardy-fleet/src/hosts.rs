@@ -51,7 +51,9 @@ pub enum HostsError {
     #[error("{0}")]
     Toml(String),
     /// It has no hosts.
-    #[error("no [[host]]; add one with a name, for example:\n[[host]]\nname = \"board1\"\naddress = \"192.168.1.20\"")]
+    #[error(
+        "no [[host]]; add one with a name, for example:\n[[host]]\nname = \"board1\"\naddress = \"192.168.1.20\""
+    )]
     Empty,
     /// It has too many hosts.
     #[error("{0} hosts; a file may have {HOSTS_MAX}: divide it")]
@@ -185,7 +187,8 @@ fn host_of(entry: &Entry, defaults: &Settings, base: &Path) -> Host {
 fn check(entry: &Entry) -> Result<(), String> {
     let name = entry.name.get_ref();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if name.is_empty() || name.len() > NAME_MAX || name.starts_with(['.', '-']) || !name.chars().all(is_plain) {
+    if name.is_empty() || name.len() > NAME_MAX || name.starts_with(['.', '-']) || !name.chars().all(is_plain)
+    {
         return Err(format!(
             "a name has up to {NAME_MAX} letters, digits, '.', '_' and '-', and begins with a letter or digit; \
              give the address of the host as 'address'"
@@ -209,7 +212,10 @@ fn check_settings(settings: &Settings) -> Result<(), String> {
     }
     if let Some(directory) = &settings.directory {
         let parts = || directory.split('/');
-        if !directory.starts_with('/') || directory.contains(char::is_control) || parts().any(|part| part == "..") {
+        if !directory.starts_with('/')
+            || directory.contains(char::is_control)
+            || parts().any(|part| part == "..")
+        {
             return Err(format!(
                 "directory '{}' is not an absolute path on the host, such as {DIRECTORY}",
                 harmless(directory)
@@ -246,7 +252,10 @@ pub fn selected(hosts: Vec<Host>, only: &[String]) -> Result<Vec<Host>, String> 
     if let Some(word) = only.iter().find(|word| !hosts.iter().any(|host| is_meant(host, word))) {
         return Err(word.clone());
     }
-    Ok(hosts.into_iter().filter(|host| only.is_empty() || only.iter().any(|word| is_meant(host, word))).collect())
+    Ok(hosts
+        .into_iter()
+        .filter(|host| only.is_empty() || only.iter().any(|word| is_meant(host, word)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -311,7 +320,8 @@ mod tests {
         );
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|word| (*word).to_owned()).collect();
-            selected(all.clone(), &only).map(|hosts| hosts.into_iter().map(|host| host.name).collect::<Vec<_>>())
+            selected(all.clone(), &only)
+                .map(|hosts| hosts.into_iter().map(|host| host.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&[]).unwrap(), ["a", "b", "c"]);
         assert_eq!(names(&["x"]).unwrap(), ["a", "b"]);

@@ -71,7 +71,8 @@ pub fn arguments(host: &Host, script: &str, timeout: Duration) -> Vec<OsString> 
     let mut words: Vec<OsString> = ["-T", "-a", "-x"].map(OsString::from).to_vec();
     let mut option = |text: &str| words.extend(["-o", text].map(OsString::from));
     // ssh uses the first value of an option: tardy's own that must hold, then the host's, then defaults.
-    for own in ["BatchMode=yes", "ControlPath=none", "RemoteCommand=none", "RequestTTY=no", "LogLevel=ERROR"] {
+    for own in ["BatchMode=yes", "ControlPath=none", "RemoteCommand=none", "RequestTTY=no", "LogLevel=ERROR"]
+    {
         option(own);
     }
     host.options.iter().for_each(|one| option(one));
@@ -141,12 +142,15 @@ impl Ssh {
         let mut buffer = vec![0; 64 * 1024];
         while out.is_some() || err.is_some() {
             // A closed one keeps its place with a descriptor that is never ready.
-            let fds = [out.as_ref().map_or(-1, AsRawFd::as_raw_fd), err.as_ref().map_or(-1, AsRawFd::as_raw_fd)];
+            let fds =
+                [out.as_ref().map_or(-1, AsRawFd::as_raw_fd), err.as_ref().map_or(-1, AsRawFd::as_raw_fd)];
             let ready = self.is_ready_until(&fds, deadline)?;
             if Instant::now() >= deadline {
                 return Err(TransportError::TimedOut(order.timeout));
             }
-            if ready[0] && let Some(pipe) = &mut out {
+            if ready[0]
+                && let Some(pipe) = &mut out
+            {
                 match pipe.read(&mut buffer)? {
                     0 => out = None,
                     read => {
@@ -158,7 +162,9 @@ impl Ssh {
                     }
                 }
             }
-            if ready[1] && let Some(pipe) = &mut err {
+            if ready[1]
+                && let Some(pipe) = &mut err
+            {
                 match pipe.read(&mut buffer)? {
                     0 => err = None,
                     read => {
@@ -172,7 +178,12 @@ impl Ssh {
     }
 
     /// Waits for an ssh that has closed its output.
-    fn wait(&self, process: &mut Child, timeout: Duration, deadline: Instant) -> Result<ExitStatus, TransportError> {
+    fn wait(
+        &self,
+        process: &mut Child,
+        timeout: Duration,
+        deadline: Instant,
+    ) -> Result<ExitStatus, TransportError> {
         loop {
             if let Some(status) = process.try_wait()? {
                 return Ok(status);
@@ -187,7 +198,8 @@ impl Ssh {
     /// Waits until one of `fds` is readable or closed, at most until `deadline`. Returns which are.
     fn is_ready_until(&self, fds: &[RawFd], deadline: Instant) -> Result<Vec<bool>, TransportError> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let all: Vec<RawFd> = std::iter::once(self.interrupted.as_raw_fd()).chain(fds.iter().copied()).collect();
+        let all: Vec<RawFd> =
+            std::iter::once(self.interrupted.as_raw_fd()).chain(fds.iter().copied()).collect();
         let ready = signals::wait_readable(&all, left.as_nanos().min(u128::from(u64::MAX)) as u64)?;
         if ready[0] { Err(TransportError::Interrupted) } else { Ok(ready[1..].to_vec()) }
     }
@@ -210,7 +222,8 @@ fn ended(status: ExitStatus, errors: Vec<u8>) -> Result<End, TransportError> {
     match status.code() {
         Some(OWN_ERROR) => {
             let is_lasting = LASTING.iter().any(|message| errors.contains(message));
-            let message = if errors.trim().is_empty() { "ssh lost the connection".to_owned() } else { errors };
+            let message =
+                if errors.trim().is_empty() { "ssh lost the connection".to_owned() } else { errors };
             Err(if is_lasting { TransportError::Refused(message) } else { TransportError::Lost(message) })
         }
         Some(status) => Ok(End { status, errors }),
@@ -226,7 +239,9 @@ mod tests {
     use super::*;
 
     fn host(text: &str) -> Host {
-        crate::hosts::parse(&format!("[[host]]\nname = \"a\"\n{text}"), std::path::Path::new("/")).unwrap().remove(0)
+        crate::hosts::parse(&format!("[[host]]\nname = \"a\"\n{text}"), std::path::Path::new("/"))
+            .unwrap()
+            .remove(0)
     }
 
     fn words(host: &Host) -> Vec<String> {
@@ -246,7 +261,9 @@ mod tests {
     #[test]
     fn what_must_hold_precedes_the_options_of_the_file_and_defaults_follow() {
         let words = words(&host("options = [\"ConnectTimeout=3\"]\n"));
-        let at = |word: &str| words.iter().position(|one| one == word).unwrap_or_else(|| panic!("{word}: {words:?}"));
+        let at = |word: &str| {
+            words.iter().position(|one| one == word).unwrap_or_else(|| panic!("{word}: {words:?}"))
+        };
         assert!(at("BatchMode=yes") < at("ConnectTimeout=3"));
         assert!(at("ConnectTimeout=3") < at("ConnectTimeout=10"));
         assert!(words.contains(&"ServerAliveInterval=10".to_owned()));

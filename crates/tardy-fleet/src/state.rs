@@ -128,7 +128,9 @@ pub enum StateError {
     #[error("{0} is not the state of a fleet: {1}; choose another -o to begin anew")]
     Wrong(String, String),
     /// It belongs to another measurement.
-    #[error("{0} is the state of another measurement ('tardy run {1}'); repeat its command, or choose another -o")]
+    #[error(
+        "{0} is the state of another measurement ('tardy run {1}'); repeat its command, or choose another -o"
+    )]
     Other(String, String),
 }
 

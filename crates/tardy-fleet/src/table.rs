@@ -86,7 +86,9 @@ pub fn table(rows: &[Row], width: usize, height: usize) -> Vec<String> {
     };
     let mut lines = vec![shown("host", "step", "since", "result")];
     lines.extend(ordered.iter().map(|row| {
-        let since = row.since.map_or_else(String::new, |since| rounded(since.as_nanos() as u64 / 1_000_000_000 * 1_000_000_000));
+        let since = row.since.map_or_else(String::new, |since| {
+            rounded(since.as_nanos() as u64 / 1_000_000_000 * 1_000_000_000)
+        });
         shown(&row.name, row.state.step.name(), &since, &result(&row.state))
     }));
     lines.push(short(&summary(rows), width));
@@ -136,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_run_file_that_contradicts_its_host_counts() {
-        let mut state = HostState { step: Step::Done, exit_status: Some(0), judged: Some(5), ..HostState::default() };
+        let mut state =
+            HostState { step: Step::Done, exit_status: Some(0), judged: Some(5), ..HostState::default() };
         assert_eq!(result(&state), "invalid");
         state.exit_status = Some(3);
         state.judged = Some(0);

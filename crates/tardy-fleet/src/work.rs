@@ -16,6 +16,8 @@ use crate::transport::{End, Order, Transport, TransportError};
 
 /// How long one script without data may take, at most.
 const SCRIPT_TIME: Duration = Duration::from_secs(30);
+/// What a connection that carries data transfers at least, in bytes per second. A dead connection is noticed by ssh earlier.
+const RATE_LEAST: u64 = 256 * 1024;
 /// The time between two attempts to reach a host, at most.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -52,12 +54,7 @@ pub(crate) struct HostWork<'a> {
 
 /// Takes a host through all steps that are left. The result is in the state.
 pub fn take_through(work: &Work<'_>, host: &Host) {
-    let mut one = HostWork {
-        work,
-        host,
-        state: work.state.of(&host.name),
-        answered: work.transport.now(),
-    };
+    let mut one = HostWork { work, host, state: work.state.of(&host.name), answered: work.transport.now() };
     let outcome = one.go();
     one.note(outcome);
 }
@@ -114,7 +111,12 @@ impl HostWork<'_> {
 
     /// Runs a script without data, and returns its answer and how it ended.
     fn ask(&mut self, script: &str) -> Result<(Answer, End), Failure> {
-        self.ask_with(script, None, SCRIPT_TIME)
+        self.ask_with(script, None, SCRIPT_TIME.min(self.work.timeout))
+    }
+
+    /// How long a transfer of so many bytes may take.
+    fn time_for(&self, bytes: u64) -> Duration {
+        self.work.timeout + Duration::from_secs(bytes / RATE_LEAST)
     }
 
     fn ask_with(
@@ -123,8 +125,7 @@ impl HostWork<'_> {
         input: Option<&std::path::Path>,
         timeout: Duration,
     ) -> Result<(Answer, End), Failure> {
-        let order =
-            Order { script, input, output_max: ANSWER_MAX, timeout: timeout.min(self.work.timeout) };
+        let order = Order { script, input, output_max: ANSWER_MAX, timeout };
         self.persist(|this| {
             let mut output = Vec::new();
             let end = this.work.transport.run(this.host, order, &mut output)?;

@@ -162,7 +162,7 @@ impl HostWork<'_> {
     fn fetch(&mut self, name: &str, check: impl Fn(&Run) -> Result<(), String>) -> Result<Run, Failure> {
         let script = script::fetch(self.host, &self.state.run_id);
         let order =
-            Order { script: &script, input: None, output_max: RUN_MAX, timeout: self.work.timeout };
+            Order { script: &script, input: None, output_max: RUN_MAX, timeout: self.time_for(RUN_MAX) };
         let mut outcome = Err(Failure::Interrupted);
         let directory = self.work.state.directory();
         let written = directory.replace(OsStr::new(name), 0o666, Existing::Replaced, |file| {
@@ -183,9 +183,10 @@ impl HostWork<'_> {
             file.set_len(0)?;
             file.rewind()?;
             this.work.transport.run(this.host, order, file).map_err(|error| match error {
-                TransportError::Local(error) => {
-                    TransportError::Local(io::Error::new(error.kind(), format!("the run cannot be written here: {error}")))
-                }
+                TransportError::Local(error) => TransportError::Local(io::Error::new(
+                    error.kind(),
+                    format!("the run cannot be written here: {error}"),
+                )),
                 other => other,
             })
         })?;

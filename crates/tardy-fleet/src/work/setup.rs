@@ -69,7 +69,7 @@ impl HostWork<'_> {
     fn copy(&mut self, binary: &Binary) -> Result<(), Failure> {
         self.enter(Step::Copying)?;
         let copy = script::copy(self.host, &self.state.run_id, &binary.sha256, binary.size);
-        let (answer, end) = self.ask_with(&copy, Some(&binary.path), self.work.timeout)?;
+        let (answer, end) = self.ask_with(&copy, Some(&binary.path), self.time_for(binary.size))?;
         if answer.get("copied").is_some() {
             return Ok(());
         }

@@ -74,7 +74,9 @@ impl Transport for Shell<'_> {
         let lost = || Err(TransportError::Lost("the connection is \x1b[2Jdead".to_owned()));
         match fault {
             Some(Fault::Lost) => return lost(),
-            Some(Fault::Refused) => return Err(TransportError::Refused("Permission denied (publickey).".to_owned())),
+            Some(Fault::Refused) => {
+                return Err(TransportError::Refused("Permission denied (publickey).".to_owned()));
+            }
             Some(Fault::Answers(status, text, errors)) => {
                 output.write_all(text.as_bytes())?;
                 return Ok(End { status, errors: errors.to_owned() });
@@ -239,7 +241,8 @@ fn every_step_survives_lost_connections_and_no_run_is_started_twice() {
 
 #[test]
 fn a_run_whose_connection_dies_goes_on_and_is_collected_later() {
-    let scene = Scene::new(&format!("echo >begun; while [ ! -e ../../../go ]; do sleep 0.01; done; {WRITES}"));
+    let scene =
+        Scene::new(&format!("echo >begun; while [ ! -e ../../../go ]; do sleep 0.01; done; {WRITES}"));
     let cut = Shell::new(|step, count| (step == "poll" && count > 2).then_some(Fault::Lost));
     let state = scene.take_through(&cut);
     let message = error(&state);
@@ -335,7 +338,10 @@ fn a_program_that_arrives_damaged_or_does_not_run_is_reported() {
     assert!(error(&state).contains("cannot be copied to the host: 7 of "), "{state:?}");
     std::fs::write(scene.host.binary.as_ref().unwrap(), "#!/nonexistent/ld.so\n").unwrap();
     let state = scene.take_through(&Shell::new(|_, _| None));
-    assert!(error(&state).contains("does not run on the host: ") && error(&state).contains("make dist"), "{state:?}");
+    assert!(
+        error(&state).contains("does not run on the host: ") && error(&state).contains("make dist"),
+        "{state:?}"
+    );
     assert_eq!(scene.left(), [] as [String; 0]);
 }
 
@@ -344,13 +350,18 @@ fn a_run_that_fails_reports_the_end_of_its_log() {
     let scene = Scene::new("printf 'one\\ntardy: CPU 9 is \\033[2Jmissing\\n' >&2; exit 2");
     let state = scene.take_through(&Shell::new(|_, _| None));
     let message = error(&state);
-    assert!(message.contains("ended with exit status 2: one tardy: CPU 9 is \u{fffd}[2Jmissing"), "{message}");
+    assert!(
+        message.contains("ended with exit status 2: one tardy: CPU 9 is \u{fffd}[2Jmissing"),
+        "{message}"
+    );
     assert_eq!((state.exit_status, scene.left()), (Some(2), Vec::new()));
 }
 
 #[test]
 fn a_disk_that_fills_up_during_the_run_keeps_the_checkpoint() {
-    let run = format!("{WRITES}; echo 'tardy: run.run.json: No space left on device. The whole run is in /dev/shm/x' >&2; exit 1");
+    let run = format!(
+        "{WRITES}; echo 'tardy: run.run.json: No space left on device. The whole run is in /dev/shm/x' >&2; exit 1"
+    );
     let scene = Scene::new(&run);
     let state = scene.take_through(&Shell::new(|_, _| None));
     let message = error(&state);
@@ -412,7 +423,10 @@ fn a_reboot_during_the_run_is_noticed_and_the_checkpoint_is_kept() {
     });
     let state = scene.take_through(&shell);
     let message = error(&state);
-    assert!(message.contains("the host started again during the run; what it had recorded is in a.partial"), "{message}");
+    assert!(
+        message.contains("the host started again during the run; what it had recorded is in a.partial"),
+        "{message}"
+    );
     assert_eq!(scene.left(), [] as [String; 0]);
 }
 
@@ -438,12 +452,16 @@ fn a_run_that_is_killed_is_noticed() {
         None
     });
     let state = scene.take_through(&shell);
-    assert!(error(&state).contains("the run's process is gone and left no exit status; --resume"), "{state:?}");
+    assert!(
+        error(&state).contains("the run's process is gone and left no exit status; --resume"),
+        "{state:?}"
+    );
 }
 
 #[test]
 fn a_run_that_takes_too_long_is_stopped() {
-    let scene = Scene::new(&format!("trap '{WRITES}; exit 1' TERM; echo >begun; while :; do sleep 0.01; done"));
+    let scene =
+        Scene::new(&format!("trap '{WRITES}; exit 1' TERM; echo >begun; while :; do sleep 0.01; done"));
     let shell = Shell::new(|step, _| {
         while step == "stop" && !directory_of_run(&scene).join("begun").exists() {
             std::thread::yield_now();

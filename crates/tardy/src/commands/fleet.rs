@@ -57,8 +57,7 @@ fn run_fleet(arguments: &FleetRunArgs) -> Result<Exit> {
         _ => error.into(),
     })?;
     let directory = arguments.output.clone().unwrap_or_else(default_directory);
-    let fresh =
-        FleetState { words: words.clone(), recipe_sha256: recipe.sha256(), ..FleetState::default() };
+    let fresh = FleetState { words: words.clone(), recipe_sha256: recipe.sha256(), ..FleetState::default() };
     let state = StateFile::open(&directory, fresh, arguments.resume)?;
     let work = Work {
         transport: &ssh,
@@ -160,7 +159,8 @@ fn exits(state: &HostState) -> Vec<Exit> {
 }
 
 fn add(addition: &mut Addition, rows: &[Row], directory: &Path) -> Result<()> {
-    let runs = rows.iter().filter(|row| row.state.step == Step::Done).filter_map(|row| row.state.run.as_ref());
+    let runs =
+        rows.iter().filter(|row| row.state.step == Step::Done).filter_map(|row| row.state.run.as_ref());
     runs.into_iter().try_for_each(|run| addition.file(&directory.join(run)))
 }
 
@@ -205,7 +205,11 @@ fn default_directory() -> PathBuf {
 fn read(path: &Path) -> Result<Vec<u8>> {
     let context = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    files::open_to_read(path).with_context(context)?.take(FILE_MAX).read_to_end(&mut bytes).with_context(context)?;
+    files::open_to_read(path)
+        .with_context(context)?
+        .take(FILE_MAX)
+        .read_to_end(&mut bytes)
+        .with_context(context)?;
     Ok(bytes)
 }
 
@@ -216,7 +220,8 @@ fn hosts_of(arguments: &FleetRunArgs) -> Result<Vec<Host>> {
     let base = path.parent().unwrap_or(Path::new(""));
     let all = hosts::parse(&text, base).map_err(|error| wrong_file(error.to_string()))?;
     hosts::selected(all, &arguments.only).map_err(|word| {
-        wrong("only", format!("'{word}' is neither the name nor a tag of a host in {}", path.display())).into()
+        wrong("only", format!("'{word}' is neither the name nor a tag of a host in {}", path.display()))
+            .into()
     })
 }
 
@@ -304,7 +309,11 @@ fn words(arguments: &FleetRunArgs, recipe: &RecipeOfHosts) -> Result<Vec<String>
 /// Refuses options that name files of a host, or measure nothing.
 fn check_options(options: &RunArgs) -> Result<(), UsageError> {
     let refused = [
-        (options.output.is_some(), "--output", "the run file is NAME.run.json in the directory -o of this command"),
+        (
+            options.output.is_some(),
+            "--output",
+            "the run file is NAME.run.json in the directory -o of this command",
+        ),
         (!options.ab.is_empty(), "--ab", "its runs are several files; measure one recipe at a time"),
         (options.samples.is_some(), "--samples", "samples are not brought back"),
         (options.report.is_some(), "--report", "write it here with 'tardy report DIR'"),

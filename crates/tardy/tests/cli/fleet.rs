@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -28,7 +29,9 @@ struct Namespace(String);
 
 impl Namespace {
     fn new(name: &str) -> Result<Self, String> {
-        let name = format!("tardy-{}-{name}", std::process::id());
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tardy-{}-{number}-{name}", std::process::id());
         run(&["ip", "netns", "add", &name])?;
         let one = Self(name);
         run(&["ip", "-n", &one.0, "link", "set", "lo", "up"])?;
@@ -73,7 +76,17 @@ impl Host {
              -o UsePAM=no -o UseDNS=no -o StrictModes=no -o AuthorizedKeysFile={keys}/user.pub -o PidFile=none \
              -o PermitRootLogin=prohibit-password -o ListenAddress={there}"
         );
-        let words = ["netns", "exec", &namespace.0, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        let words = [
+            "netns",
+            "exec",
+            &namespace.0,
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ];
         let mut command = Command::new("ip");
         command.args(words).args(["sh", "-c", &script]).stdin(Stdio::null());
         let sshd = Running::of(command);
@@ -111,38 +124,48 @@ impl Host {
 
 /// The network of the fleet with its hosts, or `None` with the reason printed.
 fn hosts(bench: &Bench, sizes: &[&str]) -> Option<(Namespace, Vec<Host>)> {
-    if tardy_sys::files::caller() != 0 || !Path::new("/usr/sbin/sshd").exists() {
-        println!("skipped: network namespaces with sshd take root and openssh-server");
-        return None;
-    }
-    let all = || -> Result<_, String> {
-        keys(bench)?;
-        let fleet = Namespace::new("fleet")?;
-        let host = |(number, size): (usize, &&str)| Host::new(bench, &fleet, number, size);
-        let hosts = sizes.iter().enumerate().map(host).collect::<Result<Vec<_>, _>>()?;
-        Ok((fleet, hosts))
-    };
-    match all() {
-        Ok((fleet, hosts)) => {
-            wait_until("sshd", || hosts.iter().all(Host::is_listening));
-            Some((fleet, hosts))
-        }
+    let fleet = allowed().and_then(|()| Namespace::new("fleet"));
+    let fleet = match fleet {
+        Ok(fleet) => fleet,
         Err(reason) => {
-            println!("skipped: no network namespaces with sshd: {reason}");
-            None
+            println!("skipped: hosts in namespaces take root, iproute2 and openssh-server: {reason}");
+            return None;
         }
-    }
+    };
+    keys(bench);
+    let host = |(number, size): (usize, &&str)| Host::new(bench, &fleet, number, size).unwrap();
+    let hosts: Vec<Host> = sizes.iter().enumerate().map(host).collect();
+    wait_until("sshd", || hosts.iter().all(Host::is_listening));
+    Some((fleet, hosts))
 }
 
-fn keys(bench: &Bench) -> Result<(), String> {
+/// Whether this user may make hosts, and the programs are there.
+fn allowed() -> Result<(), String> {
+    run(&["test", "-x", "/usr/sbin/sshd"]).map_err(|_| "there is no /usr/sbin/sshd".to_owned())?;
+    run(&[
+        "unshare",
+        "--mount",
+        "--pid",
+        "--net",
+        "--fork",
+        "--mount-proc",
+        "mount",
+        "-t",
+        "tmpfs",
+        "none",
+        "/run",
+    ])?;
+    Ok(())
+}
+
+fn keys(bench: &Bench) {
     let directory = bench.path("keys");
     fs::create_dir(&directory).unwrap();
     for name in ["user", "host"] {
         let path = directory.join(name).display().to_string();
-        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &path])?;
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &path]).unwrap();
     }
     fs::write(directory.join("shadow"), "root:*:19000:0:99999:7:::\n").unwrap();
-    Ok(())
 }
 
 /// A program that passes everything to tardy, but waits for the file `go` of the bench before it measures, and counts runs in
@@ -173,8 +196,25 @@ fn hosts_file(bench: &Bench, hosts: &[(&str, &Host, &str)]) {
 /// `tardy` in the fleet's namespace.
 fn command(bench: &Bench, fleet: &Namespace, words: &[&str]) -> Command {
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", &fleet.0, env!("CARGO_BIN_EXE_tardy"), "fleet", "run", "--hosts", "hosts.toml"]);
-    command.args(["-o", "out", "--timeout", TIMEOUT]).args(words).args(["--", "--fake", "1", "--duration", "1s", "--limit", "1s"]);
+    command.args([
+        "netns",
+        "exec",
+        &fleet.0,
+        env!("CARGO_BIN_EXE_tardy"),
+        "fleet",
+        "run",
+        "--hosts",
+        "hosts.toml",
+    ]);
+    command.args(["-o", "out", "--timeout", TIMEOUT]).args(words).args([
+        "--",
+        "--fake",
+        "1",
+        "--duration",
+        "1s",
+        "--limit",
+        "1s",
+    ]);
     command.current_dir(bench.path(".")).env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
     command
 }
@@ -196,8 +236,11 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     let [good, stopped, full, cut] = &all[..] else { unreachable!() };
     gated_program(&bench);
     let gated = "binary = \"gated\"";
-    hosts_file(&bench, &[("good", good, ""), ("stopped", stopped, gated), ("full", full, gated), ("cut", cut, gated)]);
-    fs::write(full.var_tmp().join("rest"), vec![0; 1 << 20]).unwrap_err();
+    hosts_file(
+        &bench,
+        &[("good", good, ""), ("stopped", stopped, gated), ("full", full, gated), ("cut", cut, gated)],
+    );
+    fs::write(full.var_tmp().join("rest"), vec![0; 2 << 20]).unwrap_err();
 
     let first = Running::of(command(&bench, &fleet, &[]));
     let is_measuring = |host: &str| state(&bench, host, "step") == "measuring";
@@ -212,7 +255,10 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     assert!(full_error.contains("/var/tmp on the host has 0 KiB free, and "), "{full_error}");
     for host in ["stopped", "cut"] {
         let error = error(host);
-        assert!(error.contains("no answer for ") && error.contains("--resume collects it"), "{host}: {error}");
+        assert!(
+            error.contains("no answer for ") && error.contains("--resume collects it"),
+            "{host}: {error}"
+        );
     }
     assert!(first.out.contains("4 hosts: 1 done, 3 failed"), "{}", first.out);
 
@@ -220,7 +266,17 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     stopped.signal("-CONT");
     cut.namespace.ip(&["link", "set", "eth0", "up"]).unwrap();
     fs::remove_file(full.var_tmp().join("rest")).unwrap();
-    run(&["nsenter", "--target", &inner(full).to_string(), "--mount", "mount", "-o", "remount,size=1g", "/var/tmp"]).unwrap();
+    run(&[
+        "nsenter",
+        "--target",
+        &inner(full).to_string(),
+        "--mount",
+        "mount",
+        "-o",
+        "remount,size=1g",
+        "/var/tmp",
+    ])
+    .unwrap();
     fs::write(bench.path("go"), "").unwrap();
     let inode = || fs::metadata(bench.path("out/good.run.json")).unwrap().ino();
     let before = inode();
@@ -229,12 +285,19 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     let results: Value = serde_json::from_str(&second.out).unwrap();
     for (result, name) in results.as_array().unwrap().iter().zip(["good", "stopped", "full", "cut"]) {
         let file = format!("out/{name}.run.json");
-        assert_eq!((&result["name"], &result["step"], &result["exit_status"]), (&name.into(), &"done".into(), &0.into()));
+        assert_eq!(
+            (&result["name"], &result["step"], &result["exit_status"]),
+            (&name.into(), &"done".into(), &0.into())
+        );
         assert_eq!(result["file"], file.as_str());
         assert_eq!(bench.json(&file)["progress"]["state"], "complete");
     }
     assert_eq!(inode(), before, "a host that is done is not repeated");
-    assert_eq!(fs::read_to_string(bench.path("started")).unwrap().lines().count(), 3, "no run was begun twice");
+    assert_eq!(
+        fs::read_to_string(bench.path("started")).unwrap().lines().count(),
+        3,
+        "no run was begun twice"
+    );
     assert!(second.err.contains("archive archive: "), "{}", second.err);
     for host in &all {
         assert!(is_empty(&host.var_tmp()), "{}", host.address);
@@ -257,7 +320,13 @@ fn an_interrupted_fleet_leaves_its_runs_on_the_hosts_and_collects_them_later() {
     wait_until("the run", || state(&bench, "only", "step") == "measuring");
     first.signal("-INT");
     let first = first.printed().exits(1);
-    assert!(first.err.contains("interrupted; runs that were started go on: repeat the command with --resume -o out"), "{}", first.err);
+    assert!(
+        first
+            .err
+            .contains("interrupted; runs that were started go on: repeat the command with --resume -o out"),
+        "{}",
+        first.err
+    );
     fs::write(bench.path("go"), "").unwrap();
     let again = Printed::from(command(&bench, &fleet, &[]).output().unwrap()).exits(1);
     assert!(again.err.contains("out has the state of a fleet; use --resume"), "{}", again.err);
@@ -273,10 +342,19 @@ fn mistakes_are_reported_before_a_host_is_contacted() {
     fs::write(bench.path("bad.toml"), "[[host]]\nname = \"a\"\ncolour = 1\n").unwrap();
     for (words, expected) in [
         (&["fleet", "run", "quick", "--hosts", "bad.toml"][..], "line 3"),
-        (&["fleet", "run", "quick", "--hosts", "hosts.toml", "--only", "arm"], "'arm' is neither the name nor a tag"),
+        (
+            &["fleet", "run", "quick", "--hosts", "hosts.toml", "--only", "arm"],
+            "'arm' is neither the name nor a tag",
+        ),
         (&["fleet", "run", "quik", "--hosts", "hosts.toml"], "no recipe 'quik'"),
-        (&["fleet", "run", "--hosts", "hosts.toml", "--", "--limt", "1ms"], "'tardy run' refuses them: unexpected argument '--limt'"),
-        (&["fleet", "run", "--hosts", "hosts.toml", "--", "-o", "x"], "--output: the run file is NAME.run.json"),
+        (
+            &["fleet", "run", "--hosts", "hosts.toml", "--", "--limt", "1ms"],
+            "'tardy run' refuses them: unexpected argument '--limt'",
+        ),
+        (
+            &["fleet", "run", "--hosts", "hosts.toml", "--", "-o", "x"],
+            "--output: the run file is NAME.run.json",
+        ),
         (&["fleet", "run", "--hosts", "hosts.toml", "--resume"], "--output"),
     ] {
         let printed = bench.run(words).exits(2);
