@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Printed, Running, send, wait_until};
+use crate::bench::{Bench, Printed, Running, wait_until};
 
 /// After how long without an answer a host of the tests is given up.
 const TIMEOUT: &str = "3s";
@@ -110,9 +110,18 @@ impl Host {
         format!("/proc/{pid}/root/var/tmp").into()
     }
 
-    fn signal(&self, signal: &str) {
+    /// Stops all processes, also those that are started until then.
+    fn stop(&self) {
         let own = self.sshd.id();
-        self.processes().into_iter().filter(|pid| *pid != own).for_each(|pid| send(signal, pid));
+        wait_until("the stop of a host", || {
+            let all: Vec<u32> = self.processes().into_iter().filter(|pid| *pid != own).collect();
+            all.iter().for_each(|pid| signal("-STOP", *pid));
+            all.iter().all(|pid| is_stopped_or_gone(*pid))
+        });
+    }
+
+    fn go_on(&self) {
+        self.processes().into_iter().for_each(|pid| signal("-CONT", pid));
     }
 
     fn is_listening(&self) -> bool {
@@ -120,6 +129,17 @@ impl Host {
         // Port 22, state LISTEN.
         listening.lines().any(|line| line.contains(":0016 00000000:0000 0A"))
     }
+}
+
+/// Sends a signal to a process that may have ended.
+fn signal(signal: &str, pid: u32) {
+    let _ = run(&["kill", signal, &pid.to_string()]);
+}
+
+fn is_stopped_or_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    matches!(state, None | Some('T' | 'Z'))
 }
 
 /// The network of the fleet with its hosts, or `None` with the reason printed.
@@ -245,7 +265,7 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     let first = Running::of(command(&bench, &fleet, &[]));
     let is_measuring = |host: &str| state(&bench, host, "step") == "measuring";
     wait_until("runs on both hosts", || is_measuring("stopped") && is_measuring("cut"));
-    stopped.signal("-STOP");
+    stopped.stop();
     cut.namespace.ip(&["link", "set", "eth0", "down"]).unwrap();
     let first = first.printed().exits(1);
     assert_eq!(state(&bench, "good", "step"), "done", "{}", first.err);
@@ -263,7 +283,7 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     assert!(first.out.contains("4 hosts: 1 done, 3 failed"), "{}", first.out);
 
     // The hosts are back, with their runs.
-    stopped.signal("-CONT");
+    stopped.go_on();
     cut.namespace.ip(&["link", "set", "eth0", "up"]).unwrap();
     fs::remove_file(full.var_tmp().join("rest")).unwrap();
     run(&[
