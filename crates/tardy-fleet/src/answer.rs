@@ -1,6 +1,6 @@
 //! The answers of a host: lines `tardy-fleet:KEY=VALUE` among anything that its shell prints.
 
-use tardy_plot::numbers::{harmless, short};
+use tardy_plot::numbers::{harmless, short, short_inside};
 
 use crate::script::{MARK, NO_STATUS};
 
@@ -8,6 +8,8 @@ use crate::script::{MARK, NO_STATUS};
 pub const ANSWER_MAX: u64 = 64 * 1024;
 /// The most characters of a value of a host that are shown.
 const SHOWN_MAX: usize = 200;
+/// The most characters of the end of a log that are shown: tardy's last message states where the run is.
+const LOG_SHOWN_MAX: usize = 500;
 
 /// The marked lines of an answer.
 #[derive(Debug)]
@@ -53,15 +55,18 @@ impl Answer {
 
 /// Text of a host as it may be shown: one line without control characters, and not long.
 pub fn shown(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    short(&harmless(&line), SHOWN_MAX)
+    short(&one_line(text), SHOWN_MAX)
 }
 
-/// The end of a log as it may be shown: its last lines, without control characters.
+fn one_line(text: &str) -> String {
+    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The end of a log as it may be shown: its last two lines, without control characters.
 pub fn shown_log(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines.len().saturating_sub(3);
-    shown(&lines[last..].join(" "))
+    let last = lines.len().saturating_sub(2);
+    short_inside(&one_line(&lines[last..].join(" ")), LOG_SHOWN_MAX)
 }
 
 /// What a host reports about a run.
@@ -130,7 +135,7 @@ mod tests {
     fn text_of_a_host_controls_no_terminal_and_is_bounded() {
         assert_eq!(shown("a\x1b[2Jb\r\nc"), "a\u{fffd}[2Jb c");
         assert_eq!(shown(&"x".repeat(100_000)).chars().count(), SHOWN_MAX);
-        assert_eq!(shown_log("one\ntwo\n\nthree\nfour\n"), "two three four");
+        assert_eq!(shown_log("one\ntwo\n\nthree\nfour\n"), "three four");
     }
 
     #[test]

@@ -226,6 +226,21 @@ fn read(file: File) -> Result<FleetState, String> {
     }
 }
 
+/// As [`StateFile::open`]. A child that another test starts has the lock too, until it executes its program.
+#[cfg(test)]
+pub(crate) fn open_when_free(
+    directory: &Path,
+    fresh: FleetState,
+    resume: bool,
+) -> Result<StateFile, StateError> {
+    loop {
+        match StateFile::open(directory, fresh.clone(), resume) {
+            Err(StateError::InUse(_)) => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +250,7 @@ mod tests {
     }
 
     fn error(directory: &Path, fresh: FleetState, resume: bool) -> String {
-        StateFile::open(directory, fresh, resume).unwrap_err().to_string()
+        open_when_free(directory, fresh, resume).unwrap_err().to_string()
     }
 
     #[test]
@@ -245,12 +260,13 @@ mod tests {
         assert!(error(&path, fresh(), true).contains("nothing to continue"));
         let state = StateFile::open(&path, fresh(), false).unwrap();
         state.change("a", |host| host.step = Step::Measuring).unwrap();
-        assert!(error(&path, fresh(), true).contains("another 'tardy fleet run' works"));
+        let second = StateFile::open(&path, fresh(), true).unwrap_err().to_string();
+        assert!(second.contains("another 'tardy fleet run' works"), "{second}");
         drop(state);
         assert!(error(&path, fresh(), false).contains("use --resume"));
         let other = FleetState { words: vec!["osadl".to_owned()], ..FleetState::default() };
         assert!(error(&path, other, true).contains("another measurement ('tardy run quick')"));
-        let state = StateFile::open(&path, fresh(), true).unwrap();
+        let state = open_when_free(&path, fresh(), true).unwrap();
         assert_eq!((state.of("a").step, state.of("b").step), (Step::Measuring, Step::Waiting));
     }
 

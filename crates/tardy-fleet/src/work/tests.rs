@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::state::{FleetState, StateFile};
+use crate::state::{FleetState, open_when_free};
 
 /// A complete run.
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy/tests/run_files/columns.run.json");
@@ -41,10 +41,12 @@ fn step_of(script: &str) -> &'static str {
     marks.iter().find(|(mark, _)| script.contains(mark)).unwrap_or_else(|| panic!("{script}")).1
 }
 
+/// The fault of a step, which is called for the `n`th script of this step, from 1.
+type Faults<'a> = Box<dyn Fn(&str, usize) -> Option<Fault> + Sync + 'a>;
+
 /// A transport to this machine's shell.
 struct Shell<'a> {
-    /// The fault of a step, which is called for the `n`th script of this step, from 1.
-    fault: Box<dyn Fn(&str, usize) -> Option<Fault> + Sync + 'a>,
+    fault: Faults<'a>,
     steps: Mutex<Vec<&'static str>>,
     now: Mutex<Duration>,
     /// After how much time the fleet is interrupted.
@@ -167,7 +169,7 @@ impl Scene {
         let words = ["quick".to_owned(), "--name".to_owned(), "it's $HOME".to_owned()];
         let fresh = FleetState { words: words.to_vec(), ..FleetState::default() };
         let resume = self.path("fleet/fleet.json").exists();
-        let state = StateFile::open(&self.path("fleet"), fresh, resume).unwrap();
+        let state = open_when_free(&self.path("fleet"), fresh, resume).unwrap();
         let work = Work {
             transport,
             binaries: &Binaries::new(Vec::new(), PathBuf::new()),
