@@ -19,7 +19,7 @@ use crate::transport::{Order, TransportError};
 /// The first time between two questions whether the run has ended. It grows by half.
 const POLL_FIRST: Duration = Duration::from_millis(500);
 /// The longest.
-const POLL_LAST: Duration = Duration::from_secs(10);
+const POLL_LAST: Duration = Duration::from_secs(30);
 /// The largest run file that a host may send, in bytes.
 const RUN_MAX: u64 = 256 << 20;
 /// Exit statuses of `tardy run` with a complete run (docs/gate.md).
