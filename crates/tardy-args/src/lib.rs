@@ -117,7 +117,7 @@ pub enum Command {
     },
     /// List the runs of a directory, ranked, or published results to compare with.
     List(ListArgs),
-    /// Keep runs in an archive, find them, and check that none is damaged (docs/archive.md)
+    /// Keep runs in an archive, find and check them (docs/archive.md)
     #[command(subcommand)]
     Archive(ArchiveCommand),
     /// Measure on many hosts at a time.
