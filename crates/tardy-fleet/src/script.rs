@@ -79,18 +79,19 @@ pub fn prepare(host: &Host, id: &str, sha256: &str) -> String {
     with_directories(host, id, &rest)
 }
 
-/// Starts the run detached from the connection, once: a second time it does nothing. `words` are those of `tardy run`.
+/// Starts the run detached from the connection, once: a second time it does nothing. `words` are those of `tardy run`. The shell
+/// ignores SIGHUP itself, because some builds of busybox have no nohup(1).
 pub fn start(host: &Host, id: &str, sha256: &str, words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let run = format!(
-        "trap : HUP INT TERM; \"$0\" run {} -o {RUN_FILE} >/dev/null 2<>log; \
+        "trap '' HUP; trap : INT TERM; \"$0\" run {} -o {RUN_FILE} >/dev/null 2<>log; \
          printf '%03d\\n' $? 1<>status",
         words.join(" ")
     );
     let rest = format!(
         "cd \"$r\" || exit 3; mkdir started 2>/dev/null || {{ say started before; exit 0; }}; \
          detach=$(command -v setsid); \
-         nohup $detach sh -c {} \"$d/tardy-{sha256}\" >/dev/null 2>&1 </dev/null & printf '%-11s' $! 1<>pid; \
+         $detach sh -c {} \"$d/tardy-{sha256}\" >/dev/null 2>&1 </dev/null & printf '%-11s' $! 1<>pid; \
          say started now",
         quoted(&run)
     );

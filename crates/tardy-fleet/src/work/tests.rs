@@ -433,7 +433,7 @@ fn a_reboot_during_the_run_is_noticed_and_the_checkpoint_is_kept() {
 }
 
 fn kill(pid: &str) {
-    assert!(Command::new("kill").args(["-KILL", "--", pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-s", "KILL", "--", pid]).status().unwrap().success());
 }
 
 #[test]
