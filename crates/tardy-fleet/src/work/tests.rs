@@ -416,7 +416,7 @@ fn a_reboot_during_the_run_is_noticed_and_the_checkpoint_is_kept() {
                 std::thread::yield_now();
             }
             let pid = std::fs::read_to_string(run.join("pid")).unwrap();
-            kill(&format!("-{}", pid.trim()));
+            kill(pid.trim());
             std::fs::write(run.join("boot"), "another").unwrap();
             // The shell of a host that loses its power does not write a status either.
             std::fs::write(run.join("status"), "---\n").unwrap();
@@ -432,8 +432,9 @@ fn a_reboot_during_the_run_is_noticed_and_the_checkpoint_is_kept() {
     assert_eq!(scene.left(), [] as [String; 0]);
 }
 
+/// Ends the run's process group.
 fn kill(pid: &str) {
-    assert!(Command::new("kill").args(["-s", "KILL", "--", pid]).status().unwrap().success());
+    tardy_sys::child::send_to_group(pid.parse().unwrap(), tardy_sys::child::signal::KILL).unwrap();
 }
 
 #[test]
@@ -446,7 +447,7 @@ fn a_run_that_is_killed_is_noticed() {
                 std::thread::yield_now();
             }
             let pid = std::fs::read_to_string(run.join("pid")).unwrap();
-            kill(&format!("-{}", pid.trim()));
+            kill(pid.trim());
             while Path::new("/proc").join(pid.trim()).join("cwd").read_link().is_ok() {
                 std::thread::yield_now();
             }
