@@ -4,6 +4,7 @@ mod archive;
 mod attach;
 mod check;
 mod duration;
+mod fleet;
 mod formats;
 mod gate;
 mod gpio;
@@ -36,6 +37,7 @@ pub use archive::{
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
+pub use fleet::{FleetCommand, FleetRunArgs};
 pub use formats::{ExportArgs, ImportArgs};
 pub use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
@@ -107,9 +109,9 @@ pub enum Command {
     Gate(GateArgs),
     /// Convert other tools' files to run files: cyclictest, rtla, Xenomai, oslat and more.
     Import(ImportArgs),
-    /// Convert a run to another tool's format: cyclictest, CSV, HdrHistogram, OpenMetrics and more.
+    /// Convert a run to another tool's format: cyclictest, CSV, HdrHistogram and more.
     Export(ExportArgs),
-    /// Print a link that holds runs: reduced to a report's first screen, redacted, and opened by the page (docs/web.md)
+    /// Print a link that holds runs, which the page opens (docs/web.md)
     Share(ShareArgs),
     /// Measure with cyclictest's options and output (docs/cyclictest.md).
     #[command(disable_help_flag = true)]
@@ -120,19 +122,22 @@ pub enum Command {
     },
     /// List the runs of a directory, ranked, or published results to compare with.
     List(ListArgs),
-    /// Keep runs in an archive, find them, and check that none is damaged (docs/archive.md)
+    /// Keep runs in an archive, find and check them (docs/archive.md)
     #[command(subcommand)]
     Archive(ArchiveCommand),
-    /// Serve an archive: its pages, searches, alerts, and an interface to push runs to (docs/serve.md)
+    /// Serve an archive to people and boards (docs/serve.md)
     Serve(ServeArgs),
-    /// Push runs to an archive on another machine, and keep them until they are there (docs/serve.md)
+    /// Push runs to an archive on another machine (docs/serve.md)
     Push(PushArgs),
+    /// Measure on many hosts at a time.
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Name a run for tables, legends and plots.
     Name(NameArgs),
     /// List and drive lines of GPIO chips.
     #[command(subcommand)]
     Gpio(GpioCommand),
-    /// Run experiments on emulated machines with real kernels, with results that are identical to the byte every time.
+    /// Run experiments on emulated machines with real kernels: the same bytes every time.
     #[command(subcommand)]
     Lab(LabCommand),
     /// Check, simulate, apply and test a time-aware switch described by a file.

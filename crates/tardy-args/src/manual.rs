@@ -180,6 +180,61 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[("tardy archive site /srv/latency -o public/", "Write or continue the site of an archive.")],
     ),
     ("archive verify", &[("tardy archive verify /srv/latency", "Look for damaged runs.")]),
+    (
+        "archive prune",
+        &[(
+            "tardy archive prune /srv/latency --older-than 365 --keep-newest 10",
+            "List the runs older than a year that are not among the ten newest of their board; --yes deletes them.",
+        )],
+    ),
+    (
+        "archive token",
+        &[
+            (
+                "tardy archive token /srv/latency --make rack3 --scope push",
+                "Make and print a token for a board.",
+            ),
+            ("tardy archive token /srv/latency --revoke rack3", "Revoke it."),
+        ],
+    ),
+    ("archive audit", &[("tardy archive audit /srv/latency", "Print who did what.")]),
+    (
+        "serve",
+        &[
+            ("tardy serve /srv/latency", "Serve an archive to this machine, at http://127.0.0.1:8080/."),
+            (
+                "tardy serve /srv/latency --host latency.example.org --private",
+                "Serve it behind a proxy of this name; reading needs a token.",
+            ),
+        ],
+    ),
+    (
+        "push",
+        &[
+            (
+                "tardy push http://farm:8080 nightly.run.json --token-file /etc/tardy/token --wait 1h",
+                "Push a run, and try for an hour if the server does not answer; the run waits after that.",
+            ),
+            ("tardy push ssh://ci@farm/srv/latency nightly/", "Push runs to an archive by ssh."),
+        ],
+    ),
+    (
+        "fleet run",
+        &[
+            (
+                "tardy fleet run my.toml --hosts hosts.toml -o nightly --keep /srv/latency",
+                "Measure on all hosts of a file, and put the runs into an archive.",
+            ),
+            (
+                "tardy fleet run my.toml --hosts hosts.toml -o nightly --resume",
+                "Collect the runs of hosts that were not reached, and measure where it failed.",
+            ),
+            (
+                "tardy fleet run --hosts hosts.toml --only rt,pi4 -- --load doload --limit 1ms",
+                "Measure with options on some of the hosts.",
+            ),
+        ],
+    ),
     ("name", &[("tardy name a.run.json 'before the update'", "Name a run for tables and legends.")]),
     ("gpio list", &[("tardy gpio list", "List the lines of all GPIO chips.")]),
     (

@@ -77,8 +77,11 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// 64 random bits in hexadecimal.
-fn random_name() -> io::Result<String> {
+/// 64 random bits in hexadecimal: a name that cannot be guessed.
+///
+/// # Errors
+/// If the kernel has no random numbers.
+pub fn random_name() -> io::Result<String> {
     let mut bytes = [0u8; 8];
     // SAFETY: the kernel writes at most `bytes.len()` bytes into `bytes`. Called by number because of C libraries without
     // a wrapper.

@@ -76,6 +76,7 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Archive(_)
         | Command::Serve(_)
         | Command::Push(_)
+        | Command::Fleet(_)
         | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema

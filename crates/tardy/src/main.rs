@@ -82,6 +82,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Archive(command) => commands::archive::run(&command),
         Command::Serve(arguments) => commands::serve::run(&arguments),
         Command::Push(arguments) => commands::push::run(&arguments),
+        Command::Fleet(command) => commands::fleet::run(&command),
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Share(arguments) => commands::share::run(&arguments),

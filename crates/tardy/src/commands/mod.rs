@@ -12,6 +12,7 @@ pub(crate) mod duration;
 pub(crate) mod exec;
 pub(crate) mod export;
 mod file_tree;
+pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod gpio;

@@ -17,6 +17,7 @@ mod documents;
 mod duration;
 mod errors;
 mod exit_status;
+mod fleet;
 mod formats;
 mod full_disk;
 mod gate;
