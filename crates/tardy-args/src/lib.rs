@@ -83,7 +83,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Describe this machine, report whether it is real-time, and suggest improvements.
+    /// Report whether this machine is real-time, and what would improve it.
     Check(Box<CheckArgs>),
     /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
@@ -107,9 +107,9 @@ pub enum Command {
     Duration(DurationArgs),
     /// Judge runs by requirements such as p99.9<500us, for CI systems too (docs/gate.md)
     Gate(GateArgs),
-    /// Convert other tools' files to run files: cyclictest, rtla, Xenomai, oslat and more.
+    /// Convert other tools' files to run files: cyclictest, rtla and more.
     Import(ImportArgs),
-    /// Convert a run to another tool's format: cyclictest, CSV, HdrHistogram and more.
+    /// Convert a run to another tool's format: cyclictest, CSV and more.
     Export(ExportArgs),
     /// Print a link that holds runs, which the page opens (docs/web.md)
     Share(ShareArgs),
