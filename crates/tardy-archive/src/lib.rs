@@ -26,15 +26,15 @@ mod stored;
 #[cfg(feature = "database")]
 mod verify;
 
-pub use address::Address;
+pub use address::{Address, sha256};
 #[cfg(feature = "database")]
 pub use archive::Archive;
 pub use day::Day;
-pub use entry::{Entry, Outcome};
+pub use entry::{Entry, Outcome, config_digest};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;
 #[cfg(feature = "database")]
-pub use keep::{Keeper, Kept, Outcomes};
+pub use keep::{Candidate, Kept};
 pub use kernel_version::{KernelRange, KernelVersion};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
