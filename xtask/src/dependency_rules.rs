@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-microscope", &["tardy-record"]),
     ("tardy-lab", &["tardy-init", "tardy-record", "tardy-sys"]),
     ("tardy-kbuild", &["tardy-lab", "tardy-search", "tardy-sys"]),
+    ("tardy-warehouse", &["tardy-archive", "tardy-record", "tardy-sys"]),
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-tsn"]),
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),

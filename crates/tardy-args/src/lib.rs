@@ -28,7 +28,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
-pub use archive::{ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveSiteArgs, QueryArgs};
+pub use archive::{
+    ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveExportArgs, ArchiveFormat, ArchiveSiteArgs, QueryArgs,
+};
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;

@@ -44,6 +44,15 @@ impl Warehouse {
         (place.join(address.path()) == path).then_some((place, address))
     }
 
+    /// The run file that a path names, as [`Self::run_at`] has it. `None` if it is another path.
+    ///
+    /// # Errors
+    /// If the file of services is wrong, the bucket does not answer, or the run is missing or damaged.
+    pub fn stored_at(path: &Path) -> Option<Result<Stored, ArchiveError>> {
+        let (place, address) = Self::run_at(path)?;
+        Some(Self::of(place).and_then(|warehouse| warehouse.bucket.get(&address)))
+    }
+
     /// Opens an archive to read it. Nothing is written.
     ///
     /// # Errors
