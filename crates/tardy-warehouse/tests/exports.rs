@@ -23,7 +23,7 @@ fn keep(archive: &mut Archive, runs: &[(&str, &str)]) {
 }
 
 /// All files of an export with their content.
-fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut below = vec![directory.to_owned()];
     while let Some(next) = below.pop() {
