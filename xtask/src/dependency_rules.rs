@@ -154,6 +154,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-plot",
             "tardy-present",
             "tardy-archive",
+            "tardy-warehouse",
             "tardy-args",
             "tardy-attach",
             "tardy-share",

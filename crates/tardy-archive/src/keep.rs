@@ -15,7 +15,6 @@ use crate::archive::Archive;
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
 use crate::layout::{self, MODE};
-use crate::store::NewFile;
 use crate::stored;
 
 /// What became of a run.
@@ -43,6 +42,15 @@ struct Staged {
     id: String,
     outcome: Outcome,
     file: StagedFile,
+}
+
+/// A run file that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The name of the file, which a run without a name gets.
+    pub name: String,
+    /// The run file, before compression.
+    pub content: Vec<u8>,
 }
 
 /// A run file that may be kept.

@@ -8,6 +8,8 @@
 mod address;
 #[cfg(feature = "database")]
 mod archive;
+#[cfg(feature = "database")]
+mod board;
 mod day;
 mod entry;
 #[cfg(feature = "database")]
@@ -29,16 +31,18 @@ mod verify;
 pub use address::{Address, sha256};
 #[cfg(feature = "database")]
 pub use archive::Archive;
+#[cfg(feature = "database")]
+pub use board::BoardRuns;
 pub use day::Day;
 pub use entry::{Entry, Outcome, config_digest};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;
 #[cfg(feature = "database")]
-pub use keep::{Candidate, Kept};
+pub use keep::{Candidate, Kept, NewFile};
 pub use kernel_version::{KernelRange, KernelVersion};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
-pub use store::{BoardRuns, NewFile, Store};
+pub use store::Store;
 pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

@@ -4,32 +4,13 @@
 use tardy_record::{Run, file};
 
 use crate::archive::Archive;
+use crate::board::BoardRuns;
 use crate::error::ArchiveError;
-use crate::keep::{self, Kept};
+use crate::keep::{self, Kept, NewFile};
 use crate::layout::AT_A_TIME;
 use crate::query::Query;
 use crate::stored::Stored;
 use crate::{Address, Entry};
-
-/// A run file that is to be kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewFile {
-    /// The name of the file, which a run without a name gets.
-    pub name: String,
-    /// The run file, before compression.
-    pub content: Vec<u8>,
-}
-
-/// The runs of a board.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BoardRuns {
-    /// The name of the machine and its board, as in [`Entry::machine`]; empty if both are unknown.
-    pub machine: String,
-    /// The number of its runs, 1 or more.
-    pub runs: u64,
-    /// The run that started last.
-    pub newest: (Address, Entry),
-}
 
 /// An archive that is searched and added to. The order of runs is that of [`Store::find`] everywhere: by the day and the time of their
 /// start, runs without a day first, and runs of the same time by their address.

@@ -142,7 +142,7 @@ impl Bucket {
         }
     }
 
-    /// Sends a signed request. Its address must not be shown, since whoever has it can send it again.
+    /// Sends a signed request. Its address must not be shown: it is enough to send the request again.
     fn send(&self, request: ureq::http::Result<Request<&[u8]>>) -> Result<Answer, ArchiveError> {
         self.client.send(request.map_err(|_| self.client.failed("its address is wrong".to_owned()))?)
     }

@@ -18,7 +18,7 @@ use crate::tables::{self, Cell, Table};
 
 const TABLES: &str = include_str!("tables.sql");
 /// What stands for the database in [`TABLES`].
-const DATABASE: &str = "DATABASE";
+const PLACEHOLDER: &str = "DATABASE";
 /// The beginning of the comment of the table `runs`, before the version of the tables.
 const COMMENT: &str = "tardy archive ";
 /// The version of the tables.
@@ -28,7 +28,7 @@ const ORDER: &str = "day, started_at, address";
 
 /// A database of ClickHouse.
 #[derive(Debug)]
-pub(crate) struct ClickHouse {
+pub(crate) struct Database {
     client: Client,
     url: String,
     user: String,
@@ -44,7 +44,7 @@ struct Found<T> {
     rows: usize,
 }
 
-impl ClickHouse {
+impl Database {
     /// The database that the file at `path` names.
     pub(crate) fn of(settings: &Settings, path: &Path) -> Result<Self, ArchiveError> {
         let url = settings.clickhouse.url.trim_end_matches('/').to_owned();
@@ -101,7 +101,7 @@ impl ClickHouse {
         // A statement ends with a semicolon at the end of its line; the comments have none there.
         let statements = TABLES.split(";\n").map(str::trim).filter(|statement| !statement.is_empty());
         statements
-            .map(|statement| statement.replace(DATABASE, &self.database))
+            .map(|statement| statement.replace(PLACEHOLDER, &self.database))
             .try_for_each(|one| self.execute(&one))
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let statements: Vec<&str> = TABLES.split(";\n").filter(|one| !one.trim().is_empty()).collect();
         assert_eq!(statements.len(), tables::ALL.len());
         for (statement, table) in statements.iter().zip(tables::ALL) {
-            assert!(statement.contains(&format!("{DATABASE}.{}\n(", table.name)), "{statement}");
+            assert!(statement.contains(&format!("{PLACEHOLDER}.{}\n(", table.name)), "{statement}");
             let body = statement.split_once("\n(").unwrap().1;
             let lines = body.lines().map(str::trim).take_while(|line| *line != ")");
             let columns: Vec<&str> = lines

@@ -20,7 +20,7 @@ pub(crate) struct Settings {
     #[serde(default = "patience")]
     timeout: u64,
     /// Where the rows are.
-    pub(crate) clickhouse: ClickHouseSettings,
+    pub(crate) clickhouse: DatabaseSettings,
     /// Where the run files are.
     pub(crate) s3: S3Settings,
 }
@@ -32,7 +32,7 @@ fn patience() -> u64 {
 /// Where the rows are.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct ClickHouseSettings {
+pub(crate) struct DatabaseSettings {
     /// The address of its HTTP interface.
     pub(crate) url: String,
     /// The database.

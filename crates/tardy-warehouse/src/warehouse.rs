@@ -13,7 +13,7 @@ use tardy_archive::{
 use tardy_record::Run;
 
 use crate::bucket::Bucket;
-use crate::clickhouse::ClickHouse;
+use crate::clickhouse::Database;
 use crate::settings::Settings;
 
 /// The end of the name of the file that names the services.
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 64;
 pub struct Warehouse {
     place: PathBuf,
     bucket: Bucket,
-    clickhouse: ClickHouse,
+    clickhouse: Database,
 }
 
 impl Warehouse {
@@ -76,7 +76,7 @@ impl Warehouse {
     fn of(path: &Path) -> Result<Self, ArchiveError> {
         let settings = Settings::read(path)?;
         let bucket = Bucket::of(&settings, path)?;
-        let clickhouse = ClickHouse::of(&settings, path)?;
+        let clickhouse = Database::of(&settings, path)?;
         Ok(Self { place: path.to_owned(), bucket, clickhouse })
     }
 

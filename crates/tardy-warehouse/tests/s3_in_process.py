@@ -11,6 +11,7 @@ import logging
 import threading
 from urllib.parse import quote, unquote
 
+from moto.backends import get_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
@@ -69,7 +70,15 @@ def serve(bucket, secret):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     # The bucket is made behind the check: tardy makes none.
-    from moto.backends import get_backend
-
-    get_backend("s3")["123456789012"]["aws"].create_bucket(bucket, "us-east-1")
+    backend().create_bucket(bucket, "us-east-1")
     return address
+
+
+def backend():
+    """Moto's memory of buckets."""
+    return get_backend("s3")["123456789012"]["aws"]
+
+
+def bucket(name):
+    """Moto's memory of a bucket."""
+    return backend().get_bucket(name)

@@ -10,10 +10,10 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
 
+use crate::board::BoardRuns;
 use crate::entry::{Config, Outcome, config_digest};
 use crate::error::ArchiveError;
 use crate::query::Query;
-use crate::store::BoardRuns;
 use crate::{Address, Entry};
 
 use conditions::lines;
