@@ -43,6 +43,18 @@ impl Bucket {
         Ok(Self { client, bucket, credentials, prefix: s3.prefix.clone() })
     }
 
+    /// Checks that the bucket answers and is there.
+    pub(crate) fn check(&self) -> Result<(), ArchiveError> {
+        let mut action = self.bucket.list_objects_v2(Some(&self.credentials));
+        action.with_prefix(self.prefix.as_str());
+        action.with_max_keys(1);
+        let answer = self.send(Request::get(action.sign(VALIDITY).as_str()).body(&[][..]))?;
+        match answer.status {
+            200 => Ok(()),
+            _ => Err(self.client.refused(&answer)),
+        }
+    }
+
     /// The name of a run's object.
     fn key(&self, address: &Address) -> String {
         format!("{}{}", self.prefix, address.path().display())

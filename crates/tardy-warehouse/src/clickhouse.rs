@@ -145,12 +145,12 @@ impl Database {
 
     /// All boards with a run, by name.
     pub(crate) fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
-        let newest = format!("argMax((address, entry), ({ORDER}))");
-        let found: Vec<(String, u64, (Address, String))> = self.select(&format!(
-            "SELECT machine, count() AS runs, {newest} AS newest FROM {}.runs FINAL GROUP BY machine ORDER BY machine",
+        let found: Vec<(String, u64, Address, String)> = self.select(&format!(
+            "SELECT machine, count() AS runs, argMax(address, ({ORDER})) AS newest, argMax(entry, ({ORDER})) AS newest_entry \
+             FROM {}.runs FINAL GROUP BY machine ORDER BY machine",
             self.database
         ))?;
-        let board = |(machine, runs, (address, entry)): (String, u64, (Address, String))| {
+        let board = |(machine, runs, address, entry): (String, u64, Address, String)| {
             Ok(BoardRuns { machine, runs, newest: (address, self.entry(&entry)?) })
         };
         found.into_iter().map(board).collect()

@@ -56,7 +56,7 @@ impl Warehouse {
     /// Opens an archive to read it. Nothing is written.
     ///
     /// # Errors
-    /// If the file is wrong, or ClickHouse does not answer or has no archive.
+    /// If the file is wrong, or ClickHouse does not answer or has no archive. The bucket is not asked.
     pub fn to_read(path: &Path) -> Result<Self, ArchiveError> {
         let warehouse = Self::of(path)?;
         warehouse.clickhouse.check(path)?;
@@ -66,9 +66,10 @@ impl Warehouse {
     /// Opens an archive to add to it, and makes the tables if there are none.
     ///
     /// # Errors
-    /// As for [`Self::to_read`].
+    /// If the file is wrong, or a service does not answer or refuses.
     pub fn to_add(path: &Path) -> Result<Self, ArchiveError> {
         let warehouse = Self::of(path)?;
+        warehouse.bucket.check()?;
         warehouse.clickhouse.make(path)?;
         Ok(warehouse)
     }
@@ -91,9 +92,10 @@ impl Warehouse {
     /// If a service fails. What was made stays.
     pub fn make_index(path: &Path) -> Result<(Self, Vec<ArchiveError>), ArchiveError> {
         let warehouse = Self::to_add(path)?;
+        // Another process may be adding: the object of each row that is there now is in the later list.
+        let known = warehouse.clickhouse.addresses()?;
         let (stored, _) = warehouse.bucket.list()?;
         let stored: BTreeSet<Address> = stored.into_iter().collect();
-        let known = warehouse.clickhouse.addresses()?;
         let mut unreadable = Vec::new();
         let missing: Vec<&Address> = stored.difference(&known).collect();
         for addresses in missing.chunks(AT_A_TIME) {
@@ -123,8 +125,8 @@ impl Warehouse {
     /// # Errors
     /// If a service fails.
     pub fn verify(&self) -> Result<(usize, Vec<Damage>), ArchiveError> {
-        let (files, others) = self.bucket.list()?;
         let known = self.clickhouse.addresses()?;
+        let (files, others) = self.bucket.list()?;
         let mut damages: Vec<Damage> = Vec::new();
         let mut damage =
             |file: PathBuf, reason: &str| damages.push(Damage { file, reason: reason.to_owned() });
@@ -188,10 +190,11 @@ impl Warehouse {
             return Ok(Some(candidate.other_content(run, address.clone())));
         }
         match ids.get(id).filter(|address| **address != candidate.address) {
-            Some(address) => {
-                let known = self.open(address)?;
-                Ok(Some(candidate.other_content(&known, address.clone())))
-            }
+            Some(address) => match self.open(address) {
+                Ok(known) => Ok(Some(candidate.other_content(&known, address.clone()))),
+                Err(error @ ArchiveError::Service { .. }) => Err(error),
+                Err(damaged) => Ok(Some(damaged)),
+            },
             None => Ok(None),
         }
     }

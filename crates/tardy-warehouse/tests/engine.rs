@@ -154,12 +154,18 @@ fn both_stores_answer_alike() {
     assert!(one == other, "both stores have the same Parquet files");
 
     let (address, _) = &all[7];
+    let tardy_archive::Stored { name, content } = archive.get(address).unwrap();
+    let removed = NewFile { name, content };
     for store in [&mut archive as &mut dyn Store, &mut warehouse] {
         assert!(store.remove(address).unwrap() && !store.remove(address).unwrap());
     }
     assert_eq!(warehouse.find(&Query::default()).unwrap(), archive.find(&Query::default()).unwrap());
     assert!(matches!(warehouse.get(address), Err(tardy_archive::ArchiveError::Unknown(_))));
     assert_eq!(warehouse.verify().unwrap(), (RUNS - 1, Vec::new()));
+    // What was removed can be kept again.
+    let again = warehouse.keep(vec![removed]).unwrap();
+    assert!(matches!(&again[0], Ok(tardy_archive::Kept::New(new)) if new == address));
+    assert_eq!(warehouse.find(&Query::default()).unwrap(), all);
 }
 
 #[test]
