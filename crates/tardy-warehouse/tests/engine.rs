@@ -172,6 +172,7 @@ fn both_stores_answer_alike() {
 #[ignore = "needs services: make warehouse-test"]
 fn a_wrong_password_and_a_wrong_key_are_refused() {
     let place = place();
+    Warehouse::to_add(&place).unwrap();
     let text = std::fs::read_to_string(&place).unwrap();
     let directory = place.parent().unwrap();
     std::fs::write(directory.join("wrong-secret"), "wrong\n").unwrap();
