@@ -123,7 +123,7 @@ impl Archive {
     fn finish_unfinished(&mut self) -> Result<(), ArchiveError> {
         for address in self.index.unfinished()? {
             match self.path.join(address.path()).is_file() {
-                true => self.index.note_stored(&address, true)?,
+                true => self.index.note_stored([&address], true)?,
                 false => self.index.remove(&address)?,
             }
         }
@@ -160,7 +160,7 @@ impl Archive {
         if !self.index.has(address)? {
             return Ok(false);
         }
-        self.index.note_stored(address, false)?;
+        self.index.note_stored([address], false)?;
         let file = self.path.join(address.path());
         let directory = Directory::named(&self.path).map_err(ArchiveError::io(&self.path))?;
         match files::remove_own(&file) {

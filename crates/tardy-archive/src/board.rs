@@ -1,4 +1,4 @@
-//! What an archive knows about a board.
+//! What pages ask of an archive: its boards, and what was added.
 
 use crate::{Address, Entry};
 
@@ -11,4 +11,13 @@ pub struct BoardRuns {
     pub runs: u64,
     /// The run that started last.
     pub newest: (Address, Entry),
+}
+
+/// A place in the order in which runs were added to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The store, or its index. One that was made again is another one.
+    pub store: String,
+    /// The number of the last run.
+    pub sequence: u64,
 }

@@ -191,7 +191,7 @@ impl Batch {
             }
         }
         kept?;
-        archive.index.put(&runs, true)
+        archive.index.note_stored(runs.iter().map(|(address, _, _)| address), true)
     }
 }
 

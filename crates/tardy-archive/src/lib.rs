@@ -9,6 +9,8 @@ mod address;
 #[cfg(feature = "database")]
 mod archive;
 #[cfg(feature = "database")]
+mod audit;
+#[cfg(feature = "database")]
 mod board;
 mod day;
 mod entry;
@@ -21,6 +23,8 @@ mod keep;
 mod kernel_version;
 #[cfg(feature = "database")]
 mod layout;
+#[cfg(feature = "database")]
+mod log;
 mod query;
 #[cfg(feature = "database")]
 mod store;
@@ -32,7 +36,9 @@ pub use address::{Address, sha256};
 #[cfg(feature = "database")]
 pub use archive::Archive;
 #[cfg(feature = "database")]
-pub use board::BoardRuns;
+pub use audit::{Action, Audit, AuditLine};
+#[cfg(feature = "database")]
+pub use board::{BoardRuns, Mark};
 pub use day::Day;
 pub use entry::{Entry, Outcome, config_digest};
 #[cfg(feature = "database")]
@@ -40,9 +46,11 @@ pub use error::ArchiveError;
 #[cfg(feature = "database")]
 pub use keep::{Candidate, Kept, NewFile};
 pub use kernel_version::{KernelRange, KernelVersion};
+#[cfg(feature = "database")]
+pub use log::{Log, RECORDS};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
 pub use store::Store;
-pub use stored::{Stored, is_compressed, read_compressed, write_compressed};
+pub use stored::{Stored, is_compressed, read_compressed, read_compressed_up_to, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

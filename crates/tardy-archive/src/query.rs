@@ -14,6 +14,10 @@ use crate::entry::Outcome;
 pub struct Query {
     /// Part of the machine's name or board, in any case.
     pub machine: Option<String>,
+    /// The whole name of the machine and its board, as in [`Entry::machine`](crate::Entry::machine).
+    pub exact_machine: Option<String>,
+    /// The whole release of the kernel.
+    pub release: Option<String>,
     /// Versions of the kernel.
     pub kernel: Option<KernelRange>,
     /// The preemption model.
@@ -45,6 +49,8 @@ impl Query {
         let Outcome { entry, config } = outcome;
         let day = || entry.day();
         is_none_or(&self.machine, |part| contains(&entry.machine, part))
+            && is_none_or(&self.exact_machine, |machine| entry.machine == *machine)
+            && is_none_or(&self.release, |release| entry.row.kernel.as_ref() == Some(release))
             && is_none_or(&self.kernel, |range| entry.version.is_some_and(|version| range.contains(version)))
             && is_none_or(&self.preemption, |model| entry.preemption == Some(*model))
             && is_none_or(&self.load, |load| entry.loads.iter().any(|one| is_load(one, load)))

@@ -4,7 +4,7 @@
 use tardy_record::{Run, file};
 
 use crate::archive::Archive;
-use crate::board::BoardRuns;
+use crate::board::{BoardRuns, Mark};
 use crate::error::ArchiveError;
 use crate::keep::{self, Kept, NewFile};
 use crate::layout::AT_A_TIME;
@@ -21,7 +21,14 @@ pub trait Store: Send {
     /// If the store cannot be read.
     fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError>;
 
-    /// The first `limit` runs of [`Self::find`], or those that follow `after`, which need not meet the conditions.
+    /// How many runs `query` finds.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn count(&self, query: &Query) -> Result<u64, ArchiveError>;
+
+    /// The `limit` newest runs that `query` finds, or those that are next older than `after`, which need not meet the conditions. The
+    /// newest is first: the order is that of [`Self::find`] reversed.
     ///
     /// # Errors
     /// [`ArchiveError::Unknown`] if the store does not have `after`; otherwise as for [`Self::find`].
@@ -37,6 +44,26 @@ pub trait Store: Send {
     /// # Errors
     /// As for [`Self::find`].
     fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError>;
+
+    /// The releases of all kernels with a run, and how many runs each has.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError>;
+
+    /// The runs that were added after `mark`, in that order, and a mark after the last one. Some may have been found with an earlier
+    /// mark. Without a mark all runs, and also with a mark
+    /// of a store that was made again since.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError>;
+
+    /// Whether the store has a run.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    fn has(&self, address: &Address) -> Result<bool, ArchiveError>;
 
     /// A run file. Its content has been compared with its address.
     ///
@@ -73,6 +100,10 @@ impl Store for Archive {
         Self::find(self, query)
     }
 
+    fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
+        self.index.count(query)
+    }
+
     fn page(
         &self,
         query: &Query,
@@ -84,6 +115,18 @@ impl Store for Archive {
 
     fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
         self.index.boards()
+    }
+
+    fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError> {
+        self.index.kernels()
+    }
+
+    fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError> {
+        self.index.added_since(mark)
+    }
+
+    fn has(&self, address: &Address) -> Result<bool, ArchiveError> {
+        self.index.has(address)
     }
 
     fn get(&self, address: &Address) -> Result<Stored, ArchiveError> {

@@ -40,11 +40,19 @@ pub fn is_compressed(beginning: &[u8]) -> bool {
 /// # Errors
 /// If it is damaged or cut off, or has more than 1 GiB.
 pub fn read_compressed(file: impl Read) -> io::Result<Stored> {
-    let mut decoder = GzDecoder::new(file).take(CONTENT_MAX + 1);
+    read_compressed_up_to(file, CONTENT_MAX)
+}
+
+/// Reads a compressed run file that may have at most `most` bytes.
+///
+/// # Errors
+/// If it is damaged or cut off, or has more.
+pub fn read_compressed_up_to(file: impl Read, most: u64) -> io::Result<Stored> {
+    let mut decoder = GzDecoder::new(file).take(most + 1);
     let mut content = Vec::new();
     decoder.read_to_end(&mut content)?;
-    if content.len() as u64 > CONTENT_MAX {
-        return Err(io::Error::other("it has more than 1 GiB when decompressed"));
+    if content.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes when decompressed")));
     }
     let header = decoder.get_ref().header();
     let name = header.and_then(|header| header.filename()).unwrap_or_default();

@@ -23,6 +23,12 @@ pub enum ArchiveCommand {
     Site(ArchiveSiteArgs),
     /// Check that every run of an archive is what it was.
     Verify(ArchiveArgs),
+    /// Delete runs that are no longer needed, with a line in the audit log for each.
+    Prune(ArchivePruneArgs),
+    /// Make, list and revoke the tokens of the archive's server.
+    Token(ArchiveTokenArgs),
+    /// Print who pushed and deleted runs, set states of alerts, and made tokens.
+    Audit(ArchiveArgs),
 }
 
 impl ArchiveCommand {
@@ -33,7 +39,9 @@ impl ArchiveCommand {
             Self::Export(arguments) => &arguments.archive,
             Self::Index(arguments) => &arguments.archive,
             Self::Site(arguments) => &arguments.archive,
-            Self::Verify(arguments) => &arguments.archive,
+            Self::Verify(arguments) | Self::Audit(arguments) => &arguments.archive,
+            Self::Prune(arguments) => &arguments.archive,
+            Self::Token(arguments) => &arguments.archive,
         }
     }
 }
@@ -44,7 +52,7 @@ pub struct ArchiveAddArgs {
     /// Archive: a directory that 'tardy archive add' makes, or a file that names services (docs/scaling.md).
     #[arg(value_name = "ARCHIVE")]
     pub archive: PathBuf,
-    /// Run files, and directories of them. Files of other tools: 'tardy import FILE… --keep ARCHIVE'.
+    /// Run files, and directories of them; - for one from standard input. Files of other tools: 'tardy import FILE… --keep ARCHIVE'.
     #[arg(required = true, value_name = "RUN|DIR")]
     pub runs: Vec<PathBuf>,
     /// Print JSON.
@@ -75,7 +83,7 @@ pub enum ArchiveFormat {
     Parquet,
 }
 
-/// `tardy archive index` and `tardy archive verify`.
+/// `tardy archive index`, `tardy archive verify` and `tardy archive audit`.
 #[derive(Debug, Args)]
 pub struct ArchiveArgs {
     /// Archive.
@@ -99,6 +107,51 @@ pub struct ArchiveSiteArgs {
     /// Overwrite an index.html that is not of an archive's site.
     #[arg(long)]
     pub force: bool,
+}
+
+/// `tardy archive prune`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("rule").multiple(true).required(true).args([
+    "older_than", "keep_newest", "query_board", "query_kernel", "query_preemption", "query_config", "query_load", "query_since",
+    "query_until", "query_verdict", "query_limit", "query_cause",
+]))]
+pub struct ArchivePruneArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Delete only runs that started more than this many days ago. Runs of which the day is unknown are kept.
+    #[arg(long, value_name = "DAYS")]
+    pub older_than: Option<u32>,
+    /// Keep this many newest runs of each board, whatever the other conditions are.
+    #[arg(long, value_name = "N")]
+    pub keep_newest: Option<usize>,
+    /// Which runs are deleted: those that meet all conditions.
+    #[command(flatten)]
+    pub query: QueryArgs,
+    /// Delete them; otherwise they are listed.
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tardy archive token`.
+#[derive(Debug, Args)]
+pub struct ArchiveTokenArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Make a token of this name, and print it. It is stored nowhere.
+    #[arg(long, value_name = "NAME", requires = "scope")]
+    pub make: Option<String>,
+    /// What the token permits. May be repeated.
+    #[arg(long, value_name = "SCOPE", requires = "make", value_delimiter = ',', value_parser = ["push", "read", "triage", "admin"])]
+    pub scope: Vec<String>,
+    /// Revoke the token of this name. The server refuses it at once.
+    #[arg(long, value_name = "NAME", conflicts_with = "make")]
+    pub revoke: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which runs are looked for. All conditions must hold.
@@ -142,6 +195,8 @@ impl QueryArgs {
     pub fn query(&self) -> Query {
         Query {
             machine: self.board.clone(),
+            exact_machine: None,
+            release: None,
             kernel: self.kernel,
             preemption: self.preemption,
             config: self.config.clone(),

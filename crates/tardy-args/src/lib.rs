@@ -16,6 +16,7 @@ mod plot;
 mod redaction;
 mod results;
 mod run;
+mod serve;
 mod suggestion;
 mod switch_file;
 mod tsn;
@@ -29,7 +30,8 @@ use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
 pub use archive::{
-    ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveExportArgs, ArchiveFormat, ArchiveSiteArgs, QueryArgs,
+    ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveExportArgs, ArchiveFormat, ArchivePruneArgs,
+    ArchiveSiteArgs, ArchiveTokenArgs, QueryArgs,
 };
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
@@ -49,6 +51,7 @@ pub use plot::{FormatArg, KindArg, PlotArgs};
 pub use redaction::RedactionFlag;
 pub use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs};
 pub use run::RunArgs;
+pub use serve::{PushArgs, ServeArgs};
 pub use suggestion::with_similar_suggestion;
 pub use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
@@ -120,6 +123,10 @@ pub enum Command {
     /// Keep runs in an archive, find them, and check that none is damaged (docs/archive.md)
     #[command(subcommand)]
     Archive(ArchiveCommand),
+    /// Serve an archive: its pages, searches, alerts, and an interface to push runs to (docs/serve.md)
+    Serve(ServeArgs),
+    /// Push runs to an archive on another machine, and keep them until they are there (docs/serve.md)
+    Push(PushArgs),
     /// Name a run for tables, legends and plots.
     Name(NameArgs),
     /// List and drive lines of GPIO chips.

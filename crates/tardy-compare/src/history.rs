@@ -23,6 +23,11 @@ pub const LEAST_RUNS: usize = 3;
 /// A change with a higher p-value is not reported, not even as one that later runs decide.
 pub const MOST_P_OF_POSSIBLE: f64 = 0.05;
 
+/// The highest probability that a change is one by chance, unless another one is asked for.
+pub const MOST_P: f64 = 0.001;
+/// The least change that is reported, unless another one is asked for: 5 %.
+pub const LEAST_CHANGE: f64 = 0.05;
+
 /// A history of runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct History {

@@ -79,7 +79,8 @@ impl Moment<'_> {
     }
 }
 
-fn sentence(line: &Line, change: &Change) -> String {
+/// A change of a figure, as a sentence.
+pub fn sentence(line: &Line, change: &Change) -> String {
     let [from, to] = [change.from, change.to].map(|one| value(line.figure, one));
     let size = if change.from > 0.0 {
         format!(", {}", describe_ratio(change.to / change.from))

@@ -85,11 +85,50 @@ pub enum Element {
         /// The links.
         links: Vec<Link>,
     },
+    /// A form, which only a server answers.
+    Form(Form),
     /// A line of code.
     Code {
         /// The code.
         text: String,
     },
+}
+
+/// A form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// The address of the page that answers, relative to this one.
+    pub action: String,
+    /// Whether the answer changes something; otherwise the fields are part of the answer's address.
+    pub changes: bool,
+    /// The fields.
+    pub fields: Vec<Field>,
+    /// The text of the button.
+    pub button: &'static str,
+}
+
+/// A field of a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Its name in the request.
+    pub name: &'static str,
+    /// Its label; empty for a field that is not shown.
+    pub label: &'static str,
+    /// Its value.
+    pub value: String,
+    /// An example.
+    pub example: &'static str,
+    /// What can be chosen; empty if any text can be entered.
+    pub choices: Vec<Choice>,
+}
+
+/// A choice of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// What is sent.
+    pub value: String,
+    /// What is shown.
+    pub text: String,
 }
 
 /// Whether a judgement is good.

@@ -17,9 +17,10 @@ fn runs() {
 #[test]
 #[ignore = "writes templates/*.sha256; run it after a change of the style or the script"]
 fn hashes() {
-    use tardy_present::report::{EXPLANATION, SCRIPT, STYLE};
+    use tardy_present::report::{EXPLANATION, SCRIPT, STYLE, WITH_FORMS};
     std::fs::write("templates/explanation.css.sha256", hash::of(EXPLANATION.style) + "\n").unwrap();
     std::fs::write("templates/explanation.js.sha256", hash::of(EXPLANATION.script) + "\n").unwrap();
+    std::fs::write("templates/form.css.sha256", hash::of(WITH_FORMS.style) + "\n").unwrap();
     std::fs::write("templates/report.css.sha256", hash::of(STYLE) + "\n").unwrap();
     std::fs::write("templates/report.js.sha256", hash::of(SCRIPT) + "\n").unwrap();
 }

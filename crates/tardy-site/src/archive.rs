@@ -1,19 +1,23 @@
 //! The site of an archive: its boards, a page for each board and each kernel, and the published results for reference.
 
+mod alerts;
 mod board;
 mod kernel;
 mod overview;
 mod published;
+mod search;
 
+use tardy_alert::Alert;
 use tardy_archive::{Address, Entry};
 use tardy_compare::history::History;
 use tardy_compare::overview::Standing;
 use tardy_plot::numbers::{figure, harmless, short};
-use tardy_present::page::{Cell, Link, PageRow, PageTable};
+use tardy_present::page::{Cell, Link, PageRow, PageTable, paragraph};
 
-use crate::{SiteFile, file_name};
+use crate::{SiteFile, SitePage, file_name, links};
 
 pub use overview::BoardSummary;
+pub use search::{Asked, Found};
 
 /// The name of machines of which nothing is known.
 const UNKNOWN: &str = "unknown machine";
@@ -55,6 +59,15 @@ pub struct About {
     pub command: String,
     /// The program.
     pub made_by: String,
+    /// What a server knows that sends the pages, answers searches, compares any two runs and has alerts; `None` for a static site.
+    pub served: Option<Served>,
+}
+
+/// What a server knows besides the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// How many alerts are open or acknowledged.
+    pub pending_alerts: usize,
 }
 
 /// The page of a board.
@@ -75,6 +88,43 @@ pub fn overview(boards: &[BoardSummary], kernels: &[String], runs: usize, about:
 /// The page of the published results.
 pub fn published(about: &About) -> SiteFile {
     crate::page(published::page(), &about.made_by)
+}
+
+/// The page of a search, of a site that is served.
+pub fn search(asked: &Asked, found: &Found, about: &About) -> SiteFile {
+    crate::page(search::page(asked, found), &about.made_by)
+}
+
+/// The page of all alerts, the newest first, of a site that is served.
+pub fn alerts(all: &[&Alert], rules: usize, about: &About) -> SiteFile {
+    crate::page(alerts::all(all, rules), &about.made_by)
+}
+
+/// The page of an alert.
+pub fn alert(alert: &Alert, about: &About) -> SiteFile {
+    crate::page(alerts::one(alert), &about.made_by)
+}
+
+/// A page that says why another one cannot be shown. `up` leads from it to the first page.
+pub fn refusal(title: &str, reason: &str, up: &str, about: &About) -> SiteFile {
+    let page = SitePage {
+        path: String::new(),
+        title: title.to_owned(),
+        header: vec![paragraph("", reason), links(vec![link(&format!("{up}index.html"), "all boards")])],
+        sections: Vec::new(),
+        run_count: 0,
+    };
+    crate::page(page, &about.made_by)
+}
+
+/// The address of a comparison of two runs, of a site that is served.
+pub fn comparison_of(base: &Address, candidate: &Address) -> String {
+    format!("compare.html?base={base}&candidate={candidate}")
+}
+
+/// The file of an alert's page.
+pub fn alert_path(id: &str) -> String {
+    format!("alerts/{id}.html")
 }
 
 /// The file of a board's page.

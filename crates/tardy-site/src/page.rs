@@ -32,8 +32,11 @@ pub fn page(page: SitePage, made_by: &str) -> SiteFile {
     let SitePage { path, title, header, sections, run_count } = page;
     let mut elements = vec![heading(1, title.clone())];
     elements.extend(header);
+    let has_form =
+        elements.iter().chain(sections.iter().flatten()).any(|one| matches!(one, Element::Form(_)));
+    let assets = if has_form { report::WITH_FORMS } else { report::WITHOUT_SCRIPT };
     let view = RunPage { id: "page".to_owned(), header: elements, sections, data: String::new() };
-    SiteFile { path, content: report::html_with(report::WITHOUT_SCRIPT, title, view, run_count, made_by) }
+    SiteFile { path, content: report::html_with(assets, title, view, run_count, made_by) }
 }
 
 /// A paragraph of links.

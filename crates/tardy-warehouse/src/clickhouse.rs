@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tardy_archive::{Address, ArchiveError, BoardRuns, Candidate, Entry, Query};
+use tardy_archive::{Address, ArchiveError, BoardRuns, Candidate, Entry, Mark, Query};
 use tardy_record::Run;
 use ureq::http::Request;
 
@@ -23,6 +23,8 @@ const PLACEHOLDER: &str = "DATABASE";
 const COMMENT: &str = "tardy archive ";
 /// The version of the tables.
 const VERSION: u32 = 1;
+/// How long an insertion may take to be seen after its time was noted, in s.
+const OVERLAP_S: u64 = 120;
 /// The order of runs, as [`tardy_archive::Store`] has it. A day that is unknown is empty.
 const ORDER: &str = "day, started_at, address";
 
@@ -120,7 +122,15 @@ impl Database {
         self.find(query, &format!("ORDER BY {ORDER}"))
     }
 
-    /// The first `limit` of them, or those that follow `after`.
+    /// How many runs `query` finds.
+    pub(crate) fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
+        let conditions = conditions::sql(query, &self.database);
+        let found: Vec<(u64,)> =
+            self.select(&format!("SELECT count() FROM {}.runs FINAL WHERE {conditions}", self.database))?;
+        Ok(found.first().map_or(0, |(count,)| *count))
+    }
+
+    /// The `limit` newest runs that `query` finds, or those that are next older than `after`; the newest first.
     pub(crate) fn page(
         &self,
         query: &Query,
@@ -137,10 +147,41 @@ impl Database {
                 ))?;
                 let (day, started_at) = places.first().ok_or_else(|| ArchiveError::Unknown(after.clone()))?;
                 let place = [day, started_at, after.as_str()].map(quoted).join(", ");
-                format!("AND ({ORDER}) > ({place})")
+                format!("AND ({ORDER}) < ({place})")
             }
         };
-        self.find(query, &format!("{follows} ORDER BY {ORDER} LIMIT {limit}"))
+        let order = ORDER.split(", ").map(|column| format!("{column} DESC")).collect::<Vec<_>>().join(", ");
+        self.find(query, &format!("{follows} ORDER BY {order} LIMIT {limit}"))
+    }
+
+    /// The releases of all kernels with a run, and how many runs each has.
+    pub(crate) fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError> {
+        self.select(&format!(
+            "SELECT assumeNotNull(release) AS known, count() FROM {}.runs FINAL WHERE release IS NOT NULL GROUP BY known ORDER BY known",
+            self.database
+        ))
+    }
+
+    /// The runs that were added after `mark`, in that order, and a mark before which nothing more is added: what was added in the
+    /// last [`OVERLAP_S`] is found again.
+    pub(crate) fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError> {
+        let database = &self.database;
+        let made: Vec<(String,)> = self.select(&format!(
+            "SELECT toString(uuid) FROM system.tables WHERE database = {} AND name = 'runs'",
+            quoted(database)
+        ))?;
+        let store = made.into_iter().next().map(|(store,)| store).unwrap_or_default();
+        let after = mark.filter(|mark| mark.store == store).map_or(0, |mark| mark.sequence);
+        let settled: Vec<(u64,)> = self.select(&format!(
+            "SELECT toUInt64(toUnixTimestamp64Nano(now64(9)) - {OVERLAP_S} * 1000000000)"
+        ))?;
+        let settled = settled.first().map_or(0, |(now,)| *now);
+        let found: Vec<(Address, u64)> = self.select(&format!(
+            "SELECT address, toUInt64(added) FROM {database}.runs FINAL WHERE added > {after} ORDER BY added, address"
+        ))?;
+        let last = found.last().map_or(after, |(_, added)| *added);
+        let mark = Mark { store, sequence: last.min(settled).max(after) };
+        Ok((found.into_iter().map(|(address, _)| address).collect(), mark))
     }
 
     /// All boards with a run, by name.
@@ -319,7 +360,7 @@ mod tests {
             let body = statement.split_once("\n(").unwrap().1;
             let lines = body.lines().map(str::trim).take_while(|line| *line != ")");
             let columns: Vec<&str> = lines
-                .filter(|line| !line.is_empty() && !line.starts_with("--"))
+                .filter(|line| !line.is_empty() && !line.starts_with("--") && !line.contains(" DEFAULT "))
                 .map(|line| line.split_whitespace().next().unwrap())
                 .collect();
             let own: &[&str] = if table.name == "runs" { &[tables::ENTRY] } else { &[] };

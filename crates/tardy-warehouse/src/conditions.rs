@@ -6,6 +6,12 @@ use tardy_archive::{ConfigOption, Query};
 pub(crate) fn sql(query: &Query, database: &str) -> String {
     let mut conditions = vec!["1".to_owned()];
     let mut add = |condition: String| conditions.push(condition);
+    if let Some(machine) = &query.exact_machine {
+        add(format!("machine = {}", quoted(machine)));
+    }
+    if let Some(release) = &query.release {
+        add(format!("release = {}", quoted(release)));
+    }
     if let Some(part) = &query.machine {
         add(contains("machine", part));
     }

@@ -84,7 +84,9 @@ CREATE TABLE IF NOT EXISTS DATABASE.runs
     measured_ns Int64 CODEC(ZSTD),
     config LowCardinality(Nullable(String)),
     -- All that lists and pages show of the run, as JSON.
-    entry String CODEC(ZSTD(3))
+    entry String CODEC(ZSTD(3)),
+    -- When it was inserted, by the clock of ClickHouse, in ns since 1970.
+    added Int64 DEFAULT toUnixTimestamp64Nano(now64(9)) CODEC(ZSTD)
 )
 ENGINE = ReplacingMergeTree ORDER BY address PARTITION BY substring(day, 1, 7)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tardy_archive::{
-    Address, ArchiveError, BoardRuns, Candidate, Damage, Entry, Kept, NewFile, Query, Store, Stored,
+    Address, ArchiveError, BoardRuns, Candidate, Damage, Entry, Kept, Mark, NewFile, Query, Store, Stored,
 };
 use tardy_record::Run;
 
@@ -242,6 +242,22 @@ impl Store for Warehouse {
         limit: usize,
     ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
         self.clickhouse.page(query, after, limit)
+    }
+
+    fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
+        self.clickhouse.count(query)
+    }
+
+    fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError> {
+        self.clickhouse.kernels()
+    }
+
+    fn added_since(&self, mark: Option<&Mark>) -> Result<(Vec<Address>, Mark), ArchiveError> {
+        self.clickhouse.added_since(mark)
+    }
+
+    fn has(&self, address: &Address) -> Result<bool, ArchiveError> {
+        Ok(self.clickhouse.known(&[address])?.contains(address))
     }
 
     fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {

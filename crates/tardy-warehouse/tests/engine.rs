@@ -1,7 +1,7 @@
 //! Both stores answer alike. ClickHouse's engine and an S3 service run next to this test: `make warehouse-test` starts them, and names
 //! the archive's file in TARDY_WAREHOUSE.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -52,6 +52,8 @@ fn runs() -> impl Strategy<Value = Run> {
         .prop_map(|(mut run, started_at, (host, release, preemption, config), limit_ns, valid)| {
             run.origin.started_at = started_at.to_owned();
             run.origin.host = host.to_owned();
+            // Of an emulated machine, its kind would be the name.
+            run.lab = None;
             let kernel = &mut run.facts.kernel;
             kernel.release =
                 release.map_or_else(Fact::default, |release| Fact::known(release.to_owned(), "test"));
@@ -98,6 +100,7 @@ fn queries() -> impl Strategy<Value = Query> {
             judgement,
             limit_ns,
             cause: cause.map(str::to_owned),
+            ..Query::default()
         },
     )
 }
@@ -130,7 +133,23 @@ fn both_stores_answer_alike() {
     let all = archive.find(&Query::default()).unwrap();
     assert_eq!(all.len(), RUNS);
     assert_eq!(warehouse.find(&Query::default()).unwrap(), all, "all, in the same order");
-    assert_eq!(warehouse.boards().unwrap(), archive.boards().unwrap());
+    let boards = archive.boards().unwrap();
+    assert!(boards.len() > 3, "{boards:?}");
+    assert_eq!(warehouse.boards().unwrap(), boards);
+    assert_eq!(warehouse.kernels().unwrap(), archive.kernels().unwrap());
+    let (added, mark) = warehouse.added_since(None).unwrap();
+    assert_eq!(added.iter().collect::<BTreeSet<_>>(), all.iter().map(|(address, _)| address).collect());
+    assert!(warehouse.added_since(Some(&mark)).unwrap().0.len() <= RUNS);
+    let board = boards[1].machine.clone();
+    let exact = [
+        Query { exact_machine: Some(board), ..Query::default() },
+        Query { release: Some("6.1.0".to_owned()), ..Query::default() },
+    ];
+    for query in exact {
+        let expected = archive.find(&query).unwrap();
+        assert!(!expected.is_empty());
+        assert_eq!(warehouse.find(&query).unwrap(), expected);
+    }
     let mut found: BTreeMap<usize, u32> = BTreeMap::new();
     let mut runner = TestRunner::deterministic();
     let queries = queries();
@@ -139,7 +158,8 @@ fn both_stores_answer_alike() {
         let expected = archive.find(&query).unwrap();
         assert_eq!(warehouse.find(&query).unwrap(), expected, "{query:?}");
         *found.entry(expected.len().min(2)).or_default() += 1;
-        let after = expected.first().map(|(address, _)| address);
+        assert_eq!(warehouse.count(&query).unwrap(), expected.len() as u64);
+        let after = expected.last().map(|(address, _)| address);
         let pages = [&archive as &dyn Store, &warehouse].map(|store| store.page(&query, after, 3).unwrap());
         assert_eq!(pages[0], pages[1], "{query:?}");
     }

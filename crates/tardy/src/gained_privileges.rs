@@ -74,6 +74,8 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Share(_)
         | Command::List(_)
         | Command::Archive(_)
+        | Command::Serve(_)
+        | Command::Push(_)
         | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema

@@ -80,6 +80,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Archive(command) => commands::archive::run(&command),
+        Command::Serve(arguments) => commands::serve::run(&arguments),
+        Command::Push(arguments) => commands::push::run(&arguments),
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Share(arguments) => commands::share::run(&arguments),

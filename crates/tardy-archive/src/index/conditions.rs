@@ -18,6 +18,12 @@ impl Query {
         if let Some(part) = &self.machine {
             add("instr(lower(machine), lower(?)) > 0", vec![text(part)]);
         }
+        if let Some(machine) = &self.exact_machine {
+            add("machine = ?", vec![text(machine)]);
+        }
+        if let Some(release) = &self.release {
+            add("release = ?", vec![text(release)]);
+        }
         if let Some(range) = &self.kernel {
             add("kernel BETWEEN ? AND ?", range.ordinals().map(Value::Integer).to_vec());
         }

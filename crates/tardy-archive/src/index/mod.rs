@@ -3,14 +3,13 @@
 //! It has nothing that the run files do not have. An index of an earlier version is made again instead of being changed.
 
 mod conditions;
+mod views;
 
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use crate::board::BoardRuns;
 use crate::entry::{Config, Outcome, config_digest};
 use crate::error::ArchiveError;
 use crate::query::Query;
@@ -21,7 +20,7 @@ use conditions::lines;
 /// The file of the index in an archive.
 pub(crate) const FILE: &str = "index.sqlite3";
 /// The version of the tables, in SQLite's `user_version`.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 /// How long a process waits for another one that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// SQLITE_READONLY_ROLLBACK: the database has a journal that must be rolled back, and is opened to be read only.
@@ -97,7 +96,7 @@ impl Index {
         })
     }
 
-    /// Adds runs, or replaces what is known of them. `stored` tells whether their files are in their places.
+    /// Adds runs. `stored` tells whether their files are in their places.
     pub(crate) fn put(
         &mut self,
         runs: &[(Address, String, Outcome)],
@@ -112,8 +111,13 @@ impl Index {
 
     /// Removes what is known of a run.
     pub(crate) fn remove(&mut self, address: &Address) -> Result<(), ArchiveError> {
-        self.connection.execute("DELETE FROM runs WHERE address = ?", [address.as_str()])?;
-        Ok(())
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "DELETE FROM entries WHERE sequence = (SELECT sequence FROM runs WHERE address = ?)",
+            [address.as_str()],
+        )?;
+        transaction.execute("DELETE FROM runs WHERE address = ?", [address.as_str()])?;
+        Ok(transaction.commit()?)
     }
 
     /// The runs whose files were about to be put in their places when a process ended, and have not been noted since.
@@ -121,11 +125,19 @@ impl Index {
         self.addresses("SELECT address FROM runs WHERE NOT stored")
     }
 
-    /// Notes whether the file of a run is in its place.
-    pub(crate) fn note_stored(&mut self, address: &Address, stored: bool) -> Result<(), ArchiveError> {
-        self.connection
-            .execute("UPDATE runs SET stored = ? WHERE address = ?", params![stored, address.as_str()])?;
-        Ok(())
+    /// Notes whether the files of runs are in their places.
+    pub(crate) fn note_stored<'a>(
+        &mut self,
+        addresses: impl IntoIterator<Item = &'a Address>,
+        stored: bool,
+    ) -> Result<(), ArchiveError> {
+        let transaction = self.connection.transaction()?;
+        for address in addresses {
+            transaction
+                .prepare_cached("UPDATE runs SET stored = ? WHERE address = ?")?
+                .execute(params![stored, address.as_str()])?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// The addresses of all stored runs.
@@ -156,68 +168,7 @@ impl Index {
     /// The stored runs that `query` finds, the oldest first.
     pub(crate) fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
         let (conditions, values) = query.sql();
-        self.in_order(&conditions, "", values)
-    }
-
-    /// The first `limit` of them, or those that follow the run `after`.
-    pub(crate) fn page(
-        &self,
-        query: &Query,
-        after: Option<&Address>,
-        limit: usize,
-    ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
-        let (mut conditions, mut values) = query.sql();
-        if let Some(after) = after {
-            let mut statement = self
-                .connection
-                .prepare_cached("SELECT day, started_at FROM runs WHERE address = ? AND stored")?;
-            let place = statement.query_row([after.as_str()], |row| {
-                Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?))
-            });
-            let (day, started_at) = place.optional()?.ok_or_else(|| ArchiveError::Unknown(after.clone()))?;
-            // Runs without a day are first.
-            let follows = match &day {
-                Some(_) => " AND day >= ? AND (day > ? OR (started_at, address) > (?, ?))",
-                None => " AND (day IS NOT NULL OR (started_at, address) > (?, ?))",
-            };
-            conditions += follows;
-            let days = day.iter().flat_map(|day| [day.clone(), day.clone()]);
-            values.extend(days.chain([started_at, after.to_string()]).map(Value::Text));
-        }
-        values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        self.in_order(&conditions, "LIMIT ?", values)
-    }
-
-    /// All boards with a stored run, by name.
-    pub(crate) fn boards(&self) -> Result<Vec<BoardRuns>, ArchiveError> {
-        // The text orders as the index `runs_by_start`; of an aggregate with max(), SQLite takes other columns from that row.
-        let mut statement = self.connection.prepare_cached(
-            "SELECT runs.address, runs.entry, boards.runs, runs.machine FROM (SELECT address, count(*) AS runs, \
-             max(coalesce(day, '') || char(1) || started_at || char(1) || address) FROM runs WHERE stored GROUP BY machine) AS boards \
-             JOIN runs ON runs.address = boards.address ORDER BY runs.machine",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(BoardRuns {
-                machine: row.get(3)?,
-                runs: row.get::<_, i64>(2)?.cast_unsigned(),
-                newest: found(row)?,
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn in_order(
-        &self,
-        conditions: &str,
-        limit: &str,
-        values: Vec<Value>,
-    ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
-        let text = format!(
-            "SELECT address, entry FROM runs WHERE {conditions} ORDER BY day, started_at, address {limit}"
-        );
-        let mut statement = self.connection.prepare_cached(&text)?;
-        let rows = statement.query_map(params_from_iter(values), found)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.in_order(&conditions, values, "ORDER BY day, started_at, address")
     }
 }
 
@@ -231,8 +182,8 @@ fn put_one(
     let config = config.as_ref().map(|config| put_config(connection, config)).transpose()?;
     let text = serde_json::to_string(entry).expect("an entry has finite numbers only");
     let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO runs (address, stored, id, day, started_at, machine, kernel, preemption, loads, judgement, \
-         limit_ns, causes, config, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (address, stored, id, day, started_at, machine, release, kernel, preemption, loads, judgement, \
+         limit_ns, causes, config) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute(params![
         address.as_str(),
@@ -241,6 +192,7 @@ fn put_one(
         entry.day(),
         entry.row.started_at,
         entry.machine,
+        entry.row.kernel,
         entry.version.map(crate::KernelVersion::ordinal),
         entry.preemption.map(tardy_record::facts::Preemption::name),
         lines(&entry.loads),
@@ -248,8 +200,10 @@ fn put_one(
         entry.limit_ns.map(u64::cast_signed),
         lines(&entry.causes),
         config,
-        text,
     ])?;
+    connection
+        .prepare_cached("INSERT INTO entries (sequence, entry) VALUES (?, ?)")?
+        .execute(params![connection.last_insert_rowid(), text])?;
     Ok(())
 }
 

@@ -1,7 +1,10 @@
--- The index of an archive. Columns are what a search compares; all that is shown of a run is in `entry`.
+-- The index of an archive. The columns of `runs` are what a search compares; all that is shown of a run is in `entries`, so that a
+-- search reads little.
 CREATE TABLE runs (
+    -- The order in which runs were added.
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     -- SHA-256 of the run file.
-    address TEXT PRIMARY KEY,
+    address TEXT NOT NULL UNIQUE,
     -- 0 while its file is being put in its place.
     stored INTEGER NOT NULL,
     -- The run's own identity; that of another tool's file is made of its name and its content.
@@ -10,7 +13,8 @@ CREATE TABLE runs (
     day TEXT,
     started_at TEXT NOT NULL,
     machine TEXT NOT NULL,
-    -- The kernel's version as one number, which orders as versions do.
+    -- The kernel's release, and the version that it begins with as one number, which orders as versions do.
+    release TEXT,
     kernel INTEGER,
     preemption TEXT,
     -- One load a line.
@@ -20,12 +24,18 @@ CREATE TABLE runs (
     -- One cause a line.
     causes TEXT NOT NULL,
     -- The digest of the kernel's configuration.
-    config TEXT,
-    -- All that is known of the run, as JSON.
-    entry TEXT NOT NULL
-) WITHOUT ROWID;
+    config TEXT
+);
 CREATE INDEX runs_by_id ON runs (id);
 CREATE INDEX runs_by_start ON runs (day, started_at, address);
+CREATE INDEX runs_by_machine ON runs (machine, stored, day, started_at, address);
+CREATE INDEX runs_by_release ON runs (release, stored);
+
+-- All that is known of each run, as JSON.
+CREATE TABLE entries (
+    sequence INTEGER PRIMARY KEY,
+    entry TEXT NOT NULL
+);
 
 -- Each configuration once.
 CREATE TABLE options (
@@ -34,3 +44,7 @@ CREATE TABLE options (
     value TEXT NOT NULL,
     PRIMARY KEY (config, name)
 ) WITHOUT ROWID;
+
+-- One row, which another index does not have: the numbers of the sequence are those of this index.
+CREATE TABLE identity (made TEXT NOT NULL);
+INSERT INTO identity VALUES (lower(hex(randomblob(16))));

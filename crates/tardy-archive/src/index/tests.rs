@@ -46,6 +46,7 @@ fn outcomes() -> impl Strategy<Value = Vec<Outcome>> {
             let owned = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
             let Outcome { mut entry, .. } = outcome();
             entry.row.started_at = started_at.to_owned();
+            entry.row.kernel = release.map(str::to_owned);
             entry = Entry {
                 machine: machine.to_owned(),
                 version: release.and_then(KernelVersion::of_release),
@@ -68,7 +69,7 @@ fn queries() -> impl Strategy<Value = Query> {
     let parsed = |texts: &'static [&'static str]| some(texts);
     (
         (
-            some(&["rack3", "PI 4", "über", "arm"]),
+            (some(&["rack3", "PI 4", "über", "arm"]), some(&MACHINES), some(&RELEASES)),
             parsed(&["6.12", "6.1..6.12", "..5.10", "7.3"]),
             some(&MODELS),
         ),
@@ -82,7 +83,7 @@ fn queries() -> impl Strategy<Value = Query> {
     )
         .prop_map(
             move |(
-                (machine, range, preemption),
+                ((machine, exact_machine, release), range, preemption),
                 config,
                 (load, since, until),
                 (judgement, limit_ns, cause),
@@ -90,6 +91,8 @@ fn queries() -> impl Strategy<Value = Query> {
                 assert!(range.is_none_or(|range| ranges.contains(&range)));
                 Query {
                     machine: machine.map(str::to_owned),
+                    exact_machine: exact_machine.map(str::to_owned),
+                    release: release.map(str::to_owned),
                     kernel: range.map(|range| range.parse().unwrap()),
                     preemption,
                     config: config.into_iter().map(|option| option.parse().unwrap()).collect(),
@@ -131,7 +134,9 @@ proptest! {
         let mut index = Index::new(Path::new(":memory:")).unwrap();
         let runs = addressed(outcomes);
         index.put(&runs, true).unwrap();
-        let all = index.find(&query).unwrap();
+        let mut all = index.find(&query).unwrap();
+        all.reverse();
+        prop_assert_eq!(index.count(&query).unwrap() as usize, all.len());
         let mut pages = Vec::new();
         loop {
             let after = pages.last().map(|(address, _): &(Address, Entry)| address.clone());
@@ -150,7 +155,36 @@ proptest! {
         let found = index.boards().unwrap();
         let found: Vec<_> = found.into_iter().map(|board| (board.machine, (board.runs, board.newest.0))).collect();
         prop_assert_eq!(found, boards.into_iter().collect::<Vec<_>>());
+        for (release, count) in index.kernels().unwrap() {
+            let on_it = Query { release: Some(release), ..Query::default() };
+            prop_assert_eq!(index.count(&on_it).unwrap(), count);
+        }
     }
+}
+
+#[test]
+fn what_was_added_since_is_found_once_and_again_in_another_index() {
+    let mut index = Index::new(Path::new(":memory:")).unwrap();
+    let runs = addressed(vec![outcome(); 3]);
+    index.put(&runs[..2], true).unwrap();
+    let (first, mark) = index.added_since(None).unwrap();
+    assert_eq!(first, [runs[0].0.clone(), runs[1].0.clone()]);
+    index.put(&runs[2..], false).unwrap();
+    assert_eq!(index.added_since(Some(&mark)).unwrap(), (vec![], mark.clone()), "its file is not there yet");
+    index.note_stored([&runs[2].0], true).unwrap();
+    let (second, mark) = index.added_since(Some(&mark)).unwrap();
+    assert_eq!(second, [runs[2].0.clone()]);
+    index.remove(&runs[2].0).unwrap();
+    assert_eq!(index.added_since(Some(&mark)).unwrap().0, []);
+    index.put(&runs[2..], true).unwrap();
+    assert_eq!(
+        index.added_since(Some(&mark)).unwrap().0,
+        [runs[2].0.clone()],
+        "its number is not used again"
+    );
+    let mut other = Index::new(Path::new(":memory:")).unwrap();
+    other.put(&runs, true).unwrap();
+    assert_eq!(other.added_since(Some(&mark)).unwrap().0.len(), 3);
 }
 
 #[test]
@@ -161,7 +195,7 @@ fn a_run_is_found_when_its_file_is_in_its_place() {
     index.put(&runs, false).unwrap();
     assert!(index.find(&Query::default()).unwrap().is_empty());
     assert_eq!(index.unfinished().unwrap(), [runs[0].0.clone()]);
-    index.note_stored(&runs[0].0, true).unwrap();
+    index.note_stored([&runs[0].0], true).unwrap();
     assert_eq!(index.find(&Query::default()).unwrap().len(), 1);
     assert!(index.unfinished().unwrap().is_empty());
     index.remove(&runs[0].0).unwrap();

@@ -31,8 +31,10 @@ fn texts(element: Element) -> Vec<String> {
         }
         Element::Numbers { numbers } => numbers.iter().map(KeyNumber::text).collect(),
         Element::Links { links, .. } => links.into_iter().map(|link| link.text).collect(),
-        Element::Table(_) | Element::Figure { .. } | Element::Fold { .. } | Element::Rest { .. } => {
-            Vec::new()
-        }
+        Element::Table(_)
+        | Element::Figure { .. }
+        | Element::Fold { .. }
+        | Element::Rest { .. }
+        | Element::Form(_) => Vec::new(),
     }
 }

@@ -46,6 +46,8 @@ pub struct Assets {
     pub script: &'static str,
     /// Its SHA-256 in base64.
     pub script_hash: &'static str,
+    /// Where forms may be sent, as in the content security policy.
+    pub form_action: &'static str,
 }
 
 /// Those of reports.
@@ -54,11 +56,25 @@ pub const REPORT: Assets = Assets {
     style_hash: STYLE_HASH.trim_ascii_end(),
     script: SCRIPT,
     script_hash: SCRIPT_HASH.trim_ascii_end(),
+    form_action: NO_FORMS,
 };
+const NO_FORMS: &str = "'none'";
 
 /// Those of pages without plots that answer, such as those of a site.
 pub const WITHOUT_SCRIPT: Assets =
     Assets { script: "", script_hash: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", ..REPORT };
+
+/// Those of pages with forms, which a server sends.
+pub const WITH_FORMS: Assets = Assets {
+    style: concat!(
+        include_str!("../../../tardy-plot/src/plot.css"),
+        include_str!("../../templates/report.css"),
+        include_str!("../../templates/form.css")
+    ),
+    style_hash: include_str!("../../templates/form.css.sha256").trim_ascii_end(),
+    form_action: "'self'",
+    ..WITHOUT_SCRIPT
+};
 
 /// Those of explained wake-ups, which need nothing of a report's script.
 pub const EXPLANATION: Assets = Assets {
@@ -70,6 +86,7 @@ pub const EXPLANATION: Assets = Assets {
     style_hash: include_str!("../../templates/explanation.css.sha256").trim_ascii_end(),
     script: include_str!("../../templates/explanation.js"),
     script_hash: include_str!("../../templates/explanation.js.sha256").trim_ascii_end(),
+    form_action: NO_FORMS,
 };
 
 const TEMPLATES: [(&str, &str); 5] = [

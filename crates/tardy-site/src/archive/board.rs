@@ -2,7 +2,7 @@
 
 use tardy_plot::numbers::{counted, harmless, short_inside};
 use tardy_present::history as shown;
-use tardy_present::page::{Cell, Element, heading, paragraph};
+use tardy_present::page::{Cell, Choice, Element, Field, Form, heading, paragraph};
 
 use super::{
     About, Board, KnownRun, NAME_MAX, comparison_path, day, kernel_cell, link, loads, p999, report_path,
@@ -47,16 +47,46 @@ fn runs(board: &Board, about: &About) -> Vec<Element> {
         paragraph("note", "The newest first. \"Before\" compares a run with the one before it."),
         Element::Table(table(&heads, rows)),
     ];
-    if let [newest, before] = &paths[..] {
+    if about.served.is_some() && board.runs.len() > 1 {
+        elements.push(paragraph("note", "Any two runs of this board are compared:"));
+        elements.push(comparison_form(board));
+    } else if let [newest, before] = &paths[..] {
         elements.push(paragraph("note", "Any two runs are compared by:"));
         elements.push(Element::Code { text: format!("tardy report {before} {newest} -o both.html") });
     }
     elements
 }
 
+fn comparison_form(board: &Board) -> Element {
+    let choice = |(number, run): (usize, &KnownRun)| Choice {
+        value: run.address.to_string(),
+        text: format!("{} {}", run_name(number, run), day(&run.entry)),
+    };
+    let mut choices: Vec<Choice> = (1..).zip(&board.runs).map(choice).collect();
+    choices.reverse();
+    let field = |name, at: usize| Field {
+        name,
+        label: name,
+        value: choices[at].value.clone(),
+        example: "",
+        choices: choices.clone(),
+    };
+    Element::Form(Form {
+        action: "../compare.html".to_owned(),
+        changes: false,
+        fields: vec![field("base", 1), field("candidate", 0)],
+        button: "Compare",
+    })
+}
+
+/// The number of a run among those of the board, and its name.
+fn run_name(number: usize, run: &KnownRun) -> String {
+    format!("{number} {}", short_inside(&harmless(&run.entry.row.name), NAME_MAX))
+}
+
 fn row((number, run): (usize, &KnownRun)) -> Vec<Cell> {
     let KnownRun { address, entry, has_report, has_comparison } = run;
-    let name = format!("{number} {}", short_inside(&harmless(&entry.row.name), NAME_MAX));
+    let name = run_name(number, run);
     let below = |is_there: bool, path: String, text: &str| match is_there {
         true => Cell::Link(link(&format!("../{path}"), text)),
         false => Cell::Text(String::new()),

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use tardy_archive::Entry;
 use tardy_plot::numbers::{counted, harmless};
-use tardy_present::page::{Cell, Element, PageTable, heading, paragraph};
+use tardy_present::page::{Cell, Element, Link, PageTable, heading, paragraph};
 use tardy_present::terminal_text::typographic;
 
+use super::search::{self, Asked};
 use super::{
-    About, board_path, day, kernel_cell, kernel_path, link, loads, p999, shown_name, table, verdict, worst,
+    About, Served, board_path, day, kernel_cell, kernel_path, link, loads, p999, shown_name, table, verdict,
+    worst,
 };
 use crate::{SitePage, links};
 
@@ -24,7 +26,7 @@ pub struct BoardSummary {
 
 pub(super) fn page(boards: &[BoardSummary], kernels: &[String], runs: usize, about: &About) -> SitePage {
     let title = counted(boards.len() as u64, "board", "boards");
-    let header = vec![
+    let mut header = vec![
         paragraph(
             "",
             &format!(
@@ -33,13 +35,30 @@ pub(super) fn page(boards: &[BoardSummary], kernels: &[String], runs: usize, abo
                 counted(kernels.len() as u64, "kernel", "kernels")
             ),
         ),
-        links(vec![link("published.html", "published results"), link("site.json", "all boards as JSON")]),
-        Element::Code { text: harmless(&about.command) },
+        links(links_of(about)),
     ];
+    header.push(match about.served {
+        Some(_) => search::form(&Asked::default()),
+        None => Element::Code { text: harmless(&about.command) },
+    });
     let mut sections = vec![boards_table(boards)];
     sections.extend(changes(boards));
     sections.push(kernels_list(kernels));
     SitePage { path: "index.html".to_owned(), title, header, sections, run_count: runs }
+}
+
+fn links_of(about: &About) -> Vec<Link> {
+    let published = link("published.html", "published results");
+    match about.served {
+        Some(Served { pending_alerts }) => vec![
+            link("alerts.html", &format!("alerts: {pending_alerts} pending")),
+            link("search.html", "all runs"),
+            published,
+            link("api/v1/boards", "all boards as JSON"),
+            link("api/v1/openapi.json", "API"),
+        ],
+        None => vec![published, link("site.json", "all boards as JSON")],
+    }
 }
 
 fn boards_table(boards: &[BoardSummary]) -> Vec<Element> {

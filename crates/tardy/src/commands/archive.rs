@@ -1,10 +1,13 @@
 //! `tardy archive`: keeps runs in archives.
 
 mod add;
+mod audit;
 mod export;
 mod index;
+mod prune;
 mod site;
 mod store;
+mod token;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +33,17 @@ pub(super) fn find(path: &Path, query: &Query) -> Result<Option<Vec<(PathBuf, En
     Ok(Some(found.into_iter().map(|(address, entry)| (path.join(address.path()), entry)).collect()))
 }
 
+/// The user who runs this command, as the audit log names people without a token.
+fn user() -> String {
+    let user = tardy_sys::files::caller();
+    let name = ["SUDO_USER", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
+    match name.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))) {
+        // A variable may say anything; the number is the kernel's.
+        Some(name) => format!("user {user} ({name})"),
+        None => format!("user {user}"),
+    }
+}
+
 /// Runs one of the commands.
 pub(crate) fn run(command: &ArchiveCommand) -> Result<Exit> {
     match command {
@@ -38,5 +52,8 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<Exit> {
         ArchiveCommand::Index(arguments) => index::run(arguments),
         ArchiveCommand::Site(arguments) => site::run(arguments),
         ArchiveCommand::Verify(arguments) => verify::run(arguments),
+        ArchiveCommand::Prune(arguments) => prune::run(arguments),
+        ArchiveCommand::Token(arguments) => token::run(arguments),
+        ArchiveCommand::Audit(arguments) => audit::run(arguments),
     }
 }

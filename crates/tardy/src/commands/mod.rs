@@ -1,8 +1,8 @@
 //! One module for each command: it reads the input, calls the crates that do the work, and prints the result.
 
-#[cfg(feature = "archive")]
+#[cfg(feature = "server")]
 pub(crate) mod archive;
-#[cfg(not(feature = "archive"))]
+#[cfg(not(feature = "server"))]
 #[path = "without_archive.rs"]
 pub(crate) mod archive;
 pub(crate) mod attach;
@@ -32,12 +32,18 @@ pub(crate) mod plot;
 pub(crate) mod programs;
 mod progress;
 mod published;
+pub(crate) mod push;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
 mod runs_below;
 pub(crate) mod schema;
+#[cfg(feature = "server")]
+pub(crate) mod serve;
+#[cfg(not(feature = "server"))]
+#[path = "without_server.rs"]
+pub(crate) mod serve;
 pub(crate) mod share;
 pub(crate) mod show;
 pub(crate) mod tsn;

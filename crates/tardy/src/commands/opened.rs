@@ -15,6 +15,8 @@ use super::archive;
 const KEY: &[u8] = b"\"schema_version\"";
 /// How much of the beginning of a file is searched for [`KEY`], in bytes.
 const BEGINNING: u64 = 256;
+/// What stands for standard input among run files.
+const STANDARD_INPUT: &str = "-";
 /// The end of the name of a compressed run file.
 const COMPRESSED: &str = ".run.json.gz";
 
@@ -52,4 +54,21 @@ pub(super) fn is_run_file(path: &Path) -> std::io::Result<bool> {
 
 fn is_compressed_run(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(COMPRESSED)) && path.is_file()
+}
+
+/// The content of a run file, and its name. One that is compressed as in an archive is read as it was added.
+pub(crate) fn content_of(path: &Path) -> Result<(String, Vec<u8>)> {
+    let context = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    match path == Path::new(STANDARD_INPUT) {
+        true => std::io::stdin().lock().read_to_end(&mut bytes),
+        false => files::open_to_read(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+    }
+    .with_context(context)?;
+    if tardy_archive::is_compressed(&bytes) {
+        let stored = tardy_archive::read_compressed(bytes.as_slice()).with_context(context)?;
+        return Ok((stored.name, stored.content));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((name, bytes))
 }

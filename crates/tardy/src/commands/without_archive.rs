@@ -55,7 +55,7 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<Exit> {
 
 fn refuse<T>(archive: &Path) -> Result<T> {
     bail!(
-        "this tardy was built without the feature 'archive', so it cannot use {}; copy the run files to a machine whose tardy can",
+        "this tardy was built without the feature 'server', so it cannot use {}; copy the run files to a machine whose tardy can",
         archive.display()
     )
 }

@@ -41,6 +41,7 @@ mod redact;
 mod rt_tests;
 mod run_files;
 mod samples;
+mod serve;
 mod share;
 mod simulate;
 mod switch_test;

@@ -1,6 +1,5 @@
 //! `tardy archive add`, and `--keep` of the commands that make runs.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,7 +7,6 @@ use serde::Serialize;
 use tardy_archive::{ArchiveError, Kept, NewFile, Store};
 use tardy_args::ArchiveAddArgs;
 use tardy_plot::numbers::counted;
-use tardy_sys::files;
 
 use super::store;
 use crate::commands::{file_tree, opened, output};
@@ -22,7 +20,9 @@ enum Outcome {
     Added,
     /// The archive had it.
     Known,
-    /// It is not kept.
+    /// It is not kept, and never will be as it is.
+    Refused,
+    /// It is not kept, since a file or the disk failed.
     Failed,
 }
 
@@ -68,7 +68,8 @@ impl Results {
                 Ok(kept @ Kept::New(_)) => (Outcome::Added, kept),
                 Ok(kept @ Kept::Known(_)) => (Outcome::Known, kept),
                 Err(error) => {
-                    self.failed(file, error.to_string());
+                    let outcome = if is_about_the_run(&error) { Outcome::Refused } else { Outcome::Failed };
+                    self.all.push(Added { file, outcome, run: None, error: Some(error.to_string()) });
                     continue;
                 }
             };
@@ -80,7 +81,7 @@ impl Results {
     /// Reports what is not kept, and how many are. Returns whether all are.
     fn report(&self, json: bool) -> Result<bool> {
         let count = |outcome: Outcome| self.all.iter().filter(|one| one.outcome == outcome).count() as u64;
-        let failed = count(Outcome::Failed);
+        let failed = count(Outcome::Failed) + count(Outcome::Refused);
         if json {
             output::print_json(&self.all)?;
             return Ok(failed == 0);
@@ -126,7 +127,7 @@ impl Addition {
     /// Adds a run file.
     pub(in crate::commands) fn file(&mut self, path: &Path) -> Result<()> {
         let label = path.display().to_string();
-        match content_of(path) {
+        match opened::content_of(path) {
             Ok((name, content)) => self.content(label, &name, &content),
             Err(error) => {
                 self.results.failed(label, crate::message(&error));
@@ -142,17 +143,9 @@ impl Addition {
     }
 }
 
-/// The content of a run file, and its name. One that is compressed as in an archive is read as it was added.
-fn content_of(path: &Path) -> Result<(String, Vec<u8>)> {
-    let context = || format!("cannot read {}", path.display());
-    let mut bytes = Vec::new();
-    files::open_to_read(path).with_context(context)?.read_to_end(&mut bytes).with_context(context)?;
-    if tardy_archive::is_compressed(&bytes) {
-        let stored = tardy_archive::read_compressed(bytes.as_slice()).with_context(context)?;
-        return Ok((stored.name, stored.content));
-    }
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((name, bytes))
+/// Whether an error is about the run itself, not about the archive or its disk.
+fn is_about_the_run(error: &ArchiveError) -> bool {
+    matches!(error, ArchiveError::InProgress | ArchiveError::NotARun(_) | ArchiveError::OtherContent { .. })
 }
 
 /// Adds run files and directories of them.

@@ -29,8 +29,6 @@ use crate::exit::Exit;
 const DATA: &str = "site.json";
 /// Directories of pages.
 const DIRECTORIES: [&str; 3] = ["boards", "kernels", "runs"];
-/// The highest probability that a change is one by chance, and the least change, as `tardy history` has them.
-const CHANGES: (f64, f64) = (0.001, 0.05);
 
 /// What the site was made from.
 #[derive(Default, Serialize, Deserialize)]
@@ -128,7 +126,7 @@ impl<'a> Writer<'a> {
         let reports = arguments.reports;
         let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
         let made_by = build_identity::identity().to_owned();
-        let about = About { archive: quoted(&place), command, made_by: made_by.clone() };
+        let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: None };
         let now = Data { made_by, ..Data::default() };
         Self { archive, output: &arguments.output, reports, about, before, now, written: 0, problems: 0 }
     }
@@ -171,7 +169,7 @@ impl<'a> Writer<'a> {
 
     fn board_page(&mut self, machine: &str, runs: &[KnownRun], page: &str) -> Result<BoardData> {
         let entries = runs.iter().map(|run| run.entry.history.clone()).collect();
-        let mut history = history::of(entries, CHANGES.0, CHANGES.1);
+        let mut history = history::of(entries, history::MOST_P, history::LEAST_CHANGE);
         if let Err(error) = self.explain(&mut history, runs) {
             self.problem(&error);
         }

@@ -1,0 +1,15 @@
+//! Pushing runs to an archive on another machine.
+//!
+//! A run is first put into a spool, a directory on this machine, and is removed from it when the other side has it on its disk. So a run
+//! survives a network that is away and a process that is killed. The other side knows a run by its content and stores it once, however
+//! often it is sent (docs/adr/0038-push.md).
+
+mod http;
+mod send;
+mod spool;
+mod ssh;
+mod target;
+
+pub use send::{Failure, Report, Sender, Token, send_all};
+pub use spool::{Spool, SpoolError, Spooled};
+pub use target::{Target, TargetError};

@@ -1,0 +1,132 @@
+//! The thread that looks at what was added, by pushes or by other processes: it finds the newest change of each board, and raises
+//! alerts.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tardy_alert::{Rules, of_history, of_run};
+use tardy_archive::{Address, ArchiveError, BoardRuns, Mark, Query, Store};
+use tardy_compare::history;
+use tardy_present::history as shown;
+
+use crate::clock::now;
+use crate::service::{Service, locked};
+
+/// How long runs that another process adds may stay unnoticed.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Runs that are looked at before that is noted.
+const AT_A_TIME: usize = 64;
+
+/// Follows until the server ends.
+pub(crate) fn follow(service: &Service) {
+    let mut seen = 0;
+    let mut follower = Follower { service, mark: None, rules: Rules::default() };
+    loop {
+        match follower.look() {
+            Ok(()) | Err(ArchiveError::Unknown(_)) => {}
+            Err(error) => service.news.report_once(&error.to_string()),
+        }
+        if !service.news.wait(&mut seen, LOOK_EVERY) {
+            return;
+        }
+    }
+}
+
+struct Follower<'a> {
+    service: &'a Service,
+    mark: Option<Mark>,
+    rules: Rules,
+}
+
+impl Follower<'_> {
+    fn look(&mut self) -> Result<(), ArchiveError> {
+        let store = self.service.store()?;
+        let rules = self.service.rules();
+        let (added, mark) = store.added_since(self.mark.as_ref())?;
+        let rules_changed = rules != self.rules;
+        if added.is_empty() && !rules_changed && self.mark.is_some() {
+            return Ok(());
+        }
+        let boards = store.boards()?;
+        self.runs(&*store, &rules, added, &boards, rules_changed)?;
+        for board in &boards {
+            if rules_changed || !self.service.changes.is_current(board) {
+                self.board(&*store, &rules, board)?;
+            }
+        }
+        (self.mark, self.rules) = (Some(mark), rules);
+        Ok(())
+    }
+
+    /// Looks at runs that were added. The first time, and if the rules changed, the newest run of each board is looked at, and the
+    /// others are not: an archive of years would raise an alert for each of its boards.
+    fn runs(
+        &self,
+        store: &dyn Store,
+        rules: &Rules,
+        added: Vec<Address>,
+        boards: &[BoardRuns],
+        rules_changed: bool,
+    ) -> Result<(), ArchiveError> {
+        let (mut unchecked, is_new): (Vec<Address>, bool) = {
+            let alerts = locked(&self.service.alerts);
+            (added.into_iter().filter(|run| !alerts.is_checked(run)).collect(), alerts.is_new())
+        };
+        let newest: BTreeSet<&Address> = boards.iter().map(|board| &board.newest.0).collect();
+        if is_new {
+            let older = unchecked.iter().filter(|run| !newest.contains(run)).cloned().collect();
+            locked(&self.service.alerts).note_checked(older)?;
+            unchecked.retain(|run| newest.contains(run));
+        }
+        if rules_changed {
+            let known: BTreeSet<Address> = unchecked.iter().cloned().collect();
+            unchecked.extend(newest.into_iter().filter(|run| !known.contains(run)).cloned());
+        }
+        for runs in unchecked.chunks(AT_A_TIME) {
+            let mut findings = Vec::new();
+            for run in runs {
+                if !rules.rules.is_empty() {
+                    findings.extend(self.findings(store, rules, run)?);
+                }
+            }
+            let mut alerts = locked(&self.service.alerts);
+            if alerts.raise(&findings, &now())? {
+                self.service.news.tell();
+            }
+            let unknown = runs.iter().filter(|run| !alerts.is_checked(run)).cloned().collect();
+            alerts.note_checked(unknown)?;
+        }
+        Ok(())
+    }
+
+    fn findings(
+        &self,
+        store: &dyn Store,
+        rules: &Rules,
+        address: &Address,
+    ) -> Result<Vec<tardy_alert::Finding>, ArchiveError> {
+        let run = match store.open(address) {
+            Ok(run) => run,
+            // It was deleted since, or is damaged, which 'archive verify' reports.
+            Err(error @ (ArchiveError::Unknown(_) | ArchiveError::Damaged { .. })) => {
+                self.service.news.report_once(&error.to_string());
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        let entry = tardy_archive::Outcome::of(&run, &address.path().display().to_string()).entry;
+        Ok(of_run(rules, address, &entry, &run))
+    }
+
+    fn board(&self, store: &dyn Store, rules: &Rules, board: &BoardRuns) -> Result<(), ArchiveError> {
+        let runs = store.find(&Query { exact_machine: Some(board.machine.clone()), ..Query::default() })?;
+        let entries = runs.iter().map(|(_, entry)| entry.history.clone()).collect();
+        let history = history::of(entries, history::MOST_P, history::LEAST_CHANGE);
+        let findings = of_history(rules, &board.machine, &history, &runs);
+        if locked(&self.service.alerts).raise(&findings, &now())? {
+            self.service.news.tell();
+        }
+        self.service.changes.note(board, shown::newest_change(&history));
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! `tardy archive audit`: who did what.
+
+use anyhow::Result;
+use tardy_archive::{Archive, Audit};
+use tardy_args::ArchiveArgs;
+use tardy_plot::numbers::harmless;
+use tardy_present::table::Table;
+
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// Prints the audit log.
+pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
+    drop(Archive::to_read(&arguments.archive)?);
+    let lines = Audit::read(&arguments.archive)?;
+    if arguments.json {
+        output::print_json(&lines)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::of_words(&["when", "who", "what", "subject", "note"]);
+    for line in &lines {
+        let action = serde_json::to_value(line.action)?.as_str().unwrap_or_default().replace('-', " ");
+        table.push(vec![
+            line.at.clone(),
+            harmless(&line.who),
+            action,
+            harmless(&line.subject),
+            harmless(&line.detail),
+        ]);
+    }
+    output::print(&(table.lines(output::width()).join("\n") + "\n"))?;
+    Ok(Exit::Done)
+}

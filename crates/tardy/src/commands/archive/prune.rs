@@ -1,0 +1,111 @@
+//! `tardy archive prune`: deletes runs by a rule.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Serialize;
+use tardy_archive::{Action, Address, Archive, Audit, AuditLine, Day, Entry, Store};
+use tardy_args::ArchivePruneArgs;
+use tardy_plot::numbers::{counted, harmless};
+use tardy_server::now;
+use time::{Duration, OffsetDateTime};
+
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// A run that is deleted, or would be.
+#[derive(Serialize)]
+struct Pruned<'a> {
+    run: &'a Address,
+    name: &'a str,
+    board: &'a str,
+    started_at: &'a str,
+}
+
+/// Lists or deletes the runs that the rule names.
+pub(super) fn run(arguments: &ArchivePruneArgs) -> Result<Exit> {
+    let mut archive = match arguments.yes {
+        true => Archive::to_add(&arguments.archive)?,
+        false => Archive::to_read(&arguments.archive)?,
+    };
+    let named = named(&archive, arguments)?;
+    if arguments.yes {
+        delete(&mut archive, &named, &rule(arguments))?;
+    }
+    if arguments.json {
+        let pruned = named.iter().map(|(address, entry)| Pruned {
+            run: address,
+            name: &entry.row.name,
+            board: &entry.machine,
+            started_at: &entry.row.started_at,
+        });
+        output::print_json(&pruned.collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
+    }
+    for (address, entry) in &named {
+        let words = [&entry.row.started_at, &entry.machine, &entry.row.name].map(|text| harmless(text));
+        output::print_data(&format!("{address}  {}\n", words.join("  ")))?;
+    }
+    let runs = counted(named.len() as u64, "run", "runs");
+    output::report(&match arguments.yes {
+        true => format!("archive {}: {runs} deleted", arguments.archive.display()),
+        false => {
+            format!("archive {}: {runs} would be deleted; add --yes to do it", arguments.archive.display())
+        }
+    });
+    Ok(Exit::Done)
+}
+
+/// The runs that the rule names, the oldest first.
+fn named(archive: &Archive, arguments: &ArchivePruneArgs) -> Result<Vec<(Address, Entry)>> {
+    let mut newest: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kept: std::collections::BTreeSet<Address> = std::collections::BTreeSet::new();
+    let everything = archive.find(&tardy_archive::Query::default())?;
+    for (address, entry) in everything.into_iter().rev() {
+        let count = newest.entry(entry.machine).or_default();
+        if *count < arguments.keep_newest.unwrap_or(0) {
+            kept.insert(address);
+        }
+        *count += 1;
+    }
+    let before =
+        arguments.older_than.map(|days| day(OffsetDateTime::now_utc() - Duration::days(i64::from(days))));
+    let is_old =
+        |entry: &Entry| before.as_deref().is_none_or(|before| entry.day().is_some_and(|day| day < before));
+    let found = archive.find(&arguments.query.query())?;
+    Ok(found.into_iter().filter(|(address, entry)| !kept.contains(address) && is_old(entry)).collect())
+}
+
+/// A day as in 2026-11-26.
+fn day(time: OffsetDateTime) -> String {
+    let date = time.date();
+    let text = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
+    debug_assert!(text.parse::<Day>().is_ok());
+    text
+}
+
+/// The rule in words, for the audit log.
+fn rule(arguments: &ArchivePruneArgs) -> String {
+    let given = std::env::args().skip_while(|word| word != "prune").skip(1);
+    let archive = arguments.archive.display().to_string();
+    let words: Vec<String> =
+        given.filter(|word| *word != archive && word != "--yes" && word != "--json").collect();
+    format!("prune {}", harmless(&words.join(" ")))
+}
+
+/// Deletes runs. Each is in the audit log before it is gone.
+fn delete(archive: &mut Archive, runs: &[(Address, Entry)], rule: &str) -> Result<()> {
+    let at = now();
+    let line = |(address, _): &(Address, Entry)| AuditLine {
+        at: at.clone(),
+        who: super::user(),
+        action: Action::Deleted,
+        subject: address.to_string(),
+        detail: rule.to_owned(),
+    };
+    Audit::open(archive.path())?.add(&runs.iter().map(line).collect::<Vec<_>>())?;
+    for (address, _) in runs {
+        Store::remove(archive, address)?;
+    }
+    Ok(())
+}

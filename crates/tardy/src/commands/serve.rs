@@ -1,0 +1,40 @@
+//! `tardy serve`: an archive as a server.
+
+use anyhow::Result;
+use tardy_archive::Archive;
+use tardy_args::ServeArgs;
+use tardy_server::{Reading, Settings, start};
+
+use crate::build_identity;
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// Serves until the process is asked to end.
+pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
+    // It is made if it is new, and what a killed process left is finished.
+    drop(Archive::to_add(&arguments.archive)?);
+    let path = arguments.archive.clone();
+    let reading = match arguments.public || (arguments.listen.ip().is_loopback() && !arguments.private) {
+        true => Reading::Anyone,
+        false => Reading::Tokens,
+    };
+    let settings = Settings {
+        archive: path.clone(),
+        listen: arguments.listen,
+        names: arguments.hosts.clone(),
+        reading,
+        made_by: build_identity::identity().to_owned(),
+    };
+    let server = start(settings, Box::new(move || Ok(Box::new(Archive::to_read(&path)?))))?;
+    let readers = match reading {
+        Reading::Anyone => "anyone may read",
+        Reading::Tokens => "reading needs a token",
+    };
+    output::report(&format!(
+        "archive {} at http://{}/; {readers}; Ctrl-C ends it",
+        arguments.archive.display(),
+        server.address()
+    ));
+    server.wait_for_signal()?;
+    Ok(Exit::Done)
+}
