@@ -229,6 +229,18 @@ bench-tsn: rust ## measure the switch's simulator and TSNKit's
 		$(TARGET_DIR)/release/examples/network_file recipes/tsn-two-flows.toml $$mode 1000; done
 	@scripts/as-owner bench/against_tsnkit.py $(TARGET_DIR)/release/examples
 
+.PHONY: warehouse-test
+warehouse-test: rust ## give runs to ClickHouse's engine and an S3 service, compare with SQLite, read Parquet with DuckDB (uses packages from PyPI)
+	@scripts/install-packages python
+	@$(CARGO) build --package tardy
+	@scripts/as-owner scripts/with-rust scripts/warehouse-test $(abspath $(TARGET_DIR))/debug/tardy
+
+.PHONY: bench-warehouse
+bench-warehouse: build ## measure SQLite against ClickHouse's engine, and the bytes of a run in each store: 15 minutes (uses packages from PyPI)
+	@scripts/install-packages python
+	@scripts/as-owner scripts/warehouse-python bench/warehouse_quantile.py
+	@scripts/as-owner scripts/warehouse-python bench/warehouse_sizes.py $(abspath $(TARGET_DIR))/release/tardy
+
 .PHONY: sanitize
 sanitize: rust ## tardy-sys's tests under AddressSanitizer, and under Miri where it can run them (needs a nightly compiler)
 	@scripts/as-owner scripts/sanitize

@@ -9,6 +9,11 @@ pub struct Day(pub(crate) String);
 impl Day {
     /// Characters of a day.
     pub(crate) const LENGTH: usize = 10;
+
+    /// Its ten characters, which order as days do.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl FromStr for Day {

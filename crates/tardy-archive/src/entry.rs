@@ -11,6 +11,7 @@ use tardy_compare::overview::{self, OverviewRow};
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
 
+use crate::address::sha256;
 use crate::day::Day;
 use crate::{Address, KernelVersion};
 
@@ -49,6 +50,12 @@ impl Entry {
 
 /// The options of a kernel's configuration, without the prefix `CONFIG_`.
 pub(crate) type Config = BTreeMap<String, String>;
+
+/// The digest by which equal configurations of kernels are recognised.
+pub fn config_digest(config: &BTreeMap<String, String>) -> String {
+    let text: String = config.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    sha256(text.as_bytes())
+}
 
 /// A run as it is searched for.
 #[derive(Clone, Debug, PartialEq)]

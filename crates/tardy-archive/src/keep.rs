@@ -14,8 +14,7 @@ use crate::address::{Address, RUNS};
 use crate::archive::Archive;
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
-use crate::layout::{self, AT_A_TIME, MODE};
-use crate::store::NewFile;
+use crate::layout::{self, MODE};
 use crate::stored;
 
 /// What became of a run.
@@ -45,45 +44,47 @@ struct Staged {
     file: StagedFile,
 }
 
-/// Adds run files to an archive. `L` is what the caller knows a file by.
-#[derive(Debug)]
-pub struct Keeper<L> {
-    archive: Archive,
-    batch: Batch,
-    outcomes: Outcomes<L>,
+/// A run file that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The name of the file, which a run without a name gets.
+    pub name: String,
+    /// The run file, before compression.
+    pub content: Vec<u8>,
 }
 
-/// What became of files, in the order in which they were added.
-pub type Outcomes<L> = Vec<(L, Result<Kept, ArchiveError>)>;
+/// A run file that may be kept.
+#[derive(Debug)]
+pub struct Candidate {
+    /// The SHA-256 of its content.
+    pub address: Address,
+    /// The run as its file has it.
+    pub run: Run,
+    /// What a search compares.
+    pub outcome: Outcome,
+}
 
-impl<L> Keeper<L> {
-    /// Adds to `archive`.
-    pub fn new(archive: Archive) -> Self {
-        Self { archive, batch: Batch::default(), outcomes: Vec::new() }
-    }
-
-    /// Adds a run file with this name and content. Returns what became of the files whose fate is on the disk now: several share one
-    /// wait for it.
+impl Candidate {
+    /// That of a file with this name and content.
     ///
     /// # Errors
-    /// If the index or the file system fails. The files that were returned before are kept.
-    pub fn add(&mut self, label: L, name: &str, content: &[u8]) -> Result<Outcomes<L>, ArchiveError> {
-        let outcome = self.batch.stage(&mut self.archive, name, content);
-        self.outcomes.push((label, outcome));
-        if self.outcomes.len() < AT_A_TIME { Ok(Vec::new()) } else { self.write() }
+    /// If it is not a run file, or its run is in progress.
+    pub fn of(name: &str, content: &[u8]) -> Result<Self, ArchiveError> {
+        let address = Address::of(content);
+        let mut run = file::from_text(content)?;
+        if run.progress.state == State::Running {
+            return Err(ArchiveError::InProgress);
+        }
+        let own_name = run.origin.name.clone();
+        let outcome = Outcome::of_file(&mut run, name, &address);
+        run.origin.name = own_name;
+        Ok(Self { address, run, outcome })
     }
 
-    /// Returns what became of the other files.
-    ///
-    /// # Errors
-    /// As for [`Self::add`].
-    pub fn finish(mut self) -> Result<Outcomes<L>, ArchiveError> {
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<Outcomes<L>, ArchiveError> {
-        std::mem::take(&mut self.batch).finish(&mut self.archive)?;
-        Ok(std::mem::take(&mut self.outcomes))
+    /// The error if an archive has the same run with other content, as `known` at `address`: the same run must not count twice.
+    pub fn other_content(&self, known: &Run, address: Address) -> ArchiveError {
+        let differs = difference(known, &self.run);
+        ArchiveError::OtherContent { id: self.run.origin.id.clone(), address, differs }
     }
 }
 
@@ -121,14 +122,9 @@ impl Batch {
             }
             self.make_room(archive, &address)?;
         }
-        let mut run = file::from_text(content)?;
-        if run.progress.state == State::Running {
-            return Err(ArchiveError::InProgress);
-        }
-        self.check_id(archive, &run)?;
-        let own_name = run.origin.name.clone();
-        let outcome = Outcome::of_file(&mut run, name, &address);
-        run.origin.name = own_name;
+        let candidate = Candidate::of(name, content)?;
+        self.check_id(archive, &candidate)?;
+        let Candidate { run, outcome, .. } = candidate;
         let path = archive.path.join(RUNS).join(address.directory());
         let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
@@ -161,20 +157,18 @@ impl Batch {
     }
 
     /// Refuses a run that the archive has with other content: the same run must not count twice.
-    fn check_id(&self, archive: &Archive, run: &Run) -> Result<(), ArchiveError> {
-        let id = &run.origin.id;
+    fn check_id(&self, archive: &Archive, candidate: &Candidate) -> Result<(), ArchiveError> {
+        let id = &candidate.run.origin.id;
         if id.is_empty() {
             return Ok(());
         }
-        let (address, known) = match (self.ids.get(id), archive.index.with_id(id)?) {
-            (Some((address, known)), _) => (address.clone(), known.clone()),
-            (None, Some(address)) => {
-                let known = archive.open(&address)?;
-                (address, known)
-            }
-            (None, None) => return Ok(()),
-        };
-        Err(ArchiveError::OtherContent { id: id.clone(), address, differs: difference(&known, run) })
+        if let Some((address, known)) = self.ids.get(id) {
+            return Err(candidate.other_content(known, address.clone()));
+        }
+        match archive.index.with_id(id)? {
+            Some(address) => Err(candidate.other_content(&archive.open(&address)?, address)),
+            None => Ok(()),
+        }
     }
 
     /// Puts all files in their places.

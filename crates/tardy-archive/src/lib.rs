@@ -10,6 +10,8 @@ mod address;
 mod archive;
 #[cfg(feature = "database")]
 mod audit;
+#[cfg(feature = "database")]
+mod board;
 mod day;
 mod entry;
 #[cfg(feature = "database")]
@@ -35,18 +37,20 @@ pub use address::{Address, sha256};
 pub use archive::Archive;
 #[cfg(feature = "database")]
 pub use audit::{Action, Audit, AuditLine};
+#[cfg(feature = "database")]
+pub use board::{BoardRuns, Mark};
 pub use day::Day;
-pub use entry::{Entry, Outcome};
+pub use entry::{Entry, Outcome, config_digest};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;
 #[cfg(feature = "database")]
-pub use keep::{Keeper, Kept, Outcomes};
+pub use keep::{Candidate, Kept, NewFile};
 pub use kernel_version::{KernelRange, KernelVersion};
 #[cfg(feature = "database")]
 pub use log::{Log, RECORDS};
 pub use query::{ConfigOption, Query};
 #[cfg(feature = "database")]
-pub use store::{BoardRuns, Mark, NewFile, Store};
+pub use store::Store;
 pub use stored::{Stored, is_compressed, read_compressed, read_compressed_up_to, write_compressed};
 #[cfg(feature = "database")]
 pub use verify::Damage;

@@ -86,7 +86,17 @@ pub struct ConfigOption {
 
 impl ConfigOption {
     /// The value of an option that is not set.
-    pub(crate) const UNSET: &'static str = "n";
+    pub const UNSET: &'static str = "n";
+
+    /// Its name, without the prefix `CONFIG_`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value, [`Self::UNSET`] if it must not be set.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
 
     fn is_in(&self, config: &crate::entry::Config) -> bool {
         match config.get(&self.name) {

@@ -4,41 +4,13 @@
 use tardy_record::{Run, file};
 
 use crate::archive::Archive;
+use crate::board::{BoardRuns, Mark};
 use crate::error::ArchiveError;
-use crate::keep::{self, Kept};
+use crate::keep::{self, Kept, NewFile};
 use crate::layout::AT_A_TIME;
 use crate::query::Query;
 use crate::stored::Stored;
 use crate::{Address, Entry};
-
-/// A run file that is to be kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewFile {
-    /// The name of the file, which a run without a name gets.
-    pub name: String,
-    /// The run file, before compression.
-    pub content: Vec<u8>,
-}
-
-/// The runs of a board.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BoardRuns {
-    /// The name of the machine and its board, as in [`Entry::machine`]; empty if both are unknown.
-    pub machine: String,
-    /// The number of its runs, 1 or more.
-    pub runs: u64,
-    /// The run that started last.
-    pub newest: (Address, Entry),
-}
-
-/// A place in the order in which runs were added to a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The store, or its index. One that was made again is another one.
-    pub store: String,
-    /// The number of the last run.
-    pub sequence: u64,
-}
 
 /// An archive that is searched and added to. The order of runs is that of [`Store::find`] everywhere: by the day and the time of their
 /// start, runs without a day first, and runs of the same time by their address.
@@ -79,7 +51,8 @@ pub trait Store: Send {
     /// As for [`Self::find`].
     fn kernels(&self) -> Result<Vec<(String, u64)>, ArchiveError>;
 
-    /// The runs that were added after `mark`, in that order, and a mark after the last one. Without a mark all runs, and also with a mark
+    /// The runs that were added after `mark`, in that order, and a mark after the last one. Some may have been found with an earlier
+    /// mark. Without a mark all runs, and also with a mark
     /// of a store that was made again since.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tardy_archive::{Address, Archive, ArchiveError, Keeper, Kept, NewFile, Query, Store};
+use tardy_archive::{Address, Archive, ArchiveError, Kept, NewFile, Query, Store};
 use tardy_record::{Run, file};
 
 const STEADY: &str = include_str!("../../tardy-present/tests/runs/steady.run.json");
@@ -17,13 +17,9 @@ fn run(id: &str, name: Option<&str>) -> Vec<u8> {
 }
 
 fn keep(path: &Path, files: &[(&str, Vec<u8>)]) -> Vec<Result<Kept, ArchiveError>> {
-    let mut keeper = Keeper::new(Archive::to_add(path).unwrap());
-    let mut outcomes = Vec::new();
-    for (name, content) in files {
-        outcomes.extend(keeper.add((), name, content).unwrap());
-    }
-    outcomes.extend(keeper.finish().unwrap());
-    outcomes.into_iter().map(|((), outcome)| outcome).collect()
+    let new =
+        |(name, content): &(&str, Vec<u8>)| NewFile { name: (*name).to_owned(), content: content.clone() };
+    Archive::to_add(path).unwrap().keep(files.iter().map(new).collect()).unwrap()
 }
 
 fn found(path: &Path) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use tardy_analyse::judgement::Judgement;
 use tardy_archive::{ConfigOption, Day, KernelRange, Query};
 use tardy_recipe::values::PositiveDuration;
@@ -15,6 +15,8 @@ use super::values::{judgement, output_path, preemption};
 pub enum ArchiveCommand {
     /// Add run files, and directories of them, to an archive, and make it if it does not exist.
     Add(ArchiveAddArgs),
+    /// Write all runs of an archive as Parquet files, which DuckDB, Spark and ClickHouse read.
+    Export(ArchiveExportArgs),
     /// Make the index of an archive again from its run files.
     Index(ArchiveArgs),
     /// Write an archive as a static site: boards, kernels, changes and reports.
@@ -34,6 +36,7 @@ impl ArchiveCommand {
     pub fn archive(&self) -> &Path {
         match self {
             Self::Add(arguments) => &arguments.archive,
+            Self::Export(arguments) => &arguments.archive,
             Self::Index(arguments) => &arguments.archive,
             Self::Site(arguments) => &arguments.archive,
             Self::Verify(arguments) | Self::Audit(arguments) => &arguments.archive,
@@ -46,7 +49,7 @@ impl ArchiveCommand {
 /// `tardy archive add`.
 #[derive(Debug, Args)]
 pub struct ArchiveAddArgs {
-    /// Archive: a directory that 'tardy archive add' makes.
+    /// Archive: a directory that 'tardy archive add' makes, or a file that names services (docs/scaling.md).
     #[arg(value_name = "ARCHIVE")]
     pub archive: PathBuf,
     /// Run files, and directories of them; - for one from standard input. Files of other tools: 'tardy import FILE… --keep ARCHIVE'.
@@ -55,6 +58,29 @@ pub struct ArchiveAddArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `tardy archive export`.
+#[derive(Debug, Args)]
+pub struct ArchiveExportArgs {
+    /// Archive.
+    pub archive: PathBuf,
+    /// Format.
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub to: ArchiveFormat,
+    /// Directory of the files. Of an export that is there, only the days whose runs changed are written.
+    #[arg(short, long, value_name = "DIR", value_parser = output_path())]
+    pub output: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What an archive is exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArchiveFormat {
+    /// Tables of runs, series, histograms, facts and kernel options, partitioned by day.
+    Parquet,
 }
 
 /// `tardy archive index`, `tardy archive verify` and `tardy archive audit`.

@@ -31,8 +31,8 @@ use clap::{Args, Parser, Subcommand};
 use tardy_recipe::values::Duration;
 
 pub use archive::{
-    ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchivePruneArgs, ArchiveSiteArgs, ArchiveTokenArgs,
-    QueryArgs,
+    ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveExportArgs, ArchiveFormat, ArchivePruneArgs,
+    ArchiveSiteArgs, ArchiveTokenArgs, QueryArgs,
 };
 pub use attach::{AttachArgs, ExecArgs, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};

@@ -174,6 +174,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
             "Keep the runs of a directory; those that are kept already are left out.",
         )],
     ),
+    (
+        "archive export",
+        &[(
+            "tardy archive export /srv/latency --to parquet -o /srv/parquet",
+            "Write or continue Parquet files of all runs.",
+        )],
+    ),
     ("archive index", &[("tardy archive index /srv/latency", "Make the index again.")]),
     (
         "archive site",

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use crate::address::sha256;
-use crate::entry::{Config, Outcome};
+use crate::entry::{Config, Outcome, config_digest};
 use crate::error::ArchiveError;
 use crate::query::Query;
 use crate::{Address, Entry};
@@ -210,8 +209,7 @@ fn put_one(
 
 /// Stores a configuration once, and returns its digest: many runs have the same.
 fn put_config(connection: &Connection, config: &Config) -> Result<String, ArchiveError> {
-    let text: String = config.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-    let digest = sha256(text.as_bytes());
+    let digest = config_digest(config);
     let known = connection
         .prepare_cached("SELECT 1 FROM options WHERE config = ? LIMIT 1")?
         .exists([digest.as_str()])?;

@@ -4,9 +4,9 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::{Index, address, found};
+use crate::board::{BoardRuns, Mark};
 use crate::error::ArchiveError;
 use crate::query::Query;
-use crate::store::{BoardRuns, Mark};
 use crate::{Address, Entry};
 
 impl Index {

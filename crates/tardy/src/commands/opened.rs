@@ -9,6 +9,8 @@ use tardy_measure::recovery::{self, Opened};
 use tardy_record::file;
 use tardy_sys::files;
 
+use super::archive;
+
 /// A file is a run file if this key is near its beginning.
 const KEY: &[u8] = b"\"schema_version\"";
 /// How much of the beginning of a file is searched for [`KEY`], in bytes.
@@ -24,12 +26,13 @@ const COMPRESSED: &str = ".run.json.gz";
 /// # Errors
 /// If the file cannot be read or does not contain a run.
 pub(crate) fn open(path: &Path) -> Result<Opened> {
-    if !is_compressed_run(path) {
-        return Ok(recovery::open(path)?);
-    }
     let context = || path.display().to_string();
-    let stored = tardy_archive::read_compressed(files::open_to_read(path).with_context(context)?);
-    let stored = stored.with_context(|| format!("{}, which is compressed", path.display()))?;
+    let stored = match archive::stored_at(path)? {
+        Some(stored) => stored,
+        None if !is_compressed_run(path) => return Ok(recovery::open(path)?),
+        None => tardy_archive::read_compressed(files::open_to_read(path).with_context(context)?)
+            .with_context(|| format!("{}, which is compressed", path.display()))?,
+    };
     let mut run = file::from_text(&stored.content).with_context(context)?;
     name::after_file(&mut run, &stored.name);
     Ok(Opened { run, remark: None })

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
         )
         .into());
     }
-    if paths.iter().any(|path| path.is_dir()) {
+    if paths.iter().any(|path| runs_below::has_several(path)) {
         return of_directory(arguments, &paths, !published.is_empty());
     }
     let mut runs = output::open_runs(&paths, arguments.redaction)?;

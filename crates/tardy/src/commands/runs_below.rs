@@ -58,13 +58,13 @@ struct Search<'a, T, O, K> {
 
 impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O, K> {
     fn path(&mut self, path: &Path) -> Result<()> {
+        if let Some(known) = archive::find(path, self.query)? {
+            self.archive(known);
+            return Ok(());
+        }
         if !path.is_dir() {
             let run = opened_run(path)?;
             self.found.push((self.of)(&run, &text(path)));
-            return Ok(());
-        }
-        if let Some(known) = archive::find(path, self.query)? {
-            self.archive(known);
             return Ok(());
         }
         let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -105,6 +105,11 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
     fn unreadable(&mut self, file: &Path, error: String) {
         self.left_out.unreadable.push(Unreadable { file: text(file), error });
     }
+}
+
+/// Whether a path is a directory of runs or an archive, not a run file.
+pub(super) fn has_several(path: &Path) -> bool {
+    path.is_dir() || archive::is_archive(path)
 }
 
 /// Names the directories for a message.

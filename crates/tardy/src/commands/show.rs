@@ -16,14 +16,16 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_share::link;
 
-use super::{output, overview, published};
+use super::{output, overview, published, runs_below};
 use crate::exit::Exit;
 use tardy_args::ShowArgs;
 
 /// Shows a run file, a directory or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     let published = published::named(&arguments.run);
-    if (arguments.limit.is_some() || arguments.tail) && (published.is_some() || arguments.run.is_dir()) {
+    if (arguments.limit.is_some() || arguments.tail)
+        && (published.is_some() || runs_below::has_several(&arguments.run))
+    {
         let option = if arguments.tail { "tail" } else { "limit" };
         return Err(wrong(option, "it needs the readings of one run; give a run file").into());
     }
@@ -33,7 +35,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     if let Some(link) = link_of(&arguments.run) {
         return show_link(link, arguments);
     }
-    if arguments.run.is_dir() {
+    if runs_below::has_several(&arguments.run) {
         overview::refuse_redaction(arguments.redaction)?;
         let paths = std::slice::from_ref(&arguments.run);
         let overview = overview::of(paths, &Query::default(), SortKey::default(), false)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use tardy_archive::{Entry, Query};
+use tardy_archive::{Entry, Query, Stored};
 use tardy_args::ArchiveCommand;
 
 use crate::exit::Exit;
@@ -35,6 +35,16 @@ impl Addition {
 
 /// Nothing: an archive is read as a directory of run files.
 pub(super) fn find(_: &Path, _: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
+    Ok(None)
+}
+
+/// There are no archives.
+pub(super) fn is_archive(_: &Path) -> bool {
+    false
+}
+
+/// Run files are files.
+pub(super) fn stored_at(_: &Path) -> Result<Option<Stored>> {
     Ok(None)
 }
 

@@ -236,3 +236,44 @@ fn a_site_is_finished_without_a_damaged_run() {
     assert!(printed.contains(&name) && printed.contains("tardy archive verify"), "{printed}");
     assert!(bench.path("site/index.html").exists());
 }
+
+#[test]
+fn an_archive_is_exported_as_parquet_and_the_export_is_continued() {
+    let bench = Bench::new();
+    bench.run(&["archive", "add", "A", RUN_FILES]).exits(0);
+    let export = ["archive", "export", "A", "--to", "parquet", "-o", "P", "--json"];
+    let exported: Value = serde_json::from_str(&bench.run(&export).exits(0).out).unwrap();
+    assert_eq!(exported["days"], exported["days_written"]);
+    assert!(exported["runs"].as_u64().unwrap() > 40, "{exported}");
+    let before = files(&bench.path("P"));
+    for table in ["runs", "series", "histograms", "facts", "options"] {
+        assert!(before.iter().any(|(path, _)| path.starts_with(bench.path("P").join(table))), "{table}");
+    }
+    let again: Value = serde_json::from_str(&bench.run(&export).exits(0).out).unwrap();
+    assert_eq!(again["days_written"], 0);
+    assert!(files(&bench.path("P")) == before);
+    let refused = bench.run(&["archive", "export", "A", "--to", "parquet", "-o", "A"]).exits(1).err;
+    assert!(refused.contains("is not an export of an archive"), "{refused}");
+}
+
+#[test]
+fn a_file_of_services_is_checked_before_a_measurement() {
+    let bench = Bench::new();
+    fs::write(bench.path("w.toml"), "[clickhouse]\nurl = 'http://127.0.0.1:1'\npassword = 'my-word'\n")
+        .unwrap();
+    for command in [&["run", "--keep", "w.toml"][..], &["list", "w.toml"], &["archive", "verify", "w.toml"]] {
+        let error = bench.run(command).exits(1).err;
+        assert!(error.contains("w.toml: line 3: unknown field `password`"), "{error}");
+        assert!(!error.contains("my-word"), "{error}");
+    }
+    let text = "[clickhouse]\nurl = 'http://127.0.0.1:1'\ndatabase = 'd'\n\
+                [s3]\nendpoint = 'http://127.0.0.1:1'\nbucket = 'b'\n\
+                access-key-file = 'key'\nsecret-key-file = 'key'\n";
+    fs::write(bench.path("w.toml"), text).unwrap();
+    fs::write(bench.path("key"), "my-key\n").unwrap();
+    // Port 1 of the loopback interface has no service.
+    let error = bench.run(&["list", "w.toml"]).exits(1).err;
+    assert!(error.contains("ClickHouse at http://127.0.0.1:1"), "{error}");
+    let error = bench.run(&["archive", "add", "w.toml", RUN_FILES]).exits(1).err;
+    assert!(error.contains("bucket b at http://127.0.0.1:1") && !error.contains("my-key"), "{error}");
+}

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tardy_archive::{Archive, ArchiveError, Keeper, Kept, Outcomes};
+use tardy_archive::{ArchiveError, Kept, NewFile, Store};
 use tardy_args::ArchiveAddArgs;
 use tardy_plot::numbers::counted;
 
+use super::store;
 use crate::commands::{file_tree, opened, output};
 use crate::exit::Exit;
 
@@ -40,9 +41,15 @@ struct Added {
 
 /// Runs that are being added to an archive.
 pub(in crate::commands) struct Addition {
-    keeper: Keeper<String>,
+    store: Box<dyn Store>,
+    /// Files whose fate is not known yet, and what messages call them.
+    labels: Vec<String>,
+    files: Vec<NewFile>,
     results: Results,
 }
+
+/// Files that are kept together, and bytes of them: few waits for the disk, and little memory.
+const AT_A_TIME: (usize, usize) = (256, 64 << 20);
 
 /// What became of the files so far.
 struct Results {
@@ -55,7 +62,7 @@ impl Results {
         self.all.push(Added { file, outcome: Outcome::Failed, run: None, error: Some(error) });
     }
 
-    fn note(&mut self, outcomes: Outcomes<String>) {
+    fn note(&mut self, outcomes: impl Iterator<Item = (String, Result<Kept, ArchiveError>)>) {
         for (file, outcome) in outcomes {
             let (outcome, kept) = match outcome {
                 Ok(kept @ Kept::New(_)) => (Outcome::Added, kept),
@@ -97,14 +104,23 @@ impl Results {
 impl Addition {
     /// Opens the archive, or makes it.
     pub(in crate::commands) fn to(archive: &Path) -> Result<Self> {
-        let keeper = Keeper::new(Archive::to_add(archive)?);
-        Ok(Self { keeper, results: Results { archive: archive.to_owned(), all: Vec::new() } })
+        let results = Results { archive: archive.to_owned(), all: Vec::new() };
+        Ok(Self { store: store::to_add(archive)?, labels: Vec::new(), files: Vec::new(), results })
     }
 
     /// Adds a run file with this content. `label` names it in messages.
     pub(in crate::commands) fn content(&mut self, label: String, name: &str, content: &[u8]) -> Result<()> {
-        let outcomes = self.keeper.add(label, name, content)?;
-        self.results.note(outcomes);
+        self.labels.push(label);
+        self.files.push(NewFile { name: name.to_owned(), content: content.to_vec() });
+        let bytes: usize = self.files.iter().map(|file| file.content.len()).sum();
+        if self.files.len() < AT_A_TIME.0 && bytes < AT_A_TIME.1 { Ok(()) } else { self.keep() }
+    }
+
+    /// Waits until the files so far are kept.
+    fn keep(&mut self) -> Result<()> {
+        let labels = std::mem::take(&mut self.labels);
+        let outcomes = self.store.keep(std::mem::take(&mut self.files))?;
+        self.results.note(labels.into_iter().zip(outcomes));
         Ok(())
     }
 
@@ -121,10 +137,9 @@ impl Addition {
     }
 
     /// Waits until all runs are on the disk, reports what is not kept and how many are, and returns whether all are.
-    pub(in crate::commands) fn finish(self, json: bool) -> Result<bool> {
-        let Self { keeper, mut results } = self;
-        results.note(keeper.finish()?);
-        results.report(json)
+    pub(in crate::commands) fn finish(mut self, json: bool) -> Result<bool> {
+        self.keep()?;
+        self.results.report(json)
     }
 }
 

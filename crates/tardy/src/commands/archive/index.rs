@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_archive::{Archive, Query};
+use tardy_archive::Query;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
+use super::store;
 use crate::commands::output;
 use crate::exit::Exit;
 
@@ -20,7 +21,7 @@ struct Indexed {
 
 /// Makes the index again.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (archive, unreadable) = Archive::make_index(&arguments.archive)?;
+    let (archive, unreadable) = store::make_index(&arguments.archive)?;
     let unreadable: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
     let indexed = Indexed { runs: archive.find(&Query::default())?.len(), unreadable };
     if arguments.json {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tardy_analyse::findings::Options;
-use tardy_archive::{Address, Archive, Entry, KernelVersion, Query};
+use tardy_archive::{Address, Entry, KernelVersion, Query, Store, Stored, write_compressed};
 use tardy_args::ArchiveSiteArgs;
 use tardy_compare::difference;
 use tardy_compare::history::{self, History};
@@ -20,6 +20,7 @@ use tardy_site::SiteFile;
 use tardy_site::archive::{self as site, About, Board, BoardSummary, KnownRun};
 use tardy_sys::files;
 
+use super::store;
 use crate::build_identity;
 use crate::commands::{output, published};
 use crate::exit::Exit;
@@ -49,14 +50,14 @@ struct BoardData {
 
 /// Writes the site.
 pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
-    let archive = Archive::to_read(&arguments.archive)?;
+    let archive = store::to_read(&arguments.archive)?;
     let runs = archive.find(&Query::default())?;
     if runs.is_empty() {
         return Err(wrong("archive", format!("{} has no runs", arguments.archive.display())).into());
     }
     check_place(arguments)?;
     let before = read_data(&arguments.output)?;
-    let mut writer = Writer::new(arguments, &archive, before);
+    let mut writer = Writer::new(arguments, archive.as_ref(), before);
     let boards = writer.boards(&runs)?;
     let kernels = writer.kernels(&boards)?;
     writer.finish(&kernels, runs.len())
@@ -108,7 +109,7 @@ fn read_data(directory: &Path) -> Result<Data> {
 }
 
 struct Writer<'a> {
-    archive: &'a Archive,
+    archive: &'a dyn Store,
     output: &'a Path,
     reports: usize,
     about: About,
@@ -120,7 +121,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(arguments: &'a ArchiveSiteArgs, archive: &'a Archive, before: Data) -> Self {
+    fn new(arguments: &'a ArchiveSiteArgs, archive: &'a dyn Store, before: Data) -> Self {
         let place = arguments.archive.display().to_string();
         let reports = arguments.reports;
         let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
@@ -291,7 +292,9 @@ impl<'a> Writer<'a> {
     }
 
     fn copy(&mut self, address: &Address, to: &str) -> Result<()> {
-        let content = std::fs::read(self.archive.path().join(address.path()))?;
+        let Stored { name, content: text } = self.archive.get(address)?;
+        let mut content = Vec::new();
+        write_compressed(&text, &name, &mut content)?;
         self.place(to)?.write(&content)?;
         self.written += 1;
         Ok(())

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_archive::{Archive, Damage};
+use tardy_archive::Damage;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
+use super::store;
 use crate::commands::output;
 use crate::exit::Exit;
 
@@ -20,7 +21,7 @@ struct Verified {
 
 /// Checks every run; [`Exit::Failed`] if something is wrong.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (runs, damages) = Archive::to_read(&arguments.archive)?.verify()?;
+    let (runs, damages) = store::verify(&arguments.archive)?;
     let verified = Verified { runs, damages };
     if arguments.json {
         output::print_json(&verified)?;
