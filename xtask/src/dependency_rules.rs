@@ -78,7 +78,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-fleet", &["tardy-record", "tardy-sys", "tardy-load", "tardy-plot"]),
     ("tardy-share", &["tardy-record"]),
     ("tardy-archive", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-sys"]),
-    ("tardy-site", &["tardy-analyse", "tardy-archive", "tardy-compare", "tardy-plot", "tardy-present"]),
+    ("tardy-alert", &["tardy-archive", "tardy-compare", "tardy-gate", "tardy-present", "tardy-record"]),
+    ("tardy-push", &["tardy-archive", "tardy-record", "tardy-sys"]),
+    (
+        "tardy-server",
+        &[
+            "tardy-alert",
+            "tardy-analyse",
+            "tardy-archive",
+            "tardy-compare",
+            "tardy-plot",
+            "tardy-present",
+            "tardy-record",
+            "tardy-site",
+            "tardy-sys",
+        ],
+    ),
+    (
+        "tardy-site",
+        &["tardy-alert", "tardy-analyse", "tardy-archive", "tardy-compare", "tardy-plot", "tardy-present"],
+    ),
     (
         "tardy-args",
         &[
@@ -159,6 +178,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-args",
             "tardy-attach",
             "tardy-fleet",
+            "tardy-push",
+            "tardy-server",
             "tardy-share",
             "tardy-site",
             "tardy-synthesis",

@@ -25,7 +25,7 @@ enum Event {
     Again { at: String, id: String, run: Address, text: String },
     /// A person set a state.
     Set { id: String, note: Note },
-    /// A webhook was told what the first `lines` lines say.
+    /// A webhook has received what the first `lines` lines say.
     Told { url: String, lines: usize },
 }
 
@@ -142,8 +142,8 @@ impl AlertLog {
         self.alerts.values().filter(|alert| alert.state == state).count()
     }
 
-    /// The alerts about which a webhook has not been told what happened, each once, and the number of lines that it knows when it was
-    /// told about them. A webhook that is new is not told about what happened before.
+    /// The alerts with news for a webhook, each once, and the number of lines that it knows when it has received them. A webhook that is
+    /// new receives nothing of what happened before.
     pub fn news_for(&self, url: &str) -> Option<(Vec<Alert>, usize)> {
         let known = *self.told.get(url)?;
         let mut ids: Vec<&String> = self.subjects[known..].iter().flatten().collect();
@@ -153,7 +153,7 @@ impl AlertLog {
         (!alerts.is_empty()).then_some((alerts, self.subjects.len()))
     }
 
-    /// Whether anything was ever told to this webhook, or it was made known.
+    /// Whether the log has this webhook.
     pub fn knows_webhook(&self, url: &str) -> bool {
         self.told.contains_key(url)
     }

@@ -11,12 +11,12 @@ use thiserror::Error;
 /// The file, in the directory [`RECORDS`] of an archive.
 const FILE: &str = "alerts.toml";
 
-/// All rules, and whom to tell.
+/// All rules, and the webhooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
-    /// Addresses that are told about each alert and each change of its state.
+    /// Addresses that receive each alert and each change of its state.
     pub webhooks: Vec<Webhook>,
 }
 
@@ -42,7 +42,7 @@ pub enum Demand {
     NoChangeForTheWorse,
 }
 
-/// An address that is told.
+/// An address that receives alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {

@@ -1,7 +1,7 @@
 //! Logs of an archive: files to which lines of JSON are only added, such as who pushed or deleted what.
 //!
 //! A line is on the disk before the function that adds it returns. A line that a killed process or a full disk cut off was never
-//! reported as added, and is removed by whoever adds next.
+//! reported as added, and is removed by the next process that adds.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tardy_archive::Address;
 use ureq::Agent;
 
-use crate::send::{Failure, Sender, Token};
+use crate::sender::{Failure, Sender, Token};
 
 /// How long a server may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);

@@ -6,10 +6,24 @@
 
 mod http;
 mod send;
+mod sender;
 mod spool;
 mod ssh;
 mod target;
 
-pub use send::{Failure, Report, Sender, Token, send_all};
+pub use send::{Report, send_all};
+pub use sender::{Failure, Sender, Token};
 pub use spool::{Spool, SpoolError, Spooled};
 pub use target::{Target, TargetError};
+
+impl Target {
+    /// The way to this target.
+    pub fn sender(&self, token: Option<Token>) -> Box<dyn Sender> {
+        match self {
+            Self::Server(address) => Box::new(http::Server::new(address.clone(), token)),
+            Self::Ssh { machine, port, archive } => {
+                Box::new(ssh::Machine::new(machine.clone(), *port, archive.clone()))
+            }
+        }
+    }
+}

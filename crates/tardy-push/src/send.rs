@@ -6,35 +6,13 @@ use std::time::{Duration, Instant};
 
 use tardy_archive::Address;
 
+use crate::sender::{Failure, Sender};
 use crate::spool::{Spool, SpoolError};
-use crate::target::Target;
-use crate::{http, ssh};
 
 /// The wait after the first failed attempt. Each further one waits twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait between attempts.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// The secret by which a server knows the sender. It is never shown.
-#[derive(Clone)]
-pub struct Token(pub String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
-/// Why a run was not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Another attempt may succeed, after this time if the target said one.
-    Later(String, Option<Duration>),
-    /// No run can be sent until a person does something.
-    Stopped(String),
-    /// The target will never take this run.
-    Refused(String),
-}
 
 /// What became of the runs of a spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,27 +25,6 @@ pub struct Report {
     pub waiting: usize,
     /// Why they wait; `None` if none does.
     pub waiting_because: Option<String>,
-}
-
-/// The way to a target.
-pub trait Sender {
-    /// Sends a compressed run file. Returns whether the target had it before. When it returns, the target has it on its disk.
-    ///
-    /// # Errors
-    /// Why it was not sent.
-    fn send(&mut self, address: &Address, compressed: &[u8]) -> Result<bool, Failure>;
-}
-
-impl Target {
-    /// The way to this target.
-    pub fn sender(&self, token: Option<Token>) -> Box<dyn Sender> {
-        match self {
-            Self::Server(address) => Box::new(http::Server::new(address.clone(), token)),
-            Self::Ssh { machine, port, archive } => {
-                Box::new(ssh::Machine::new(machine.clone(), *port, archive.clone()))
-            }
-        }
-    }
 }
 
 /// Sends all runs of a spool. If the target does not answer, attempts are repeated until `patience` is over; runs that were not sent then

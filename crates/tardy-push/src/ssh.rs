@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use tardy_archive::Address;
 use tardy_sys::programs;
 
-use crate::send::{Failure, Sender};
+use crate::sender::{Failure, Sender};
 
 /// ssh's own failures have this status.
 const SSH_FAILED: i32 = 255;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use tardy_archive::{Address, BoardRuns};
 use tardy_site::archive::BoardSummary;
 
-use crate::service::locked;
+use crate::sharing::locked;
 
 /// What is known of each board, by its name.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use tardy_compare::history;
 use tardy_present::history as shown;
 
 use crate::clock::now;
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// How long runs that another process adds may stay unnoticed.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

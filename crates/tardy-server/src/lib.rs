@@ -14,14 +14,17 @@ mod clock;
 mod follower;
 mod metrics;
 mod pages;
+mod permission;
 mod request;
 mod routes;
 mod serve;
 mod service;
+mod settings;
+mod sharing;
 mod webhooks;
 mod writer;
 
 pub use access::token::{Scope, TokenError, Tokens, UnknownToken};
 pub use clock::now;
 pub use serve::{ServeError, Started, start};
-pub use service::{OpenStore, Reading, Settings};
+pub use settings::{OpenStore, Reading, Settings};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tardy_alert::State;
 use tardy_archive::BoardRuns;
 
-use crate::service::locked;
+use crate::sharing::locked;
 
 /// The type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 
-use crate::access::Who;
+use crate::access::who::Who;
 use crate::answer::Refusal;
 
 /// A request whose sender may make it.

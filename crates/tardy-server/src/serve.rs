@@ -21,12 +21,15 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::access::{self, Who, host};
+use crate::access::host;
+use crate::access::who::Who;
 use crate::answer::{Answer, Refusal};
 use crate::api::push::{RATIO_MAX, UPLOAD_MAX};
+use crate::permission;
 use crate::request::Request;
 use crate::routes::{self, Route};
-use crate::service::{OpenStore, Service, Settings};
+use crate::service::Service;
+use crate::settings::{OpenStore, Settings};
 use crate::{follower, webhooks};
 
 /// Connections at a time; others wait.
@@ -310,7 +313,7 @@ fn permitted(
     head: &Parts,
 ) -> Result<(String, Who, usize), Refusal> {
     let host = host::check(text(&head.headers, "host"), &service.settings.names)?;
-    let who = access::check(service, route.scope, &head.method, &head.headers, peer)?;
+    let who = permission::check(service, route.scope, &head.method, &head.headers, peer)?;
     service.rates.count_request(&who)?;
     let scheme =
         text(&head.headers, "x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
@@ -347,7 +350,7 @@ fn pairs(encoded: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(encoded).into_owned().collect()
 }
 
-/// The length of the content, which whoever sends any must announce.
+/// The length of the content, which its sender must announce.
 fn length(headers: &HeaderMap, route: &Route) -> Result<usize, Refusal> {
     let most = if route.method == axum::http::Method::PUT { UPLOAD_MAX } else { FORM_MAX };
     let announced = match headers.get(header::CONTENT_LENGTH) {

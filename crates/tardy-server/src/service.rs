@@ -1,54 +1,27 @@
 //! What all requests share.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use tardy_alert::{AlertLog, Rules, State};
 use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Store};
 use tardy_site::archive::{About, Served};
 
-use crate::access::Who;
 use crate::access::rates::Rates;
 use crate::access::token::Tokens;
+use crate::access::who::Who;
 use crate::answer::Refusal;
 use crate::boards::Changes;
 use crate::clock::now;
 use crate::metrics::Metrics;
+use crate::settings::{OpenStore, Settings};
+use crate::sharing::{News, locked};
 use crate::writer::Writer;
-
-/// Opens the archive. Requests open it for themselves, so that an index that is made again is noticed.
-pub type OpenStore = Box<dyn Fn() -> Result<Box<dyn Store>, ArchiveError> + Send + Sync>;
 
 /// Rendered pages are kept up to this many bytes.
 const PAGES_MAX: usize = 64 << 20;
-
-/// Who may read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// Anyone who reaches the server.
-    Anyone,
-    /// Holders of a token with the scope `read`.
-    Tokens,
-}
-
-/// How the server was asked to work.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The directory that has the archive's records: tokens, alerts, the audit log.
-    pub archive: PathBuf,
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// The names by which it may be asked, besides `localhost` and addresses in numbers.
-    pub names: Vec<String>,
-    /// Who may read.
-    pub reading: Reading,
-    /// The program, for pages.
-    pub made_by: String,
-}
 
 /// What all requests share.
 pub(crate) struct Service {
@@ -162,59 +135,5 @@ impl Service {
         }
         pages.insert(name.to_owned(), (digest.to_owned(), Arc::clone(&page)));
         Ok(page)
-    }
-}
-
-/// Locks what no holder leaves half changed, even if it panics.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Wakes the threads that follow what happens: runs that were added, states that were set, the end of the server.
-#[derive(Debug, Default)]
-pub(crate) struct News {
-    state: Mutex<NewsState>,
-    changed: Condvar,
-    reported: Mutex<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct NewsState {
-    count: u64,
-    ended: bool,
-}
-
-impl News {
-    /// Something happened.
-    pub(crate) fn tell(&self) {
-        locked(&self.state).count += 1;
-        self.changed.notify_all();
-    }
-
-    /// The server ends.
-    pub(crate) fn end(&self) {
-        locked(&self.state).ended = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until something happened since the caller's `seen`, or for `at_most`. Returns false when the server ends.
-    pub(crate) fn wait(&self, seen: &mut u64, at_most: Duration) -> bool {
-        let state = locked(&self.state);
-        let nothing_new = |state: &mut NewsState| state.count == *seen && !state.ended;
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(state, at_most, nothing_new)
-            .unwrap_or_else(PoisonError::into_inner);
-        *seen = state.count;
-        !state.ended
-    }
-
-    /// Reports a problem that lasts, once.
-    pub(crate) fn report_once(&self, problem: &str) {
-        let mut reported = locked(&self.reported);
-        if *reported != problem {
-            eprintln!("tardy serve: {problem}");
-            problem.clone_into(&mut reported);
-        }
     }
 }

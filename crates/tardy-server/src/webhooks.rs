@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tardy_alert::{Alert, Webhook};
 
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// How often rules are read again for new webhooks, and those that did not accept are asked again at first.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

@@ -9,7 +9,8 @@ use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Kept, NewFile};
 
 use crate::answer::Refusal;
 use crate::clock::now;
-use crate::service::{News, OpenStore, locked};
+use crate::settings::OpenStore;
+use crate::sharing::{News, locked};
 
 /// Runs that wait; further senders are asked to come again.
 const WAITING_MAX: usize = 1024;
@@ -84,7 +85,7 @@ fn keep(uploads: Vec<Upload>, open: &OpenStore, audit: &Mutex<Audit>) {
     match outcomes {
         Ok(outcomes) => {
             for ((_, answer), outcome) in waiting.into_iter().zip(outcomes) {
-                // A sender that is gone asks again, and is told that the run is known.
+                // A sender that is gone asks again, and receives the answer that the run is known.
                 let _ = answer.send(outcome.map_err(Refusal::from));
             }
         }

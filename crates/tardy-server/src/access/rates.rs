@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::http::StatusCode;
 
-use crate::access::Who;
+use crate::access::who::Who;
 use crate::answer::Refusal;
 
 /// More senders than this are not remembered: full buckets are forgotten first.

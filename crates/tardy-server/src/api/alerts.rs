@@ -6,7 +6,8 @@ use tardy_alert::{Alert, State};
 use crate::answer::{Answer, Refusal};
 use crate::pages;
 use crate::request::Request;
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// A state that is to be set.
 #[derive(Deserialize)]

@@ -13,7 +13,8 @@ use crate::answer::{Answer, Refusal};
 use crate::metrics;
 use crate::pages::{runs, search};
 use crate::request::Request;
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// Runs in an answer, unless another number is asked for.
 const LIMIT: usize = 100;

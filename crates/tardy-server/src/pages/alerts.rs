@@ -7,7 +7,8 @@ use tardy_site::archive as site;
 use crate::answer::{Answer, Refusal};
 use crate::clock::now;
 use crate::request::Request;
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// The longest note.
 const NOTE_MAX: usize = 2000;

@@ -6,7 +6,8 @@ use tardy_site::archive as site;
 
 use crate::answer::{Answer, Refusal};
 use crate::request::Request;
-use crate::service::{Service, locked};
+use crate::service::Service;
+use crate::sharing::locked;
 
 /// Entries of the feed.
 const ENTRIES_MAX: usize = 100;

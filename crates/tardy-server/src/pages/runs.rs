@@ -96,7 +96,7 @@ pub(crate) fn run_file(store: &dyn Store, address: &Address) -> Result<Answer, R
     Ok(Answer::of("application/gzip", bytes))
 }
 
-/// Published results stand beside runs, as in reports of the command line.
+/// Published results are shown next to runs, as in reports of the command line.
 fn options() -> Options<'static> {
     Options { published: tardy_analyse::published::built_in(), ..Options::default() }
 }

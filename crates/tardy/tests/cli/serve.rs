@@ -348,7 +348,7 @@ fn an_alert_is_raised_told_and_triaged() {
         if alerts.iter().any(|alert| alert["last_run"] == address(&content)) {
             break message;
         }
-        // The first alert is told too, unless it was raised before the webhook was known.
+        // The first alert arrives too, unless it was raised before the webhook was known.
         assert!(told.contains("timerlat"), "{told}");
     };
 
@@ -411,7 +411,7 @@ fn read_request(stream: &mut TcpStream) -> String {
 fn runs_wait_while_the_server_is_away_and_are_pushed_once() {
     let bench = Bench::new();
     fs::write(bench.path("one.run.json"), run_file("one")).unwrap();
-    // Nothing listens on a port that was just given back.
+    // Nothing listens on a port that was just released.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let waiting = bench.run(&["push", &url, "one.run.json", "--spool", "S"]).exits(1).err;
