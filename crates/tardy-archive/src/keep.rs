@@ -4,7 +4,7 @@
 //! finds what is missing ([`Archive::to_add`]), and a run that was reported as kept is in its place on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, Write};
 
 use tardy_record::run::State;
 use tardy_record::{Run, file};
@@ -15,6 +15,7 @@ use crate::archive::Archive;
 use crate::entry::Outcome;
 use crate::error::ArchiveError;
 use crate::layout::{self, MODE};
+use crate::parallel;
 use crate::stored;
 
 /// What became of a run.
@@ -93,10 +94,37 @@ pub(crate) fn batch(
     archive: &mut Archive,
     files: &[NewFile],
 ) -> Result<Vec<Result<Kept, ArchiveError>>, ArchiveError> {
+    let addresses = parallel::map(files, |file| Address::of(&file.content));
+    let mut missing = Vec::new();
+    for (address, file) in addresses.iter().zip(files) {
+        let is_kept = archive.index.has(address)? && layout::stored(&archive.path, address).is_ok();
+        missing.push((!is_kept).then_some(file));
+    }
+    let prepared = parallel::map(&missing, |file| file.map(Prepared::of));
     let mut batch = Batch::default();
-    let outcomes = files.iter().map(|file| batch.stage(archive, &file.name, &file.content)).collect();
+    let stage = |(address, prepared): (Address, Option<Result<Prepared, ArchiveError>>)| match prepared {
+        None => Ok(Kept::Known(address)),
+        Some(prepared) => batch.stage(archive, prepared?),
+    };
+    let outcomes = addresses.into_iter().zip(prepared).map(stage).collect();
     batch.finish(archive)?;
     Ok(outcomes)
+}
+
+/// A run with the bytes of its file in the archive. Making them takes most of the time of keeping a run.
+#[derive(Debug)]
+struct Prepared {
+    candidate: Candidate,
+    compressed: Vec<u8>,
+}
+
+impl Prepared {
+    fn of(file: &NewFile) -> Result<Self, ArchiveError> {
+        let candidate = Candidate::of(&file.name, &file.content)?;
+        let mut compressed = Vec::new();
+        stored::write_compressed(&file.content, &file.name, &mut compressed).expect("memory can be written");
+        Ok(Self { candidate, compressed })
+    }
 }
 
 /// Runs that get their places together.
@@ -110,21 +138,17 @@ struct Batch {
 }
 
 impl Batch {
-    /// Writes a run under a temporary name, unless the archive has it.
-    fn stage(&mut self, archive: &mut Archive, name: &str, content: &[u8]) -> Result<Kept, ArchiveError> {
-        let address = Address::of(content);
-        if self.addresses.contains(&address) {
-            return Ok(Kept::Known(address));
+    /// Writes a run that the archive does not have under a temporary name.
+    fn stage(&mut self, archive: &mut Archive, prepared: Prepared) -> Result<Kept, ArchiveError> {
+        let Prepared { candidate, compressed } = prepared;
+        if self.addresses.contains(&candidate.address) {
+            return Ok(Kept::Known(candidate.address));
         }
-        if archive.index.has(&address)? {
-            if layout::stored(&archive.path, &address).is_ok() {
-                return Ok(Kept::Known(address));
-            }
-            self.make_room(archive, &address)?;
+        if archive.index.has(&candidate.address)? {
+            self.make_room(archive, &candidate.address)?;
         }
-        let candidate = Candidate::of(name, content)?;
         self.check_id(archive, &candidate)?;
-        let Candidate { run, outcome, .. } = candidate;
+        let Candidate { address, run, outcome } = candidate;
         let path = archive.path.join(RUNS).join(address.directory());
         let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
@@ -135,7 +159,7 @@ impl Batch {
         };
         let to = address.file_name();
         let file = directory
-            .stage(to.as_ref(), MODE, |file| stored::write_compressed(content, name, file))
+            .stage(to.as_ref(), MODE, |file| file.write_all(&compressed))
             .map_err(ArchiveError::io(path.join(&to)))?;
         let id = run.origin.id.clone();
         staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });

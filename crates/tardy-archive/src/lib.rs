@@ -25,6 +25,8 @@ mod kernel_version;
 mod layout;
 #[cfg(feature = "database")]
 mod log;
+#[cfg(feature = "database")]
+mod parallel;
 mod query;
 #[cfg(feature = "database")]
 mod store;
