@@ -6,11 +6,14 @@ Starts both services in this process, runs COMMAND with the archive's file in TA
 with TARDY and reads them with DuckDB, pyarrow and ClickHouse's engine.
 """
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 import clickhouse_in_process
@@ -109,6 +112,34 @@ def check_parquet(tardy, session, place, directory):
     assert loads == len(json.loads(listed)["runs"]) > 0, loads
 
 
+def check_server(tardy, place):
+    """Serves the archive: the same pages as of a directory, and a pushed run is found."""
+    example = json.loads((ROOT / "examples/rt.run.json").read_text())
+    example["origin"]["id"] = "pushed"
+    content = json.dumps(example).encode()
+    made = [tardy, "archive", "token", place, "--make", "board", "--scope", "push"]
+    token = subprocess.check_output(made, text=True, stderr=subprocess.DEVNULL).strip()
+    command = [tardy, "serve", place, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            address = re.search(r"http://[^/]+", server.stderr.readline())[0]
+            ask = lambda path: urllib.request.urlopen(address + path, timeout=60).read().decode()
+            before = json.loads(ask("/api/v1/runs?page_size=1"))["total"]
+            url = f"{address}/api/v1/runs/{hashlib.sha256(content).hexdigest()}"
+            for status in (201, 200):
+                request = urllib.request.Request(url, content, {"Authorization": f"Bearer {token}"}, method="PUT")
+                assert urllib.request.urlopen(request, timeout=60).status == status
+            runs = json.loads(ask("/api/v1/runs?page_size=1"))
+            assert runs["total"] == before + 1, (runs["total"], before)
+            boards = json.loads(ask("/api/v1/boards"))
+            pages = ["/", "/search.html?load=doload", "/metrics", f"/runs/{runs['runs'][0]['address']}.html", "/" + boards[0]["page"]]
+            for page in pages:
+                assert len(ask(page)) > 500, page
+            print(f"served: {len(boards)} boards, {runs['total']} runs, {len(pages)} pages")
+        finally:
+            server.terminate()
+
+
 def engine_rows(session, statement):
     return [line.split("\t") for line in str(session.query(statement, "TabSeparated")).splitlines()]
 
@@ -125,6 +156,7 @@ def main():
         subprocess.run([tardy, "archive", "add", place, *EXAMPLES], check=False)
         subprocess.run([tardy, "archive", "verify", place], check=True)
         check_parquet(tardy, session, place, directory / "parquet")
+        check_server(tardy, place)
         session.close()
     print("archives in ClickHouse's engine: all passed")
 

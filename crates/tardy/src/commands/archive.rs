@@ -13,8 +13,9 @@ mod verify;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use tardy_archive::{Entry, Query};
+use tardy_archive::{ArchiveError, Entry, Query};
 use tardy_args::ArchiveCommand;
+use tardy_server::OpenStore;
 
 use crate::exit::Exit;
 
@@ -31,6 +32,20 @@ pub(super) fn find(path: &Path, query: &Query) -> Result<Option<Vec<(PathBuf, En
     }
     let found = store::to_read(path)?.find(query)?;
     Ok(Some(found.into_iter().map(|(address, entry)| (path.join(address.path()), entry)).collect()))
+}
+
+/// The directory of the server's records, and what opens the archive for a request. The archive is made if it is new, and what a killed
+/// process left is finished.
+pub(super) fn to_serve(path: &Path) -> Result<(PathBuf, OpenStore)> {
+    drop(store::to_add(path)?);
+    let (records, path) = (store::records(path), path.to_owned());
+    let failed = |error: anyhow::Error| {
+        error.downcast::<ArchiveError>().unwrap_or_else(|other| ArchiveError::Service {
+            service: "the archive".to_owned(),
+            reason: crate::message(&other),
+        })
+    };
+    Ok((records, Box::new(move || store::to_read(&path).map_err(failed))))
 }
 
 /// The user who runs this command, as the audit log names people without a token.

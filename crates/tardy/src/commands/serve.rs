@@ -1,31 +1,28 @@
 //! `tardy serve`: an archive as a server.
 
 use anyhow::Result;
-use tardy_archive::Archive;
 use tardy_args::ServeArgs;
 use tardy_server::{Reading, Settings, start};
 
 use crate::build_identity;
-use crate::commands::output;
+use crate::commands::{archive, output};
 use crate::exit::Exit;
 
 /// Serves until the process is asked to end.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
-    // It is made if it is new, and what a killed process left is finished.
-    drop(Archive::to_add(&arguments.archive)?);
-    let path = arguments.archive.clone();
+    let (records, open) = archive::to_serve(&arguments.archive)?;
     let reading = match arguments.public || (arguments.listen.ip().is_loopback() && !arguments.private) {
         true => Reading::Anyone,
         false => Reading::Tokens,
     };
     let settings = Settings {
-        archive: path.clone(),
+        archive: records,
         listen: arguments.listen,
         names: arguments.hosts.clone(),
         reading,
         made_by: build_identity::identity().to_owned(),
     };
-    let server = start(settings, Box::new(move || Ok(Box::new(Archive::to_read(&path)?))))?;
+    let server = start(settings, open)?;
     let readers = match reading {
         Reading::Anyone => "anyone may read",
         Reading::Tokens => "reading needs a token",

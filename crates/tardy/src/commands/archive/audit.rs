@@ -1,18 +1,19 @@
 //! `tardy archive audit`: who did what.
 
 use anyhow::Result;
-use tardy_archive::{Archive, Audit};
+use tardy_archive::Audit;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 
+use super::store;
 use crate::commands::output;
 use crate::exit::Exit;
 
 /// Prints the audit log.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    drop(Archive::to_read(&arguments.archive)?);
-    let lines = Audit::read(&arguments.archive)?;
+    drop(store::to_read(&arguments.archive)?);
+    let lines = Audit::read(&store::records(&arguments.archive))?;
     if arguments.json {
         output::print_json(&lines)?;
         return Ok(Exit::Done);

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_archive::{Action, Address, Archive, Audit, AuditLine, Day, Entry, Store};
+use tardy_archive::{Action, Address, Audit, AuditLine, Day, Entry, Store};
 use tardy_args::ArchivePruneArgs;
 use tardy_plot::numbers::{counted, harmless};
 use tardy_server::now;
 use time::{Duration, OffsetDateTime};
 
+use super::store;
 use crate::commands::output;
 use crate::exit::Exit;
 
@@ -25,12 +26,13 @@ struct Pruned<'a> {
 /// Lists or deletes the runs that the rule names.
 pub(super) fn run(arguments: &ArchivePruneArgs) -> Result<Exit> {
     let mut archive = match arguments.yes {
-        true => Archive::to_add(&arguments.archive)?,
-        false => Archive::to_read(&arguments.archive)?,
+        true => store::to_add(&arguments.archive)?,
+        false => store::to_read(&arguments.archive)?,
     };
-    let named = named(&archive, arguments)?;
+    let named = named(&*archive, arguments)?;
     if arguments.yes {
-        delete(&mut archive, &named, &rule(arguments))?;
+        let audit = Audit::open(&store::records(&arguments.archive))?;
+        delete(&mut *archive, audit, &named, &rule(arguments))?;
     }
     if arguments.json {
         let pruned = named.iter().map(|(address, entry)| Pruned {
@@ -57,7 +59,7 @@ pub(super) fn run(arguments: &ArchivePruneArgs) -> Result<Exit> {
 }
 
 /// The runs that the rule names, the oldest first.
-fn named(archive: &Archive, arguments: &ArchivePruneArgs) -> Result<Vec<(Address, Entry)>> {
+fn named(archive: &dyn Store, arguments: &ArchivePruneArgs) -> Result<Vec<(Address, Entry)>> {
     let mut newest: BTreeMap<String, usize> = BTreeMap::new();
     let mut kept: std::collections::BTreeSet<Address> = std::collections::BTreeSet::new();
     let everything = archive.find(&tardy_archive::Query::default())?;
@@ -94,7 +96,7 @@ fn rule(arguments: &ArchivePruneArgs) -> String {
 }
 
 /// Deletes runs. Each is in the audit log before it is gone.
-fn delete(archive: &mut Archive, runs: &[(Address, Entry)], rule: &str) -> Result<()> {
+fn delete(archive: &mut dyn Store, mut audit: Audit, runs: &[(Address, Entry)], rule: &str) -> Result<()> {
     let at = now();
     let line = |(address, _): &(Address, Entry)| AuditLine {
         at: at.clone(),
@@ -103,9 +105,9 @@ fn delete(archive: &mut Archive, runs: &[(Address, Entry)], rule: &str) -> Resul
         subject: address.to_string(),
         detail: rule.to_owned(),
     };
-    Audit::open(archive.path())?.add(&runs.iter().map(line).collect::<Vec<_>>())?;
+    audit.add(&runs.iter().map(line).collect::<Vec<_>>())?;
     for (address, _) in runs {
-        Store::remove(archive, address)?;
+        archive.remove(address)?;
     }
     Ok(())
 }

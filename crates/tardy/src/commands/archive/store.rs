@@ -1,6 +1,6 @@
 //! The store behind the name of an archive: a directory, or services that a file names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tardy_archive::{Archive, ArchiveError, Damage, Store, Stored};
@@ -23,6 +23,15 @@ pub(super) fn to_add(path: &Path) -> Result<Box<dyn Store>> {
     match services::is_at(path) {
         true => services::to_add(path),
         false => Ok(Box::new(Archive::to_add(path)?)),
+    }
+}
+
+/// The directory with the records of an archive's server: tokens, alerts, the audit log. That of services is next to the file that
+/// names them.
+pub(super) fn records(path: &Path) -> PathBuf {
+    match services::is_at(path) {
+        true => path.with_extension("records"),
+        false => path.to_owned(),
     }
 }
 

@@ -3,21 +3,22 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use tardy_archive::{Action, Archive, Audit, AuditLine};
+use tardy_archive::{Action, Audit, AuditLine};
 use tardy_args::ArchiveTokenArgs;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_recipe::wrong;
 use tardy_server::{Scope, TokenError, Tokens, now};
 
+use super::store;
 use crate::commands::output;
 use crate::exit::Exit;
 
 /// Makes, revokes or lists tokens.
 pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
     // It must be an archive, and only one process changes its tokens at a time.
-    let archive = Archive::to_add(&arguments.archive)?;
-    let path = archive.path();
+    let _archive = store::to_add(&arguments.archive)?;
+    let path = &store::records(&arguments.archive);
     let mut tokens = Tokens::read(path)?;
     if let Some(name) = &arguments.make {
         let scopes: BTreeSet<Scope> = arguments
