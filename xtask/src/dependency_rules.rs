@@ -89,6 +89,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-compare",
             "tardy-plot",
             "tardy-present",
+            "tardy-push",
             "tardy-record",
             "tardy-site",
             "tardy-sys",

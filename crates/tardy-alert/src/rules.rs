@@ -145,6 +145,13 @@ impl Rules {
             }
             rules.push(rule.checked().map_err(wrong)?);
         }
+        for Webhook { url, .. } in &written.webhook {
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                let reason =
+                    format!("the webhook '{url}' is not an address; it begins with http:// or https://");
+                return Err(RulesError::Syntax { path: path.to_owned(), reason });
+            }
+        }
         Ok(Self { rules, webhooks: written.webhook })
     }
 }
@@ -220,6 +227,7 @@ mod tests {
                 "[[rule]]\nname = \"a\"\nchange = \"worse\"\n[[rule]]\nname = \"a\"\nchange = \"worse\"\n",
                 "has this name",
             ),
+            ("[[webhook]]\nurl = \"ftp://a\"\n", "http:// or https://"),
             ("[[rule]]\nname = \"\"\nchange = \"worse\"\n", "needs a name"),
             ("[[rule]]\nname = \"a\"\nrequires = \"max<1ms\"\n", "requires"),
         ] {

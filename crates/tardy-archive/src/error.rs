@@ -57,6 +57,16 @@ pub enum ArchiveError {
         "the run is in progress, or was killed; wait for its end, or write its last numbers into its file with 'tardy recover'"
     )]
     InProgress,
+    /// A text of the run is longer than any real one.
+    #[error("{what} of the run has {length} bytes; an archive keeps at most {most}")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// Its length, in bytes.
+        length: usize,
+        /// What is kept.
+        most: usize,
+    },
     /// The archive has the same run with other content.
     #[error("the archive has run {id} with other content, as {address}; {differs}")]
     OtherContent {
@@ -75,6 +85,16 @@ pub enum ArchiveError {
     Damaged {
         /// The file.
         path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A line of a log is damaged.
+    #[error("{path}, line {line}: {reason}; remove the line, or restore the file from a copy of the archive")]
+    DamagedLine {
+        /// The log.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
         /// What is wrong.
         reason: String,
     },

@@ -12,11 +12,16 @@ use tardy_sys::files::{self, Directory, Existing, StagedFile};
 
 use crate::address::{Address, RUNS};
 use crate::archive::Archive;
-use crate::entry::Outcome;
+use crate::entry::{Entry, Outcome};
 use crate::error::ArchiveError;
 use crate::layout::{self, MODE};
 use crate::parallel;
 use crate::stored;
+
+/// The most bytes of a name: none of a real machine comes near.
+const NAME_MAX: usize = 1024;
+/// The most bytes of what lists and pages show of a run; those of a run of 64 CPUs, with its distributions, has about a tenth.
+const ENTRY_MAX: usize = 1 << 20;
 
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +84,7 @@ impl Candidate {
         let own_name = run.origin.name.clone();
         let outcome = Outcome::of_file(&mut run, name, &address);
         run.origin.name = own_name;
+        check_lengths(&run, &outcome.entry)?;
         Ok(Self { address, run, outcome })
     }
 
@@ -87,6 +93,21 @@ impl Candidate {
         let differs = difference(known, &self.run);
         ArchiveError::OtherContent { id: self.run.origin.id.clone(), address, differs }
     }
+}
+
+/// Refuses a run whose texts would fill every page and list that shows it.
+fn check_lengths(run: &Run, entry: &Entry) -> Result<(), ArchiveError> {
+    let check = |what, length: usize, most| match length <= most {
+        true => Ok(()),
+        false => Err(ArchiveError::TooLong { what, length, most }),
+    };
+    check("the identity", run.origin.id.len(), NAME_MAX)?;
+    check("the name", entry.row.name.len(), NAME_MAX)?;
+    check("the machine's name", entry.machine.len(), NAME_MAX)?;
+    check("the kernel's release", entry.row.kernel.as_ref().map_or(0, String::len), NAME_MAX)?;
+    check("the time of the start", entry.row.started_at.len(), NAME_MAX)?;
+    let entry = serde_json::to_string(entry).expect("an entry has finite numbers only");
+    check("what lists and pages show", entry.len(), ENTRY_MAX)
 }
 
 /// Keeps run files, which share one wait for the disk.

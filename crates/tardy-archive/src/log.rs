@@ -101,12 +101,14 @@ fn parsed<L: DeserializeOwned>(content: &[u8], path: &Path) -> Result<Vec<L>, Ar
     let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(content[..whole].split(|byte| *byte == b'\n')) {
-        if line.is_empty() {
+        // File systems leave bytes of zero where a power cut came before the content.
+        if line.iter().all(|byte| *byte == 0) {
             continue;
         }
-        lines.push(serde_json::from_slice(line).map_err(|error| ArchiveError::Damaged {
+        lines.push(serde_json::from_slice(line).map_err(|error| ArchiveError::DamagedLine {
             path: path.to_owned(),
-            reason: format!("line {number}: {error}"),
+            line: number,
+            reason: error.to_string(),
         })?);
     }
     Ok(lines)
@@ -127,7 +129,7 @@ mod tests {
         log.add(&[3]).unwrap();
         let path = archive.join(RECORDS).join("numbers.jsonl");
         let mut content = std::fs::read(&path).unwrap();
-        content.extend(b"45");
+        content.extend(b"\0\0\n45");
         std::fs::write(&path, content).unwrap();
         assert_eq!(Log::read::<u32>(archive, "numbers.jsonl").unwrap(), [1, 2, 3]);
         log.add(&[6]).unwrap();
@@ -151,6 +153,6 @@ mod tests {
         let (mut log, _) = Log::open::<String>(directory.path(), "log.jsonl").unwrap();
         log.add(&["one"]).unwrap();
         let error = Log::open::<u32>(directory.path(), "log.jsonl").unwrap_err().to_string();
-        assert!(error.contains("log.jsonl: line 1"), "{error}");
+        assert!(error.contains("log.jsonl, line 1") && error.contains("remove the line"), "{error}");
     }
 }

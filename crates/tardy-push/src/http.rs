@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use tardy_archive::Address;
 use ureq::Agent;
 
@@ -25,18 +26,26 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(address: String, token: Option<Token>) -> Self {
-        let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_WITHIN))
-            .timeout_global(Some(ANSWER_WITHIN))
-            .http_status_as_error(false)
-            // A token must not follow to another server.
-            .max_redirects(0);
-        #[cfg(feature = "https")]
-        let config = config.tls_config(
-            ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build(),
-        );
-        Self { address, token, agent: config.build().into() }
+        Self { address, token, agent: agent(ANSWER_WITHIN) }
     }
+}
+
+/// What sends requests, with `patience` for the whole answer. Redirections are not followed: a token must not follow to another server. In a
+/// build with `https`, certificates are those that the system trusts.
+pub fn agent(patience: Duration) -> Agent {
+    let config = Agent::config_builder()
+        .timeout_connect(Some(CONNECT_WITHIN.min(patience)))
+        .timeout_global(Some(patience))
+        .http_status_as_error(false)
+        .max_redirects(0);
+    #[cfg(feature = "https")]
+    let config = config.tls_config(
+        ureq::tls::TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(ureq::tls::RootCerts::PlatformVerifier)
+            .build(),
+    );
+    config.build().into()
 }
 
 impl Sender for Server {
@@ -56,32 +65,34 @@ impl Sender for Server {
         let retry_after = retry_after.and_then(|value| value.parse().ok()).map(Duration::from_secs);
         let status = response.status().as_u16();
         let text = response.body_mut().with_config().limit(REASON_MAX).read_to_string().unwrap_or_default();
-        match status {
-            201 => Ok(false),
-            200 => Ok(true),
-            409 | 413 | 415 | 422 => Err(Failure::Refused(reason(status, &text))),
-            408 | 429 | 500..=599 => Err(Failure::Later(reason(status, &text), retry_after)),
-            _ => Err(Failure::Stopped(reason(status, &text))),
+        let answer: Answer = serde_json::from_str(&text).unwrap_or_default();
+        match (status, answer) {
+            (200 | 201, Answer { address: Some(kept), known: Some(known), .. })
+                if kept == address.as_str() =>
+            {
+                Ok(known)
+            }
+            (409 | 413 | 415 | 422, Answer { error: Some(reason), .. }) => Err(Failure::Refused(reason)),
+            (408 | 429 | 500..=599, answer) => Err(Failure::Later(answer.reason(status), retry_after)),
+            (401 | 403, Answer { error: Some(reason), .. }) => Err(Failure::Stopped(reason)),
+            (_, answer) => Err(Failure::Later(answer.reason(status), None)),
         }
     }
 }
 
-/// The server's own reason, or its status.
-fn reason(status: u16, text: &str) -> String {
-    let said = text.strip_prefix("{\"error\":\"").and_then(|rest| rest.strip_suffix("\"}"));
-    match said {
-        Some(said) => said.replace("\\\"", "\"").replace("\\\\", "\\"),
-        None => format!("the server answered with status {status}; is it a server of tardy?"),
-    }
+/// What a server of tardy answers. A proxy's or another server's page has nothing of it, whatever its status is.
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    address: Option<String>,
+    known: Option<bool>,
+    error: Option<String>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_servers_reason_is_shown_or_its_status() {
-        assert_eq!(reason(422, r#"{"error":"it is \"bad\""}"#), "it is \"bad\"");
-        assert!(reason(404, "<html>").contains("404"));
+impl Answer {
+    /// The server's own reason, or its status.
+    fn reason(self, status: u16) -> String {
+        self.error.unwrap_or_else(|| {
+            format!("the answer with status {status} is not one of a server of tardy; is the address right?")
+        })
     }
 }

@@ -11,6 +11,7 @@ mod spool;
 mod ssh;
 mod target;
 
+pub use http::agent;
 pub use send::{Report, send_all};
 pub use sender::{Failure, Sender, Token};
 pub use spool::{Spool, SpoolError, Spooled};

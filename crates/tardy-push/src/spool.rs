@@ -109,6 +109,15 @@ impl Spool {
         Ok(waiting)
     }
 
+    /// How many runs were put aside.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn refused(&self) -> Result<usize, SpoolError> {
+        let names = self.directory.names().map_err(|error| SpoolError::Io(self.path().to_owned(), error))?;
+        Ok(names.iter().filter(|name| name.to_string_lossy().ends_with(REFUSED)).count())
+    }
+
     /// The compressed file of a run that waits.
     ///
     /// # Errors

@@ -1,13 +1,21 @@
 //! Pushing to an archive on a machine that is reached by the system's ssh, where `tardy archive add ARCHIVE - --json` keeps the run.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{self, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
+use serde::Deserialize;
 use tardy_archive::Address;
 use tardy_sys::programs;
 
 use crate::sender::{Failure, Sender};
 
+/// How long the other side may take for a run.
+const ANSWER_WITHIN: Duration = Duration::from_secs(300);
+/// The signal that ends a process that takes longer (signal(7)).
+const SIGKILL: i32 = 9;
 /// ssh's own failures have this status.
 const SSH_FAILED: i32 = 255;
 /// The shell found no program of this name.
@@ -40,7 +48,7 @@ impl Machine {
 }
 
 impl Sender for Machine {
-    fn send(&mut self, _: &Address, compressed: &[u8]) -> Result<bool, Failure> {
+    fn send(&mut self, address: &Address, compressed: &[u8]) -> Result<bool, Failure> {
         let ssh = programs::find("ssh").ok_or_else(|| {
             Failure::Stopped(
                 "there is no program 'ssh'; install openssh-client, or push to a server".to_owned(),
@@ -57,28 +65,67 @@ impl Sender for Machine {
             .arg(format!("tardy archive add {} - --json", quoted(&self.archive)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |error: std::io::Error| Failure::Later(format!("ssh: {error}"), None);
-        let mut child = command.spawn().map_err(failed)?;
-        // An ssh that ends early says why on its output.
-        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(compressed));
-        let output = child.wait_with_output().map_err(failed)?;
+        let child = command.spawn().map_err(failed)?;
+        let output = output_of(child, compressed.to_vec()).map_err(failed)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let said: String = said.trim().chars().take(OUTPUT_MAX).collect();
-        match output.status.code() {
-            Some(0) => Ok(outcome(&output.stdout) == Some("known")),
-            Some(NO_PROGRAM) => Err(Failure::Stopped(format!("{}: there is no tardy: {said}", self.machine))),
-            Some(SSH_FAILED) | None => Err(Failure::Later(said, None)),
-            Some(_) if outcome(&output.stdout) == Some("refused") => Err(Failure::Refused(said)),
-            Some(_) => Err(Failure::Later(said, None)),
+        let outcome = Outcome::of(&output.stdout, address);
+        match (output.status.code(), outcome) {
+            (Some(0), Some("added")) => Ok(false),
+            (Some(0), Some("known")) => Ok(true),
+            (Some(NO_PROGRAM), _) => {
+                Err(Failure::Stopped(format!("{}: there is no tardy: {said}", self.machine)))
+            }
+            (Some(SSH_FAILED) | None, _) => Err(Failure::Later(said, None)),
+            (Some(_), Some("refused")) => Err(Failure::Refused(said)),
+            (Some(0), _) => {
+                let reason =
+                    "the command there did not report that it kept the run; is it 'tardy archive add'?";
+                Err(Failure::Later(format!("{}: {reason}", self.machine), None))
+            }
+            (Some(_), _) => Err(Failure::Later(said, None)),
         }
     }
 }
 
-/// What became of the run, as the other side's tardy printed it.
-fn outcome(json: &[u8]) -> Option<&'static str> {
-    let text = String::from_utf8_lossy(json);
-    ["added", "known", "refused", "failed"]
-        .into_iter()
-        .find(|outcome| text.contains(&format!("\"outcome\": \"{outcome}\"")))
+/// Sends `input` to a process, and returns its output. A process that takes too long is ended.
+fn output_of(mut child: Child, input: Vec<u8>) -> io::Result<Output> {
+    let pid = child.id();
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        // An ssh that ends early says why on its output.
+        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(&input));
+        let _ = sender.send(child.wait_with_output());
+    });
+    match receiver.recv_timeout(ANSWER_WITHIN) {
+        Ok(output) => output,
+        Err(_) => {
+            // It is not waited for yet, so the number is still its own.
+            let _ = tardy_sys::child::send(pid, SIGKILL);
+            Err(io::Error::new(io::ErrorKind::TimedOut, "the command there did not end in time"))
+        }
+    }
+}
+
+/// What became of a run, as the other side's tardy printed it.
+#[derive(Deserialize)]
+struct Outcome {
+    outcome: String,
+    run: Option<String>,
+}
+
+impl Outcome {
+    /// The outcome of the run with this address. That of a run that is kept has its path there.
+    fn of(json: &[u8], address: &Address) -> Option<&'static str> {
+        let all: Vec<Self> = serde_json::from_slice(json).ok()?;
+        let [one] = &all[..] else { return None };
+        let path = one.run.as_deref().unwrap_or_default();
+        let outcomes = ["added", "known", "refused", "failed"];
+        let outcome = outcomes.into_iter().find(|outcome| one.outcome == *outcome)?;
+        // 'runs/ab/cdef….run.json.gz', or an object's name with the whole address.
+        let is_kept = path.replace('/', "").contains(address.as_str());
+        (is_kept || !matches!(outcome, "added" | "known")).then_some(outcome)
+    }
 }
 
 /// A word for the other machine's shell.
@@ -93,5 +140,21 @@ mod tests {
     #[test]
     fn a_directory_is_one_word_of_the_shell() {
         assert_eq!(quoted("/srv/a b'; rm -r"), "'/srv/a b'\\''; rm -r'");
+    }
+
+    #[test]
+    fn only_the_address_of_the_run_acknowledges_it() {
+        let address = Address::of(b"run");
+        let path = format!("/srv/runs/{}/{}.run.json.gz", &address.as_str()[..2], &address.as_str()[2..]);
+        let of = |json: &str| Outcome::of(json.as_bytes(), &address);
+        assert_eq!(
+            of(&format!("[{{\"file\": \"-\", \"outcome\": \"added\", \"run\": \"{path}\"}}]")),
+            Some("added")
+        );
+        assert_eq!(of("[{\"outcome\": \"added\", \"run\": \"runs/ab/cd.run.json.gz\"}]"), None);
+        assert_eq!(of("[{\"outcome\": \"refused\", \"error\": \"not a run\"}]"), Some("refused"));
+        for wrong in ["", "[]", "added", "[{\"outcome\": \"known\"}]"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 }

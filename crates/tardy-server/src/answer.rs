@@ -124,7 +124,7 @@ impl From<ArchiveError> for Refusal {
             ArchiveError::Unknown(address) => {
                 Self::unknown(format!("the archive does not have the run {address}"))
             }
-            ArchiveError::InProgress | ArchiveError::NotARun(_) => {
+            ArchiveError::InProgress | ArchiveError::NotARun(_) | ArchiveError::TooLong { .. } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
             }
             ArchiveError::OtherContent { .. } => Self::new(StatusCode::CONFLICT, error.to_string()),

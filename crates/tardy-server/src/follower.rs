@@ -10,7 +10,7 @@ use tardy_compare::history;
 use tardy_present::history as shown;
 
 use crate::clock::now;
-use crate::service::Service;
+use crate::service::{SETTLED_AFTER, Service};
 use crate::sharing::locked;
 
 /// How long runs that another process adds may stay unnoticed.
@@ -21,13 +21,16 @@ const AT_A_TIME: usize = 64;
 /// Follows until the server ends.
 pub(crate) fn follow(service: &Service) {
     let mut seen = 0;
-    let mut follower = Follower { service, mark: None, rules: Rules::default() };
+    let mut follower = Follower { service, mark: None, rules: Rules::default(), has_begun: false };
     loop {
-        match follower.look() {
-            Ok(()) | Err(ArchiveError::Unknown(_)) => {}
-            Err(error) => service.news.report_once(&error.to_string()),
+        let wait = if service.rules_are_settled() { LOOK_EVERY } else { SETTLED_AFTER };
+        if wait == LOOK_EVERY {
+            match follower.look() {
+                Ok(()) | Err(ArchiveError::Unknown(_)) => {}
+                Err(error) => service.news.report_once(&error.to_string()),
+            }
         }
-        if !service.news.wait(&mut seen, LOOK_EVERY) {
+        if !service.news.wait(&mut seen, wait) {
             return;
         }
     }
@@ -37,12 +40,14 @@ struct Follower<'a> {
     service: &'a Service,
     mark: Option<Mark>,
     rules: Rules,
+    has_begun: bool,
 }
 
 impl Follower<'_> {
     fn look(&mut self) -> Result<(), ArchiveError> {
         let store = self.service.store()?;
-        let rules = self.service.rules();
+        self.begin(&*store)?;
+        let Ok(rules) = self.service.rules() else { return Ok(()) };
         let (added, mark) = store.added_since(self.mark.as_ref())?;
         let rules_changed = rules != self.rules;
         if added.is_empty() && !rules_changed && self.mark.is_some() {
@@ -59,8 +64,20 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Looks at runs that were added. The first time, and if the rules changed, the newest run of each board is looked at, and the
-    /// others are not: an archive of years would raise an alert for each of its boards.
+    /// The first time that an archive is served, the newest run of each board is looked at later, and the others never: an archive of
+    /// years would raise an alert for each of its boards.
+    fn begin(&mut self, store: &dyn Store) -> Result<(), ArchiveError> {
+        if !self.has_begun && locked(&self.service.alerts).is_new() {
+            let newest: BTreeSet<Address> = store.boards()?.into_iter().map(|board| board.newest.0).collect();
+            let (runs, _) = store.added_since(None)?;
+            let older = runs.into_iter().filter(|run| !newest.contains(run)).collect();
+            locked(&self.service.alerts).note_checked(older)?;
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    /// Looks at runs that were added, and if the rules changed, at the newest run of each board.
     fn runs(
         &self,
         store: &dyn Store,
@@ -69,18 +86,13 @@ impl Follower<'_> {
         boards: &[BoardRuns],
         rules_changed: bool,
     ) -> Result<(), ArchiveError> {
-        let (mut unchecked, is_new): (Vec<Address>, bool) = {
+        let mut unchecked: Vec<Address> = {
             let alerts = locked(&self.service.alerts);
-            (added.into_iter().filter(|run| !alerts.is_checked(run)).collect(), alerts.is_new())
+            added.into_iter().filter(|run| !alerts.is_checked(run)).collect()
         };
-        let newest: BTreeSet<&Address> = boards.iter().map(|board| &board.newest.0).collect();
-        if is_new {
-            let older = unchecked.iter().filter(|run| !newest.contains(run)).cloned().collect();
-            locked(&self.service.alerts).note_checked(older)?;
-            unchecked.retain(|run| newest.contains(run));
-        }
         if rules_changed {
             let known: BTreeSet<Address> = unchecked.iter().cloned().collect();
+            let newest: BTreeSet<&Address> = boards.iter().map(|board| &board.newest.0).collect();
             unchecked.extend(newest.into_iter().filter(|run| !known.contains(run)).cloned());
         }
         for runs in unchecked.chunks(AT_A_TIME) {

@@ -18,6 +18,7 @@ mod permission;
 mod request;
 mod routes;
 mod serve;
+mod serve_error;
 mod service;
 mod settings;
 mod sharing;
@@ -26,5 +27,6 @@ mod writer;
 
 pub use access::token::{Scope, TokenError, Tokens, UnknownToken};
 pub use clock::now;
-pub use serve::{ServeError, Started, start};
+pub use serve::{Started, start};
+pub use serve_error::ServeError;
 pub use settings::{OpenStore, Reading, Settings};

@@ -38,6 +38,9 @@ impl Request {
     /// Refuses fields that are not among `known`, so that a search with a misspelt condition does not find everything.
     pub(crate) fn check_fields(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.fields.iter().find(|(field, _)| !known.contains(&field.as_str())) {
+            Some((field, _)) if known.is_empty() => {
+                Err(Refusal::wrong(format!("there is no parameter '{field}'; this has none")))
+            }
             Some((field, _)) => Err(Refusal::wrong(format!(
                 "there is no parameter '{field}'; known are {}",
                 known.join(", ")

@@ -1,9 +1,8 @@
 //! Connections: accepting them, reading requests within limits, and sending answers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,6 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::routing::{MethodFilter, on};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tardy_archive::ArchiveError;
 use tardy_site::archive as site;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -28,12 +26,16 @@ use crate::api::push::{RATIO_MAX, UPLOAD_MAX};
 use crate::permission;
 use crate::request::Request;
 use crate::routes::{self, Route};
+use crate::serve_error::ServeError;
 use crate::service::Service;
 use crate::settings::{OpenStore, Settings};
+use crate::sharing::locked;
 use crate::{follower, webhooks};
 
 /// Connections at a time; others wait.
 const CONNECTIONS_MAX: usize = 512;
+/// Connections of one address at a time; further ones are closed.
+const CONNECTIONS_OF_ONE: usize = CONNECTIONS_MAX / 2;
 /// Pages that are made at a time.
 const PAGES_AT_A_TIME: usize = 8;
 /// How long the headers of a request may take.
@@ -50,37 +52,6 @@ const DISCARD_MAX: usize = 1 << 20;
 const DISCARD_WITHIN: Duration = Duration::from_secs(5);
 /// The most bytes of a form or of JSON that is sent.
 const FORM_MAX: usize = 64 << 10;
-
-/// Why the server does not start.
-#[derive(Debug)]
-pub enum ServeError {
-    /// The archive cannot be used.
-    Archive(ArchiveError),
-    /// The address cannot be listened on.
-    Listen(SocketAddr, std::io::Error),
-    /// The system has no resources for it.
-    System(std::io::Error),
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Archive(error) => error.fmt(f),
-            Self::Listen(address, error) => {
-                write!(f, "cannot listen on {address}: {error}; choose another address with --listen")
-            }
-            Self::System(error) => write!(f, "cannot start the server: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-impl From<ArchiveError> for ServeError {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
-    }
-}
 
 /// A server that runs. It ends when this is dropped.
 pub struct Started {
@@ -183,6 +154,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, mut stopped: onesh
     });
     let router = router(&service, &limits);
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connected: Arc<Mutex<BTreeMap<IpAddr, usize>>> = Arc::default();
     let graceful = hyper_util::server::graceful::GracefulShutdown::new();
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
@@ -197,6 +169,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, mut stopped: onesh
         };
         let _ = stream.set_nodelay(true);
         let peer = Peer(host::canonical(peer.ip()));
+        let Some(place) = Place::of(peer, &connected) else { continue };
         let answers = TowerToHyperService::new(router.clone().layer(Extension(peer)));
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -206,10 +179,37 @@ async fn accept(listener: TcpListener, service: Arc<Service>, mut stopped: onesh
         tokio::spawn(async move {
             // The sender is gone, or does not speak HTTP.
             let _ = connection.await;
-            drop(slot);
+            drop((slot, place));
         });
     }
     let _ = tokio::time::timeout(STOP_WITHIN, graceful.shutdown()).await;
+}
+
+/// A connection among those of its address.
+struct Place(IpAddr, Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+
+impl Place {
+    /// `None` if the address has too many.
+    fn of(Peer(peer): Peer, connected: &Arc<Mutex<BTreeMap<IpAddr, usize>>>) -> Option<Self> {
+        let mut all = locked(connected);
+        let count = all.entry(peer).or_default();
+        (*count < CONNECTIONS_OF_ONE).then(|| {
+            *count += 1;
+            Self(peer, Arc::clone(connected))
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = locked(&self.1);
+        if let Some(count) = all.get_mut(&self.0) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.0);
+            }
+        }
+    }
 }
 
 fn router(service: &Arc<Service>, limits: &Arc<Limits>) -> axum::Router {
@@ -312,6 +312,9 @@ fn permitted(
     Peer(peer): Peer,
     head: &Parts,
 ) -> Result<(String, Who, usize), Refusal> {
+    if head.headers.get_all(header::HOST).iter().count() > 1 {
+        return Err(Refusal::wrong("the request has several headers 'Host'"));
+    }
     let host = host::check(text(&head.headers, "host"), &service.settings.names)?;
     let who = permission::check(service, route.scope, &head.method, &head.headers, peer)?;
     service.rates.count_request(&who)?;

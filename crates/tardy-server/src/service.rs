@@ -1,13 +1,17 @@
 //! What all requests share.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Not;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
-use tardy_alert::{AlertLog, Rules, State};
-use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Store};
+use tardy_alert::{AlertLog, Rules, RulesError, State};
+use tardy_archive::{Action, ArchiveError, Audit, AuditLine, RECORDS, Store};
 use tardy_site::archive::{About, Served};
+use tardy_sys::files::{self, Directory};
 
 use crate::access::rates::Rates;
 use crate::access::token::Tokens;
@@ -16,10 +20,16 @@ use crate::answer::Refusal;
 use crate::boards::Changes;
 use crate::clock::now;
 use crate::metrics::Metrics;
+use crate::serve_error::ServeError;
 use crate::settings::{OpenStore, Settings};
 use crate::sharing::{News, locked};
 use crate::writer::Writer;
 
+/// Rules are used when they have not been written for this long.
+pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(1);
+/// The file that a server holds.
+const LOCK: &str = "lock";
+const LOCK_MODE: u32 = 0o600;
 /// Rendered pages are kept up to this many bytes.
 const PAGES_MAX: usize = 64 << 20;
 
@@ -33,14 +43,29 @@ pub(crate) struct Service {
     pub(crate) alerts: Mutex<AlertLog>,
     pub(crate) audit: Arc<Mutex<Audit>>,
     pub(crate) news: Arc<News>,
+    /// Held so that one server at a time has the records.
+    _lock: File,
     open: Arc<OpenStore>,
     tokens: Mutex<(Option<SystemTime>, Arc<Tokens>)>,
     pages: Mutex<BTreeMap<String, (String, Arc<String>)>>,
 }
 
+/// The lock of the server of these records.
+fn lock(archive: &Path) -> Result<File, ServeError> {
+    let place = archive.join(RECORDS);
+    let failed = ArchiveError::io(place.join(LOCK));
+    let opened = files::make_directories(&place)
+        .and_then(|()| Directory::named(&place))
+        .and_then(|directory| directory.own_file(LOCK.as_ref(), LOCK_MODE));
+    let file = opened.map_err(failed)?;
+    files::hold(&file).map_err(|_| ServeError::Served(archive.to_owned()))?;
+    Ok(file)
+}
+
 impl Service {
     /// Opens the records of the archive.
-    pub(crate) fn new(settings: Settings, open: OpenStore) -> Result<Self, ArchiveError> {
+    pub(crate) fn new(settings: Settings, open: OpenStore) -> Result<Self, ServeError> {
+        let lock = lock(&settings.archive)?;
         let open = Arc::new(open);
         let audit = Arc::new(Mutex::new(Audit::open(&settings.archive)?));
         let news = Arc::new(News::default());
@@ -52,6 +77,7 @@ impl Service {
             alerts: Mutex::new(AlertLog::open(&settings.archive)?),
             audit,
             news,
+            _lock: lock,
             open,
             tokens: Mutex::default(),
             pages: Mutex::default(),
@@ -91,12 +117,21 @@ impl Service {
         Ok(Arc::clone(&known.1))
     }
 
-    /// The rules of alerts. Wrong ones are reported, and there are none then.
-    pub(crate) fn rules(&self) -> Rules {
-        Rules::read(&self.settings.archive).unwrap_or_else(|error| {
-            self.news.report_once(&format!("no alerts: {error}"));
-            Rules::default()
-        })
+    /// The rules of alerts.
+    ///
+    /// # Errors
+    /// What is wrong with them, which is reported too. No run may count as looked at until they are mended.
+    pub(crate) fn rules(&self) -> Result<Rules, RulesError> {
+        Rules::read(&self.settings.archive)
+            .inspect_err(|error| self.news.report_once(&format!("no alerts are raised: {error}")))
+    }
+
+    /// Whether nobody has just written the rules. An editor's file is empty for a moment, and that would be no rules at all.
+    pub(crate) fn rules_are_settled(&self) -> bool {
+        let modified =
+            std::fs::metadata(Rules::path(&self.settings.archive)).and_then(|data| data.modified());
+        // A time in the future is one of a clock that jumped.
+        modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLED_AFTER)).not()
     }
 
     /// Adds a line to the audit log.

@@ -32,7 +32,7 @@ pub(crate) fn tell(service: &Service) {
     let mut seen = 0;
     let mut failed: BTreeMap<String, Attempt> = BTreeMap::new();
     loop {
-        for webhook in service.rules().webhooks {
+        for webhook in service.rules().unwrap_or_default().webhooks {
             if failed.get(&webhook.url).is_some_and(|attempt| Instant::now() < attempt.next) {
                 continue;
             }
@@ -65,14 +65,15 @@ fn tell_one(service: &Service, webhook: &Webhook) -> Result<(), String> {
     };
     let Some((alerts, lines)) = news else { return Ok(()) };
     let body = serde_json::to_vec(&Message { alerts: &alerts }).map_err(|error| error.to_string())?;
-    let agent: ureq::Agent =
-        ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).max_redirects(0).build().into();
-    let mut request = agent.post(&webhook.url).content_type("application/json");
+    let mut request = tardy_push::agent(PATIENCE).post(&webhook.url).content_type("application/json");
     if let Some(file) = &webhook.token_file {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let token = text.lines().next().unwrap_or_default().trim().to_owned();
         request = request.header("authorization", format!("Bearer {token}"));
     }
-    request.send(&body[..]).map_err(|error| error.to_string())?;
+    let response = request.send(&body[..]).map_err(|error| error.to_string())?;
+    if !response.status().is_success() {
+        return Err(format!("it answered with status {}", response.status()));
+    }
     locked(&service.alerts).note_told(&webhook.url, Some(lines)).map_err(|error| error.to_string())
 }

@@ -95,8 +95,8 @@ pub fn search(asked: &Asked, found: &Found, about: &About) -> SiteFile {
     crate::page(search::page(asked, found), &about.made_by)
 }
 
-/// The page of all alerts, the newest first, of a site that is served.
-pub fn alerts(all: &[&Alert], rules: usize, about: &About) -> SiteFile {
+/// The page of all alerts, the newest first, of a site that is served. `rules` is how many rules there are, or what is wrong with them.
+pub fn alerts(all: &[&Alert], rules: &Result<usize, String>, about: &About) -> SiteFile {
     crate::page(alerts::all(all, rules), &about.made_by)
 }
 

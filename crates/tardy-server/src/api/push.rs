@@ -50,8 +50,11 @@ fn file(body: &[u8]) -> Result<NewFile, Refusal> {
         return Ok(NewFile { name: String::new(), content: body.to_vec() });
     }
     let limit = (body.len() as u64 * RATIO_MAX).clamp(SMALL, CONTENT_MAX);
-    let stored = read_compressed_up_to(body, limit)
-        .map_err(|error| unprocessable(format!("the content cannot be decompressed: {error}")))?;
+    let stored = read_compressed_up_to(body, limit).map_err(|error| {
+        unprocessable(format!(
+            "the content cannot be decompressed, to at most {RATIO_MAX} times its size: {error}"
+        ))
+    })?;
     Ok(NewFile { name: stored.name, content: stored.content })
 }
 

@@ -15,10 +15,11 @@ const NOTE_MAX: usize = 2000;
 
 /// All alerts.
 pub(crate) fn all(service: &Service, _: &Request) -> Result<Answer, Refusal> {
-    let (rules, about) = (service.rules().rules.len(), service.about());
+    let (rules, about) = (service.rules(), service.about());
+    let rules = rules.as_ref().map(|rules| rules.rules.len()).map_err(ToString::to_string);
     let alerts = locked(&service.alerts);
     let all: Vec<&Alert> = alerts.alerts().collect();
-    Ok(Answer::page(site::alerts(&all, rules, &about)))
+    Ok(Answer::page(site::alerts(&all, &rules, &about)))
 }
 
 /// An alert.

@@ -26,15 +26,16 @@ fn feed(alerts: &[&Alert], base: &str) -> String {
     let base = escaped(base);
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
-         <title>tardy: alerts</title>\n<id>{base}/alerts.atom</id>\n<updated>{updated}</updated>\n\
+         <title>tardy: alerts</title>\n<id>urn:tardy:alerts</id>\n<updated>{updated}</updated>\n\
          <link rel=\"self\" href=\"{base}/alerts.atom\"/>\n<author><name>tardy</name></author>\n"
     );
     for alert in alerts {
         let address = format!("{base}/{}", site::alert_path(&alert.id));
         let title = escaped(&harmless(&format!("{}: {} ({})", alert.rule, alert.board, alert.state.name())));
         text += &format!(
-            "<entry>\n<title>{title}</title>\n<id>{address}</id>\n<link href=\"{address}\"/>\n\
+            "<entry>\n<title>{title}</title>\n<id>urn:tardy:alert:{}</id>\n<link href=\"{address}\"/>\n\
              <published>{}</published>\n<updated>{}</updated>\n<summary>{}</summary>\n</entry>\n",
+            alert.id,
             escaped(&alert.raised_at),
             escaped(alert.updated_at()),
             escaped(&harmless(&alert.text)),

@@ -1,5 +1,6 @@
 //! Searches: the page, and the same search for the interface.
 
+use axum::http::StatusCode;
 use tardy_analyse::judgement::Judgement;
 use tardy_archive::{Address, Query};
 use tardy_record::facts::Preemption;
@@ -42,7 +43,8 @@ pub(crate) fn page(service: &Service, request: &Request) -> Result<Answer, Refus
             Found { problem: None, total: store.count(&query)?, runs, next }
         }
     };
-    Ok(Answer::page(site::search(&asked, &found, &service.about())))
+    let status = if found.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    Ok(Answer::page(site::search(&asked, &found, &service.about())).with_status(status))
 }
 
 /// The fields as they were entered.

@@ -9,10 +9,16 @@ use tardy_present::terminal_text::typographic;
 use super::{alert_path, board_path, link, report_path, shown_name, table};
 use crate::{SitePage, links};
 
-pub(super) fn all(alerts: &[&Alert], rules: usize) -> SitePage {
+pub(super) fn all(alerts: &[&Alert], rules: &Result<usize, String>) -> SitePage {
     let about = match rules {
-        0 => "There is no rule: write rules into server/alerts.toml of the archive.".to_owned(),
-        _ => format!("{} decide what is an alert.", counted(rules as u64, "rule", "rules")),
+        Ok(0) => "There is no rule: write rules into server/alerts.toml of the archive.".to_owned(),
+        Ok(rules) => format!("{} decide what is an alert.", counted(*rules as u64, "rule", "rules")),
+        Err(reason) => {
+            format!(
+                "No alerts are raised until this is mended, and then for all runs that arrived meanwhile: {}",
+                harmless(reason)
+            )
+        }
     };
     let header = vec![
         links(vec![link("index.html", "all boards"), link("alerts.atom", "feed")]),

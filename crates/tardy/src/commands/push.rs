@@ -45,12 +45,22 @@ struct Refused<'a> {
 /// Puts runs into the spool, and pushes what waits there.
 pub(crate) fn run(arguments: &PushArgs) -> Result<Exit> {
     let target: Target = arguments.target.parse().map_err(|error| wrong("URL", format!("{error}")))?;
-    let token = token(arguments)?;
-    let spool = Spool::open(&spools(arguments)?, &target)?;
+    let spool = Spool::open(&spools(arguments)?, &target)
+        .context("the spool cannot be used; name another directory with --spool")?;
     let all_spooled = add(&spool, &arguments.runs)?;
+    // Whatever is wrong with the token, the runs wait.
+    let token = token(arguments)?;
     let patience = arguments.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.ns()));
     let report = send_all(&spool, &mut *target.sender(token), patience)?;
     print(&report, &target, spool.path(), arguments.json)?;
+    let refused = spool.refused()?;
+    if refused > report.refused.len() {
+        output::report(&format!(
+            "{} that the other side refused before: {}/*.refused",
+            counted(refused as u64, "run", "runs"),
+            spool.path().display()
+        ));
+    }
     let is_done = all_spooled && report.waiting == 0 && report.refused.is_empty();
     Ok(if is_done { Exit::Done } else { Exit::CouldNot })
 }
@@ -69,6 +79,9 @@ fn token(arguments: &PushArgs) -> Result<Option<Token>> {
             "the token has characters that no token has; expected the line that 'tardy archive token --make' printed"
         );
     }
+    if let (true, Some(file)) = (token.is_empty(), &arguments.token_file) {
+        bail!("{} is empty; its first line must be the token", file.display());
+    }
     Ok((!token.is_empty()).then(|| Token(token.to_owned())))
 }
 
@@ -80,8 +93,9 @@ fn spools(arguments: &PushArgs) -> Result<PathBuf> {
     if caller() == 0 {
         return Ok(PathBuf::from(SPOOL_OF_ROOT));
     }
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = set("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
     let state = state.context("there is no home directory; name a directory with --spool")?;
     Ok(state.join("tardy/push"))
 }
@@ -106,7 +120,11 @@ fn run_files(path: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let tree = file_tree::below(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(tree.files.into_iter().filter(|file| opened::is_run_file(file).unwrap_or(false)).collect())
+    // A damaged run file is reported, not left out.
+    let is_one = |file: &PathBuf| {
+        opened::is_run_file(file).unwrap_or(true) || file.to_string_lossy().ends_with(".run.json")
+    };
+    Ok(tree.files.into_iter().filter(is_one).collect())
 }
 
 fn add_one(spool: &Spool, path: &Path) -> Result<()> {
@@ -135,7 +153,7 @@ fn print(report: &Report, target: &Target, spool: &Path, json: bool) -> Result<(
     let runs = |count: usize| counted(count as u64, "run", "runs");
     if let Some(reason) = &report.waiting_because {
         output::report(&format!(
-            "{} in {}: {}; 'tardy push {target}' pushes them later",
+            "{} in {}: {}; the next 'tardy push' to the same address pushes them",
             match report.waiting {
                 1 => "1 run waits".to_owned(),
                 count => format!("{count} runs wait"),

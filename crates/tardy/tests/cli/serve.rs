@@ -415,7 +415,11 @@ fn runs_wait_while_the_server_is_away_and_are_pushed_once() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let waiting = bench.run(&["push", &url, "one.run.json", "--spool", "S"]).exits(1).err;
-    assert!(waiting.contains("1 run waits in S/") && waiting.contains("pushes them later"), "{waiting}");
+    assert!(
+        waiting.contains("1 run waits in S/")
+            && waiting.contains("the next 'tardy push' to the same address pushes them"),
+        "{waiting}"
+    );
     fs::remove_file(bench.path("one.run.json")).unwrap();
     drop(Server::start(&bench, &[]));
     let secret = token(&bench, "rack", "push");
@@ -444,6 +448,110 @@ fn runs_wait_while_the_server_is_away_and_are_pushed_once() {
     assert_eq!(again["pushed"], 0, "what was pushed does not wait");
     let unknown = bench.run(&["push", &server.url, file.to_str().unwrap(), "--spool", "U"]).exits(1).err;
     assert!(unknown.contains("needs a token with the scope 'push'"), "{unknown}");
+}
+
+/// Answers each connection to the listener with these bytes, until the process ends.
+fn always_answers(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            // A compressed run is not text.
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = text.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn an_answer_of_something_else_does_not_acknowledge_a_run() {
+    let bench = Bench::new();
+    fs::write(bench.path("one.run.json"), run_file("one")).unwrap();
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>",
+        "HTTP/1.1 201 Created\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nContent-Length: 31\r\nConnection: close\r\n\r\n{\"address\":\"00\",\"known\":false}",
+        "HTTP/1.1 422 Refused\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>",
+    ] {
+        let url = always_answers(answer);
+        let printed = bench.run(&["push", &url, "one.run.json", "--spool", "S"]).exits(1).err;
+        assert!(
+            printed.contains("1 run waits") && printed.contains("is the address right?"),
+            "{answer}: {printed}"
+        );
+    }
+    let empty = bench.path("empty.run.json");
+    fs::write(&empty, "").unwrap();
+    let damaged =
+        bench.run(&["push", "http://127.0.0.1:9", empty.to_str().unwrap(), "--spool", "T"]).exits(1).err;
+    assert!(damaged.contains("empty.run.json"), "{damaged}");
+    let no_token = ["push", "http://127.0.0.1:9", "one.run.json", "--spool", "U", "--token-file", "missing"];
+    assert!(bench.run(&no_token).exits(1).err.contains("missing"));
+    assert_eq!(
+        bench
+            .run(&["push", "http://127.0.0.1:9", "--spool", "U", "--json"])
+            .exits(1)
+            .out
+            .matches("\"waiting\": 1")
+            .count(),
+        1,
+        "the run waits whatever is wrong with the token"
+    );
+}
+
+#[test]
+fn an_archive_has_one_server_and_no_endless_names() {
+    let bench = Bench::new();
+    let server = Server::start(&bench, &[]);
+    let second = bench.run(&["serve", "A", "--listen", "127.0.0.1:0"]).exits(1).err;
+    assert!(second.contains("another server has the archive A"), "{second}");
+    let push = token(&bench, "rack", "push");
+    let mut run: Value = serde_json::from_slice(&run_file("long")).unwrap();
+    run["origin"]["host"] = json!("x".repeat(5000));
+    let refused = server.push(&push, &serde_json::to_vec(&run).unwrap());
+    assert!(refused.status == 422 && refused.text().contains("at most 1024"), "{}", refused.text());
+    let missing = bench.run(&["archive", "token", "B", "--make", "x", "--scope", "push"]).exits(1).err;
+    assert!(missing.contains("B is not an archive") && !bench.path("B").exists(), "{missing}");
+}
+
+#[test]
+fn runs_that_arrive_while_the_rules_are_wrong_are_looked_at_later() {
+    let bench = Bench::new();
+    let server = Server::start(&bench, &[]);
+    let push = token(&bench, "rack", "push");
+    let late: Value = serde_json::from_slice(include_bytes!("../run_files/timerlat.run.json")).unwrap();
+    let of = |id: &str, day: &str| {
+        let mut run = late.clone();
+        run["origin"]["id"] = json!(id);
+        run["origin"]["started_at"] = json!(format!("{day}T00:00:00Z"));
+        serde_json::to_vec(&run).unwrap()
+    };
+    let rules = bench.path("A/server/alerts.toml");
+    fs::write(&rules, "[[rule").unwrap();
+    until("the page says what is wrong", || {
+        server.get("/alerts.html").text().contains("No alerts are raised until")
+    });
+    let first = of("first", "2026-01-01");
+    for content in [&first, &of("second", "2026-01-02")] {
+        assert_eq!(server.push(&push, content).status, 201);
+    }
+    fs::write(&rules, "[[rule]]\nname = \"loop\"\nrequire = \"max<1us\"\n").unwrap();
+    let alerts = || server.get("/api/v1/alerts").json();
+    until("both runs are in the alert", || alerts()[0]["runs"] == 2);
+    assert_eq!(alerts()[0]["run"], address(&first));
 }
 
 /// Pushes from several threads until `acknowledged` have an answer, kills the server, and returns what was acknowledged.

@@ -145,7 +145,13 @@ impl Addition {
 
 /// Whether an error is about the run itself, not about the archive or its disk.
 fn is_about_the_run(error: &ArchiveError) -> bool {
-    matches!(error, ArchiveError::InProgress | ArchiveError::NotARun(_) | ArchiveError::OtherContent { .. })
+    matches!(
+        error,
+        ArchiveError::InProgress
+            | ArchiveError::TooLong { .. }
+            | ArchiveError::NotARun(_)
+            | ArchiveError::OtherContent { .. }
+    )
 }
 
 /// Adds run files and directories of them.

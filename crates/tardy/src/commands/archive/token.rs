@@ -16,8 +16,10 @@ use crate::exit::Exit;
 
 /// Makes, revokes or lists tokens.
 pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
-    // It must be an archive, and only one process changes its tokens at a time.
-    let _archive = store::to_add(&arguments.archive)?;
+    drop(store::to_read(&arguments.archive)?);
+    // One process changes the tokens at a time. Listing them changes nothing.
+    let changes = arguments.make.is_some() || arguments.revoke.is_some();
+    let _archive = if changes { Some(store::to_add(&arguments.archive)?) } else { None };
     let path = &store::records(&arguments.archive);
     let mut tokens = Tokens::read(path)?;
     if let Some(name) = &arguments.make {
@@ -28,7 +30,7 @@ pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
             .collect::<Result<_, String>>()
             .map_err(anyhow::Error::msg)?;
         let secret = tokens.make(name, scopes, now()).map_err(|error| match error {
-            TokenError::Name(reason) => wrong("make", reason).into(),
+            TokenError::Name(reason) => wrong("--make", reason).into(),
             error => anyhow::Error::from(error),
         })?;
         // A token that is not in the audit log must not work.
