@@ -1,5 +1,7 @@
 //! What simulations measure, to be shown next to the bounds.
 
+use std::collections::VecDeque;
+
 use crate::network::Network;
 use crate::simulate::engine::{self, Arrival, Duration, Listener};
 use crate::simulate::of_network::wire;
@@ -14,6 +16,8 @@ pub struct Maximum {
     pub delay_ns: u64,
     /// The number of frames that arrived.
     pub frames: u64,
+    /// The most frames that were sent and had not arrived, without those that were lost.
+    pub under_way: u64,
 }
 
 /// The maxima of a simulation.
@@ -25,6 +29,8 @@ pub struct Maxima {
 
 struct Recorder {
     flows: Vec<Maximum>,
+    /// For each flow, when those frames arrived that were under way when its last frame was sent.
+    under_way_ns: Vec<VecDeque<i64>>,
 }
 
 impl Listener for Recorder {
@@ -32,6 +38,13 @@ impl Listener for Recorder {
         let flow = &mut self.flows[arrival.flow as usize];
         flow.delay_ns = flow.delay_ns.max(arrival.arrived_ns.abs_diff(arrival.sent_ns));
         flow.frames += 1;
+        // Frames of a flow stay in order.
+        let under_way_ns = &mut self.under_way_ns[arrival.flow as usize];
+        while under_way_ns.front().is_some_and(|arrived_ns| *arrived_ns < arrival.sent_ns) {
+            under_way_ns.pop_front();
+        }
+        under_way_ns.push_back(arrival.arrived_ns);
+        flow.under_way = flow.under_way.max(under_way_ns.len() as u64);
     }
 }
 
@@ -42,7 +55,9 @@ impl Listener for Recorder {
 /// What [`wire`] refuses.
 pub fn simulate(network: &Network, options: &Options, talk_ns: u64) -> Result<Maxima, WiringError> {
     let wiring = wire(network, options, true)?.wiring;
-    let mut recorder = Recorder { flows: vec![Maximum::default(); network.flows.len()] };
+    let count = network.flows.len();
+    let mut recorder =
+        Recorder { flows: vec![Maximum::default(); count], under_way_ns: vec![VecDeque::new(); count] };
     let duration = Duration { talk_ns, drain_ns: drain_ns(network) };
     engine::run(&wiring, duration, options.seed, &mut recorder);
     Ok(Maxima { flows: recorder.flows })
