@@ -30,11 +30,21 @@ struct Shape {
     text: String,
 }
 
-/// A random network of switches in a line or ring, each with two hosts. Most ports between switches have gates, if
-/// `gates`. `exclusive`: no two classes have their gates open at the same time.
-fn network(seed: u64, gates: bool, exclusive: bool) -> Shape {
+/// Which networks are generated.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Whether most ports have gates.
+    gates: bool,
+    /// Whether no two classes have their gates open at the same time.
+    exclusive: bool,
+    /// Whether the periods have no common divisor, so that a simulation passes through all phases.
+    drifting: bool,
+}
+
+/// A random network of switches in a line or ring, each with two hosts.
+fn network(seed: u64, Kind { gates, exclusive, drifting }: Kind) -> Shape {
     let mut random = Random(seed);
-    let switches = 1 + random.below(4);
+    let switches = 1 + random.below(if drifting { 2 } else { 4 });
     let ring = switches > 2 && random.below(3) == 0;
     let classes = 2 + random.below(3);
     let mbps = random.of(&[100, 1000]);
@@ -76,7 +86,7 @@ fn network(seed: u64, gates: bool, exclusive: bool) -> Shape {
             port("left", None, &mut random);
         }
     }
-    let flows = 2 + random.below(9);
+    let flows = 2 + random.below(if drifting { 4 } else { 9 });
     for flow in 0..flows {
         let host = |random: &mut Random| (random.below(switches), random.below(2));
         let from = host(&mut random);
@@ -87,7 +97,10 @@ fn network(seed: u64, gates: bool, exclusive: bool) -> Shape {
         let longest = if random.below(3) == 0 { 1400 } else { 300 };
         let size = 64 + random.below(longest);
         let class = random.below(classes);
-        let period = random.of(&[250, 500, 1000, 1000, 2000, 3000, 1300]);
+        let period = match drifting {
+            true => random.of(&[499, 997, 1009, 1013, 1499, 2003]),
+            false => random.of(&[250, 500, 1000, 1000, 2000, 3000, 1300]),
+        };
         let offset = random.below(period);
         let frames = if period >= 1000 && random.below(4) == 0 { 1 + random.below(4) } else { 1 };
         let pace = match random.below(12) {
@@ -136,11 +149,11 @@ struct Compared {
 
 impl Compared {
     /// Compares bounds with what simulations measure.
-    fn add(&mut self, name: &str, network: &Network, bounds: &Bounds, simulations: &[(&Network, simulate::Options)]) {
+    fn add(&mut self, name: &str, network: &Network, bounds: &Bounds, talk_ns: u64, simulations: &[(&Network, simulate::Options)]) {
         let mut longest_ns = vec![0; network.flows.len()];
         for (of, options) in simulations {
-            let maxima = measured::simulate(of, options, 30_000_000).unwrap();
-            for ((longest_ns, maximum), bound) in longest_ns.iter_mut().zip(&maxima.flows).zip(&bounds.flows) {
+            let maxima = measured::simulate(of, options, talk_ns).unwrap();
+            for ((longest_ns, maximum), bound) in longest_ns.iter_mut().zip(&maxima).zip(&bounds.flows) {
                 let Some(bound_ns) = bound.delay_ns else { continue };
                 assert!(
                     maximum.delay_ns <= bound_ns,
@@ -190,10 +203,11 @@ impl Compared {
 
 /// Compares bounds of random networks with simulations: all talkers on time, all with random delays, switches that forward at
 /// once or after their whole forwarding time.
-fn compare(seeds: std::ops::Range<u64>, mode: Mode, ports: Ports, gates: bool, exclusive: bool, known: bool) -> Compared {
+fn compare(seeds: std::ops::Range<u64>, (mode, ports): (Mode, Ports), kind: Kind, known: bool) -> Compared {
+    let talk_ns = if kind.drifting { 1_000_000_000 } else { 30_000_000 };
     let mut compared = Compared::default();
     for seed in seeds {
-        let shape = network(seed, gates, exclusive);
+        let shape = network(seed, kind);
         let network = parse(&shape.text).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", shape.text));
         let fast = parse(&shape.text.replace(
             &format!("forwarding = \"{}us\"", shape.forwarding_us),
@@ -209,11 +223,11 @@ fn compare(seeds: std::ops::Range<u64>, mode: Mode, ports: Ports, gates: bool, e
         let of_all = bounds::of(&network, &options).unwrap();
         let with = |jitter_ns: u64, seed: u64| simulate::Options { seed, ..simulated(mode, ports, jitter_ns) };
         let mut simulations = vec![(&network, with(0, 1)), (&fast, with(0, 1))];
-        for seed in 1..4 {
+        for seed in 1..if kind.drifting { 2 } else { 4 } {
             simulations.push((&network, with(jitter_ns, seed)));
             simulations.push((&fast, with(jitter_ns, seed)));
         }
-        compared.add(&format!("{seed} {mode:?} {ports:?}"), &network, &of_all, &simulations);
+        compared.add(&format!("{seed} {mode:?} {ports:?}"), &network, &of_all, talk_ns, &simulations);
         if known {
             let exact = Options { forwarding_variation_ns: 0, ..options };
             let of_exact = bounds::of(&network, &exact).unwrap();
@@ -224,6 +238,7 @@ fn compare(seeds: std::ops::Range<u64>, mode: Mode, ports: Ports, gates: bool, e
                 &format!("{seed} {mode:?} {ports:?} exact"),
                 &network,
                 &of_exact,
+                talk_ns,
                 &[(&network, with(0, 1)), (&network, with(jitter_ns, 2))],
             );
         }
@@ -239,14 +254,20 @@ fn report(name: &str, mut compared: Compared) {
 /// Every combination of model and network.
 fn compare_all(count: u64) {
     use {Mode::*, Ports::*};
-    report("standard, gates", compare(0..count, Standard, Hardware, true, false, true));
-    report("standard, exclusive windows", compare(0..count, Standard, Hardware, true, true, true));
-    report("standard, gates, any phases", compare(0..count, Standard, Hardware, true, false, false));
-    report("standard, no gates", compare(0..count, Standard, Hardware, false, false, false));
-    report("Linux, exclusive windows, virtual", compare(0..count, Linux, Virtual, true, true, true));
-    report("Linux, exclusive windows, hardware", compare(0..count, Linux, Hardware, true, true, true));
-    report("Linux, gates, hardware", compare(0..count, Linux, Hardware, true, false, true));
-    report("Linux, no gates, hardware", compare(0..count, Linux, Hardware, false, false, true));
+    let (standard, hardware, devices) = ((Standard, Hardware), (Linux, Hardware), (Linux, Virtual));
+    let open = Kind { gates: false, exclusive: false, drifting: false };
+    let gates = Kind { gates: true, ..open };
+    let exclusive = Kind { exclusive: true, ..gates };
+    let drifting = |kind: Kind| Kind { drifting: true, ..kind };
+    report("standard, gates", compare(0..count, standard, gates, true));
+    report("standard, exclusive windows", compare(0..count, standard, exclusive, true));
+    report("standard, gates, any phase", compare(0..count, standard, drifting(gates), false));
+    report("standard, no gates, any phase", compare(0..count, standard, drifting(open), false));
+    report("Linux, gates, network cards", compare(0..count, hardware, gates, true));
+    report("Linux, exclusive windows, network cards", compare(0..count, hardware, exclusive, true));
+    report("Linux, exclusive windows, any phase", compare(0..count, hardware, drifting(exclusive), false));
+    report("Linux, exclusive windows, veth and tap", compare(0..count, devices, exclusive, true));
+    report("Linux, no gates", compare(0..count, hardware, open, true));
 }
 
 #[test]
@@ -269,7 +290,7 @@ fn a_bound_of_a_generated_file_is_never_below_a_simulation() {
             for latency_ns in [0, 20_000] {
                 let options = simulate::Options { gate_latency_ns: latency_ns, ..simulated(mode, ports, 0) };
                 let bounds = bounds::of(&network, &Options::of(options.clone())).unwrap();
-                compared.add(&format!("generated {seed} {mode:?} {ports:?}"), &network, &bounds, &[(&network, options)]);
+                compared.add(&format!("generated {seed} {mode:?} {ports:?}"), &network, &bounds, 200_000_000, &[(&network, options)]);
             }
         }
     }

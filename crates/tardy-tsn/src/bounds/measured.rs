@@ -20,11 +20,13 @@ pub struct Maximum {
     pub under_way: u64,
 }
 
-/// The maxima of a simulation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Maxima {
-    /// In the order of the network's flows.
-    pub flows: Vec<Maximum>,
+impl Maximum {
+    /// The larger of two maxima of the same flow.
+    pub fn join(&mut self, other: Self) {
+        self.delay_ns = self.delay_ns.max(other.delay_ns);
+        self.frames += other.frames;
+        self.under_way = self.under_way.max(other.under_way);
+    }
 }
 
 struct Recorder {
@@ -48,17 +50,17 @@ impl Listener for Recorder {
     }
 }
 
-/// Simulates `network` for `talk_ns`.
+/// Simulates `network` for `talk_ns`. Returns the maxima in the order of its flows.
 ///
 /// # Errors
 ///
 /// What [`wire`] refuses.
-pub fn simulate(network: &Network, options: &Options, talk_ns: u64) -> Result<Maxima, WiringError> {
+pub fn simulate(network: &Network, options: &Options, talk_ns: u64) -> Result<Vec<Maximum>, WiringError> {
     let wiring = wire(network, options, true)?.wiring;
     let count = network.flows.len();
     let mut recorder =
         Recorder { flows: vec![Maximum::default(); count], under_way_ns: vec![VecDeque::new(); count] };
     let duration = Duration { talk_ns, drain_ns: drain_ns(network) };
     engine::run(&wiring, duration, options.seed, &mut recorder);
-    Ok(Maxima { flows: recorder.flows })
+    Ok(recorder.flows)
 }
