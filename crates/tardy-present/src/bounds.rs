@@ -35,7 +35,8 @@ impl Row {
 pub fn of(rows: &[Row], queues: &[QueueBound], model: &str, width: usize) -> String {
     let bounded = rows.iter().filter(|row| row.bound.delay_ns.is_some()).count() as u64;
     let late = rows.iter().filter(|row| row.exceeds_deadline()).count() as u64;
-    let mut text = format!("{} of {} a bound", count(bounded), counted(rows.len() as u64, "flow has", "flows have"));
+    let mut text =
+        format!("{} of {} a bound", count(bounded), counted(rows.len() as u64, "flow has", "flows have"));
     if late > 0 {
         let _ = write!(text, "; {} a bound above the deadline", counted(late, "flow has", "flows have"));
     }

@@ -176,13 +176,22 @@ impl fmt::Display for NoBound {
             Self::FitsNoWindow { port, window_ps, frame_ps } => {
                 write!(f, "{port}: a frame takes {}, the longest window {}", ns(frame_ps), ns(window_ps))
             }
-            Self::TooLong { port } => write!(f, "{port}: the bound is longer than 1,000 s, or takes too long to compute"),
-            Self::Dropped { port } => write!(f, "{port}: drops the frames, which are longer than their class permits"),
+            Self::TooLong { port } => {
+                write!(f, "{port}: the bound is longer than 1,000 s, or takes too long to compute")
+            }
+            Self::Dropped { port } => {
+                write!(f, "{port}: drops the frames, which are longer than their class permits")
+            }
             Self::Astray => write!(f, "its frames do not arrive"),
             Self::Behind { port, flow } => write!(f, "{port}: flow '{flow}' in the same queue has no bound"),
-            Self::Circle { port } => write!(f, "{port}: the delays depend on each other in a circle, and grow without a limit"),
+            Self::Circle { port } => {
+                write!(f, "{port}: the delays depend on each other in a circle, and grow without a limit")
+            }
             Self::SharedBudget { port } => {
-                write!(f, "{port}: Linux charges the frames of other classes in the same window to the class's budget")
+                write!(
+                    f,
+                    "{port}: Linux charges the frames of other classes in the same window to the class's budget"
+                )
             }
             Self::RingFills { port } => write!(f, "{port}: the ring can be full when the gate opens"),
             Self::NoModel { port, what } => write!(f, "{port}: {what}"),
@@ -285,7 +294,8 @@ impl<'a> Solution<'a> {
         let flows = (0..self.model.flows.len()).map(|flow| self.flow_bound(flow)).collect();
         let mut queues = Vec::new();
         for port in &self.model.ports {
-            let classes = port.crossings.iter().map(|crossing| crossing.class).max().map_or(0, |last| last + 1);
+            let classes =
+                port.crossings.iter().map(|crossing| crossing.class).max().map_or(0, |last| last + 1);
             for class in 0..classes {
                 let mut members = port.crossings.iter().filter(|crossing| crossing.class == class).peekable();
                 if members.peek().is_none() || port.is_host {
@@ -294,7 +304,8 @@ impl<'a> Solution<'a> {
                 let frames = members.map(|crossing| {
                     let inflow = self.inflows[crossing.flow][crossing.hop]?;
                     let passage = self.passages[crossing.flow][crossing.hop].as_ref().ok()?;
-                    let frames = inflow.arrival.frames_in(passage.longest_ps(crossing.least_ps)).cast_unsigned();
+                    let frames =
+                        inflow.arrival.frames_in(passage.longest_ps(crossing.least_ps)).cast_unsigned();
                     Some((frames, frames.saturating_mul(crossing.work_ps.cast_unsigned())))
                 });
                 let sum = frames.fold(Some((0u64, 0u64)), |sum, one| {

@@ -149,7 +149,14 @@ struct Compared {
 
 impl Compared {
     /// Compares bounds with what simulations measure.
-    fn add(&mut self, name: &str, network: &Network, bounds: &Bounds, talk_ns: u64, simulations: &[(&Network, simulate::Options)]) {
+    fn add(
+        &mut self,
+        name: &str,
+        network: &Network,
+        bounds: &Bounds,
+        talk_ns: u64,
+        simulations: &[(&Network, simulate::Options)],
+    ) {
         let mut longest_ns = vec![0; network.flows.len()];
         for (of, options) in simulations {
             let maxima = measured::simulate(of, options, talk_ns).unwrap();
@@ -209,10 +216,11 @@ fn compare(seeds: std::ops::Range<u64>, (mode, ports): (Mode, Ports), kind: Kind
     for seed in seeds {
         let shape = network(seed, kind);
         let network = parse(&shape.text).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", shape.text));
-        let fast = parse(&shape.text.replace(
-            &format!("forwarding = \"{}us\"", shape.forwarding_us),
-            "forwarding = \"0us\"",
-        ))
+        let fast = parse(
+            &shape
+                .text
+                .replace(&format!("forwarding = \"{}us\"", shape.forwarding_us), "forwarding = \"0us\""),
+        )
         .unwrap();
         let jitter_ns = [0, 3_000, 150_000][(seed % 3) as usize];
         let options = Options {
@@ -221,7 +229,8 @@ fn compare(seeds: std::ops::Range<u64>, (mode, ports): (Mode, Ports), kind: Kind
             ..Options::of(simulated(mode, ports, jitter_ns))
         };
         let of_all = bounds::of(&network, &options).unwrap();
-        let with = |jitter_ns: u64, seed: u64| simulate::Options { seed, ..simulated(mode, ports, jitter_ns) };
+        let with =
+            |jitter_ns: u64, seed: u64| simulate::Options { seed, ..simulated(mode, ports, jitter_ns) };
         let mut simulations = vec![(&network, with(0, 1)), (&fast, with(0, 1))];
         for seed in 1..if kind.drifting { 2 } else { 4 } {
             simulations.push((&network, with(jitter_ns, seed)));
@@ -232,7 +241,10 @@ fn compare(seeds: std::ops::Range<u64>, (mode, ports): (Mode, Ports), kind: Kind
             let exact = Options { forwarding_variation_ns: 0, ..options };
             let of_exact = bounds::of(&network, &exact).unwrap();
             for (exact, any) in of_exact.flows.iter().zip(&of_all.flows) {
-                assert!(exact.delay_ns.unwrap_or(u64::MAX) <= any.delay_ns.unwrap_or(u64::MAX), "{exact:?} {any:?}");
+                assert!(
+                    exact.delay_ns.unwrap_or(u64::MAX) <= any.delay_ns.unwrap_or(u64::MAX),
+                    "{exact:?} {any:?}"
+                );
             }
             compared.add(
                 &format!("{seed} {mode:?} {ports:?} exact"),
@@ -286,14 +298,86 @@ fn a_bound_of_a_generated_file_is_never_below_a_simulation() {
     let mut compared = Compared::default();
     for seed in 0..60 {
         let network = parse(&tardy_tsn::generate::file(seed)).unwrap();
-        for (mode, ports) in [(Mode::Standard, Ports::Hardware), (Mode::Linux, Ports::Virtual), (Mode::Linux, Ports::Hardware)] {
+        for (mode, ports) in
+            [(Mode::Standard, Ports::Hardware), (Mode::Linux, Ports::Virtual), (Mode::Linux, Ports::Hardware)]
+        {
             for latency_ns in [0, 20_000] {
                 let options = simulate::Options { gate_latency_ns: latency_ns, ..simulated(mode, ports, 0) };
                 let bounds = bounds::of(&network, &Options::of(options.clone())).unwrap();
-                compared.add(&format!("generated {seed} {mode:?} {ports:?}"), &network, &bounds, 200_000_000, &[(&network, options)]);
+                compared.add(
+                    &format!("generated {seed} {mode:?} {ports:?}"),
+                    &network,
+                    &bounds,
+                    200_000_000,
+                    &[(&network, options)],
+                );
             }
         }
     }
     println!("| generated files | {}", compared.describe());
     assert!(compared.bounded > 100, "{}", compared.bounded);
+}
+
+/// A switch with a talker that sends 200 bytes in class 1 and one that sends full frames of class 0 all the time, with these gates.
+fn next_to_best_effort(gates: &str) -> Network {
+    parse(&format!(
+        "about = \"A flow next to best effort.\"\npriority_map = [0, 1]\n[[class]]\nname = \"other\"\n[[class]]\nname = \"control\"\n\
+         [[classify]]\npcp = 1\npriority = 1\n[switch]\nname = \"s\"\n\
+         [[switch.port]]\ninterface = \"a\"\nto = \"control\"\nspeed = \"100Mbit/s\"\n\
+         [[switch.port]]\ninterface = \"b\"\nto = \"camera\"\nspeed = \"100Mbit/s\"\n\
+         [[switch.port]]\ninterface = \"c\"\nto = \"drive\"\nspeed = \"100Mbit/s\"\nqueues = 2\n{gates}\n\
+         [[flow]]\nname = \"torque\"\ntalker = \"control\"\nlistener = \"drive\"\nsize = 200\nperiod = \"1009us\"\npcp = 1\nvlan = 5\n\
+         [[flow]]\nname = \"video\"\ntalker = \"camera\"\nlistener = \"drive\"\nsize = 1514\nflat_out = true\n"
+    ))
+    .unwrap()
+}
+
+#[test]
+fn a_bound_is_reached_if_a_simulation_passes_through_all_phases() {
+    let list = |entries: &str| format!("clock = \"tai\"\noverhead = 24\ngates = [{entries}]");
+    let cases = [
+        ("no gates", String::new()),
+        (
+            "a window that best effort shares",
+            list("{ mask = 3, for = \"500us\" }, { mask = 1, for = \"500us\" }"),
+        ),
+        ("a window of its own", list("{ mask = 2, for = \"200us\" }, { mask = 1, for = \"800us\" }")),
+    ];
+    for (name, gates) in cases {
+        let network = next_to_best_effort(&gates);
+        let options = simulated(Mode::Standard, Ports::Hardware, 0);
+        let maximum = measured::simulate(&network, &options, 5_000_000_000).unwrap()[0];
+        let bounds = bounds::of(&network, &Options { known_phases: false, ..Options::of(options) }).unwrap();
+        let bound_ns = bounds.flows[0].delay_ns.unwrap();
+        assert!(maximum.delay_ns <= bound_ns, "{name}: {} {bound_ns}", maximum.delay_ns);
+        assert!(maximum.delay_ns * 100 >= bound_ns * 97, "{name}: {} {bound_ns}", maximum.delay_ns);
+    }
+}
+
+/// What has no bound, with the reason.
+#[test]
+fn a_flow_without_a_bound_has_a_reason() {
+    use bounds::NoBound;
+    let of = |network: &Network, mode| {
+        let bounds = bounds::of(network, &Options::of(simulated(mode, Ports::Hardware, 0))).unwrap();
+        (bounds.flows[0].reason.clone(), bounds.flows[1].reason.clone())
+    };
+    let open = next_to_best_effort("");
+    assert!(
+        matches!(of(&open, Mode::Standard), (None, Some(NoBound::Overload { flow: Some(flow), .. })) if flow == "video")
+    );
+    // Linux sends in order without a schedule.
+    assert!(matches!(of(&open, Mode::Linux).0, Some(NoBound::Overload { .. })));
+    let shared = next_to_best_effort(
+        "clock = \"tai\"\ngates = [{ mask = 3, for = \"500us\" }, { mask = 1, for = \"500us\" }]",
+    );
+    assert!(matches!(of(&shared, Mode::Linux).0, Some(NoBound::SharedBudget { .. })));
+    let short = next_to_best_effort(
+        "clock = \"tai\"\noverhead = 24\ngates = [{ mask = 2, for = \"9us\" }, { mask = 1, for = \"991us\" }]",
+    );
+    assert!(matches!(of(&short, Mode::Standard).0, Some(NoBound::FitsNoWindow { .. })));
+    let cut = next_to_best_effort(
+        "clock = \"tai\"\ncycle_time = \"2ms\"\ngates = [{ mask = 2, for = \"500us\" }, { mask = 1, for = \"500us\" }]",
+    );
+    assert!(matches!(of(&cut, Mode::Linux).0, Some(NoBound::NoModel { .. })));
 }

@@ -146,7 +146,11 @@ fn add_flow(
             flat_out,
             kernel: KernelFrame { queue: hop.queue, charged_bytes: i64::from(hop.charged_bytes) },
         });
-        let variation_ps = if hop.last { 0 } else { ps(options.forwarding_variation_ns.min(forwarding_ns(network, hops, place))) };
+        let variation_ps = if hop.last {
+            0
+        } else {
+            ps(options.forwarding_variation_ns.min(forwarding_ns(network, hops, place)))
+        };
         models.push(HopModel {
             port: transmitter.name.clone(),
             number: at,
@@ -234,14 +238,18 @@ fn selection(
     let Some(schedule) = &port.schedule else { return Selection::Standard(None) };
     match &transmitter.discipline {
         Discipline::Priority => Selection::Standard(None),
-        Discipline::Standard(_) if options.simulated.mode == Mode::Linux && transmitter.device != Device::Mac => {
+        Discipline::Standard(_)
+            if options.simulated.mode == Mode::Linux && transmitter.device != Device::Mac =>
+        {
             no_model("gates in hardware behind a device of Linux are not modelled; use --mode standard")
         }
         Discipline::Standard(_) => Selection::Standard(gates(schedule, AfterLast::Hold, classes, zero_ns)),
         Discipline::Linux(_) => {
             let (sum_ns, cycle_ns) = (schedule.sum_ns(), schedule.cycle_ns());
             if cycle_ns != 0 && cycle_ns != sum_ns {
-                return no_model("Linux repeats the list with a phase that is not known, since it is not as long as its cycle");
+                return no_model(
+                    "Linux repeats the list with a phase that is not known, since it is not as long as its cycle",
+                );
             }
             let Some(gates) = gates(schedule, AfterLast::Restart, classes, zero_ns) else {
                 return no_model("the gate control list has no length");

@@ -206,13 +206,8 @@ mod tests {
     }
 
     fn window(open_ps: i64, close_ps: i64, longest_ps: i64, cycle_ps: i64) -> Service {
-        let window = Window {
-            open_ps,
-            close_ps,
-            blocked_at_open_ps: 0,
-            blocked_inside_ps: 0,
-            grain_ps: longest_ps,
-        };
+        let window =
+            Window { open_ps, close_ps, blocked_at_open_ps: 0, blocked_inside_ps: 0, grain_ps: longest_ps };
         Service::Gated { zero_ps: 0, cycle_ps, windows: vec![window], longest_ps }
     }
 

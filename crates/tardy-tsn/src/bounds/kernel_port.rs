@@ -55,10 +55,7 @@ impl KernelPort {
                 let latest_ps = (gated.latest_ps.saturating_add(*ring_delay_ps))
                     .min(by_phase_ps)
                     .min(delay_ps.saturating_add(jitter_ps));
-                Ok(Passage {
-                    delay_ps: Some(delay_ps),
-                    variation_ps: (latest_ps - crossing.least_ps).max(0),
-                })
+                Ok(Passage { delay_ps: Some(delay_ps), variation_ps: (latest_ps - crossing.least_ps).max(0) })
             })
             .collect()
     }
@@ -106,8 +103,12 @@ impl KernelPort {
             });
         }
         let next = usable.iter().cycle().skip(1);
-        let opens_ps = |index: usize, open: i64| if index + 1 == usable.len() { open + self.gates.cycle_ps } else { open };
-        let gap = |((index, (_, last)), (open, _)): ((usize, &(i64, i64)), &(i64, i64))| opens_ps(index, *open) - last;
+        let opens_ps = |index: usize, open: i64| {
+            if index + 1 == usable.len() { open + self.gates.cycle_ps } else { open }
+        };
+        let gap = |((index, (_, last)), (open, _)): ((usize, &(i64, i64)), &(i64, i64))| {
+            opens_ps(index, *open) - last
+        };
         let delay_ps = usable.iter().enumerate().zip(next).map(gap).max().unwrap_or(0);
         self.check_budget(port, class, (&members, &own), delay_ps, flow_names)?;
         let latest_ps = self
@@ -153,7 +154,8 @@ impl KernelPort {
     fn budget_bytes(&self, class: usize, start_ps: i64) -> i64 {
         let cycle_ps = self.gates.cycle_ps;
         let open_for_ps = self.gates.openings[class].iter().find_map(|&(open, close)| {
-            let shift = [0, cycle_ps].into_iter().find(|shift| (open..close).contains(&(start_ps + shift)))?;
+            let shift =
+                [0, cycle_ps].into_iter().find(|shift| (open..close).contains(&(start_ps + shift)))?;
             Some(close - shift - start_ps)
         });
         open_for_ps.unwrap_or(0) / self.picos_per_byte

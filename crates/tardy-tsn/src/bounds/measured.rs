@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::network::Network;
+use crate::simulate::Options;
 use crate::simulate::engine::{self, Arrival, Duration, Listener};
 use crate::simulate::of_network::wire;
 use crate::simulate::recorded::drain_ns;
 use crate::simulate::wiring::WiringError;
-use crate::simulate::Options;
 
 /// The maxima of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

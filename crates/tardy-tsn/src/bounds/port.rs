@@ -120,8 +120,15 @@ impl Port {
             if members.is_empty() {
                 continue;
             }
-            let of_class =
-                self.class_passages(class, &members, gates, inflows, (&bounded, &unbounded), flow_names, phases);
+            let of_class = self.class_passages(
+                class,
+                &members,
+                gates,
+                inflows,
+                (&bounded, &unbounded),
+                flow_names,
+                phases,
+            );
             match of_class {
                 Ok((of_members, longest_ps)) => {
                     for (at, passage) in members.into_iter().zip(of_members) {
@@ -173,8 +180,11 @@ impl Port {
             flow: self.flow_without_rate(class, flow_names),
         });
         for (higher, sharing, owning) in variants {
-            let relevant: Vec<Demand> =
-                if gates.is_none() || self.any_overlap(class, sharing, gates) { higher.to_vec() } else { Vec::new() };
+            let relevant: Vec<Demand> = if gates.is_none() || self.any_overlap(class, sharing, gates) {
+                higher.to_vec()
+            } else {
+                Vec::new()
+            };
             let Some(service) = self.service(class, members, gates, sharing, owning) else { continue };
             let queue = Queue { own: &own, higher: &relevant, service: &service };
             let any_phase = queue.delay_of_any_phase_ps();
@@ -202,7 +212,11 @@ impl Port {
             }
         }
         if let Some((length_ps, work_ps)) = self.longest_that_fits_nowhere(class, members, gates) {
-            return Err(NoBound::FitsNoWindow { port: self.name.clone(), window_ps: length_ps, frame_ps: work_ps });
+            return Err(NoBound::FitsNoWindow {
+                port: self.name.clone(),
+                window_ps: length_ps,
+                frame_ps: work_ps,
+            });
         }
         let (delay_ps, ends) = best?;
         Ok(self.finished(members, &own, delay_ps, ends.as_deref()))
@@ -334,7 +348,12 @@ impl Port {
             },
         };
         let windows: Vec<Window> = windows.iter().map(window).collect();
-        (!windows.is_empty()).then_some(Service::Gated { zero_ps: gates.zero_ps, cycle_ps, windows, longest_ps })
+        (!windows.is_empty()).then_some(Service::Gated {
+            zero_ps: gates.zero_ps,
+            cycle_ps,
+            windows,
+            longest_ps,
+        })
     }
 }
 

@@ -39,8 +39,7 @@ pub(super) fn run(arguments: &TsnBoundsArgs) -> Result<Exit> {
     let maxima = maxima(&file.network, &options.simulated, talk_ns).map_err(wrong_file)?;
     let rows = rows(&file.network, &bounds, &maxima);
     let simulated = &options.simulated;
-    let model =
-        tardy_tsn::port_model::describe(simulated.mode, simulated.ports, Some(simulated.ring_frames));
+    let model = tardy_tsn::port_model::describe(simulated.mode, simulated.ports, Some(simulated.ring_frames));
     if arguments.json {
         output::print_json(&Answer {
             file: &file.name,
@@ -80,11 +79,7 @@ fn options(arguments: &TsnBoundsArgs, network: &Network) -> Result<Options> {
 }
 
 /// The maxima of a simulation without random delays, and of some with them.
-fn maxima(
-    network: &Network,
-    options: &simulate::Options,
-    talk_ns: u64,
-) -> Result<Vec<Maximum>, WiringError> {
+fn maxima(network: &Network, options: &simulate::Options, talk_ns: u64) -> Result<Vec<Maximum>, WiringError> {
     let on_time = simulate::Options { talker_jitter_ns: 0, ..options.clone() };
     let mut longest = measured::simulate(network, &on_time, talk_ns)?;
     if options.talker_jitter_ns > 0 {
