@@ -284,13 +284,13 @@ fn compare_all(count: u64) {
 
 #[test]
 fn a_bound_is_never_below_a_simulation() {
-    compare_all(25);
+    compare_all(8);
 }
 
 #[test]
-#[ignore = "takes minutes; prints the table of docs/tsn.md"]
-fn a_bound_is_never_below_a_simulation_of_any_of_many_networks() {
-    compare_all(1000);
+#[ignore = "takes a minute; prints the table of docs/tsn.md"]
+fn a_bound_is_never_below_a_simulation_of_many_networks() {
+    compare_all(25);
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn a_bound_is_reached_if_a_simulation_passes_through_all_phases() {
         let bounds = bounds::of(&network, &Options { known_phases: false, ..Options::of(options) }).unwrap();
         let bound_ns = bounds.flows[0].delay_ns.unwrap();
         assert!(maximum.delay_ns <= bound_ns, "{name}: {} {bound_ns}", maximum.delay_ns);
-        assert!(maximum.delay_ns * 100 >= bound_ns * 97, "{name}: {} {bound_ns}", maximum.delay_ns);
+        assert!(maximum.delay_ns * 100 >= bound_ns * 95, "{name}: {} {bound_ns}", maximum.delay_ns);
     }
 }
 

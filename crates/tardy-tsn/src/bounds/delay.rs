@@ -12,6 +12,19 @@ const BURSTS_MAX: i64 = 2_000;
 /// The longest delay that is computed, in ps: 1,000 s.
 const DELAY_MAX_PS: i64 = 1_000_000_000_000_000;
 
+/// Hyperperiods from the start that are examined if phases are known.
+const HYPERPERIODS: i64 = 4;
+
+/// A burst of a flow, ordered by its latest arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Burst {
+    late_ps: i64,
+    early_ps: i64,
+    work_ps: i64,
+    /// The index of the flow in the queue.
+    flow: usize,
+}
+
 /// A flow at a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
@@ -83,72 +96,127 @@ impl Queue<'_> {
     }
 
     /// For each flow, how long after the earliest arrival of a burst its last frame is sent at the latest, if the phases of
-    /// all flows and of the gates are known. `None` if they are not, or if the hyperperiod has too many frames.
+    /// all flows and of the gates are known. `None` if they are not, if a hyperperiod has too many bursts, or if the delays
+    /// grow from one hyperperiod to the next.
     ///
     /// A frame ends by the latest end of any busy interval that contains it. An interval starts with the arrival of some
     /// frame, and what is sent in it arrived in it. Later arrivals within their jitter only make it end later, since departures
-    /// increase with arrivals (Le Boudec and Thiran, Network Calculus, section 1.4: D = inf of A(s) + S(s, t)).
+    /// increase with arrivals (Le Boudec and Thiran, Network Calculus, section 1.4: D = inf of A(s) + S(s, t)). No interval
+    /// crosses a time by which all earlier frames have ended. The queue is empty at the start; if a hyperperiod has the same
+    /// delays as the one before, all later ones have.
     pub(super) fn latest_ends_ps(&self) -> Option<Vec<i64>> {
-        self.check_load().ok()?;
         let hyperperiod_ps = self.hyperperiod_ps()?;
-        let bursts: i64 = self.own.iter().map(|flow| hyperperiod_ps / flow.arrival.period_ps).sum();
-        if bursts > BURSTS_MAX {
+        let count: i64 = self.own.iter().map(|flow| hyperperiod_ps / flow.arrival.period_ps).sum();
+        if count > BURSTS_MAX {
             return None;
         }
-        let mut all = Vec::new();
         let jitter_max_ps = self.jitter_max_ps();
-        for flow in self.own {
-            let first_ps = flow.early_ps?.rem_euclid(flow.arrival.period_ps);
-            // Bursts of the hyperperiod before the one under examination, and of the time by which frames can be late.
-            let around = hyperperiod_ps.checked_add(jitter_max_ps)? / flow.arrival.period_ps + 2;
-            if around > 2 * BURSTS_MAX {
+        // Further bursts can arrive before a late one of the last hyperperiod that is examined.
+        let until_ps = hyperperiod_ps.checked_mul(HYPERPERIODS)?.checked_add(2 * jitter_max_ps)?;
+        let mut bursts = Vec::new();
+        for (flow, demand) in self.own.iter().enumerate() {
+            let Arrival { burst, period_ps, jitter_ps } = demand.arrival;
+            if until_ps / period_ps > 8 * BURSTS_MAX {
                 return None;
             }
-            for number in -around..around {
-                let early_ps = first_ps + number * flow.arrival.period_ps;
-                let work_ps = flow.arrival.burst.saturating_mul(flow.work_ps);
-                all.push((early_ps.saturating_add(flow.arrival.jitter_ps), early_ps, work_ps));
+            let work_ps = burst.saturating_mul(demand.work_ps);
+            let mut early_ps = demand.early_ps?.rem_euclid(period_ps);
+            while early_ps <= until_ps {
+                bursts.push(Burst { late_ps: early_ps + jitter_ps, early_ps, work_ps, flow });
+                early_ps += period_ps;
             }
         }
-        all.sort_unstable();
-        let latest = |flow: &Demand| {
-            let first_ps = flow.early_ps?.rem_euclid(flow.arrival.period_ps);
-            let mut latest_ps = 0;
-            for number in 0..hyperperiod_ps / flow.arrival.period_ps {
-                let early_ps = first_ps + number * flow.arrival.period_ps;
-                let late_ps = early_ps + flow.arrival.jitter_ps;
-                latest_ps = latest_ps.max(self.latest_end_ps(&all, late_ps, hyperperiod_ps)? - early_ps);
+        bursts.sort_unstable();
+        let mut earliest_from_ps = vec![i64::MAX; bursts.len() + 1];
+        for (index, burst) in bursts.iter().enumerate().rev() {
+            earliest_from_ps[index] = earliest_from_ps[index + 1].min(burst.early_ps);
+        }
+        // Of each hyperperiod, the delay of every burst in order of its flow and earliest arrival.
+        let mut delays: Vec<Vec<(usize, i64, i64)>> = vec![Vec::new(); HYPERPERIODS as usize];
+        let (mut begin, mut ended_ps) = (0, i64::MIN);
+        let mut first_begins: Vec<i64> = vec![i64::MAX; HYPERPERIODS as usize];
+        for (index, burst) in bursts.iter().enumerate() {
+            if ended_ps <= earliest_from_ps[index] {
+                begin = index;
             }
-            Some(latest_ps)
+            let end_ps = self.latest_end_ps(&bursts, begin, index)?;
+            ended_ps = ended_ps.max(end_ps);
+            let number = usize::try_from(burst.early_ps / hyperperiod_ps).ok()?;
+            if let Some(of_period) = delays.get_mut(number) {
+                of_period.push((burst.flow, burst.early_ps % hyperperiod_ps, end_ps - burst.early_ps));
+                first_begins[number] = first_begins[number].min(bursts[begin].early_ps);
+            }
+        }
+        delays.iter_mut().for_each(|of_period| of_period.sort_unstable());
+        // The last hyperperiod depends on the one before alone, and both are equal.
+        let last = delays.len() - 1;
+        let is_steady =
+            delays[last] == delays[last - 1] && first_begins[last] >= (HYPERPERIODS - 2) * hyperperiod_ps;
+        if !is_steady {
+            return None;
+        }
+        let longest = |flow: usize| {
+            let all = delays.iter().flatten().filter(|(of, _, _)| *of == flow);
+            all.map(|(_, _, delay_ps)| *delay_ps).max().unwrap_or(0)
         };
-        self.own.iter().map(latest).collect()
+        Some((0..self.own.len()).map(longest).collect())
     }
 
-    /// The latest end of a frame that arrives at `late_ps`. `all`: bursts as latest arrival, earliest arrival and work,
-    /// in ascending order.
-    fn latest_end_ps(&self, all: &[(i64, i64, i64)], late_ps: i64, hyperperiod_ps: i64) -> Option<i64> {
-        let (mut end_ps, mut work_ps) = (i64::MIN, 0i64);
-        let upper = all.partition_point(|(latest_ps, _, _)| *latest_ps < late_ps);
-        let ahead = all[upper..].iter().filter(|(_, early_ps, _)| *early_ps <= late_ps);
-        work_ps += ahead.map(|(_, _, work_ps)| work_ps).sum::<i64>();
-        // The interval may start earlier than its first frame's latest arrival, by that frame's jitter.
+    /// The latest end of the burst at `index`, of which no busy interval contains one before `begin`. `bursts` are in
+    /// the order of their latest arrival.
+    fn latest_end_ps(&self, bursts: &[Burst], begin: usize, index: usize) -> Option<i64> {
+        let late_ps = bursts[index].late_ps;
         let jitter_ps = self.jitter_max_ps();
-        end_ps = end_ps.max(self.done_ps(late_ps - jitter_ps, late_ps, work_ps).ok()?);
-        for &(start_ps, _, work_more_ps) in all[..upper].iter().rev() {
-            if start_ps < late_ps - hyperperiod_ps {
-                break;
-            }
-            work_ps += work_more_ps;
-            end_ps = end_ps.max(self.done_ps(start_ps - jitter_ps, start_ps, work_ps).ok()?);
+        let first = bursts.partition_point(|burst| burst.late_ps < late_ps);
+        let (mut work_ps, mut longest_ps, mut grain_ps) = (0i64, 0, 0);
+        let mut add = |burst: &Burst| {
+            let frame_ps = self.own[burst.flow].work_ps;
+            work_ps = work_ps.saturating_add(burst.work_ps);
+            longest_ps = longest_ps.max(frame_ps);
+            grain_ps = divisor(frame_ps, grain_ps);
+            (work_ps, longest_ps, grain_ps)
+        };
+        // Bursts that may precede it although they may also arrive later.
+        let may_precede = bursts[first..].iter().take_while(|burst| burst.late_ps <= late_ps + jitter_ps);
+        let mut sum = (0, 0, 0);
+        for burst in may_precede.filter(|burst| burst.early_ps <= late_ps) {
+            sum = add(burst);
+        }
+        let mut end_ps = self.done_by_these_ps(late_ps, jitter_ps, sum)?;
+        for burst in bursts[begin.min(first)..first].iter().rev() {
+            sum = add(burst);
+            end_ps = end_ps.max(self.done_by_these_ps(burst.late_ps, jitter_ps, sum)?);
         }
         Some(end_ps)
     }
 
+    /// When work of frames of at most some length, and of multiples of some grain, is done if the first of them arrives by
+    /// `start_ps`. The interval may start earlier, by a jitter.
+    fn done_by_these_ps(
+        &self,
+        start_ps: i64,
+        jitter_ps: i64,
+        (work_ps, longest_ps, grain_ps): (i64, i64, i64),
+    ) -> Option<i64> {
+        let service = |demand_ps| self.service.done_by_these_ps(start_ps, demand_ps, longest_ps, grain_ps);
+        self.with_higher_ps(start_ps - jitter_ps, work_ps, service).ok()
+    }
+
     /// When `work_ps` of the class is done, with everything that the higher classes send until then.
     fn done_ps(&self, arrival_ps: i64, served_ps: i64, work_ps: i64) -> Result<i64, Unbounded> {
+        self.with_higher_ps(arrival_ps, work_ps, |demand_ps| self.service.done_ps(served_ps, demand_ps))
+    }
+
+    /// When `service` has done `work_ps` and what the higher classes send since `arrival_ps`.
+    fn with_higher_ps(
+        &self,
+        arrival_ps: i64,
+        work_ps: i64,
+        service: impl Fn(i64) -> Option<i64>,
+    ) -> Result<i64, Unbounded> {
         let mut demand_ps = work_ps;
         loop {
-            let done_ps = self.service.done_ps(served_ps, demand_ps).ok_or(Unbounded::Overload)?;
+            let done_ps = service(demand_ps).ok_or(Unbounded::Overload)?;
             let length_ps = done_ps - arrival_ps;
             if length_ps > DELAY_MAX_PS {
                 return Err(Unbounded::TooLong);

@@ -188,10 +188,10 @@ impl Port {
             let Some(service) = self.service(class, members, gates, sharing, owning) else { continue };
             let queue = Queue { own: &own, higher: &relevant, service: &service };
             let any_phase = queue.delay_of_any_phase_ps();
-            if any_phase == Err(Unbounded::Overload) {
+            let ends = if phases.0 { queue.latest_ends_ps() } else { None };
+            if any_phase == Err(Unbounded::Overload) && ends.is_none() {
                 continue;
             }
-            let ends = if phases.0 { queue.latest_ends_ps() } else { None };
             best = match (best, any_phase, ends) {
                 (best, Err(_), None) => match best {
                     Err(NoBound::Overload { .. }) => Err(NoBound::TooLong { port: self.name.clone() }),

@@ -54,7 +54,9 @@ impl Service {
     pub(super) fn rate(&self) -> f64 {
         match self {
             Self::Always { .. } => 1.0,
-            Self::Gated { cycle_ps, .. } => self.work_per_cycle_ps() as f64 / *cycle_ps as f64,
+            Self::Gated { cycle_ps, longest_ps, .. } => {
+                self.work_per_cycle_ps(*longest_ps, 0) as f64 / *cycle_ps as f64
+            }
         }
     }
 
@@ -87,45 +89,57 @@ impl Service {
     pub(super) fn done_ps(&self, from_ps: i64, work_ps: i64) -> Option<i64> {
         match self {
             Self::Always { blocked_ps } => Some(from_ps + blocked_ps + work_ps),
-            Self::Gated { zero_ps, cycle_ps, windows, longest_ps } => {
-                let mut left_ps = work_ps;
-                // A window may continue from the cycle before.
-                let mut cycle_start_ps = from_ps - (from_ps - zero_ps).rem_euclid(*cycle_ps) - cycle_ps;
-                let mut cycles = 0;
-                loop {
-                    for window in windows {
-                        let (start_ps, sends_ps) = window.sends(cycle_start_ps, from_ps, *longest_ps);
-                        if left_ps <= sends_ps {
-                            return Some(start_ps + left_ps);
-                        }
-                        left_ps -= sends_ps;
-                    }
-                    cycle_start_ps += cycle_ps;
-                    cycles += 1;
-                    if cycles > 2 {
-                        let each_ps = self.work_per_cycle_ps();
-                        if each_ps == 0 {
-                            return None;
-                        }
-                        let whole = (left_ps - 1) / each_ps;
-                        left_ps -= whole * each_ps;
-                        cycle_start_ps = cycle_start_ps.checked_add(whole.checked_mul(*cycle_ps)?)?;
-                    }
+            Self::Gated { longest_ps, .. } => self.done_by_these_ps(from_ps, work_ps, *longest_ps, 0),
+        }
+    }
+
+    /// The same if every frame until then has at most `longest_ps` and is a multiple of `grain_ps`; 0: not known.
+    pub(super) fn done_by_these_ps(
+        &self,
+        from_ps: i64,
+        work_ps: i64,
+        longest_ps: i64,
+        grain_ps: i64,
+    ) -> Option<i64> {
+        let Self::Gated { zero_ps, cycle_ps, windows, .. } = self else {
+            return self.done_ps(from_ps, work_ps);
+        };
+        let mut left_ps = work_ps;
+        // A window may continue from the cycle before.
+        let mut cycle_start_ps = from_ps - (from_ps - zero_ps).rem_euclid(*cycle_ps) - cycle_ps;
+        let mut cycles = 0;
+        loop {
+            for window in windows {
+                let (start_ps, sends_ps) = window.sends(cycle_start_ps, from_ps, longest_ps, grain_ps);
+                if left_ps <= sends_ps {
+                    return Some(start_ps + left_ps);
                 }
+                left_ps -= sends_ps;
+            }
+            cycle_start_ps += cycle_ps;
+            cycles += 1;
+            if cycles > 2 {
+                let each_ps = self.work_per_cycle_ps(longest_ps, grain_ps);
+                if each_ps == 0 {
+                    return None;
+                }
+                let whole = (left_ps - 1) / each_ps;
+                left_ps -= whole * each_ps;
+                cycle_start_ps = cycle_start_ps.checked_add(whole.checked_mul(*cycle_ps)?)?;
             }
         }
     }
 
-    fn work_per_cycle_ps(&self) -> i64 {
-        let Self::Gated { windows, longest_ps, .. } = self else { return 0 };
-        windows.iter().map(|window| window.sends(0, i64::MIN / 4, *longest_ps).1).sum()
+    fn work_per_cycle_ps(&self, longest_ps: i64, grain_ps: i64) -> i64 {
+        let Self::Gated { windows, .. } = self else { return 0 };
+        windows.iter().map(|window| window.sends(0, i64::MIN / 4, longest_ps, grain_ps).1).sum()
     }
 }
 
 impl Window {
     /// When a class with a frame since `from_ps` starts to send in this window of a cycle, and how much it sends at
     /// least.
-    fn sends(&self, cycle_start_ps: i64, from_ps: i64, longest_ps: i64) -> (i64, i64) {
+    fn sends(&self, cycle_start_ps: i64, from_ps: i64, longest_ps: i64, grain_ps: i64) -> (i64, i64) {
         let (open_ps, close_ps) = (cycle_start_ps + self.open_ps, cycle_start_ps + self.close_ps);
         let unblocked_ps = open_ps + self.blocked_at_open_ps;
         let start_ps = if from_ps <= open_ps {
@@ -135,7 +149,8 @@ impl Window {
         };
         let room_ps = close_ps.saturating_sub(longest_ps).saturating_sub(start_ps);
         // More than `room_ps`, and a multiple of the grain.
-        let sends_ps = if room_ps < 0 { 0 } else { (room_ps / self.grain_ps + 1) * self.grain_ps };
+        let grain_ps = if self.grain_ps == 1 { 1 } else { self.grain_ps.max(grain_ps) };
+        let sends_ps = if room_ps < 0 { 0 } else { (room_ps / grain_ps + 1) * grain_ps };
         (start_ps, sends_ps)
     }
 }
