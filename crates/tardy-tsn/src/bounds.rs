@@ -301,15 +301,15 @@ impl<'a> Solution<'a> {
                 if members.peek().is_none() || port.is_host {
                     continue;
                 }
-                let frames = members.map(|crossing| {
+                let mut frames = members.map(|crossing| {
                     let inflow = self.inflows[crossing.flow][crossing.hop]?;
                     let passage = self.passages[crossing.flow][crossing.hop].as_ref().ok()?;
                     let frames =
                         inflow.arrival.frames_in(passage.longest_ps(crossing.least_ps)).cast_unsigned();
                     Some((frames, frames.saturating_mul(crossing.work_ps.cast_unsigned())))
                 });
-                let sum = frames.fold(Some((0u64, 0u64)), |sum, one| {
-                    let ((frames, work_ps), (more, more_ps)) = (sum?, one?);
+                let sum = frames.try_fold((0u64, 0u64), |(frames, work_ps), one| {
+                    let (more, more_ps) = one?;
                     Some((frames.saturating_add(more), work_ps.saturating_add(more_ps)))
                 });
                 queues.push(QueueBound {

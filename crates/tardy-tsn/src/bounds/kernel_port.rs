@@ -102,14 +102,10 @@ impl KernelPort {
                 frame_ps: longest_ps,
             });
         }
-        let next = usable.iter().cycle().skip(1);
-        let opens_ps = |index: usize, open: i64| {
-            if index + 1 == usable.len() { open + self.gates.cycle_ps } else { open }
-        };
-        let gap = |((index, (_, last)), (open, _)): ((usize, &(i64, i64)), &(i64, i64))| {
-            opens_ps(index, *open) - last
-        };
-        let delay_ps = usable.iter().enumerate().zip(next).map(gap).max().unwrap_or(0);
+        let again_ps = usable[0].0 + self.gates.cycle_ps;
+        let opens_ps = usable.iter().skip(1).map(|(open, _)| *open).chain([again_ps]);
+        let gaps_ps = usable.iter().zip(opens_ps).map(|((_, last), next)| next - last);
+        let delay_ps = gaps_ps.max().unwrap_or(0);
         self.check_budget(port, class, (&members, &own), delay_ps, flow_names)?;
         let latest_ps = self
             .latest_by_phase_ps(at, inflows, &usable, phases)

@@ -43,6 +43,9 @@ pub(super) struct KernelFrame {
     pub(super) charged_bytes: i64,
 }
 
+/// Openings as (open, close), in ps from the start of a cycle.
+pub(super) type Spans = [(i64, i64)];
+
 /// The result of a flow at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
@@ -330,7 +333,7 @@ impl Port {
         }
         let longest_ps = members.iter().map(|at| self.crossings[*at].work_ps).max()?;
         let exact = members.iter().fold(0, |grain, at| divisor(self.crossings[*at].work_ps, grain)).max(1);
-        let blocked = |applies: &dyn Fn(&[(i64, i64)]) -> bool| {
+        let blocked = |applies: &dyn Fn(&Spans) -> bool| {
             let those = lower.iter().filter(|crossing| applies(&gates.openings[crossing.class]));
             those.map(|crossing| crossing.work_ps).max().unwrap_or(0)
         };
