@@ -53,6 +53,7 @@ impl Model {
                 crossings: Vec::new(),
                 selection: Selection::Standard(None),
                 is_host: true,
+                tokens_ps: 0,
             })
             .collect();
         for (number, switch) in network.switches.iter().enumerate() {
@@ -67,6 +68,13 @@ impl Model {
         let mut flows = Vec::new();
         for (number, stream) in wiring.streams.iter().enumerate() {
             flows.push(add_flow(network, options, &wiring, number, stream, &mut ports));
+        }
+        for (port, transmitter) in ports.iter_mut().zip(&wiring.transmitters) {
+            if let Device::Bucket(burst_ps) = transmitter.device
+                && !port.crossings.iter().any(|crossing| crossing.fills_gaps)
+            {
+                port.tokens_ps = signed(burst_ps);
+            }
         }
         let names = network.flows.iter().map(|flow| flow.name.value.clone()).collect();
         Ok(Self { names, ports, flows })

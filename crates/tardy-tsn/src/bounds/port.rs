@@ -83,6 +83,10 @@ pub(super) struct Port {
     pub(super) crossings: Vec<Crossing>,
     pub(super) selection: Selection,
     pub(super) is_host: bool,
+    /// The capacity of a talker's token bucket, in ps. A frame passes this much earlier than it would be sent at the
+    /// bucket's rate, but not before it arrives (the shaping curve of a greedy shaper, Le Boudec and Thiran, section 1.5).
+    /// 0 if flows that send as fast as they can keep the bucket empty.
+    pub(super) tokens_ps: i64,
 }
 
 /// Whether phases are used.
@@ -222,6 +226,10 @@ impl Port {
             });
         }
         let (delay_ps, ends) = best?;
+        let delay_ps = delay_ps.map(|delay_ps| (delay_ps - self.tokens_ps).max(0));
+        let with_tokens =
+            |(end_ps, flow): (i64, &Demand)| (end_ps - self.tokens_ps).max(flow.arrival.jitter_ps);
+        let ends: Option<Vec<i64>> = ends.map(|ends| ends.into_iter().zip(&own).map(with_tokens).collect());
         Ok(self.finished(members, &own, delay_ps, ends.as_deref()))
     }
 
