@@ -21,6 +21,7 @@ mod serve;
 mod suggestion;
 mod switch_file;
 mod tsn;
+mod tsn_bounds;
 mod tsn_simulate;
 mod tsn_synthesize;
 pub mod values;
@@ -59,6 +60,7 @@ pub use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
     TsnTestArgs, TsnWatchArgs,
 };
+pub use tsn_bounds::TsnBoundsArgs;
 pub use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 pub use tsn_synthesize::TsnSynthesizeArgs;
 pub use values::UnitRule;

@@ -345,6 +345,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "tsn simulate",
         &[("tardy tsn simulate switch.toml -o simulated.run.json", "Simulate a switch without a machine.")],
     ),
+    ("tsn bounds", &[("tardy tsn bounds switch.toml", "Compute the longest delay that each flow can have.")]),
     (
         "tsn synthesize",
         &[

@@ -7,6 +7,7 @@ use tardy_tsn::plan::commands::Classifying;
 
 use super::RedactionFlag;
 use super::switch_file::SwitchFileArgs;
+use super::tsn_bounds::TsnBoundsArgs;
 use super::tsn_simulate::{SimulatedPorts, TsnGenerateArgs, TsnSimulateArgs};
 use super::tsn_synthesize::TsnSynthesizeArgs;
 use super::values::output_path;
@@ -18,6 +19,8 @@ pub enum TsnCommand {
     Check(TsnCheckArgs),
     /// Simulate the switch frame by frame, and record a run like that of `tardy tsn test`.
     Simulate(Box<TsnSimulateArgs>),
+    /// Compute the longest delay that each flow can have, and how many frames can wait, next to a simulation.
+    Bounds(Box<TsnBoundsArgs>),
     /// Compute when each flow is sent, and the gate control lists, so that every deadline is met.
     Synthesize(Box<TsnSynthesizeArgs>),
     /// Print a random switch file.

@@ -7,6 +7,7 @@
 pub mod ascii;
 pub mod bars;
 pub mod bisection;
+pub mod bounds;
 pub mod check;
 pub mod compare;
 pub mod doctor;

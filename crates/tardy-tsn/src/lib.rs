@@ -9,6 +9,7 @@
 //! [`Network`]: network::Network
 //! [`Settings`]: settings::Settings
 
+pub mod bounds;
 pub mod check;
 pub mod classify;
 pub mod file;

@@ -5,6 +5,7 @@ mod archive;
 mod articles;
 mod attach;
 mod bench;
+mod bounds;
 mod capabilities;
 mod captures;
 mod causes;

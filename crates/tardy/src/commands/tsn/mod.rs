@@ -1,6 +1,7 @@
 //! `tardy tsn`: a time-aware switch described by a file.
 
 mod apply;
+mod bounds;
 mod check;
 mod frames;
 mod machine;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
         TsnCommand::Check(arguments) => check::run(arguments),
         TsnCommand::Plan(arguments) => plan::run(arguments),
         TsnCommand::Simulate(arguments) => simulate::run(arguments),
+        TsnCommand::Bounds(arguments) => bounds::run(arguments),
         TsnCommand::Synthesize(arguments) => synthesize::run(arguments),
         TsnCommand::Generate(arguments) => {
             output::print_data(&tardy_tsn::generate::file(arguments.seed))?;

@@ -112,7 +112,7 @@ fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {
 }
 
 /// Checks that a time is short enough to be simulated.
-fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
+pub(super) fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
     if ns > DURATION_MAX_NS {
         let reason = format!("{} is longer than 30 days, the longest simulated time", format_duration_ns(ns));
         return Err(wrong(key, reason));
@@ -129,12 +129,17 @@ pub(super) fn ports(chosen: Option<SimulatedPorts>, network: &Network) -> Ports 
     }
 }
 
+/// The gates of `--mode`.
+pub(super) fn mode(chosen: SimulatedGates) -> Mode {
+    match chosen {
+        SimulatedGates::Standard => Mode::Standard,
+        SimulatedGates::Linux => Mode::Linux,
+    }
+}
+
 fn options(arguments: &TsnSimulateArgs, network: &Network) -> Result<Options, UsageError> {
     Ok(Options {
-        mode: match arguments.mode {
-            SimulatedGates::Standard => Mode::Standard,
-            SimulatedGates::Linux => Mode::Linux,
-        },
+        mode: mode(arguments.mode),
         ports: ports(arguments.ports, network),
         ring_frames: arguments.real.ring,
         gate_latency_ns: limited("gate-latency", arguments.real.gate_latency.ns())?,
