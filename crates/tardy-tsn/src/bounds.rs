@@ -12,7 +12,6 @@
 mod arrival;
 mod build;
 mod delay;
-mod kernel_port;
 pub mod measured;
 mod port;
 mod service;

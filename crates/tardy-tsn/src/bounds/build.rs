@@ -1,7 +1,7 @@
 //! The ports and flows of a network, as servers and arrival curves.
 
 use super::arrival::Arrival;
-use super::kernel_port::KernelPort;
+use super::port::kernel::KernelPort;
 use super::port::{Crossing, Gates, Inflow, KernelFrame, Port, Selection};
 use super::{NoBound, Options};
 use crate::network::{Network, PortId, Schedule};

@@ -4,6 +4,8 @@
 //! Calculus, section 1.3.3 (priorities), and section 6.2 (what is left over for a class). Gates: a class is served in its
 //! windows only, and no frame starts that would not end in its window (IEEE 802.1Q 8.6.8.4).
 
+pub(super) mod kernel;
+
 use super::NoBound;
 use super::arrival::Arrival;
 use super::delay::{Demand, Queue, Unbounded, divisor};
@@ -71,7 +73,7 @@ pub(super) enum Selection {
     /// The highest class whose gate is open for long enough.
     Standard(Option<Gates>),
     /// The kernel's TAPRIO.
-    Kernel(super::kernel_port::KernelPort),
+    Kernel(kernel::KernelPort),
     /// A bound is not possible, for this reason.
     Unknown(NoBound),
 }

@@ -5,23 +5,23 @@
 //! no other, since refused frames of another are charged to its budget; its own frames never exhaust the budget; and
 //! the ring never fills, since the gates could not pass a frame then.
 
-use super::NoBound;
-use super::arrival::Arrival;
-use super::delay::{Demand, Queue, Unbounded};
-use super::port::{Gates, Inflow, Passage, Phases, Port};
-use super::service::Service;
+use super::super::NoBound;
+use super::super::arrival::Arrival;
+use super::super::delay::{Demand, Queue, Unbounded};
+use super::super::service::Service;
+use super::{Gates, Inflow, Passage, Phases, Port};
 
 /// The kernel's gates and the device behind them.
 #[derive(Clone, Debug)]
-pub(super) struct KernelPort {
-    pub(super) gates: Gates,
+pub(in crate::bounds) struct KernelPort {
+    pub(in crate::bounds) gates: Gates,
     /// Each entry's mask, start and duration in ps.
-    pub(super) entries: Vec<(u32, i64, i64)>,
-    pub(super) picos_per_byte: i64,
+    pub(in crate::bounds) entries: Vec<(u32, i64, i64)>,
+    pub(in crate::bounds) picos_per_byte: i64,
     /// The latency of the timer that opens gates, in ps.
-    pub(super) latency_ps: i64,
+    pub(in crate::bounds) latency_ps: i64,
     /// The frames that the device accepts in advance; `None`: any number.
-    pub(super) ring_frames: Option<i64>,
+    pub(in crate::bounds) ring_frames: Option<i64>,
 }
 
 /// What the gates do to a flow.
@@ -32,7 +32,7 @@ struct Gated {
 }
 
 impl KernelPort {
-    pub(super) fn passages(
+    pub(in crate::bounds) fn passages(
         &self,
         port: &Port,
         inflows: &[Option<Inflow>],
@@ -169,7 +169,7 @@ impl KernelPort {
         let early_ps = inflow.early_ps.filter(|_| phases.0)?;
         let arrival = inflow.arrival;
         let (cycle_ps, zero_ps) = (self.gates.cycle_ps, self.gates.zero_ps);
-        let repeats = cycle_ps / super::delay::divisor(cycle_ps, arrival.period_ps);
+        let repeats = cycle_ps / super::super::delay::divisor(cycle_ps, arrival.period_ps);
         if repeats > 100_000 {
             return None;
         }
