@@ -1,5 +1,6 @@
 //! The site of an archive: its boards, a page for each board and each kernel, and the published results for reference.
 
+#[cfg(feature = "served")]
 mod alerts;
 mod board;
 mod kernel;
@@ -7,6 +8,7 @@ mod overview;
 mod published;
 mod search;
 
+#[cfg(feature = "served")]
 use tardy_alert::Alert;
 use tardy_archive::{Address, Entry};
 use tardy_compare::history::History;
@@ -96,11 +98,13 @@ pub fn search(asked: &Asked, found: &Found, about: &About) -> SiteFile {
 }
 
 /// The page of all alerts, the newest first, of a site that is served. `rules` is how many rules there are, or what is wrong with them.
+#[cfg(feature = "served")]
 pub fn alerts(all: &[&Alert], rules: &Result<usize, String>, about: &About) -> SiteFile {
     crate::page(alerts::all(all, rules), &about.made_by)
 }
 
 /// The page of an alert.
+#[cfg(feature = "served")]
 pub fn alert(alert: &Alert, about: &About) -> SiteFile {
     crate::page(alerts::one(alert), &about.made_by)
 }
