@@ -1,6 +1,6 @@
 //! Bounds by network calculus: the longest delay of each flow, and the most frames that are under way or in a queue.
 //!
-//! The ports, frames and talkers are those of the simulator's [`Wiring`]; the computation shares nothing else with it. Each
+//! The ports, frames and talkers are those of the simulator's `Wiring`; the computation shares nothing else with it. Each
 //! port is a server with an arrival curve for each flow (`arrival.rs`) and a service curve for each class (`service.rs`). A port
 //! increases a flow's jitter by the variation of its delay, which is the flow's arrival curve at the next port (Le Boudec and
 //! Thiran, Network Calculus, Theorem 1.4.3). If ports depend on each other in a circle, the jitters are increased until
