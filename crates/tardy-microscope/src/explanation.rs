@@ -18,9 +18,10 @@ pub const NS_PER_INSTRUCTION: u64 = 2;
 /// A tick of the timer's hardware in instructions: the local APIC of the emulated PC counts at 1 GHz, and Linux divides that by 16
 /// (`APIC_DIVISOR` in arch/x86/kernel/apic/apic.c).
 pub(crate) const TIMER_TICK: u64 = 8;
-/// The kernel sets the local timer at least 15 of its ticks ahead (`lapic_clockevent.min_delta_ns`, arch/x86/kernel/apic/apic.c). A timer that
-/// is due sooner, such as one that follows another by less, fires up to so many instructions late.
-const LEAST_DISTANCE: u64 = 15 * TIMER_TICK;
+/// The kernel sets the local timer at least 1 us ahead: 15 of its ticks are less (`lapic_clockevent.min_delta_ns`, arch/x86/kernel/apic/apic.c),
+/// and `cev_delta2ns` in kernel/time/clockevents.c raises what is less to that. A timer that is due sooner, such as one that follows
+/// another by less, fires up to so many instructions late.
+const LEAST_DISTANCE: u64 = 1000 / NS_PER_INSTRUCTION;
 
 /// A wake-up's record: what was executed, from some time before the timer was due.
 struct Record<'a> {
