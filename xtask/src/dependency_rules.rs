@@ -79,7 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-share", &["tardy-record"]),
     ("tardy-archive", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-sys"]),
     ("tardy-alert", &["tardy-archive", "tardy-compare", "tardy-gate", "tardy-present", "tardy-record"]),
-    ("tardy-push", &["tardy-archive", "tardy-record", "tardy-sys"]),
+    ("tardy-push", &["tardy-archive", "tardy-load", "tardy-record", "tardy-sys"]),
     (
         "tardy-server",
         &[

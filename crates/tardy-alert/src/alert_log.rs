@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tardy_archive::{Address, ArchiveError, Log, sha256};
-use thiserror::Error;
 
 use crate::alert::{Alert, Note, State};
 use crate::raise::Finding;
@@ -28,11 +27,6 @@ enum Event {
     /// A webhook has received what the first `lines` lines say.
     Told { url: String, lines: usize },
 }
-
-/// There is no alert of this identity.
-#[derive(Debug, Error)]
-#[error("there is no alert {0}")]
-pub struct UnknownAlert(pub String);
 
 /// The alerts of an archive.
 #[derive(Debug)]
@@ -125,16 +119,15 @@ impl AlertLog {
         Ok(changed)
     }
 
-    /// Sets the state of an alert.
+    /// Sets the state of an alert, and returns the alert with it; `None` if there is no such alert.
     ///
     /// # Errors
-    /// If there is no such alert, or the file system fails.
-    pub fn set(&mut self, id: &str, note: Note) -> Result<Result<(), UnknownAlert>, ArchiveError> {
-        if !self.alerts.contains_key(id) {
-            return Ok(Err(UnknownAlert(id.to_owned())));
+    /// If the file system fails.
+    pub fn set(&mut self, id: &str, note: Note) -> Result<Option<&Alert>, ArchiveError> {
+        if self.alerts.contains_key(id) {
+            self.add(Event::Set { id: id.to_owned(), note })?;
         }
-        self.add(Event::Set { id: id.to_owned(), note })?;
-        Ok(Ok(()))
+        Ok(self.alerts.get(id))
     }
 
     /// How many alerts have this state.
@@ -257,7 +250,7 @@ mod tests {
     fn an_unknown_alert_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let mut log = AlertLog::open(directory.path()).unwrap();
-        assert!(log.set("0123", note(State::Fixed)).unwrap().is_err());
+        assert!(log.set("0123", note(State::Fixed)).unwrap().is_none());
     }
 
     #[test]

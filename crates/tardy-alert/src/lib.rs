@@ -10,6 +10,6 @@ mod raise;
 mod rules;
 
 pub use alert::{Alert, Note, State};
-pub use alert_log::{AlertLog, UnknownAlert};
+pub use alert_log::AlertLog;
 pub use raise::{Finding, of_history, of_run};
 pub use rules::{Demand, Rule, Rules, RulesError, Webhook};

@@ -1,7 +1,8 @@
 //! Which runs break which rules.
 
-use tardy_archive::{Address, Entry};
+use tardy_archive::{Address, Entry, loads};
 use tardy_compare::history::{Change, History, Line};
+use tardy_compare::overview;
 use tardy_gate::{Outcome, judge, sentence};
 use tardy_present::history as shown;
 use tardy_record::Run;
@@ -22,18 +23,19 @@ pub struct Finding {
 }
 
 /// The rules that a run breaks.
-pub fn of_run(rules: &Rules, address: &Address, entry: &Entry, run: &Run) -> Vec<Finding> {
+pub fn of_run(rules: &Rules, address: &Address, run: &Run) -> Vec<Finding> {
+    let (board, loads) = (overview::machine(run), loads(run));
     let broken = |rule: &Rule| {
         let Demand::Meets(requirement) = &rule.demand else { return None };
         let judgement = judge(run, requirement);
         (judgement.outcome == Outcome::Failed).then(|| Finding {
             rule: rule.name.clone(),
-            board: entry.machine.clone(),
+            board: board.clone(),
             run: address.clone(),
             text: format!("{requirement} is not met. {}", sentence::of(&judgement)),
         })
     };
-    rules.rules.iter().filter(|rule| rule.is_about(entry)).filter_map(broken).collect()
+    rules.rules.iter().filter(|rule| rule.is_about(&board, &loads)).filter_map(broken).collect()
 }
 
 /// The rules that the history of a board breaks. `runs` are the board's, by which the runs of the history are known.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tardy_archive::{Entry, RECORDS};
+use tardy_archive::{RECORDS, contains, is_load};
 use tardy_gate::Requirement;
 use thiserror::Error;
 
@@ -180,18 +180,13 @@ impl WrittenRule {
 impl Rule {
     /// Whether it is about this board.
     pub fn is_about_board(&self, machine: &str) -> bool {
-        let lower = str::to_ascii_lowercase;
-        self.board.as_ref().is_none_or(|part| lower(machine).contains(&lower(part)))
+        self.board.as_ref().is_none_or(|part| contains(machine, part))
     }
 
-    /// Whether it is about this run.
-    pub fn is_about(&self, entry: &Entry) -> bool {
-        let has_load = |load: &String| {
-            entry.loads.iter().any(|one| {
-                one.strip_prefix(load.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-            })
-        };
-        self.is_about_board(&entry.machine) && self.load.as_ref().is_none_or(has_load)
+    /// Whether it is about runs of this board with these loads.
+    pub fn is_about(&self, machine: &str, loads: &[String]) -> bool {
+        let has_load = |load: &String| loads.iter().any(|one| is_load(one, load));
+        self.is_about_board(machine) && self.load.as_ref().is_none_or(has_load)
     }
 }
 

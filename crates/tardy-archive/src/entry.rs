@@ -92,7 +92,8 @@ impl Outcome {
     }
 }
 
-fn loads(run: &Run) -> Vec<String> {
+/// The loads of all phases of a run, each once, `none` for a phase without one.
+pub fn loads(run: &Run) -> Vec<String> {
     let mut loads: Vec<String> = Vec::new();
     for phase in &run.plan.phases {
         let names = phase.loads.iter().map(ToString::to_string);

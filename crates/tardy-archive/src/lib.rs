@@ -42,7 +42,7 @@ pub use audit::{Action, Audit, AuditLine};
 #[cfg(feature = "database")]
 pub use board::{BoardRuns, Mark};
 pub use day::Day;
-pub use entry::{Entry, Outcome, config_digest};
+pub use entry::{Entry, Outcome, config_digest, loads};
 #[cfg(feature = "database")]
 pub use error::ArchiveError;
 #[cfg(feature = "database")]
@@ -50,7 +50,7 @@ pub use keep::{Candidate, Kept, NewFile};
 pub use kernel_version::{KernelRange, KernelVersion};
 #[cfg(feature = "database")]
 pub use log::{Log, RECORDS};
-pub use query::{ConfigOption, Query};
+pub use query::{ConfigOption, Query, contains, is_load};
 #[cfg(feature = "database")]
 pub use store::Store;
 pub use stored::{Stored, is_compressed, read_compressed, read_compressed_up_to, write_compressed};

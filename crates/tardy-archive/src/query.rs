@@ -39,6 +39,11 @@ pub struct Query {
 }
 
 impl Query {
+    /// A search for the runs of the machine with this whole name.
+    pub fn of_machine(machine: &str) -> Self {
+        Self { exact_machine: Some(machine.to_owned()), ..Self::default() }
+    }
+
     /// Whether it finds every run.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -68,12 +73,12 @@ fn is_none_or<T>(condition: &Option<T>, holds: impl FnOnce(&T) -> bool) -> bool 
 }
 
 /// Whether a text contains another, in any case of ASCII letters, as SQLite compares.
-fn contains(text: &str, part: &str) -> bool {
+pub fn contains(text: &str, part: &str) -> bool {
     text.to_ascii_lowercase().contains(&part.to_ascii_lowercase())
 }
 
 /// Whether a load is the one that is looked for, or that with an argument.
-fn is_load(load: &str, wanted: &str) -> bool {
+pub fn is_load(load: &str, wanted: &str) -> bool {
     load.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 

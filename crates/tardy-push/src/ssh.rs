@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tardy_archive::Address;
+use tardy_load::quoted;
+use tardy_sys::child::{self, signal};
 use tardy_sys::programs;
 
 use crate::sender::{Failure, Sender};
 
 /// How long the other side may take for a run.
 const ANSWER_WITHIN: Duration = Duration::from_secs(300);
-/// The signal that ends a process that takes longer (signal(7)).
-const SIGKILL: i32 = 9;
 /// ssh's own failures have this status.
 const SSH_FAILED: i32 = 255;
 /// The shell found no program of this name.
@@ -64,9 +64,9 @@ impl Sender for Machine {
             .arg(&self.machine)
             .arg(format!("tardy archive add {} - --json", quoted(&self.archive)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let failed = |error: std::io::Error| Failure::Later(format!("ssh: {error}"), None);
-        let child = command.spawn().map_err(failed)?;
-        let output = output_of(child, compressed.to_vec()).map_err(failed)?;
+        let failed = |error: io::Error| Failure::Later(format!("ssh: {error}"), None);
+        let process = command.spawn().map_err(failed)?;
+        let output = output_of(process, compressed.to_vec()).map_err(failed)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let said: String = said.trim().chars().take(OUTPUT_MAX).collect();
         let outcome = Outcome::of(&output.stdout, address);
@@ -89,19 +89,19 @@ impl Sender for Machine {
 }
 
 /// Sends `input` to a process, and returns its output. A process that takes too long is ended.
-fn output_of(mut child: Child, input: Vec<u8>) -> io::Result<Output> {
-    let pid = child.id();
+fn output_of(mut process: Child, input: Vec<u8>) -> io::Result<Output> {
+    let pid = process.id();
     let (sender, receiver) = channel();
     thread::spawn(move || {
         // An ssh that ends early says why on its output.
-        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(&input));
-        let _ = sender.send(child.wait_with_output());
+        let _ = process.stdin.take().map(|mut stdin| stdin.write_all(&input));
+        let _ = sender.send(process.wait_with_output());
     });
     match receiver.recv_timeout(ANSWER_WITHIN) {
         Ok(output) => output,
         Err(_) => {
             // It is not waited for yet, so the number is still its own.
-            let _ = tardy_sys::child::send(pid, SIGKILL);
+            let _ = child::send(pid, signal::KILL);
             Err(io::Error::new(io::ErrorKind::TimedOut, "the command there did not end in time"))
         }
     }
@@ -126,11 +126,6 @@ impl Outcome {
         let is_kept = path.replace('/', "").contains(address.as_str());
         (is_kept || !matches!(outcome, "added" | "known")).then_some(outcome)
     }
-}
-
-/// A word for the other machine's shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

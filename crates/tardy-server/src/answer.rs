@@ -102,6 +102,11 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, reason)
     }
 
+    /// The server ends.
+    pub(crate) fn ending() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends").retry_after(30)
+    }
+
     /// As a response of HTTP with this answer as its content.
     pub(crate) fn into_response(self, content: Answer) -> Response<Body> {
         let mut response = content.with_status(self.status).into_response();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use tardy_archive::{Address, BoardRuns};
+use tardy_archive::BoardRuns;
 use tardy_site::archive::BoardSummary;
 
 use crate::sharing::locked;
@@ -14,22 +14,19 @@ pub(crate) struct Changes(Mutex<BTreeMap<String, Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
-    runs: u64,
-    newest: Address,
+    digest: String,
     change: Option<String>,
 }
 
 impl Changes {
     /// Whether the runs of a board are those whose newest change is known.
     pub(crate) fn is_current(&self, board: &BoardRuns) -> bool {
-        let known = locked(&self.0);
-        known.get(&board.machine).is_some_and(|one| one.runs == board.runs && one.newest == board.newest.0)
+        locked(&self.0).get(&board.machine).is_some_and(|one| one.digest == digest(board))
     }
 
     /// Notes the newest change of a board.
     pub(crate) fn note(&self, board: &BoardRuns, change: Option<String>) {
-        let known = Known { runs: board.runs, newest: board.newest.0.clone(), change };
-        locked(&self.0).insert(board.machine.clone(), known);
+        locked(&self.0).insert(board.machine.clone(), Known { digest: digest(board), change });
     }
 
     /// What the first page shows of these boards. The change may be that of an hour ago.
@@ -44,7 +41,7 @@ impl Changes {
     }
 }
 
-/// Which state of a board's runs a page was made from.
+/// Which state of a board's runs something was made from.
 pub(crate) fn digest(board: &BoardRuns) -> String {
     format!("{} {}", board.runs, board.newest.0)
 }

@@ -23,13 +23,15 @@ pub(crate) fn follow(service: &Service) {
     let mut seen = 0;
     let mut follower = Follower { service, mark: None, rules: Rules::default(), has_begun: false };
     loop {
-        let wait = if service.rules_are_settled() { LOOK_EVERY } else { SETTLED_AFTER };
-        if wait == LOOK_EVERY {
+        let wait = if service.rules_are_settled() {
             match follower.look() {
                 Ok(()) | Err(ArchiveError::Unknown(_)) => {}
                 Err(error) => service.news.report_once(&error.to_string()),
             }
-        }
+            LOOK_EVERY
+        } else {
+            SETTLED_AFTER
+        };
         if !service.news.wait(&mut seen, wait) {
             return;
         }
@@ -118,21 +120,19 @@ impl Follower<'_> {
         rules: &Rules,
         address: &Address,
     ) -> Result<Vec<tardy_alert::Finding>, ArchiveError> {
-        let run = match store.open(address) {
-            Ok(run) => run,
+        match store.open(address) {
+            Ok(run) => Ok(of_run(rules, address, &run)),
             // It was deleted since, or is damaged, which 'archive verify' reports.
             Err(error @ (ArchiveError::Unknown(_) | ArchiveError::Damaged { .. })) => {
                 self.service.news.report_once(&error.to_string());
-                return Ok(Vec::new());
+                Ok(Vec::new())
             }
-            Err(error) => return Err(error),
-        };
-        let entry = tardy_archive::Outcome::of(&run, &address.path().display().to_string()).entry;
-        Ok(of_run(rules, address, &entry, &run))
+            Err(error) => Err(error),
+        }
     }
 
     fn board(&self, store: &dyn Store, rules: &Rules, board: &BoardRuns) -> Result<(), ArchiveError> {
-        let runs = store.find(&Query { exact_machine: Some(board.machine.clone()), ..Query::default() })?;
+        let runs = store.find(&Query::of_machine(&board.machine))?;
         let entries = runs.iter().map(|(_, entry)| entry.history.clone()).collect();
         let history = history::of(entries, history::MOST_P, history::LEAST_CHANGE);
         let findings = of_history(rules, &board.machine, &history, &runs);

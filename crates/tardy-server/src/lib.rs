@@ -26,7 +26,6 @@ mod webhooks;
 mod writer;
 
 pub use access::token::{Scope, TokenError, Tokens, UnknownToken};
-pub use clock::now;
 pub use serve::{Started, start};
 pub use serve_error::ServeError;
 pub use settings::{OpenStore, Reading, Settings};

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::Method;
-
 use crate::access::who::Who;
 use crate::answer::Refusal;
 
@@ -12,8 +10,6 @@ use crate::answer::Refusal;
 pub(crate) struct Request {
     /// Who asks.
     pub(crate) who: Who,
-    /// The method.
-    pub(crate) method: Method,
     /// The parts of the path that a route names, such as `address`.
     pub(crate) parts: BTreeMap<String, String>,
     /// The query of the address, and the fields of a form that was posted.

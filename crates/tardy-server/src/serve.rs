@@ -283,17 +283,17 @@ async fn answered(
     };
     let mut fields = pairs(head.uri.query().unwrap_or_default().as_bytes());
     // Held until the run is on the disk.
-    let _memory = limits.uploads.acquire_many(memory_kib(length)).await.map_err(|_| ending())?;
+    let _memory = limits.uploads.acquire_many(memory_kib(length)).await.map_err(|_| Refusal::ending())?;
     let body = content(body, length).await?;
     if text(&head.headers, header::CONTENT_TYPE.as_str())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"))
     {
         fields.extend(pairs(&body));
     }
-    let request = Request { who, method: head.method, parts, fields, body, base };
+    let request = Request { who, parts, fields, body, base };
     // Uploads wait for the disk together; pages take turns.
     let _page = match request.body.is_empty() {
-        true => Some(limits.pages.acquire().await.map_err(|_| ending())?),
+        true => Some(limits.pages.acquire().await.map_err(|_| Refusal::ending())?),
         false => None,
     };
     let service = Arc::clone(service);
@@ -339,10 +339,6 @@ async fn discard(body: Body, headers: &HeaderMap) {
     }
     // Too much, or too slow: the connection ends.
     let _ = tokio::time::timeout(DISCARD_WITHIN, axum::body::to_bytes(body, DISCARD_MAX)).await;
-}
-
-fn ending() -> Refusal {
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends").retry_after(30)
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::ops::Not;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
-use tardy_alert::{AlertLog, Rules, RulesError, State};
+use tardy_alert::{AlertLog, Rules, RulesError};
 use tardy_archive::{Action, ArchiveError, Audit, AuditLine, RECORDS, Store};
 use tardy_site::archive::{About, Served};
 use tardy_sys::files::{self, Directory};
@@ -92,8 +91,7 @@ impl Service {
 
     /// What pages say about themselves.
     pub(crate) fn about(&self) -> About {
-        let alerts = locked(&self.alerts);
-        let pending_alerts = [State::Open, State::Acknowledged].map(|state| alerts.count(state)).iter().sum();
+        let pending_alerts = locked(&self.alerts).alerts().filter(|alert| alert.state.is_pending()).count();
         About {
             archive: String::new(),
             command: String::new(),
@@ -131,7 +129,7 @@ impl Service {
         let modified =
             std::fs::metadata(Rules::path(&self.settings.archive)).and_then(|data| data.modified());
         // A time in the future is one of a clock that jumped.
-        modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLED_AFTER)).not()
+        !modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLED_AFTER))
     }
 
     /// Adds a line to the audit log.

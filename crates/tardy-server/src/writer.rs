@@ -47,18 +47,14 @@ impl Writer {
     pub(crate) fn keep(&self, file: NewFile, who: String) -> Result<Kept, Refusal> {
         let (outcome, answer) = sync_channel(1);
         match self.0.try_send(Upload { file, who, outcome }) {
-            Ok(()) => answer.recv().unwrap_or_else(|_| Err(ending())),
+            Ok(()) => answer.recv().unwrap_or_else(|_| Err(Refusal::ending())),
             Err(TrySendError::Full(_)) => {
                 Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many runs arrive at a time")
                     .retry_after(5))
             }
-            Err(TrySendError::Disconnected(_)) => Err(ending()),
+            Err(TrySendError::Disconnected(_)) => Err(Refusal::ending()),
         }
     }
-}
-
-fn ending() -> Refusal {
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends").retry_after(30)
 }
 
 /// The next uploads: one, and those that wait already. `None` when no more can come.

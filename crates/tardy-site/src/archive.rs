@@ -206,6 +206,20 @@ fn p999(entry: &Entry) -> String {
     figure(entry.row.p999_ns.map(|ns| ns as f64), entry.row.p999_at_least)
 }
 
+/// What most tables show of a run: its day, kernel, readings, loads, worst value, 99.9 % quantile and verdict. `up` leads to the first
+/// page's directory.
+fn cells(entry: &Entry, up: &str) -> [Cell; 7] {
+    [
+        Cell::Text(day(entry)),
+        kernel_cell(entry, up),
+        Cell::Text(entry.row.readings.name().to_owned()),
+        Cell::Text(loads(entry)),
+        Cell::Text(worst(entry)),
+        Cell::Text(p999(entry)),
+        Cell::Text(verdict(entry)),
+    ]
+}
+
 /// The verdict, or why the numbers must not be used.
 fn verdict(entry: &Entry) -> String {
     match entry.row.standing {

@@ -1,10 +1,10 @@
 //! Reading runs, boards and metrics, and deleting a run.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 use tardy_alert::State;
 use tardy_analyse::judgement::Judgement;
-use tardy_archive::{Action, Address, Entry};
+use tardy_archive::{Action, Address, ArchiveError, Entry};
 use tardy_compare::overview::OverviewRow;
 use tardy_site::archive as site;
 
@@ -117,14 +117,12 @@ pub(crate) fn run(service: &Service, request: &Request) -> Result<Answer, Refusa
 
 /// Deletes a run.
 pub(crate) fn delete(service: &Service, request: &Request) -> Result<Answer, Refusal> {
-    debug_assert_eq!(request.method, Method::DELETE);
     let address = address(request)?;
     let mut store = service.store()?;
-    store.get(&address).map(drop).or_else(|error| match error {
-        // A damaged run can be deleted too.
-        tardy_archive::ArchiveError::Damaged { .. } => Ok(()),
-        error => Err(error),
-    })?;
+    // A damaged run can be deleted too.
+    if !store.has(&address)? {
+        return Err(ArchiveError::Unknown(address).into());
+    }
     // Who deleted it is known before it is gone.
     service.note(&request.who, Action::Deleted, address.as_str(), "")?;
     store.remove(&address)?;

@@ -52,15 +52,13 @@ pub(crate) fn set(
     }
     let note = Note { at: now(), by: request.who.name(), state, text: text.to_owned() };
     let mut alerts = locked(&service.alerts);
-    if alerts.alert(id).is_none() {
-        return Err(Refusal::unknown(format!("there is no alert '{id}'")));
-    }
+    let unknown = || Refusal::unknown(format!("there is no alert '{id}'"));
+    alerts.alert(id).ok_or_else(unknown)?;
     // Who set a state is known before the state is set.
     service.note(&request.who, Action::StateSet, id, &format!("{}: {text}", state.name()))?;
-    let unknown = |error: tardy_alert::UnknownAlert| Refusal::unknown(error.to_string());
-    alerts.set(id, note)?.map_err(unknown)?;
+    let alert = alerts.set(id, note)?.cloned();
     service.news.tell();
-    alerts.alert(id).cloned().ok_or_else(|| Refusal::unknown(format!("there is no alert '{id}'")))
+    alert.ok_or_else(unknown)
 }
 
 fn id(request: &Request) -> &str {

@@ -28,7 +28,7 @@ pub(crate) fn board(service: &Service, request: &Request) -> Result<Answer, Refu
     let found = store.boards()?.into_iter().find(|board| site::board_path(&board.machine) == path);
     let board = found.ok_or_else(|| Refusal::unknown("there is no board of this name"))?;
     let content = service.page(&path, &digest(&board), || -> Result<String, Refusal> {
-        let runs = store.find(&Query { exact_machine: Some(board.machine.clone()), ..Query::default() })?;
+        let runs = store.find(&Query::of_machine(&board.machine))?;
         let entries = runs.iter().map(|(_, entry)| entry.history.clone()).collect();
         let mut history = history::of(entries, history::MOST_P, history::LEAST_CHANGE);
         history.explain(|before, after| {

@@ -82,7 +82,7 @@ fn check(store: &dyn Store, address: &Address) -> Result<(), Refusal> {
 fn before(store: &dyn Store, address: &Address) -> Result<Address, Refusal> {
     let run = store.open(address)?;
     let machine = tardy_compare::overview::machine(&run);
-    let of_board = store.find(&Query { exact_machine: Some(machine), ..Query::default() })?;
+    let of_board = store.find(&Query::of_machine(&machine))?;
     let at = of_board.iter().position(|(one, _)| one == address);
     let before = at.and_then(|at| at.checked_sub(1)).map(|at| of_board[at].0.clone());
     before.ok_or_else(|| Refusal::unknown("this is the first run of its board"))

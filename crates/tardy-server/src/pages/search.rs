@@ -1,6 +1,5 @@
 //! Searches: the page, and the same search for the interface.
 
-use axum::http::StatusCode;
 use tardy_analyse::judgement::Judgement;
 use tardy_archive::{Address, Query};
 use tardy_record::facts::Preemption;
@@ -43,8 +42,8 @@ pub(crate) fn page(service: &Service, request: &Request) -> Result<Answer, Refus
             Found { problem: None, total: store.count(&query)?, runs, next }
         }
     };
-    let status = if found.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    Ok(Answer::page(site::search(&asked, &found, &service.about())).with_status(status))
+    // The page says what is wrong with a field. With a status of an error, a browser would complain in its console.
+    Ok(Answer::page(site::search(&asked, &found, &service.about())))
 }
 
 /// The fields as they were entered.

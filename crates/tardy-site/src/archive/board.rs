@@ -5,8 +5,8 @@ use tardy_present::history as shown;
 use tardy_present::page::{Cell, Choice, Element, Field, Form, heading, paragraph};
 
 use super::{
-    About, Board, KnownRun, NAME_MAX, comparison_path, day, kernel_cell, link, loads, p999, report_path,
-    run_path, shown_name, table, verdict, worst,
+    About, Board, KnownRun, NAME_MAX, cells, comparison_path, day, link, report_path, run_path, shown_name,
+    table,
 };
 use crate::{SitePage, links};
 
@@ -91,16 +91,9 @@ fn row((number, run): (usize, &KnownRun)) -> Vec<Cell> {
         true => Cell::Link(link(&format!("../{path}"), text)),
         false => Cell::Text(String::new()),
     };
-    vec![
-        if *has_report { below(true, report_path(address), &name) } else { Cell::Text(name) },
-        Cell::Text(day(entry)),
-        kernel_cell(entry, "../"),
-        Cell::Text(entry.row.readings.name().to_owned()),
-        Cell::Text(loads(entry)),
-        Cell::Text(worst(entry)),
-        Cell::Text(p999(entry)),
-        Cell::Text(verdict(entry)),
-        below(*has_comparison, comparison_path(address), "compared"),
-        below(*has_report, run_path(address), "file"),
-    ]
+    let mut row = vec![if *has_report { below(true, report_path(address), &name) } else { Cell::Text(name) }];
+    row.extend(cells(entry, "../"));
+    row.push(below(*has_comparison, comparison_path(address), "compared"));
+    row.push(below(*has_report, run_path(address), "file"));
+    row
 }

@@ -7,10 +7,7 @@ use tardy_present::page::{Cell, Element, Link, PageTable, heading, paragraph};
 use tardy_present::terminal_text::typographic;
 
 use super::search::{self, Asked};
-use super::{
-    About, Served, board_path, day, kernel_cell, kernel_path, link, loads, p999, shown_name, table, verdict,
-    worst,
-};
+use super::{About, Served, board_path, cells, kernel_path, link, shown_name, table};
 use crate::{SitePage, links};
 
 /// What the first page shows of a board.
@@ -65,18 +62,13 @@ fn boards_table(boards: &[BoardSummary]) -> Vec<Element> {
     let heads =
         ["board", "runs", "newest", "kernel", "readings", "load", "worst, µs", "p99.9, µs", "verdict"];
     let row = |board: &BoardSummary| {
-        let entry = &board.newest;
-        vec![
-            Cell::Link(link(&board_path(&entry.machine), &shown_name(&entry.machine))),
+        let machine = &board.newest.machine;
+        let mut row = vec![
+            Cell::Link(link(&board_path(machine), &shown_name(machine))),
             Cell::Text(board.runs.to_string()),
-            Cell::Text(day(entry)),
-            kernel_cell(entry, ""),
-            Cell::Text(entry.row.readings.name().to_owned()),
-            Cell::Text(loads(entry)),
-            Cell::Text(worst(entry)),
-            Cell::Text(p999(entry)),
-            Cell::Text(verdict(entry)),
-        ]
+        ];
+        row.extend(cells(&board.newest, ""));
+        row
     };
     vec![
         heading(2, "Boards"),

@@ -5,9 +5,7 @@ use tardy_archive::{Address, Entry};
 use tardy_plot::numbers::{counted, harmless, short_inside};
 use tardy_present::page::{Cell, Choice, Element, Field, Form, Judgement as Shown, Tone, paragraph};
 
-use super::{
-    NAME_MAX, board_path, day, kernel_cell, link, loads, p999, report_path, shown_name, table, verdict, worst,
-};
+use super::{NAME_MAX, board_path, cells, link, report_path, shown_name, table};
 use crate::{SitePage, links};
 
 /// The fields of a search as they were entered. An empty field asks for nothing.
@@ -126,15 +124,10 @@ pub(super) fn form(asked: &Asked) -> Element {
 }
 
 fn row((address, entry): &(Address, Entry)) -> Vec<Cell> {
-    vec![
+    let mut row = vec![
         Cell::Link(link(&report_path(address), &short_inside(&harmless(&entry.row.name), NAME_MAX))),
         Cell::Link(link(&board_path(&entry.machine), &shown_name(&entry.machine))),
-        Cell::Text(day(entry)),
-        kernel_cell(entry, ""),
-        Cell::Text(entry.row.readings.name().to_owned()),
-        Cell::Text(loads(entry)),
-        Cell::Text(worst(entry)),
-        Cell::Text(p999(entry)),
-        Cell::Text(verdict(entry)),
-    ]
+    ];
+    row.extend(cells(entry, ""));
+    row
 }

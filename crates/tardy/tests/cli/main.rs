@@ -1,6 +1,7 @@
 //! Tests of tardy's command line, in one program, so that it is linked once. A test belongs in the file of its subject.
 //! A user error is a line in `errors.rs`.
 
+mod alerts;
 mod archive;
 mod articles;
 mod attach;
@@ -36,7 +37,9 @@ mod pipeline;
 mod plots;
 mod probe_program;
 mod programs;
+mod prune;
 mod published;
+mod push;
 mod real_run;
 mod recipes;
 mod redact;
@@ -44,6 +47,8 @@ mod rt_tests;
 mod run_files;
 mod samples;
 mod serve;
+mod server;
+mod server_killed;
 mod share;
 mod simulate;
 mod switch_test;

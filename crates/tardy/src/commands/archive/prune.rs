@@ -1,18 +1,21 @@
 //! `tardy archive prune`: deletes runs by a rule.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_archive::{Action, Address, Audit, AuditLine, Day, Entry, Store};
+use tardy_archive::{Action, Address, Audit, AuditLine, Entry, Query, Store};
 use tardy_args::ArchivePruneArgs;
 use tardy_plot::numbers::{counted, harmless};
-use tardy_server::now;
-use time::{Duration, OffsetDateTime};
 
 use super::store;
-use crate::commands::output;
+use crate::commands::{origin, output};
 use crate::exit::Exit;
+
+const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
+/// Characters of a day at the beginning of a time.
+const DAY_LENGTH: usize = 10;
 
 /// A run that is deleted, or would be.
 #[derive(Serialize)]
@@ -60,30 +63,25 @@ pub(super) fn run(arguments: &ArchivePruneArgs) -> Result<Exit> {
 
 /// The runs that the rule names, the oldest first.
 fn named(archive: &dyn Store, arguments: &ArchivePruneArgs) -> Result<Vec<(Address, Entry)>> {
-    let mut newest: BTreeMap<String, usize> = BTreeMap::new();
-    let mut kept: std::collections::BTreeSet<Address> = std::collections::BTreeSet::new();
-    let everything = archive.find(&tardy_archive::Query::default())?;
-    for (address, entry) in everything.into_iter().rev() {
-        let count = newest.entry(entry.machine).or_default();
-        if *count < arguments.keep_newest.unwrap_or(0) {
-            kept.insert(address);
+    let mut kept = BTreeSet::new();
+    if let Some(count) = arguments.keep_newest {
+        for board in archive.boards()? {
+            let newest = archive.page(&Query::of_machine(&board.machine), None, count)?;
+            kept.extend(newest.into_iter().map(|(address, _)| address));
         }
-        *count += 1;
     }
-    let before =
-        arguments.older_than.map(|days| day(OffsetDateTime::now_utc() - Duration::days(i64::from(days))));
+    let before = arguments.older_than.map(days_ago);
     let is_old =
         |entry: &Entry| before.as_deref().is_none_or(|before| entry.day().is_some_and(|day| day < before));
     let found = archive.find(&arguments.query.query())?;
     Ok(found.into_iter().filter(|(address, entry)| !kept.contains(address) && is_old(entry)).collect())
 }
 
-/// A day as in 2026-11-26.
-fn day(time: OffsetDateTime) -> String {
-    let date = time.date();
-    let text = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
-    debug_assert!(text.parse::<Day>().is_ok());
-    text
+/// The day that many days ago, as in 2026-11-26. Before 1970 there are no runs: an empty day, which no day precedes.
+fn days_ago(days: u32) -> String {
+    let age = Duration::from_secs(u64::from(days) * SECONDS_OF_A_DAY);
+    let time = SystemTime::now().checked_sub(age).filter(|time| *time >= SystemTime::UNIX_EPOCH);
+    time.map(|time| origin::rfc3339(time)[..DAY_LENGTH].to_owned()).unwrap_or_default()
 }
 
 /// The rule in words, for the audit log.
@@ -97,7 +95,7 @@ fn rule(arguments: &ArchivePruneArgs) -> String {
 
 /// Deletes runs. Each is in the audit log before it is gone.
 fn delete(archive: &mut dyn Store, mut audit: Audit, runs: &[(Address, Entry)], rule: &str) -> Result<()> {
-    let at = now();
+    let at = origin::rfc3339(SystemTime::now());
     let line = |(address, _): &(Address, Entry)| AuditLine {
         at: at.clone(),
         who: super::user(),

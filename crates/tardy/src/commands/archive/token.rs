@@ -1,6 +1,7 @@
 //! `tardy archive token`: the tokens of an archive's server.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use tardy_archive::{Action, Audit, AuditLine};
@@ -8,10 +9,10 @@ use tardy_args::ArchiveTokenArgs;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_recipe::wrong;
-use tardy_server::{Scope, TokenError, Tokens, now};
+use tardy_server::{Scope, TokenError, Tokens};
 
 use super::store;
-use crate::commands::output;
+use crate::commands::{origin, output};
 use crate::exit::Exit;
 
 /// Makes, revokes or lists tokens.
@@ -29,10 +30,11 @@ pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
             .map(|scope| scope.parse())
             .collect::<Result<_, String>>()
             .map_err(anyhow::Error::msg)?;
-        let secret = tokens.make(name, scopes, now()).map_err(|error| match error {
-            TokenError::Name(reason) => wrong("--make", reason).into(),
-            error => anyhow::Error::from(error),
-        })?;
+        let secret =
+            tokens.make(name, scopes, origin::rfc3339(SystemTime::now())).map_err(|error| match error {
+                TokenError::Name(reason) => wrong("--make", reason).into(),
+                error => anyhow::Error::from(error),
+            })?;
         // A token that is not in the audit log must not work.
         note(path, Action::TokenMade, name, &arguments.scope.join(", "))?;
         tokens.write(path)?;
@@ -58,7 +60,7 @@ pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
 
 fn note(archive: &std::path::Path, action: Action, subject: &str, detail: &str) -> Result<()> {
     let line = AuditLine {
-        at: now(),
+        at: origin::rfc3339(SystemTime::now()),
         who: super::user(),
         action,
         subject: subject.to_owned(),
