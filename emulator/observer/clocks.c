@@ -5,7 +5,7 @@
 #include "observer.h"
 
 struct clocks clocks;
-uint64_t programming_lag;
+struct programmed programmed;
 
 static bool is_programming;
 
@@ -13,8 +13,10 @@ void begin_programming(void) { is_programming = true; }
 
 void timer_programmed(void)
 {
-	if (is_programming)
-		programming_lag = now.instructions - clocks.at;
+	if (is_programming) {
+		programmed.lag = now.instructions - clocks.at;
+		programmed.from = clocks.has_anchor && !clocks.has_slept ? time_at(clocks.at) : 0;
+	}
 	is_programming = false;
 }
 

@@ -185,8 +185,11 @@ void look_for_anchor(void);
 uint64_t time_at(uint64_t instructions);
 
 /* The kernel computes the timer's distance from a reading of the clock, and writes it into the timer a little later: the interrupt
- * comes that much later than it should. In instructions. */
-extern uint64_t programming_lag;
+ * comes that much later than it should. */
+extern struct programmed {
+	uint64_t lag;			/* in instructions */
+	uint64_t from;			/* the time of that reading; 0 if it is not known */
+} programmed;
 void begin_programming(void);
 /* The first access to a device after the beginning of the function that writes the timer. */
 void timer_programmed(void);
@@ -215,7 +218,8 @@ void switching(void);
 /* A wake-up whose blocks are kept. */
 struct kept {
 	struct task task;
-	uint64_t expires, latency, lag, read_at;
+	uint64_t expires, latency, read_at;
+	struct programmed programmed;
 	uint64_t switched;		/* ns from the time that it was due to the last switch */
 	uint64_t first_block, block_total, switch_total;
 	uint32_t *blocks;

@@ -7,7 +7,7 @@
 
 /* Tasks that a timer woke and that have not read the clock since. */
 enum { WOKEN = 64 };
-static struct woken { uint64_t task, expires, lag; } woken[WOKEN];
+static struct woken { uint64_t task, expires; struct programmed programmed; } woken[WOKEN];
 static unsigned int woken_at;
 
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
@@ -108,7 +108,7 @@ void timer_fired(void)
 		woken[woken_at++ % WOKEN] = (struct woken){
 			.task = load64(timer + orders.sleeper_task),
 			.expires = load64(timer + orders.timer_expires),
-			.lag = programming_lag,
+			.programmed = programmed,
 		};
 	}
 }
@@ -118,7 +118,11 @@ void clock_read(const struct block *block)
 	uint64_t task = current_task();
 
 	for (unsigned int i = 0; i < WOKEN; i++) {
-		struct kept wakeup = { .expires = woken[i].expires, .lag = woken[i].lag, .read_at = now.instructions + block->count };
+		struct kept wakeup = {
+			.expires = woken[i].expires,
+			.programmed = woken[i].programmed,
+			.read_at = now.instructions + block->count,
+		};
 		struct thread *thread;
 
 		if (!woken[i].task || woken[i].task != task)

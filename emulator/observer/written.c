@@ -24,14 +24,20 @@ static void put_task(const struct task *task)
 	fwrite(task->name, sizeof(task->name), 1, out);
 }
 
+static void put_times(const struct kept *kept)
+{
+	put(kept->expires, 8);
+	put(kept->latency, 8);
+	put(kept->programmed.lag, 4);
+	put(kept->programmed.from, 8);
+	put(kept->switched, 8);
+}
+
 void write_reading(const struct kept *wakeup)
 {
 	put(HAS_READING, 1);
 	put(wakeup->task.pid, 4);
-	put(wakeup->expires, 8);
-	put(wakeup->latency, 8);
-	put(wakeup->lag, 4);
-	put(wakeup->switched, 8);
+	put_times(wakeup);
 }
 
 static void write_block(const struct block *block)
@@ -51,10 +57,7 @@ static void write_wakeup(const struct kept *kept)
 		return;
 	put(HAS_WAKEUP, 1);
 	put_task(&kept->task);
-	put(kept->expires, 8);
-	put(kept->latency, 8);
-	put(kept->lag, 4);
-	put(kept->switched, 8);
+	put_times(kept);
 	put(kept->block_total, 4);
 	fwrite(kept->blocks, sizeof(*kept->blocks), kept->block_total, out);
 	put(kept->switch_total, 4);

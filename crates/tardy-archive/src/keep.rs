@@ -90,9 +90,12 @@ impl Candidate {
 
     /// The error if an archive has the same run with other content, as `known` at `address`: the same run must not count twice.
     pub fn other_content(&self, known: &Run, address: Address) -> ArchiveError {
-        let differs = difference(known, &self.run);
-        ArchiveError::OtherContent { id: self.run.origin.id.clone(), address, differs }
+        other_content(&self.run, known, address)
     }
+}
+
+fn other_content(run: &Run, known: &Run, address: Address) -> ArchiveError {
+    ArchiveError::OtherContent { id: run.origin.id.clone(), address, differs: difference(known, run) }
 }
 
 /// Refuses a run whose texts would fill every page and list that shows it.
@@ -123,53 +126,62 @@ pub(crate) fn batch(
     }
     let prepared = parallel::map(&missing, |file| file.map(Prepared::of));
     let mut batch = Batch::default();
-    let stage = |(address, prepared): (Address, Option<Result<Prepared, ArchiveError>>)| match prepared {
-        None => Ok(Kept::Known(address)),
-        Some(prepared) => batch.stage(archive, prepared?),
-    };
-    let outcomes = addresses.into_iter().zip(prepared).map(stage).collect();
+    let mut outcomes = Vec::new();
+    for ((address, prepared), file) in addresses.into_iter().zip(prepared).zip(files) {
+        outcomes.push(match prepared {
+            None => Ok(Kept::Known(address)),
+            Some(prepared) => prepared.and_then(|prepared| batch.stage(archive, prepared, file)),
+        });
+    }
     batch.finish(archive)?;
     Ok(outcomes)
 }
 
-/// A run with the bytes of its file in the archive. Making them takes most of the time of keeping a run.
+/// What is kept of a run, with the bytes of its file in the archive. Making them takes most of the time of keeping a run. The run
+/// itself takes 14 MB and a batch has 256, so it is read again in the rare case that it is needed.
 #[derive(Debug)]
 struct Prepared {
-    candidate: Candidate,
+    address: Address,
+    id: String,
+    outcome: Outcome,
     compressed: Vec<u8>,
 }
 
 impl Prepared {
     fn of(file: &NewFile) -> Result<Self, ArchiveError> {
-        let candidate = Candidate::of(&file.name, &file.content)?;
+        let Candidate { address, run, outcome } = Candidate::of(&file.name, &file.content)?;
         let mut compressed = Vec::new();
         stored::write_compressed(&file.content, &file.name, &mut compressed).expect("memory can be written");
-        Ok(Self { candidate, compressed })
+        Ok(Self { address, id: run.origin.id, outcome, compressed })
     }
 }
 
 /// Runs that get their places together.
 #[derive(Debug, Default)]
-struct Batch {
+struct Batch<'a> {
     /// The directories of their files, by name.
     directories: BTreeMap<String, (Directory, Vec<Staged>)>,
     addresses: BTreeSet<Address>,
-    /// The addresses of runs with an identity.
-    ids: BTreeMap<String, (Address, Run)>,
+    /// The runs with an identity.
+    ids: BTreeMap<String, (Address, &'a NewFile)>,
 }
 
-impl Batch {
+impl<'a> Batch<'a> {
     /// Writes a run that the archive does not have under a temporary name.
-    fn stage(&mut self, archive: &mut Archive, prepared: Prepared) -> Result<Kept, ArchiveError> {
-        let Prepared { candidate, compressed } = prepared;
-        if self.addresses.contains(&candidate.address) {
-            return Ok(Kept::Known(candidate.address));
+    fn stage(
+        &mut self,
+        archive: &mut Archive,
+        prepared: Prepared,
+        content: &'a NewFile,
+    ) -> Result<Kept, ArchiveError> {
+        let Prepared { address, id, outcome, compressed } = prepared;
+        if self.addresses.contains(&address) {
+            return Ok(Kept::Known(address));
         }
-        if archive.index.has(&candidate.address)? {
-            self.make_room(archive, &candidate.address)?;
+        if archive.index.has(&address)? {
+            self.make_room(archive, &address)?;
         }
-        self.check_id(archive, &candidate)?;
-        let Candidate { address, run, outcome } = candidate;
+        self.check_id(archive, &id, content)?;
         let path = archive.path.join(RUNS).join(address.directory());
         let (directory, staged) = match self.directories.entry(address.directory().to_owned()) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
@@ -182,11 +194,10 @@ impl Batch {
         let file = directory
             .stage(to.as_ref(), MODE, |file| file.write_all(&compressed))
             .map_err(ArchiveError::io(path.join(&to)))?;
-        let id = run.origin.id.clone();
         staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });
         self.addresses.insert(address.clone());
         if !id.is_empty() {
-            self.ids.insert(id, (address.clone(), run));
+            self.ids.insert(id, (address.clone(), content));
         }
         Ok(Kept::New(address))
     }
@@ -202,18 +213,18 @@ impl Batch {
     }
 
     /// Refuses a run that the archive has with other content: the same run must not count twice.
-    fn check_id(&self, archive: &Archive, candidate: &Candidate) -> Result<(), ArchiveError> {
-        let id = &candidate.run.origin.id;
+    fn check_id(&self, archive: &Archive, id: &str, content: &NewFile) -> Result<(), ArchiveError> {
         if id.is_empty() {
             return Ok(());
         }
-        if let Some((address, known)) = self.ids.get(id) {
-            return Err(candidate.other_content(known, address.clone()));
-        }
-        match archive.index.with_id(id)? {
-            Some(address) => Err(candidate.other_content(&archive.open(&address)?, address)),
-            None => Ok(()),
-        }
+        let (known, address) = match self.ids.get(id) {
+            Some((address, known)) => (file::from_text(&known.content)?, address.clone()),
+            None => match archive.index.with_id(id)? {
+                Some(address) => (archive.open(&address)?, address),
+                None => return Ok(()),
+            },
+        };
+        Err(other_content(&file::from_text(&content.content)?, &known, address))
     }
 
     /// Puts all files in their places.

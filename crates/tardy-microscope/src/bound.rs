@@ -8,7 +8,7 @@
 use tardy_record::census::{Bound, Interference, InterruptEntry, SectionKind, Sections, Term};
 
 use crate::arrivals::possible;
-use crate::explanation::{NS_PER_INSTRUCTION, TIMER_TICK};
+use crate::explanation::NS_PER_INSTRUCTION;
 use crate::observed::Reading;
 
 /// A window that still grows here, after half an hour, does not end.
@@ -28,7 +28,8 @@ pub(crate) fn bound(
     let of = |term: &Option<Term>| term.as_ref().map_or(0, |term| term.instructions);
     let own = of(&postponed).max(of(&switching)) + of(&to_scheduler) + to_switch.instructions;
     let (instructions, interrupts) = with_interrupts(own, interrupts)?;
-    let timer = |reading: &Reading| reading.lag + TIMER_TICK;
+    // The least, so that what is compared with the bound is the most.
+    let timer = |reading: &Reading| reading.timer_delay().0;
     let switched = || readings.iter().filter(|reading| reading.switched_ns > 0);
     let instructions_in = |ns: i64| ns.unsigned_abs() / NS_PER_INSTRUCTION;
     let observed =

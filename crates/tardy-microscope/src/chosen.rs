@@ -229,7 +229,14 @@ mod tests {
     use crate::task::Task;
 
     fn reading(cycle: u64, late_ns: i64) -> Reading {
-        Reading { pid: 7, due_ns: cycle * 1_000_000, late_ns, lag: 40, switched_ns: late_ns - 500 }
+        Reading {
+            pid: 7,
+            due_ns: cycle * 1_000_000,
+            late_ns,
+            lag: 40,
+            ahead_ns: None,
+            switched_ns: late_ns - 500,
+        }
     }
 
     /// While nothing else runs, many wake-ups are equally late, and the observer keeps a few of them.

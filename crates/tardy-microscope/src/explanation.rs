@@ -15,13 +15,6 @@ use crate::spans::{Span, spans};
 
 /// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
 pub const NS_PER_INSTRUCTION: u64 = 2;
-/// A tick of the timer's hardware in instructions: the local APIC of the emulated PC counts at 1 GHz, and Linux divides that by 16
-/// (`APIC_DIVISOR` in arch/x86/kernel/apic/apic.c).
-pub(crate) const TIMER_TICK: u64 = 8;
-/// The kernel sets the local timer at least 1 us ahead: 15 of its ticks are less (`lapic_clockevent.min_delta_ns`, arch/x86/kernel/apic/apic.c),
-/// and `cev_delta2ns` in kernel/time/clockevents.c raises what is less to that. A timer that is due sooner, such as one that follows
-/// another by less, fires up to so many instructions late.
-const LEAST_DISTANCE: u64 = 1000 / NS_PER_INSTRUCTION;
 
 /// A wake-up's record: what was executed, from some time before the timer was due.
 struct Record<'a> {
@@ -118,7 +111,7 @@ impl Moments {
                 .sum(),
         };
         let open = entry - due - covered;
-        let hardware = open.min(wakeup.reading.lag + TIMER_TICK + LEAST_DISTANCE);
+        let hardware = open.min(wakeup.reading.timer_delay().1);
         let last_switch = wakeup.switches.last().map(|switch| steps[switch.index].start);
         let switch = last_switch.unwrap_or(woken).max(woken);
         let switched = span_of("__switch_to", *read).map_or(switch, |span| span.end);

@@ -28,3 +28,4 @@ pub mod structures;
 #[cfg(test)]
 mod synthetic;
 pub mod task;
+mod timer_hardware;

@@ -3,8 +3,9 @@
 //! The file is a list of records in little-endian numbers; each begins with a byte that says what it is (`enum` before `put()` in
 //! emulator/observer/written.c):
 //!
-//! - 1, a reading: process id (4 bytes), when the timer was due (8), how late the clock was read (8), the lag (4), and how late the thread
-//!   was switched to (8); in ns of the monotonic clock, but for the lag.
+//! - 1, a reading: process id (4 bytes), when the timer was due (8), how late the clock was read (8), the lag (4), from which time the
+//!   timer's distance was computed (8; 0 if that is not known), and how late the thread was switched to (8); in ns of the monotonic
+//!   clock, but for the lag.
 //! - 2, a block of instructions: its address (8), whether it was executed in the measured part (1), the number of its instructions (4),
 //!   their length together (4), the length of each (1), their bytes. Blocks are numbered in the order in which they come.
 //! - 3, a wake-up: its task (address 8, process id 4, name 16), what a reading has after the process id, the number of blocks (4) and
@@ -52,6 +53,9 @@ pub struct Reading {
     /// Instructions between the reading of the clock from which the kernel computed the timer's distance, and the write to the
     /// timer: it fires that much later than it is due.
     pub lag: u64,
+    /// That reading of the clock, in ns before the timer was due: 0 or less if the timer was set when it was due already. `None` if
+    /// it is not known, since the CPU slept in between.
+    pub ahead_ns: Option<i64>,
     /// How much later than the timer was due the last switch between tasks was, in ns; below 0 if the thread was running all the time.
     pub switched_ns: i64,
 }
@@ -171,11 +175,15 @@ impl<'a> Reader<'a> {
     }
 
     fn reading_of(&mut self, pid: u32) -> Result<Reading, BadFile> {
+        let due_ns = self.number(8)?;
+        let (late_ns, lag) = (self.number(8)? as i64, self.number(4)?);
+        let from_ns = self.number(8)?;
         Ok(Reading {
             pid,
-            due_ns: self.number(8)?,
-            late_ns: self.number(8)? as i64,
-            lag: self.number(4)?,
+            due_ns,
+            late_ns,
+            lag,
+            ahead_ns: (from_ns > 0).then(|| due_ns.wrapping_sub(from_ns) as i64),
             switched_ns: self.number(8)? as i64,
         })
     }
@@ -285,6 +293,7 @@ mod tests {
         file.extend(1_000_u64.to_le_bytes());
         file.extend((-5_i64).to_le_bytes());
         file.extend(9_u32.to_le_bytes());
+        file.extend(600_u64.to_le_bytes());
         file.extend((-7_i64).to_le_bytes());
         // nop, ret
         file.push(2);
@@ -300,6 +309,7 @@ mod tests {
         file.extend(2_000_u64.to_le_bytes());
         file.extend(300_u64.to_le_bytes());
         file.extend(40_u32.to_le_bytes());
+        file.extend(0_u64.to_le_bytes());
         file.extend(200_u64.to_le_bytes());
         file.extend([1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
         task(&mut file, 0, b"swapper/0\0\0\0\0\0\0\0");
@@ -321,15 +331,13 @@ mod tests {
         let observed = Observed::of(&file()).unwrap();
         assert_eq!(
             observed.readings,
-            [Reading { pid: 7, due_ns: 1_000, late_ns: -5, lag: 9, switched_ns: -7 }]
+            [Reading { pid: 7, due_ns: 1_000, late_ns: -5, lag: 9, ahead_ns: Some(400), switched_ns: -7 }]
         );
         assert!(observed.blocks[0].was_measured);
         assert_eq!(observed.blocks[0].instructions, [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001]);
         let wakeup = &observed.wakeups[0];
-        assert_eq!(
-            (wakeup.task.name.as_str(), wakeup.reading.late_ns, wakeup.reading.lag),
-            ("timer0", 300, 40)
-        );
+        assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns), ("timer0", 300));
+        assert_eq!((wakeup.reading.lag, wakeup.reading.ahead_ns), (40, None));
         assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
         let sections = &observed.counted.sections[0];
         assert_eq!(sections.kind, SectionKind::PreemptionOff);

@@ -68,5 +68,5 @@ pub(crate) fn wakeup(count: usize, switches: &[usize]) -> Wakeup {
 
 /// A wake-up of this thread.
 pub(crate) fn reading(pid: u32, due_ns: u64, late_ns: i64) -> Reading {
-    Reading { pid, due_ns, late_ns, lag: 0, switched_ns: late_ns }
+    Reading { pid, due_ns, late_ns, lag: 0, ahead_ns: None, switched_ns: late_ns }
 }

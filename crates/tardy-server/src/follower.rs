@@ -2,7 +2,7 @@
 //! alerts.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tardy_alert::{Rules, of_history, of_run};
 use tardy_archive::{Address, ArchiveError, BoardRuns, Mark, Query, Store};
@@ -15,6 +15,9 @@ use crate::sharing::locked;
 
 /// How long runs that another process adds may stay unnoticed.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How much longer than a look the pause after it is. A look reads all runs of each board that has a new one: without a pause it would
+/// take a CPU from those who push, once for each batch.
+const PAUSE: u32 = 3;
 /// Runs that are looked at before that is noted.
 const AT_A_TIME: usize = 64;
 
@@ -23,6 +26,7 @@ pub(crate) fn follow(service: &Service) {
     let mut seen = 0;
     let mut follower = Follower { service, mark: None, rules: Rules::default(), has_begun: false };
     loop {
+        let began = Instant::now();
         let wait = if service.rules_are_settled() {
             match follower.look() {
                 Ok(()) | Err(ArchiveError::Unknown(_)) => {}
@@ -32,7 +36,7 @@ pub(crate) fn follow(service: &Service) {
         } else {
             SETTLED_AFTER
         };
-        if !service.news.wait(&mut seen, wait) {
+        if !service.news.pause(began.elapsed() * PAUSE) || !service.news.wait(&mut seen, wait) {
             return;
         }
     }

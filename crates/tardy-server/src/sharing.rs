@@ -47,6 +47,16 @@ impl News {
         !state.ended
     }
 
+    /// Waits for this time, whatever happens. Returns false, at once, when the server ends.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        let state = locked(&self.state);
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, time, |state| !state.ended)
+            .unwrap_or_else(PoisonError::into_inner);
+        !state.ended
+    }
+
     /// Reports a problem that lasts, once.
     pub(crate) fn report_once(&self, problem: &str) {
         let mut reported = locked(&self.reported);

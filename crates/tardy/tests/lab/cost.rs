@@ -32,8 +32,8 @@ const GROWTH: f64 = 1.05;
 /// A priority that no other thread of the guest has.
 const PRIORITY: &str = "83";
 const LOOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/timer_loop.c");
-/// The highest ratio of tardy's run time to that of the loop in C. The goal is 1.02.
-const LOOP_RATIO_MAX: f64 = 1.10;
+/// The highest ratio of tardy's run time to that of the loop in C. The goal is 1.02; a program's place in the boot makes 2 %.
+const LOOP_RATIO_MAX: f64 = 1.04;
 
 /// Does what `cyclictest -m -t1 -a0 -p83` does.
 fn recipe(interval_us: u32) -> String {
