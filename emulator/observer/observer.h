@@ -222,6 +222,7 @@ struct kept {
 	struct programmed programmed;
 	uint64_t switched;		/* ns from the time that it was due to the last switch */
 	uint64_t first_block, block_total, switch_total;
+	uint64_t woken;			/* the block that begins hrtimer_wakeup() of this timer */
 	uint32_t *blocks;
 	struct switched *switches;
 };

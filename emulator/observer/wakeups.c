@@ -7,7 +7,7 @@
 
 /* Tasks that a timer woke and that have not read the clock since. */
 enum { WOKEN = 64 };
-static struct woken { uint64_t task, expires; struct programmed programmed; } woken[WOKEN];
+static struct woken { uint64_t task, expires, block; struct programmed programmed; } woken[WOKEN];
 static unsigned int woken_at;
 
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
@@ -108,6 +108,7 @@ void timer_fired(void)
 		woken[woken_at++ % WOKEN] = (struct woken){
 			.task = load64(timer + orders.sleeper_task),
 			.expires = load64(timer + orders.timer_expires),
+			.block = now.blocks - 1,
 			.programmed = programmed,
 		};
 	}
@@ -120,6 +121,7 @@ void clock_read(const struct block *block)
 	for (unsigned int i = 0; i < WOKEN; i++) {
 		struct kept wakeup = {
 			.expires = woken[i].expires,
+			.woken = woken[i].block,
 			.programmed = woken[i].programmed,
 			.read_at = now.instructions + block->count,
 		};

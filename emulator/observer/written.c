@@ -60,6 +60,7 @@ static void write_wakeup(const struct kept *kept)
 	put_times(kept);
 	put(kept->block_total, 4);
 	fwrite(kept->blocks, sizeof(*kept->blocks), kept->block_total, out);
+	put(kept->woken - kept->first_block, 4);
 	put(kept->switch_total, 4);
 	for (uint64_t i = 0; i < kept->switch_total; i++) {
 		put(kept->switches[i].block - kept->first_block, 4);

@@ -134,7 +134,7 @@ mod tests {
         let bound = of(300, &[3_500, 6_000]).unwrap();
         assert_eq!((bound.instructions, bound.interrupts[0].count), (2_100, 2));
         assert_eq!(bound.postponed.unwrap().from, "Postponed");
-        assert_eq!(bound.observed, 1_000 - TIMER_TICK);
+        assert_eq!(bound.observed, 1_000 - reading(1, 0, 2_000).timer_delay().0);
     }
 
     #[test]

@@ -250,6 +250,7 @@ mod tests {
             task: task.clone(),
             reading: readings[cycle],
             blocks: Vec::new(),
+            woken: None,
             switches: Vec::new(),
         });
         let observed = Observed { wakeups: kept.to_vec(), ..Observed::default() };

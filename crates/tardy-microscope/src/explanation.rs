@@ -97,7 +97,7 @@ impl Moments {
             let name = names.at(symbols.address(name)?).0;
             spans.iter().rfind(|span| span.name == name && span.start <= until && span.end > *due)
         };
-        let wakes = span_of("hrtimer_wakeup", *read);
+        let wakes = span_of("hrtimer_wakeup", wakeup.woken.map_or(*read, |woken| steps[woken].start));
         let (wake, woken) = wakes.map_or((*due, *due), |span| (span.start, span.end));
         let entry = steps.iter().rposition(|step| step.arrival == Arrival::Interrupt && step.start <= wake);
         let was_idle = entry.is_some_and(|entry| entry > 0 && steps[entry - 1].block.last == Last::Halt);

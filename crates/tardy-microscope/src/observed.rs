@@ -9,7 +9,7 @@
 //! - 2, a block of instructions: its address (8), whether it was executed in the measured part (1), the number of its instructions (4),
 //!   their length together (4), the length of each (1), their bytes. Blocks are numbered in the order in which they come.
 //! - 3, a wake-up: its task (address 8, process id 4, name 16), what a reading has after the process id, the number of blocks (4) and
-//!   their numbers (4 each), the number of switches (4), and for each before which block it was (4) and from which task.
+//!   their numbers (4 each), which of them begins the function that wakes it (4; beyond them if it is not among them), the number of switches (4), and for each before which block it was (4) and from which task.
 //! - 4, sums: blocks and instructions executed, blocks that do not follow from the one before, timers that woke a task, readings,
 //!   threads that there was no room for, interrupts that came while they were off, executions of `popf`, changes of the preemption count that are
 //!   not understood, sections that there was no room for (8 each).
@@ -69,6 +69,9 @@ pub struct Wakeup {
     pub reading: Reading,
     /// Numbers of blocks, in the order of execution. The last ends with the reading of the clock.
     pub blocks: Vec<u32>,
+    /// Which of them begins `hrtimer_wakeup()` for this timer. Another timer's may follow before the thread runs. `None` if the record
+    /// begins later.
+    pub woken: Option<usize>,
     /// Where tasks were switched.
     pub switches: Vec<Switch>,
 }
@@ -217,6 +220,7 @@ impl<'a> Reader<'a> {
         let count = self.number(4)? as usize;
         let blocks: Vec<u32> =
             self.take(count.saturating_mul(4))?.chunks_exact(4).map(|four| number(four) as u32).collect();
+        let woken = Some(self.number(4)? as usize).filter(|index| *index < blocks.len());
         let mut switches = Vec::new();
         for _ in 0..self.number(4)? {
             let begin = self.at;
@@ -226,7 +230,7 @@ impl<'a> Reader<'a> {
             }
             switches.push(Switch { index, from: self.task()? });
         }
-        Ok(Wakeup { task, reading, blocks, switches })
+        Ok(Wakeup { task, reading, blocks, woken, switches })
     }
 
     fn sections(&mut self) -> Result<SectionsOfBlocks, BadFile> {
@@ -311,7 +315,7 @@ mod tests {
         file.extend(40_u32.to_le_bytes());
         file.extend(0_u64.to_le_bytes());
         file.extend(200_u64.to_le_bytes());
-        file.extend([1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
         task(&mut file, 0, b"swapper/0\0\0\0\0\0\0\0");
         file.push(5);
         let key = 1_u64 << 60 | 2 << 56;
@@ -337,7 +341,7 @@ mod tests {
         assert_eq!(observed.blocks[0].instructions, [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001]);
         let wakeup = &observed.wakeups[0];
         assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns), ("timer0", 300));
-        assert_eq!((wakeup.reading.lag, wakeup.reading.ahead_ns), (40, None));
+        assert_eq!((wakeup.reading.lag, wakeup.reading.ahead_ns, wakeup.woken), (40, None, Some(0)));
         assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
         let sections = &observed.counted.sections[0];
         assert_eq!(sections.kind, SectionKind::PreemptionOff);

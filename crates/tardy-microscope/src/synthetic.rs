@@ -60,6 +60,7 @@ pub(crate) fn wakeup(count: usize, switches: &[usize]) -> Wakeup {
         task: task(9),
         reading: reading(9, 0, 0),
         blocks: (0..count as u32).collect(),
+        woken: None,
         switches: switches
             .map(|(number, index)| Switch { index: *index, from: task(number as u32) })
             .collect(),
