@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use tardy_bounds::{FlowBound, QueueBound};
 use tardy_plot::numbers::{count, counted};
 use tardy_record::units::format_duration_ns;
-use tardy_tsn::bounds::{FlowBound, QueueBound};
 
 use crate::table::Table;
 use crate::terminal_text::{printable, wrapped};

@@ -2,9 +2,9 @@
 
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
+use tardy_bounds::measured::{self, Maximum};
+use tardy_bounds::{self as bounds, Bounds, Options, QueueBound};
 use tardy_present::bounds::{self as shown, Row};
-use tardy_tsn::bounds::measured::{self, Maximum};
-use tardy_tsn::bounds::{self, Bounds, Options, QueueBound};
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate;
 use tardy_tsn::simulate::wiring::WiringError;
