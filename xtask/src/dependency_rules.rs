@@ -51,16 +51,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
     (
         "tardy-present",
-        &[
-            "tardy-record",
-            "tardy-analyse",
-            "tardy-compare",
-            "tardy-search",
-            "tardy-plot",
-            "tardy-bounds",
-            "tardy-synthesis",
-            "tardy-tsn",
-        ],
+        &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-search", "tardy-plot", "tardy-tsn"],
+    ),
+    (
+        "tardy-tsn-report",
+        &["tardy-analyse", "tardy-bounds", "tardy-plot", "tardy-present", "tardy-record", "tardy-synthesis"],
     ),
     (
         "tardy-live",
@@ -130,6 +125,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-bounds",
             "tardy-synthesis",
             "tardy-tsn",
+            "tardy-tsn-report",
             "tardy-analyse",
             "tardy-compare",
             "tardy-gate",
@@ -160,6 +156,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-formats",
             "tardy-bounds",
             "tardy-tsn",
+            "tardy-tsn-report",
             "tardy-analyse",
             "tardy-compare",
             "tardy-cyclictest",

@@ -54,9 +54,9 @@ pub struct TsnSynthesizeArgs {
     /// with its deviations.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = SimulatedGates::Standard)]
     pub mode: SimulatedGates,
-    /// Ports behind the kernel's gates: network cards, or the veth and tap devices of --netns [default: as `tardy tsn simulate`]
-    #[arg(long, value_enum, value_name = "PORTS")]
-    pub ports: Option<SimulatedPorts>,
+    /// Ports behind the gates and talkers: network cards, or the veth and tap devices of --netns.
+    #[arg(long, value_enum, value_name = "PORTS", default_value_t = SimulatedPorts::Hardware)]
+    pub ports: SimulatedPorts,
 
     /// Print JSON.
     #[arg(long, conflicts_with = "csv")]

@@ -98,7 +98,7 @@ fn draw_hop(svg: &mut Svg, flow: usize, hop: &PathHop, top: f64, x: &Scale) {
     let about = format!("{name}: {} to {}", format_duration_ns(hop.start_ns), format_duration_ns(hop.end_ns));
     svg.named_path(&colour(flow), &path, &about);
     if text_width(&name) + 6.0 < to - from {
-        svg.text("halo", ((from + to) / 2.0, top + BAR - 3.0), Anchor::Middle, &name);
+        svg.text("inside", ((from + to) / 2.0, top + BAR - 3.0), Anchor::Middle, &name);
     }
 }
 

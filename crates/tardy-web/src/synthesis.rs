@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tardy_bounds::Options as BoundOptions;
 use tardy_plot::Options as PlotOptions;
-use tardy_present::synthesis::{self, Pictures};
 use tardy_synthesis::answer;
 use tardy_synthesis::files::Files;
 use tardy_synthesis::solver::Options;
@@ -14,6 +13,7 @@ use tardy_synthesis::verify;
 use tardy_tsn::file;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::{self, Mode, Ports};
+use tardy_tsn_report::synthesis::{self, Pictures};
 
 /// How long each link is reserved after a frame, in ns: the default of the command.
 const MARGIN_NS: u64 = 1000;
@@ -44,7 +44,7 @@ pub(crate) fn of(network: &Network, text: &str) -> Result<Value, String> {
         let network = file::parse(written).map_err(|error| error.to_string())?;
         let simulated = simulate::Options {
             mode: Mode::Standard,
-            ports: Ports::of_test(&network),
+            ports: Ports::Hardware,
             ..simulate::Options::default()
         };
         let verified = verify::of(&network, scheduled, &answer.schedule, &BoundOptions::of(simulated));

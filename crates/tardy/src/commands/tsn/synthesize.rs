@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
-use tardy_present::synthesis::{self, Evidence};
 use tardy_record::Run;
 use tardy_synthesis::answer::{self, Answer, Verdict};
 use tardy_synthesis::files::Files;
@@ -21,6 +20,7 @@ use tardy_tsn::network::Network;
 use tardy_tsn::simulate;
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::wiring::WiringError;
+use tardy_tsn_report::synthesis::{self, Evidence};
 
 use super::simulate as simulating;
 use super::switch_file::{self, SwitchFileError, text_of};
@@ -109,7 +109,7 @@ impl<'a> Written<'a> {
     fn options(&self, arguments: &TsnSynthesizeArgs) -> simulate::Options {
         simulate::Options {
             mode: simulating::mode(arguments.mode),
-            ports: simulating::ports(arguments.ports, &self.network),
+            ports: simulating::ports(Some(arguments.ports), &self.network),
             ..simulate::Options::default()
         }
     }

@@ -4,7 +4,7 @@ use tardy_plot::numbers::{count, counted, first_few};
 use tardy_record::units::format_duration_ns;
 use tardy_synthesis::verify::{Verified, VerifiedFlow};
 
-use crate::table::Table;
+use tardy_present::table::Table;
 
 /// The most flows that are shown in a terminal.
 const FLOWS_SHOWN: usize = 8;
@@ -64,6 +64,16 @@ pub(super) fn conclusions(verified: &Verified) -> Vec<String> {
         format_duration_ns(verified.simulated_for_ns),
         verified.model
     )];
+    let is_late = |flow: &&VerifiedFlow| {
+        flow.simulated_ns
+            .zip(flow.deadline_ns)
+            .is_some_and(|(simulated_ns, limit_ns)| simulated_ns > limit_ns)
+    };
+    let late = verified.flows.iter().filter(is_late);
+    let late: Vec<String> = late.map(|flow| flow.flow.clone()).collect();
+    if !late.is_empty() {
+        sentences.push(format!("Later than its deadline in the simulation: {}.", first_few(&late, ", ")));
+    }
     let late = verified.flows.iter().filter(|flow| flow.exceeds_deadline());
     let late: Vec<String> = late.map(|flow| flow.flow.clone()).collect();
     if !late.is_empty() {

@@ -11,15 +11,15 @@ use tardy_synthesis::summary::Summary;
 
 use super::pictures::Pictures;
 use super::{expectation, kept, of_ports, verdict};
-use crate::figures::{self, Marks};
-use crate::page::{
+use tardy_present::figures::{self, Marks};
+use tardy_present::page::{
     Element, Judgement, KeyNumber, PageTable, RunPage, Tone, figure, folded_table, heading, paragraph,
     paragraphs,
 };
-use crate::report;
-use crate::sections::flows as flow_sections;
-use crate::table::Table;
-use crate::terminal_text::typographic;
+use tardy_present::report;
+use tardy_present::sections::flows as flow_sections;
+use tardy_present::table::Table;
+use tardy_present::terminal_text::typographic;
 
 /// Longer tables are collapsed.
 const ROWS_SHOWN: usize = 12;

@@ -15,8 +15,8 @@ use tardy_synthesis::summary::{ENTRIES_OF_HARDWARE, ENTRIES_OF_NETLINK, ENTRIES_
 pub use page::{Evidence, html};
 pub use pictures::Pictures;
 
-use crate::table::Table;
-use crate::terminal_text::{printable, wrapped};
+use tardy_present::table::Table;
+use tardy_present::terminal_text::{printable, wrapped};
 
 /// The most ports that are shown.
 const PORTS_SHOWN: usize = 8;

@@ -47,8 +47,9 @@ fn of_ports(ports: &[PortReplacement]) -> Vec<String> {
     let added = number(|change| matches!(change, PortChange::Added));
     let removed = number(|change| matches!(change, PortChange::Removed));
     let lists = |count: u64| counted(count, "list", "lists");
-    let mut parts =
-        vec![format!("replaces {} while they run", lists(replaced)), format!("leaves {}", lists(same))];
+    let mut parts = Vec::new();
+    parts.extend((replaced > 0).then(|| format!("replaces {} while they run", lists(replaced))));
+    parts.extend((same > 0).then(|| format!("leaves {} as before", lists(same))));
     parts.extend((added > 0).then(|| format!("adds {}", lists(added))));
     parts.extend((removed > 0).then(|| format!("removes {}", lists(removed))));
     let mut sentences = vec![format!("`tardy tsn apply` {}.", parts.join(", "))];

@@ -7,8 +7,8 @@ use tardy_bounds::{FlowBound, QueueBound};
 use tardy_plot::numbers::{count, counted};
 use tardy_record::units::format_duration_ns;
 
-use crate::table::Table;
-use crate::terminal_text::{printable, wrapped};
+use tardy_present::table::Table;
+use tardy_present::terminal_text::{printable, wrapped};
 
 /// A flow.
 #[derive(Clone, Debug, Serialize)]
