@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::route::Route;
-use crate::instance::{Instance, Link, greatest_common_divisor};
+use crate::instance::{Instance, Link, greatest_common_divisor, least_entry_ns};
 use crate::schedule::Placement;
 
 /// The most bits of one copy of the solver's bitmaps: 64 MiB.
@@ -127,7 +127,12 @@ impl Grid {
         offsets.retain(|(first, end)| first < end);
         for (hop, of_route) in hops.iter().zip(&route.hops) {
             if instance.links[of_route.link].has_gates {
-                offsets = without_crossing(&offsets, hop, period);
+                // Between a window at the end of the list and one of the same class at its start, the gates are closed for an entry.
+                let after_ns =
+                    if instance.starts_at_zero { least_entry_ns(&instance.links[of_route.link]) } else { 0 };
+                let length = u64::from(hop.length) + after_ns.div_ceil(self.step_ns);
+                let length = u32::try_from(length).unwrap_or(u32::MAX).min(period);
+                offsets = without_crossing(&offsets, &GridHop { length, ..*hop }, period);
             }
         }
         (!offsets.is_empty()).then_some(GridRoute { hops, offsets })

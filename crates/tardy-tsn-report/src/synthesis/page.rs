@@ -23,7 +23,7 @@ use tardy_present::terminal_text::typographic;
 
 /// Longer tables are collapsed.
 const ROWS_SHOWN: usize = 12;
-/// The most flows whose verdicts are listed.
+/// The most flows whose verdicts are listed: those that did not hold.
 const VERDICTS_SHOWN: usize = 12;
 
 /// Where a page comes from, and the simulation of the written file.
@@ -178,18 +178,16 @@ fn simulated(run: &Run) -> Vec<Element> {
     if open > 0 {
         strong += &format!(", {} not judged", counted(open, "flow is", "flows are"));
     }
-    let mut shown: Vec<&(FlowPhase, Option<bool>)> = all.iter().collect();
-    shown.sort_by_key(|(_, held)| *held != Some(false));
-    let items = shown
-        .iter()
-        .take(VERDICTS_SHOWN)
-        .flat_map(|(phase, _)| flow_sections::sentences(std::slice::from_ref(phase)));
-    let mut items: Vec<String> = items.map(|text| typographic(&text)).collect();
-    if all.len() > VERDICTS_SHOWN {
-        items.push(format!(
-            "… and {}",
-            counted((all.len() - VERDICTS_SHOWN) as u64, "more flow", "more flows")
-        ));
+    let not_held: Vec<&FlowPhase> =
+        all.iter().filter(|(_, held)| *held != Some(true)).map(|(phase, _)| phase).collect();
+    let shown = not_held.iter().take(VERDICTS_SHOWN);
+    let mut items: Vec<String> = shown
+        .flat_map(|phase| flow_sections::sentences(std::slice::from_ref(*phase)))
+        .map(|text| typographic(&text))
+        .collect();
+    if not_held.len() > VERDICTS_SHOWN {
+        let more = (not_held.len() - VERDICTS_SHOWN) as u64;
+        items.push(format!("… and {}", counted(more, "more flow", "more flows")));
     }
     let tone = match (broken, kept) {
         (0, 0) => Tone::Neutral,

@@ -86,7 +86,7 @@ fn the_answer_has_bounds_and_simulated_maxima_of_every_flow_and_a_page() {
     assert!(text.contains("No bound for video: "), "{text}");
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     for part in [
-        "Schedule of ./net.toml",
+        "net.toml</title>",
         "Frames of 6 links in 1ms",
         "The way of 3 flows",
         "Latency as a share of the deadline",
