@@ -87,7 +87,7 @@ fn the_answer_has_bounds_and_simulated_maxima_of_every_flow_and_a_page() {
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     for part in [
         "net.toml</title>",
-        "Frames of 6 links in 1ms",
+        "Frames of 7 links in 1ms",
         "The way of 3 flows",
         "Latency as a share of the deadline",
         "3 flows held",
