@@ -90,7 +90,7 @@ fn the_answer_has_bounds_and_simulated_maxima_of_every_flow_and_a_page() {
         "Frames of 7 links in 1ms",
         "The way of 3 flows",
         "Latency as a share of the deadline",
-        "3 flows held",
+        "4 flows held.",
     ] {
         assert!(page.contains(part), "{part}");
     }

@@ -31,6 +31,9 @@ use tardy_args::TsnSynthesizeArgs;
 /// The default of `--margin` for a switch file, in ns: a frame fits only if it ends before its gate closes.
 const MARGIN_NS: u64 = 1000;
 
+/// The most flows whose bounds are computed: the time grows with the square of their number.
+const VERIFIED_MAX: usize = 500;
+
 /// Schedules the flows, prints the result and writes the requested files.
 pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     let (input, names) = read(arguments)?;
@@ -55,9 +58,19 @@ pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     let mut summary = Summary::of(instance, &answer, &options, begun.elapsed());
     let texts = input.texts(&answer).map_err(|reason| anyhow!("{}: {reason}", names[0]))?;
     let written = Written::of(&input, &texts).map_err(|reason| anyhow!("{}: {reason}", names[0]))?;
-    if let Some(written) = &written {
-        summary.verified = Some(written.verify(&answer, arguments)?);
-    }
+    summary.verified = match &written {
+        Some(written) if written.network.flows.len() <= VERIFIED_MAX => {
+            Some(written.verify(&answer, arguments)?)
+        }
+        Some(written) => {
+            let flows = written.network.flows.len();
+            output::report(&format!(
+                "bounds of {flows} flows may take minutes and are not computed; run 'tardy tsn bounds' with the file of -o"
+            ));
+            None
+        }
+        None => None,
+    };
     summary.kept = input.kept().map(|kept| {
         let ports = written.as_ref().map(|written| kept.replacements(&written.network, written.scheduled));
         KeptFlows::of(kept, ports.unwrap_or_default())
