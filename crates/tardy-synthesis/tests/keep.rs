@@ -180,7 +180,7 @@ fn flows_are_added_and_removed_at_random_and_the_others_stay_where_they_are() {
             (before, old) = (after, text);
         }
     }
-    assert!(extended > 40 && moved_without > 8 && untouched > 40, "{extended} {moved_without} {untouched}");
+    assert!(extended > 25 && moved_without > 8 && untouched > 100, "{extended} {moved_without} {untouched}");
 }
 
 /// Linux accepts the lists, and no window continues from the end of a list to its start.
