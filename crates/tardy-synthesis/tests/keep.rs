@@ -168,7 +168,7 @@ fn flows_are_added_and_removed_at_random_and_the_others_stay_where_they_are() {
                 untouched += usize::from(*change == PortChange::None);
             }
             check_gates(&format!("seed {seed}"), &text);
-            if step == 0 {
+            if step == 0 && seed % 6 == 0 {
                 check_promises(&format!("seed {seed}"), &text);
             }
             // Without --keep the same flows are elsewhere in some of the files.
