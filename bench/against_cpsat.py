@@ -64,12 +64,12 @@ def instance(flows: int, load: float, periods: tuple, seed: int) -> tuple[int, l
 def by_cpsat(flows: list, seconds: float) -> str:
     model, starts = cp_model.CpModel(), []
     for links, wire, period in flows:
-        # As in TSNKit's model, a frame arrives within the period in which it was sent.
-        last = period - len(links) * wire - (len(links) - 1) * FORWARDING
-        if last < 0:
-            return "infeasible"
-        offset = model.new_int_var(0, last, "")
+        # A frame may arrive in a later period than the one in which it was sent; on no link does it cross the end of a period.
+        offset = model.new_int_var(0, period - 1, "")
         starts.append({link: offset + number * (wire + FORWARDING) for number, link in enumerate(links)})
+        for start in starts[-1].values():
+            before = model.new_int_var(0, 1 + len(links) * (wire + FORWARDING) // period, "")
+            model.add_linear_constraint(start - period * before, 0, period - wire)
     for (one, a), (other, b) in itertools.combinations(enumerate(flows), 2):
         gcd = math.gcd(a[2], b[2])
         for link in set(a[0]) & set(b[0]):

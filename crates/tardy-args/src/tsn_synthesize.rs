@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tardy_recipe::values::{Duration, PositiveDuration};
 
+use super::tsn_simulate::{SimulatedGates, SimulatedPorts};
 use super::values::output_path;
 
 /// `tardy tsn synthesize`.
@@ -17,9 +18,16 @@ pub struct TsnSynthesizeArgs {
     /// Read the flows and the links from TSNKit's tables.
     #[arg(long, num_args = 2, value_names = ["TASK.csv", "TOPO.csv"])]
     pub tsnkit: Option<Vec<PathBuf>>,
+    /// Switch file with the schedule in force: flows that both files have stay where they are, and FILE adds and removes flows.
+    /// What cannot stay is named. `tardy tsn apply` replaces the schedule by the new one.
+    #[arg(long, value_name = "OLD.toml", conflicts_with = "tsnkit")]
+    pub keep: Option<String>,
     /// Switch file to write; with --tsnkit, the beginning of the names of four tables [default: none]
     #[arg(short, long, value_name = "FILE", value_parser = output_path())]
     pub output: Option<PathBuf>,
+    /// Page to write: the frames of every link, the path of each flow, its slack, the simulation and the bounds [default: none]
+    #[arg(long, value_name = "FILE.html", value_parser = output_path(), conflicts_with = "tsnkit")]
+    pub html: Option<PathBuf>,
     /// Overwrite existing files.
     #[arg(long)]
     pub force: bool,
@@ -41,6 +49,14 @@ pub struct TsnSynthesizeArgs {
     /// file, 0s for tables]
     #[arg(long, value_name = "TIME")]
     pub margin: Option<Duration>,
+
+    /// Gates for the bounds and the simulation of a switch file: those of the standard, or those of the kernel's software TAPRIO
+    /// with its deviations.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = SimulatedGates::Standard)]
+    pub mode: SimulatedGates,
+    /// Ports behind the gates and talkers: network cards, or the veth and tap devices of --netns.
+    #[arg(long, value_enum, value_name = "PORTS", default_value_t = SimulatedPorts::Hardware)]
+    pub ports: SimulatedPorts,
 
     /// Print JSON.
     #[arg(long, conflicts_with = "csv")]

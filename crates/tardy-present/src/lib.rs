@@ -7,7 +7,6 @@
 pub mod ascii;
 pub mod bars;
 pub mod bisection;
-pub mod bounds;
 pub mod check;
 pub mod compare;
 pub mod doctor;
@@ -30,7 +29,6 @@ pub mod sections;
 pub mod seeds;
 pub mod summary;
 pub mod sweep;
-pub mod synthesis;
 pub mod table;
 pub mod terminal_text;
 pub mod tsn_check;

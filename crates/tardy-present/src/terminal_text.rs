@@ -6,13 +6,13 @@ pub(crate) const WIDTH: usize = 80;
 pub(crate) const INDENT: usize = 8;
 
 /// Text without control characters.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Folds a text at spaces. A word longer than a line is broken after a slash if it has one, or else at the end of the
 /// line.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let text = printable(text);
     let mut lines = vec![String::new()];
     let mut used = 0;

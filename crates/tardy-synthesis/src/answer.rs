@@ -4,6 +4,7 @@ use crate::certificate;
 use crate::checker::{self, Fault};
 use crate::gates;
 use crate::instance::Instance;
+use crate::keep::Kept;
 use crate::proof::Proof;
 use crate::schedule::{PortGates, Schedule};
 use crate::solver::{self, Options};
@@ -69,23 +70,41 @@ pub fn find(
     options: &Options<'_>,
     entries_max: Option<usize>,
 ) -> Result<Answer, Mistake> {
+    find_keeping(instance, None, options, entries_max)
+}
+
+/// The same, with flows that stay where an old schedule has them.
+///
+/// # Errors
+///
+/// As [`find`]; or a flow that was to keep its place was moved.
+pub fn find_keeping(
+    instance: &Instance,
+    kept: Option<&Kept>,
+    options: &Options<'_>,
+    entries_max: Option<usize>,
+) -> Result<Answer, Mistake> {
     let all = instance.flows.len();
-    let mut solved = solver::solve(instance, &Options { effort: 0, ..*options });
+    let places = kept.map_or(&[][..], |kept| &kept.placements);
+    let solve = |options: &Options<'_>| solver::solve_keeping(instance, places, options);
+    let mut solved = solve(&Options { effort: 0, ..*options });
     let mut proof = None;
     if solved.schedule.placed() < all {
         proof = certificate::find(instance);
         // A search would end with a part of the flows in any case.
         if proof.is_none() {
-            solved = solver::solve(instance, options);
+            solved = solve(options);
         }
     }
-    let ports = gates::of(instance, &solved.schedule, entries_max);
+    let ports = lists(instance, &solved.schedule, kept, entries_max);
     if let Some(proof) = proof.as_ref().filter(|proof| !checker::proves(instance, proof)) {
         return Err(Mistake::Proof(proof.clone()));
     }
     let too_long = |port: &PortGates| entries_max.is_some_and(|most| port.entries_needed() > most);
     let has_too_long = ports.iter().any(too_long);
-    let faults = checker::check(instance, &solved.schedule, &ports, entries_max.filter(|_| !has_too_long));
+    let mut faults =
+        checker::check(instance, &solved.schedule, &ports, entries_max.filter(|_| !has_too_long));
+    faults.extend(checker::moved(&solved.schedule, places));
     if !faults.is_empty() {
         return Err(Mistake::Schedule(faults));
     }
@@ -95,4 +114,17 @@ pub fn find(
         None => Verdict::Undecided,
     };
     Ok(Answer { verdict, schedule: solved.schedule, ports, effort: solved.effort, stopped: solved.stopped })
+}
+
+/// The gate control lists; those of the old schedule for ports whose frames did not change, if they pass the check.
+fn lists(
+    instance: &Instance,
+    schedule: &Schedule,
+    kept: Option<&Kept>,
+    entries_max: Option<usize>,
+) -> Vec<PortGates> {
+    let computed = gates::of(instance, schedule, entries_max);
+    let with_old = kept.map(|kept| kept.lists(schedule, &computed));
+    let is_right = |ports: &Vec<PortGates>| checker::check(instance, schedule, ports, entries_max).is_empty();
+    with_old.filter(|ports| *ports != computed && is_right(ports)).unwrap_or(computed)
 }

@@ -4,6 +4,7 @@ use tardy_tsn::network::Network;
 
 use crate::answer::{Answer, Verdict};
 use crate::instance::{InputError, Instance};
+use crate::keep::{KeepError, Kept};
 use crate::read::network::{self, Scheduled};
 use crate::read::tsnkit::Tables;
 use crate::write;
@@ -19,6 +20,8 @@ pub enum Files {
         network: Box<Network>,
         /// Its flows that are scheduled.
         scheduled: Box<Scheduled>,
+        /// The schedule that is extended.
+        kept: Option<Box<Kept>>,
     },
     /// TSNKit's tables.
     Tables(Tables),
@@ -32,7 +35,35 @@ impl Files {
     /// As [`network::read`].
     pub fn of_switch(network: &Network, text: &str, margin_ns: u64) -> Result<Self, InputError> {
         let scheduled = Box::new(network::read(network, text, margin_ns)?);
-        Ok(Self::Switch { text: text.to_owned(), network: Box::new(network.clone()), scheduled })
+        Ok(Self::Switch { text: text.to_owned(), network: Box::new(network.clone()), scheduled, kept: None })
+    }
+
+    /// Leaves the flows of the switch file `old` with the text `old_text` where they are. TSNKit's tables keep nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kept::read`].
+    pub fn keep(&mut self, old: &Network, old_text: &str) -> Result<(), KeepError> {
+        if let Self::Switch { network, scheduled, kept, .. } = self {
+            *kept = Some(Box::new(Kept::read(old, old_text, network, scheduled)?));
+        }
+        Ok(())
+    }
+
+    /// The flows of a switch file that are scheduled; `None` for tables.
+    pub fn scheduled(&self) -> Option<&Scheduled> {
+        match self {
+            Self::Switch { scheduled, .. } => Some(scheduled),
+            Self::Tables(_) => None,
+        }
+    }
+
+    /// The schedule that is extended.
+    pub fn kept(&self) -> Option<&Kept> {
+        match self {
+            Self::Switch { kept, .. } => kept.as_deref(),
+            Self::Tables(_) => None,
+        }
     }
 
     /// The instance.
@@ -71,8 +102,13 @@ impl Files {
             (Self::Tables(tables), _) => {
                 Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
             }
-            (Self::Switch { text, network, scheduled }, Verdict::Scheduled) => {
-                Ok(vec![write::switch_file::text(text, network, scheduled, &answer.schedule, &answer.ports)?])
+            (Self::Switch { text, network, scheduled, kept }, Verdict::Scheduled) => {
+                let timing = write::switch_file::Timing {
+                    schedule: &answer.schedule,
+                    ports: &answer.ports,
+                    base_time_ns: kept.as_ref().map_or(0, |kept| kept.base_time_ns),
+                };
+                Ok(vec![write::switch_file::text(text, network, scheduled, &timing)?])
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use tardy_record::gates::GateEntry;
 
-use crate::instance::{Instance, least_common_multiple};
+use crate::instance::{Instance, least_common_multiple, least_entry_ns};
 use crate::schedule::{PortGates, Schedule};
 
 /// A window of a queue on a link. Only the last of a cycle may end after it.
@@ -59,7 +59,8 @@ fn port(instance: &Instance, link: usize, frames: &[Frame], entries_max: Option<
     let kept = kept_gaps(&windows, cycle_ns, shortest_ns, entries_max);
     let mut entries = entries(&changes(&windows, &kept, cycle_ns, best_effort), cycle_ns);
     if instance.starts_at_zero {
-        separate(&mut entries, best_effort);
+        let least_ns = least_entry_ns(&instance.links[link]);
+        separate(&mut entries, best_effort, &windows, least_ns, entries_max.unwrap_or(usize::MAX));
     }
     PortGates { link, cycle_ns, entries, best_effort }
 }
@@ -109,17 +110,38 @@ fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: O
     kept
 }
 
-/// Ends best effort at the end of the cycle: the gap before the first window becomes part of the window.
-fn separate(entries: &mut Vec<GateEntry>, best_effort: u32) {
-    let joined = entries.len() > 2
-        && entries.first().map(|entry| entry.gates) == entries.last().map(|entry| entry.gates);
-    if !joined || entries[0].gates != best_effort {
+/// Ends what is open at the end of the cycle there, so that no opening continues from the last entry to the first.
+fn separate(entries: &mut Vec<GateEntry>, best_effort: u32, windows: &[Window], least_ns: u64, most: usize) {
+    let (Some(first), Some(last)) = (entries.first().copied(), entries.last().copied()) else { return };
+    let (Some(first_window), Some(last_window)) = (windows.first(), windows.last()) else { return };
+    if entries.len() < 3 || first.gates != last.gates {
         return;
     }
-    let both_ns = u64::from(entries[0].interval_ns) + u64::from(entries[1].interval_ns);
-    if let Ok(interval_ns) = u32::try_from(both_ns) {
-        entries[1].interval_ns = interval_ns;
+    let end = entries.len() - 1;
+    let gap_before_first = first.gates != first_window.gates;
+    if gap_before_first && first.gates == best_effort && first.interval_ns >= last.interval_ns {
+        // The longer part of best effort stays, and the shorter one becomes part of the window before it.
+        entries[end - 1].interval_ns += last.interval_ns;
+        entries.remove(end);
+    } else if gap_before_first {
+        // The first window opens early, when no frame of it is there.
+        entries[1].interval_ns += first.interval_ns;
         entries.remove(0);
+    } else if entries.len() < most {
+        // Both are windows of the same class. A gate that is closed between them makes them two.
+        let cycle_ns: u64 = entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
+        let after_ns = cycle_ns.saturating_sub(last_window.end_ns);
+        let (gap_ns, place, inserted) = match after_ns >= least_ns {
+            true => (after_ns, end, end + 1),
+            false => (first_window.start_ns, 0, 0),
+        };
+        let Some(rest_ns) = u64::from(entries[place].interval_ns).checked_sub(gap_ns) else { return };
+        if gap_ns < least_ns || rest_ns < least_ns {
+            return;
+        }
+        entries[place].interval_ns = rest_ns as u32;
+        let closed = GateEntry { gates: 0, interval_ns: gap_ns as u32, ..first };
+        entries.insert(inserted, closed);
     }
 }
 

@@ -281,6 +281,12 @@ fn too_long(flow: &Flow, joint: Option<u64>, step_ns: u64) -> String {
     )
 }
 
+/// The shortest entry of a gate control list that Linux accepts on a link: the time of the shortest frame (`ETH_ZLEN` in
+/// `net/sched/sch_taprio.c`) with its overhead, in ns.
+pub fn least_entry_ns(link: &Link) -> u64 {
+    link.wire_ns(84)
+}
+
 /// The greatest common divisor.
 pub fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);

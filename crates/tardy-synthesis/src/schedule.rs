@@ -85,6 +85,46 @@ impl PortGates {
         }
     }
 
+    /// How long a frame of best effort that finds its queue empty and the link free can wait for the gates, in ns. `frame_ns` is
+    /// its time on the link: it is not sent if it would end after its gate closes. `None`: it is longer than every opening.
+    pub fn best_effort_wait_ns(&self, frame_ns: u64) -> Option<u64> {
+        let mut openings = self.best_effort_openings();
+        if let [(0, end_ns)] = openings[..]
+            && end_ns == self.cycle_ns
+        {
+            return Some(0);
+        }
+        openings.retain(|(start_ns, end_ns)| end_ns - start_ns >= frame_ns);
+        let again = openings.first().map(|(start_ns, _)| start_ns + self.cycle_ns)?;
+        let next_ns = openings.iter().skip(1).map(|(start_ns, _)| *start_ns).chain([again]);
+        let waits_ns = openings.iter().zip(next_ns).map(|((_, end_ns), next_ns)| next_ns + frame_ns - end_ns);
+        waits_ns.max()
+    }
+
+    /// When the gates of best effort are open: start and end in ns, in order. One that continues at the start of the next cycle
+    /// ends after this one, and is not listed there.
+    pub fn best_effort_openings(&self) -> Vec<(u64, u64)> {
+        let mut openings: Vec<(u64, u64)> = Vec::new();
+        let mut at_ns = 0;
+        for entry in &self.entries {
+            let end_ns = at_ns + u64::from(entry.interval_ns);
+            if entry.gates & self.best_effort != 0 {
+                match openings.last_mut().filter(|last| last.1 == at_ns) {
+                    Some(last) => last.1 = end_ns,
+                    None => openings.push((at_ns, end_ns)),
+                }
+            }
+            at_ns = end_ns;
+        }
+        if let [(0, first_end_ns), .., (_, last_end_ns)] = &mut openings[..]
+            && *last_end_ns == at_ns
+        {
+            *last_end_ns += *first_end_ns;
+            openings.remove(0);
+        }
+        openings
+    }
+
     /// How long the gates of best effort are open, as a share of the cycle.
     pub fn best_effort_share(&self) -> f64 {
         if self.best_effort == 0 || self.cycle_ns == 0 {
@@ -92,5 +132,36 @@ impl PortGates {
         }
         let open = self.entries.iter().filter(|entry| entry.gates & self.best_effort != 0);
         open.map(|entry| f64::from(entry.interval_ns)).sum::<f64>() / self.cycle_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::gates::GateOperation;
+
+    use super::*;
+
+    fn port(entries: &[(u32, u32)]) -> PortGates {
+        let entries: Vec<GateEntry> = entries
+            .iter()
+            .map(|&(gates, interval_ns)| GateEntry { operation: GateOperation::Set, gates, interval_ns })
+            .collect();
+        let cycle_ns = entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
+        PortGates { link: 0, cycle_ns, entries, best_effort: 1 }
+    }
+
+    #[test]
+    fn best_effort_waits_for_the_next_opening_that_is_long_enough() {
+        // Open from 100 to 500 and from 600 to 1,000, which continues to 0.
+        let usual = port(&[(2, 100), (1, 400), (2, 100), (1, 300), (3, 100)]);
+        assert_eq!(usual.best_effort_wait_ns(0), Some(100));
+        assert_eq!(usual.best_effort_wait_ns(50), Some(150));
+        let short = port(&[(2, 100), (1, 40), (2, 460), (1, 400)]);
+        assert_eq!(short.best_effort_wait_ns(50), Some(650), "the opening of 40 ns is too short");
+        assert_eq!(short.best_effort_wait_ns(401), None);
+        let across = port(&[(1, 100), (2, 200), (1, 100)]);
+        assert_eq!(across.best_effort_wait_ns(150), Some(350), "200 ns that begin at 300");
+        assert_eq!(port(&[(1, 100), (3, 100)]).best_effort_wait_ns(500), Some(0));
+        assert_eq!(port(&[(2, 100)]).best_effort_wait_ns(1), None);
     }
 }

@@ -11,7 +11,7 @@ mod route;
 mod search;
 
 use crate::instance::Instance;
-use crate::schedule::Schedule;
+use crate::schedule::{Placement, Schedule};
 use problem::Problem;
 
 /// How much is tried.
@@ -40,7 +40,13 @@ pub struct Solved {
 
 /// Places as many flows as it can.
 pub fn solve(instance: &Instance, options: &Options<'_>) -> Solved {
-    let problem = Problem::of(instance);
+    solve_keeping(instance, &[], options)
+}
+
+/// Places as many flows as it can, and leaves some of them where they are: `kept` has the place of each flow that keeps it, and is
+/// empty if none does. Those must not meet.
+pub fn solve_keeping(instance: &Instance, kept: &[Option<Placement>], options: &Options<'_>) -> Solved {
+    let problem = Problem::of(instance, kept);
     let mut best = greedy::plan(&problem, options);
     let mut effort = 0;
     let mut stopped = false;

@@ -8,9 +8,11 @@ use tardy_record::csv::cell;
 
 use crate::answer::{Answer, Verdict};
 use crate::instance::Instance;
+use crate::keep::{Kept, NotKept, PortReplacement};
 use crate::proof::{self, Proof};
 use crate::schedule::PortGates;
 use crate::solver::Options;
+use crate::verify::Verified;
 
 /// The most entries of a list that `tc` can install: its message has 1,024 bytes.
 pub const ENTRIES_OF_TC: usize = 31;
@@ -52,6 +54,38 @@ pub struct Summary {
     pub ports: Vec<Port>,
     /// The flows with a place.
     pub placements: Vec<PlacedFlow>,
+    /// What changed from the schedule that is extended; `None`: none is.
+    pub kept: Option<KeptFlows>,
+    /// Bounds and simulated maxima of the written switch file; `None`: there is none.
+    pub verified: Option<Verified>,
+}
+
+/// What changed from a schedule that is extended.
+#[derive(Debug, Serialize)]
+pub struct KeptFlows {
+    /// The number of flows that keep their places.
+    pub kept: usize,
+    /// The flows that could not keep theirs, and why.
+    pub not_kept: Vec<NotKept>,
+    /// The flows that only the new file has.
+    pub added: Vec<String>,
+    /// The flows that only the old file has.
+    pub removed: Vec<String>,
+    /// What `tardy tsn apply` does at each port; empty without a new switch file.
+    pub ports: Vec<PortReplacement>,
+}
+
+impl KeptFlows {
+    /// The changes, with those of the ports if a switch file was written.
+    pub fn of(kept: &Kept, ports: Vec<PortReplacement>) -> Self {
+        Self {
+            kept: kept.count(),
+            not_kept: kept.not_kept.clone(),
+            added: kept.added.clone(),
+            removed: kept.removed.clone(),
+            ports,
+        }
+    }
 }
 
 /// The flow that is nearest to its deadline.
@@ -78,6 +112,8 @@ pub struct Port {
     pub entries: usize,
     /// The share of the time in which the gates of best effort are open.
     pub best_effort: f64,
+    /// How long a full frame of best effort can wait for its gate if no other frame is in its way, in ns; `None`: it never fits.
+    pub best_effort_wait_ns: Option<u64>,
     /// Whether `tc` can install the list.
     pub fits_tc: bool,
     /// Whether the list has at most 256 entries.
@@ -89,12 +125,18 @@ pub struct Port {
 /// A flow with a place.
 #[derive(Debug, Serialize)]
 pub struct PlacedFlow {
-    flow: String,
-    offset_ns: u64,
-    latency_ns: u64,
-    slack_ns: Option<u64>,
-    period_ns: u64,
-    links: Vec<String>,
+    /// Its name.
+    pub flow: String,
+    /// When its talker sends, in ns from the start of the period.
+    pub offset_ns: u64,
+    /// The time from the first bit sent to the last bit received, in ns.
+    pub latency_ns: u64,
+    /// The time between its latency and its deadline, in ns; `None`: no deadline.
+    pub slack_ns: Option<u64>,
+    /// Its period, in ns.
+    pub period_ns: u64,
+    /// Its links, `FROM→TO`.
+    pub links: Vec<String>,
 }
 
 impl Summary {
@@ -130,6 +172,8 @@ impl Summary {
             tightest,
             ports: ports(instance, answer),
             placements,
+            kept: None,
+            verified: None,
         }
     }
 
@@ -177,6 +221,8 @@ fn ports(instance: &Instance, answer: &Answer) -> Vec<Port> {
             cycle_ns: gates.cycle_ns,
             entries,
             best_effort: gates.best_effort_share(),
+            best_effort_wait_ns: gates
+                .best_effort_wait_ns(instance.links[gates.link].wire_ns(instance.best_effort_bytes)),
             fits_tc: entries <= ENTRIES_OF_TC,
             fits_256: entries <= ENTRIES_OF_HARDWARE,
             fits_netlink: entries <= ENTRIES_OF_NETLINK,

@@ -3,6 +3,7 @@
 mod fixtures;
 mod input;
 mod instances;
+mod keep;
 mod mutations;
 mod proofs;
 mod search;

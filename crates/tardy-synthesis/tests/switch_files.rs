@@ -1,8 +1,8 @@
 //! Switch files: what is scheduled, and the file with the schedule in it.
 
-use tardy_synthesis::answer::Verdict;
+use tardy_synthesis::answer::{Answer, Verdict};
 use tardy_synthesis::read::network::read;
-use tardy_synthesis::write::switch_file;
+use tardy_synthesis::write::switch_file::{self, Timing};
 use tardy_tsn::check::{self, Kind, Machine};
 use tardy_tsn::file;
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
@@ -13,13 +13,17 @@ use crate::instances::answered;
 
 const FILE: &str = include_str!("two_switches.toml");
 
+fn timing(answer: &Answer) -> Timing<'_> {
+    Timing { schedule: &answer.schedule, ports: &answer.ports, base_time_ns: 0 }
+}
+
 /// The file with a schedule for it.
 fn scheduled(text: &str) -> String {
     let network = file::parse(text).unwrap();
     let scheduled = read(&network, text, 1000).unwrap();
     let answer = answered(&scheduled.instance, 0);
     assert_eq!(answer.verdict, Verdict::Scheduled);
-    switch_file::text(text, &network, &scheduled, &answer.schedule, &answer.ports).unwrap()
+    switch_file::text(text, &network, &scheduled, &timing(&answer)).unwrap()
 }
 
 #[test]
@@ -115,6 +119,6 @@ fn tables_in_one_line_are_refused() {
     let network = file::parse(text).unwrap();
     let scheduled = read(&network, text, 0).unwrap();
     let answer = answered(&scheduled.instance, 0);
-    let error = switch_file::text(text, &network, &scheduled, &answer.schedule, &answer.ports).unwrap_err();
+    let error = switch_file::text(text, &network, &scheduled, &timing(&answer)).unwrap_err();
     assert!(error.contains("write each port as [[switch.port]]"), "{error}");
 }

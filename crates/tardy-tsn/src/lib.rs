@@ -9,7 +9,6 @@
 //! [`Network`]: network::Network
 //! [`Settings`]: settings::Settings
 
-pub mod bounds;
 pub mod check;
 pub mod classify;
 pub mod file;

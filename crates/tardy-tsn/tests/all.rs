@@ -1,6 +1,5 @@
 //! Tests of switches' files, rules and plans, in one program, so that it is linked once.
 
-mod bounds;
 mod files;
 mod findings;
 mod plans;

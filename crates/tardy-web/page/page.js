@@ -460,6 +460,23 @@ async function reportOfModes() {
   await makeReport();
 }
 
+async function synthesize() {
+  const { value } = await ask({ do: "synthesize", text: $("switch").value }, "Computing a schedule");
+  const parts = [make("h2", { textContent: "Schedule" }), make("pre", { tabIndex: 0, textContent: value.summary })];
+  for (const remark of value.remarks) parts.push(make("p", { textContent: remark }));
+  if (value.file) {
+    const use = make("button", { type: "button", textContent: "Use the file with this schedule" });
+    use.addEventListener("click", () => setSwitch(value.file));
+    parts.push(make("p", { className: "row" }, use));
+  }
+  for (const picture of value.pictures.filter((one) => one)) {
+    const place = make("div", { className: "picture", tabIndex: 0 });
+    showSvg(place, picture);
+    parts.push(place);
+  }
+  $("schedule").replaceChildren(...parts);
+}
+
 async function plan() {
   const { value } = await ask({ do: "plan", text: $("switch").value, switch: $("plan-of").value });
   $("plan-text").replaceChildren(make("h2", { textContent: "Plan" }), make("pre", { tabIndex: 0, textContent: value.text }));
@@ -553,6 +570,7 @@ function connect() {
   on("share-switch", "click", shareSwitch);
   on("simulate", "click", simulate);
   on("compare-modes", "click", reportOfModes);
+  on("synthesize", "click", synthesize);
   on("plan", "click", plan);
   window.addEventListener("hashchange", () => openFragment().catch(fail));
 }

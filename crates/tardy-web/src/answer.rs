@@ -102,6 +102,9 @@ enum Request {
         name: String,
         talk: String,
     },
+    Synthesize {
+        text: String,
+    },
     Plan {
         text: String,
         switch: String,
@@ -148,6 +151,7 @@ pub fn answer(session: &mut Session, request: &str, source: &dyn Source) -> Resu
         Request::Share { runs, keep, base } => share(session, &runs, &keep, &base),
         Request::Check { text, name } => Ok(bench::check(&text, &name).into()),
         Request::Simulate { text, name, talk } => bench::simulate(session, &text, &name, &talk),
+        Request::Synthesize { text } => bench::synthesize(&text).map(Answer::from),
         Request::Plan { text, switch } => bench::plan(&text, &switch).map(Answer::from),
         Request::ShareSwitch { text, base } => bench::share(&text, &base).map(Answer::from),
         Request::OpenSwitch { link } => bench::open(&link).map(Answer::from),

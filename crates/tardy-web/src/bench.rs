@@ -20,6 +20,7 @@ use tardy_tsn::simulate::{Mode, Options, Ports};
 use crate::gantt;
 use crate::reply::Answer;
 use crate::session::Session;
+use crate::synthesis;
 
 /// The switch files of the repository.
 const EXAMPLES: [(&str, &str); 1] = [("tsn-two-flows", include_str!("../../../recipes/tsn-two-flows.toml"))];
@@ -142,6 +143,11 @@ fn refuse_what_the_kernel_refuses(network: &Network, text: &str, ports: Ports) -
         }
         None => Ok(()),
     }
+}
+
+/// A schedule for the flows of the file.
+pub(crate) fn synthesize(text: &str) -> Result<Value, String> {
+    synthesis::of(&parsed(text).map_err(|problems| in_lines(&problems))?, text)
 }
 
 /// The commands that configure one switch of the file.

@@ -13,6 +13,7 @@ mod gantt;
 mod import_options;
 mod reply;
 mod session;
+mod synthesis;
 
 pub use answer::answer;
 pub use import_options::Options;

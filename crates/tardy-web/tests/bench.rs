@@ -60,3 +60,26 @@ fn the_plan_is_that_of_the_command_line_and_a_link_holds_the_file() {
     let long = ask(json!({"do": "simulate", "text": text, "name": "a", "talk": "1h"})).unwrap_err();
     assert!(long.contains("give up to 10s"), "{long}");
 }
+
+#[test]
+fn a_schedule_is_computed_with_its_pictures_and_the_file_that_has_it() {
+    let text = include_str!("../../tardy-synthesis/tests/two_switches.toml");
+    let value = ask(json!({"do": "synthesize", "text": text})).unwrap();
+    assert!(value["summary"].as_str().unwrap().starts_with("Scheduled: 3 of 3 flows"), "{value}");
+    assert!(value["remarks"][0].as_str().unwrap().contains("video"), "{value}");
+    for picture in value["pictures"].as_array().unwrap() {
+        assert!(picture.as_str().is_some_and(|svg| svg.starts_with("<svg ")), "{value}");
+    }
+    let checked = ask(json!({"do": "check", "text": value["file"], "name": "a.toml"})).unwrap();
+    assert!(checked["gates"].is_string(), "{checked}");
+    let again = ask(json!({"do": "synthesize", "text": value["file"]})).unwrap();
+    assert_eq!(again["file"], value["file"], "the same schedule replaces it");
+    let late = text.replacen("deadline = \"100us\"", "deadline = \"1us\"", 1);
+    let value = ask(json!({"do": "synthesize", "text": late})).unwrap();
+    assert!(
+        value["file"].is_null() && value["summary"].as_str().unwrap().contains("No schedule exists"),
+        "{value}"
+    );
+    let error = ask(json!({"do": "synthesize", "text": example()})).unwrap_err();
+    assert!(error.contains("no flow to schedule"), "{error}");
+}

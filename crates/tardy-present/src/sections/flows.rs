@@ -187,8 +187,8 @@ fn add_tables(phases: &[FlowPhase], text: &mut Text) {
     }
 }
 
-/// The flows of a phase.
-fn table(phase: &FlowPhase) -> Table {
+/// The table of a phase, with a row for each flow.
+pub fn table(phase: &FlowPhase) -> Table {
     let mut table = Table::new(&HEADS);
     phase.flows.iter().for_each(|flow| table.push(cells(flow)));
     table
@@ -234,7 +234,7 @@ fn word(flow: &FlowFindings) -> &'static str {
 }
 
 /// The result of the test: for each flow a sentence on its slot, and in judged phases one on each of its limits.
-fn sentences(phases: &[FlowPhase]) -> Vec<String> {
+pub fn sentences(phases: &[FlowPhase]) -> Vec<String> {
     let of_flow = |(phase, flow): (&FlowPhase, &FlowFindings)| {
         let limits = flow.limits.iter().filter(|_| phase.judged).filter_map(|limit| of_limit(flow, limit));
         let class = of_class(flow).filter(|_| phase.judged);
@@ -385,7 +385,7 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
 }
 
 /// Notes to the tables: the source of the times of arrival, and what the switch reported.
-fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
+pub fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
     let mut notes = vec![
         "outside: the share of frames that arrived outside the windows of their class; frames without the shaper are \
          compared with the same windows. opens at: the rate in the first tenth of the fullest window."

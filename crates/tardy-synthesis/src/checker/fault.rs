@@ -35,9 +35,59 @@ pub enum Fault {
     GateClosed { link: usize, flow: usize, at_ns: u64 },
     GateOpen { link: usize, flow: usize, gates: u32, at_ns: u64 },
     GateEarly { link: usize, flow: usize, at_ns: u64 },
+    Moved { flow: usize },
 }
 
 impl Fault {
+    /// The flow that the fault concerns: of two that meet, the second. `None` if it concerns a gate control list alone.
+    pub fn flow(&self) -> Option<usize> {
+        match self {
+            Self::NoHops { flow }
+            | Self::UnknownLink { flow, .. }
+            | Self::LinkTwice { flow, .. }
+            | Self::Disconnected { flow, .. }
+            | Self::NodeTwice { flow, .. }
+            | Self::NotReached { flow, .. }
+            | Self::DeadEnd { flow, .. }
+            | Self::OtherRoute { flow }
+            | Self::UnknownQueue { flow, .. }
+            | Self::OtherQueue { flow, .. }
+            | Self::BeforeRelease { flow, .. }
+            | Self::AfterPeriod { flow, .. }
+            | Self::BeforeArrival { flow, .. }
+            | Self::Late { flow, .. }
+            | Self::WaitsWithoutGates { flow, .. }
+            | Self::CyclePeriod { flow, .. }
+            | Self::GateClosed { flow, .. }
+            | Self::GateOpen { flow, .. }
+            | Self::GateEarly { flow, .. }
+            | Self::Moved { flow } => Some(*flow),
+            Self::Overlap { flows, .. } | Self::Queue { flows, .. } => Some(flows[1]),
+            Self::Placements { .. }
+            | Self::NoGates { .. }
+            | Self::GatesTwice { .. }
+            | Self::GatesNowhere { .. }
+            | Self::EmptyEntry { .. }
+            | Self::UnknownGate { .. }
+            | Self::CycleSum { .. }
+            | Self::TooManyEntries { .. } => None,
+        }
+    }
+
+    /// The link of a fault that concerns a gate control list alone.
+    pub fn link(&self) -> Option<usize> {
+        match self {
+            Self::NoGates { link }
+            | Self::GatesTwice { link }
+            | Self::GatesNowhere { link }
+            | Self::EmptyEntry { link }
+            | Self::UnknownGate { link, .. }
+            | Self::CycleSum { link, .. }
+            | Self::TooManyEntries { link, .. } => Some(*link),
+            _ => None,
+        }
+    }
+
     /// The fault as a sentence.
     pub fn describe(&self, instance: &Instance) -> String {
         let of = |flow: &usize| format!("flow {}", instance.flows[*flow].name);
@@ -138,6 +188,7 @@ impl Fault {
                     over(link)
                 )
             }
+            Self::Moved { flow } => format!("{} is not where it was, and was to stay there", of(flow)),
             Self::GateEarly { link, flow, at_ns } => {
                 format!(
                     "the gate of {} on {} is open at {at_ns} ns, while its frame is to wait",

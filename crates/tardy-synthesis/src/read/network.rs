@@ -117,12 +117,7 @@ impl Reader<'_> {
         let (mut flows, mut remarks) = (Vec::new(), Vec::new());
         for (place, flow) in network.flows.iter().enumerate() {
             match flow.pace {
-                Pace::FlatOut => {
-                    remarks.push(format!(
-                        "flow '{}' sends as fast as it can: it is best effort",
-                        flow.name.value
-                    ));
-                }
+                Pace::FlatOut => remarks.push(self.remark(flow)),
                 Pace::Periodic { period_ns, frames: 1, .. } => {
                     instance.flows.push(self.flow(flow, period_ns)?);
                     flows.push(place);
@@ -134,6 +129,23 @@ impl Reader<'_> {
             }
         }
         Ok(Scheduled { instance, flows, ports: self.ports.clone(), remarks })
+    }
+
+    /// What to know of a flow that is not scheduled.
+    fn remark(&self, flow: &NetworkFlow) -> String {
+        let name = &flow.name.value;
+        let is_beside = |other: &&NetworkFlow| {
+            other.talker.value == flow.talker.value && matches!(other.pace, Pace::Periodic { .. })
+        };
+        let beside = match self.network.flows.iter().find(is_beside) {
+            Some(other) => format!(
+                ", and delays scheduled flows such as '{}' on the cable of their common talker, which has no gates; give it another \
+                 talker",
+                other.name.value
+            ),
+            None => String::new(),
+        };
+        format!("flow '{name}' sends as fast as it can: it is best effort{beside}")
     }
 
     fn flow(&self, flow: &NetworkFlow, period_ns: u64) -> Result<Flow, InputError> {

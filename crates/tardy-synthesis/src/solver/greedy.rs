@@ -56,10 +56,14 @@ fn order(problem: &Problem<'_>, number: u32, seed: u64) -> Vec<usize> {
 fn in_order(problem: &Problem<'_>, order: &[usize], occupancy: &mut Occupancy<'_>) -> Plan {
     let mut plan = Plan { places: vec![None; problem.flows()] };
     let mut scratch = Scratch::default();
-    for &flow in order {
+    for (flow, place) in problem.kept_places() {
+        occupancy.occupy(problem.route(flow, place.route), problem.grid.class_of[flow], place.offset);
+        plan.places[flow] = Some(place);
+    }
+    for &flow in order.iter().filter(|flow| !problem.is_kept(**flow)) {
         let class = problem.grid.class_of[flow];
         for (number, route) in problem.routes(flow).enumerate() {
-            let free = occupancy.first_free(route, class, (route.first, route.end), &mut scratch);
+            let free = occupancy.first_free(route, class, (0, u32::MAX), &mut scratch);
             if let Some(offset) = free {
                 occupancy.occupy(route, class, offset);
                 plan.places[flow] = Some(Place { route: number, offset });

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::route::Route;
-use crate::instance::{Instance, Link, greatest_common_divisor};
+use crate::instance::{Instance, Link, greatest_common_divisor, least_entry_ns};
+use crate::schedule::Placement;
 
 /// The most bits of one copy of the solver's bitmaps: 64 MiB.
 const BITS_MAX: u64 = 1 << 29;
@@ -41,15 +42,44 @@ pub(super) struct GridHop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GridRoute {
     pub(super) hops: Vec<GridHop>,
-    /// The first permitted offset.
-    pub(super) first: u32,
-    /// The end of the permitted offsets.
-    pub(super) end: u32,
+    /// The permitted offsets: ranges, each from its first offset to before its end, in order; at least one.
+    offsets: Vec<(u32, u32)>,
+}
+
+impl GridRoute {
+    /// The ranges of permitted offsets within `from` to before `end`.
+    pub(super) fn ranges_in(&self, (from, end): (u32, u32)) -> impl Iterator<Item = (u32, u32)> {
+        let within = self.offsets.iter().map(move |range| (range.0.max(from), range.1.min(end)));
+        within.filter(|(first, end)| first < end)
+    }
+
+    /// The number of permitted offsets; at least 1.
+    pub(super) fn count(&self) -> u32 {
+        self.offsets.iter().map(|(first, end)| end - first).sum()
+    }
+
+    /// All permitted offsets, beginning with the one of this number and continuing with the first after the last.
+    pub(super) fn offsets_from(&self, number: u32) -> impl Iterator<Item = u32> {
+        let all = || self.offsets.iter().flat_map(|(first, end)| *first..*end);
+        all().skip(number as usize).chain(all().take(number as usize))
+    }
+
+    /// The permitted offset of this number, which must be below [`Self::count`].
+    pub(super) fn offset(&self, number: u32) -> u32 {
+        let mut left = number;
+        for (first, end) in &self.offsets {
+            if left < end - first {
+                return first + left;
+            }
+            left -= end - first;
+        }
+        self.offsets[0].0
+    }
 }
 
 impl Grid {
-    /// The grid for an instance and its routes.
-    pub(super) fn of(instance: &Instance, routes: &[Vec<Route>]) -> Self {
+    /// The grid for an instance, its routes and the places of the flows that keep theirs.
+    pub(super) fn of(instance: &Instance, routes: &[Vec<Route>], kept: &[Option<Placement>]) -> Self {
         let mut port_of = vec![None; instance.links.len()];
         let mut ports = 0;
         for hop in routes.iter().flatten().flat_map(|route| &route.hops) {
@@ -59,7 +89,7 @@ impl Grid {
             });
         }
         let mut periods: BTreeSet<u64> = instance.flows.iter().map(|flow| flow.period_ns).collect();
-        let step_ns = step_ns(instance, &periods, u64::from(ports));
+        let step_ns = step_ns(instance, &periods, u64::from(ports), kept);
         periods.insert(instance.hyperperiod_ns.max(step_ns));
         let periods: Vec<u32> = periods.iter().map(|period| (period / step_ns) as u32).collect();
         let divisor = |a: &u32, b: &u32| greatest_common_divisor(u64::from(*a), u64::from(*b)) as u32;
@@ -92,16 +122,61 @@ impl Grid {
             })
         });
         let hops = hops.collect::<Option<Vec<_>>>()?;
-        // The frame reaches its listeners within the period in which it was sent, unless its way is longer than that.
-        let last_ns = of.period_ns.checked_sub(route.busy_ns).unwrap_or(of.period_ns - 1);
         let first = of.release_ns.div_ceil(self.step_ns) as u32;
-        let end = ((last_ns / self.step_ns) as u32 + 1).min(period);
-        (first < end).then_some(GridRoute { hops, first, end })
+        let mut offsets = vec![(first, period)];
+        offsets.retain(|(first, end)| first < end);
+        for (hop, of_route) in hops.iter().zip(&route.hops) {
+            if instance.links[of_route.link].has_gates {
+                // Between a window at the end of the list and one of the same class at its start, the gates are closed for an entry.
+                let after_ns =
+                    if instance.starts_at_zero { least_entry_ns(&instance.links[of_route.link]) } else { 0 };
+                let length = u64::from(hop.length) + after_ns.div_ceil(self.step_ns);
+                let length = u32::try_from(length).unwrap_or(u32::MAX).min(period);
+                offsets = without_crossing(&offsets, &GridHop { length, ..*hop }, period);
+            }
+        }
+        (!offsets.is_empty()).then_some(GridRoute { hops, offsets })
+    }
+
+    /// The one place of a flow that keeps its frames where they are, as a route with the offset 0. The frames may start between
+    /// steps; all steps that they occupy in part count.
+    pub(super) fn kept_route(&self, instance: &Instance, flow: usize, placement: &Placement) -> GridRoute {
+        let of = &instance.flows[flow];
+        let period = self.periods[self.class_of[flow]];
+        let hops = placement.hops.iter().map(|hop| {
+            let reserved_ns = hop.start_ns % self.step_ns + instance.reserved_ns(of, hop.link);
+            GridHop {
+                port: self.port_of[hop.link].unwrap_or(0),
+                shift: (hop.start_ns / self.step_ns % u64::from(period)) as u32,
+                length: reserved_ns.div_ceil(self.step_ns).min(u64::from(period)) as u32,
+            }
+        });
+        GridRoute { hops: hops.collect(), offsets: vec![(0, 1)] }
     }
 }
 
-/// The length of a step: the greatest common divisor of all times, or a longer one if the bitmaps would be too large.
-fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64) -> u64 {
+/// The offsets of `ranges` at which the frame does not continue from the end of its period to the start of the next one on this
+/// link. A gate control list that ends with the period would have the window in two entries, and Linux grants its budget twice.
+fn without_crossing(ranges: &[(u32, u32)], hop: &GridHop, period: u32) -> Vec<(u32, u32)> {
+    // The frame starts within the last `length - 1` steps of the period: those offsets are one range, or one that continues at 0.
+    let refused = hop.length.saturating_sub(1);
+    let start = (u64::from(period) + u64::from(period - refused) - u64::from(hop.shift)) % u64::from(period);
+    let (start, end) = (start as u32, start as u32 + refused);
+    let parts = [(start, end.min(period)), (0, end.saturating_sub(period))];
+    let mut left = ranges.to_vec();
+    for (from, to) in parts.into_iter().filter(|(from, to)| from < to) {
+        left = left
+            .into_iter()
+            .flat_map(|(first, end)| [(first, end.min(from)), (first.max(to), end)])
+            .filter(|(first, end)| first < end)
+            .collect();
+    }
+    left
+}
+
+/// The length of a step: the greatest common divisor of all times, or a longer one if the bitmaps would be too large. Frames that
+/// stay where they are start at a step too, if that does not make the bitmaps too large.
+fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64, kept: &[Option<Placement>]) -> u64 {
     let of_periods_ns = periods.iter().fold(0, |step, period| greatest_common_divisor(step, *period)).max(1);
     let sizes: BTreeSet<u32> = instance.flows.iter().map(|flow| flow.wire_bytes).collect();
     let rates: BTreeMap<u64, &Link> =
@@ -112,7 +187,12 @@ fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64) -> u64 {
         wires_ns.chain(delays_ns).chain([instance.margin_ns]).fold(of_periods_ns, greatest_common_divisor);
     let bits_ns = ports * (periods.iter().sum::<u64>() + instance.hyperperiod_ns);
     let least_ns = bits_ns.div_ceil(BITS_MAX);
-    if exact_ns >= least_ns { exact_ns } else { least_divisor(of_periods_ns, least_ns) }
+    let kept_ns = kept.iter().flatten().map(Placement::offset_ns).fold(exact_ns, greatest_common_divisor);
+    match (kept_ns >= least_ns, exact_ns >= least_ns) {
+        (true, _) => kept_ns,
+        (false, true) => exact_ns,
+        (false, false) => least_divisor(of_periods_ns, least_ns),
+    }
 }
 
 /// The least divisor of `number` from `least` on; `number` itself if there is none.
@@ -128,6 +208,29 @@ fn least_divisor(number: u64, least: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_offsets_at_which_a_frame_crosses_the_end_of_its_period_are_refused() {
+        for (shift, length) in (0..10).flat_map(|shift| (1..=10).map(move |length| (shift, length))) {
+            let left = without_crossing(&[(1, 4), (5, 10)], &GridHop { port: 0, shift, length }, 10);
+            let permitted =
+                |offset: &u32| *offset != 0 && *offset != 4 && (offset + shift) % 10 + length <= 10;
+            let expected: Vec<u32> = (0..10).filter(permitted).collect();
+            let offsets: Vec<u32> = left.iter().flat_map(|(first, end)| *first..*end).collect();
+            assert_eq!(offsets, expected, "{shift} {length}");
+            if let Some(last) = expected.len().checked_sub(1) {
+                let route = GridRoute { hops: Vec::new(), offsets: left };
+                assert_eq!(route.count() as usize, expected.len());
+                assert_eq!(
+                    (0..=last).map(|number| route.offset(number as u32)).collect::<Vec<_>>(),
+                    expected
+                );
+                let mut rotated = expected.clone();
+                rotated.rotate_left(last);
+                assert_eq!(route.offsets_from(last as u32).collect::<Vec<_>>(), rotated);
+            }
+        }
+    }
 
     #[test]
     fn the_least_divisor_is_at_least_the_given_one() {

@@ -56,8 +56,18 @@ impl<'g> Occupancy<'g> {
         &mut self.words[start..start + length]
     }
 
-    /// The first offset from `from` to before `end` at which a flow of this class is free on all links of the route.
+    /// The first permitted offset of `range`, which does not include its end, at which a flow of this class is free on all links of the route.
     pub(super) fn first_free(
+        &self,
+        route: &GridRoute,
+        class: usize,
+        range: (u32, u32),
+        scratch: &mut Scratch,
+    ) -> Option<u32> {
+        route.ranges_in(range).find_map(|range| self.first_free_in(route, class, range, scratch))
+    }
+
+    fn first_free_in(
         &self,
         route: &GridRoute,
         class: usize,

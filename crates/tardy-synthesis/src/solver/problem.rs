@@ -8,6 +8,8 @@ use crate::schedule::{Hop, Placement, Schedule};
 /// An instance with its routes and its grid.
 pub(super) struct Problem<'i> {
     instance: &'i Instance,
+    /// The place that each flow keeps; `None`: the solver chooses.
+    kept: &'i [Option<Placement>],
     pub(super) grid: Grid,
     routes: Vec<Vec<Route>>,
     /// The routes of each flow by which it is not late, in steps, with their index in `routes`.
@@ -37,20 +39,29 @@ impl Plan {
 }
 
 impl<'i> Problem<'i> {
-    /// The problem with one route for each flow.
-    pub(super) fn of(instance: &'i Instance) -> Self {
-        let routes = route::shortest(instance).into_iter().map(|route| vec![route]).collect();
-        Self::over(instance, routes)
+    /// The problem with one route for each flow. `kept` has a place for each flow that keeps it, and is empty if none does.
+    pub(super) fn of(instance: &'i Instance, kept: &'i [Option<Placement>]) -> Self {
+        let mut routes: Vec<Vec<Route>> =
+            route::shortest(instance).into_iter().map(|route| vec![route]).collect();
+        for (flow, placement) in kept.iter().enumerate() {
+            let Some(placement) = placement else { continue };
+            let links: Vec<usize> = placement.hops.iter().map(|hop| hop.link).collect();
+            routes[flow] = vec![Route::over(&links, instance, &instance.flows[flow])];
+        }
+        Self::over(instance, kept, routes)
     }
 
-    fn over(instance: &'i Instance, routes: Vec<Vec<Route>>) -> Self {
-        let grid = Grid::of(instance, &routes);
+    fn over(instance: &'i Instance, kept: &'i [Option<Placement>], routes: Vec<Vec<Route>>) -> Self {
+        let grid = Grid::of(instance, &routes, kept);
         let usable = routes.iter().enumerate().map(|(flow, routes)| {
+            if let Some(placement) = kept.get(flow).and_then(Option::as_ref) {
+                return vec![(0, grid.kept_route(instance, flow, placement))];
+            }
             let usable = routes.iter().enumerate();
             usable.filter_map(|(place, route)| Some((place, grid.route(instance, flow, route)?))).collect()
         });
         let usable = usable.collect();
-        Self { instance, grid, routes, usable }
+        Self { instance, kept, grid, routes, usable }
     }
 
     /// The same problem with further routes for each flow.
@@ -58,10 +69,24 @@ impl<'i> Problem<'i> {
         let loads = route::loads(self.instance, self.routes.iter().map(|routes| &routes[0]).enumerate());
         let mut routes = self.routes;
         for (flow, routes) in routes.iter_mut().enumerate() {
+            if self.kept.get(flow).is_some_and(Option::is_some) {
+                continue;
+            }
             let more = route::alternatives(self.instance, &self.instance.flows[flow], &routes[0], &loads);
             routes.extend(more);
         }
-        Self::over(self.instance, routes)
+        Self::over(self.instance, self.kept, routes)
+    }
+
+    /// Whether a flow keeps its place.
+    pub(super) fn is_kept(&self, flow: usize) -> bool {
+        self.kept.get(flow).is_some_and(Option::is_some)
+    }
+
+    /// The places of the flows that keep theirs.
+    pub(super) fn kept_places(&self) -> impl Iterator<Item = (usize, Place)> {
+        let kept = self.kept.iter().enumerate().filter(|(_, placement)| placement.is_some());
+        kept.map(|(flow, _)| (flow, Place { route: 0, offset: 0 }))
     }
 
     /// The number of flows.
@@ -92,6 +117,9 @@ impl<'i> Problem<'i> {
     }
 
     fn placement(&self, flow: usize, place: Place) -> Placement {
+        if let Some(placement) = self.kept.get(flow).and_then(Option::as_ref) {
+            return placement.clone();
+        }
         let route = &self.routes[flow][self.usable[flow][place.route].0];
         let offset_ns = u64::from(place.offset) * self.grid.step_ns;
         let hops = route.hops.iter().map(|hop| {

@@ -21,13 +21,11 @@ pub(super) struct Route {
     pub(super) hops: Vec<RouteHop>,
     /// From the first bit sent to the last bit received, in ns, if the frame never waits.
     pub(super) latency_ns: u64,
-    /// From the first bit sent to the end of the last transmission.
-    pub(super) busy_ns: u64,
 }
 
 impl Route {
     /// The route over `links`, which are in order from the talker.
-    fn over(links: &[usize], instance: &Instance, flow: &Flow) -> Self {
+    pub(super) fn over(links: &[usize], instance: &Instance, flow: &Flow) -> Self {
         let mut ready_ns: BTreeMap<usize, u64> = BTreeMap::from([(flow.source, 0)]);
         let mut route = Self::default();
         for &number in links {
@@ -39,7 +37,6 @@ impl Route {
             if flow.destinations.contains(&link.to) {
                 route.latency_ns = route.latency_ns.max(end_ns + link.propagation_ns);
             }
-            route.busy_ns = route.busy_ns.max(end_ns);
             route.hops.push(RouteHop { link: number, shift_ns, wire_ns });
         }
         route

@@ -20,6 +20,8 @@ const MOVES: u32 = 200;
 const RELOCATIONS: u32 = 4;
 /// The number of flows without a place that are tried again after that.
 const RETRIES: usize = 3;
+/// The penalty for displacing a flow that keeps its place, which no sum of others reaches: such a displacement is not made.
+const KEPT: u32 = u32::MAX;
 
 /// The state of the search between rounds.
 pub(super) struct Search<'p> {
@@ -40,7 +42,8 @@ struct Walker {
 impl<'p> Search<'p> {
     /// A search that starts from `plan`.
     pub(super) fn of(problem: &'p Problem<'p>, plan: Plan, options: &Options<'_>) -> Self {
-        let walker = Walker { plan: plan.clone(), penalties: vec![1; problem.flows()] };
+        let penalty = |flow| if problem.is_kept(flow) { KEPT } else { 1 };
+        let walker = Walker { plan: plan.clone(), penalties: (0..problem.flows()).map(penalty).collect() };
         let threads = options.threads.clamp(1, WALKERS);
         Self { problem, seed: options.seed, threads, best: plan, walkers: vec![walker; WALKERS] }
     }
@@ -63,27 +66,32 @@ impl<'p> Search<'p> {
         let complete = AtomicUsize::new(WALKERS);
         let found: Mutex<Vec<(usize, Plan)>> = Mutex::new(Vec::new());
         let walkers: Vec<Mutex<&mut Walker>> = self.walkers.iter_mut().map(Mutex::new).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads {
-                scope.spawn(|| {
-                    let mut occupancy = Occupancy::of(&problem.grid);
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(walker) = walkers.get(index) else { break };
-                        let mut walker = walker.lock().unwrap_or_else(PoisonError::into_inner);
-                        let stream = u64::from(number) * WALKERS as u64 + index as u64 + 1;
-                        occupancy.clear();
-                        let walk = Walk::of(problem, &walker.plan, &mut occupancy, Random::of(seed, stream));
-                        let is_late = || complete.load(Ordering::Relaxed) < index;
-                        let best = walk.run(&mut walker, &is_late);
-                        if best.placed() == problem.placeable() {
-                            complete.fetch_min(index, Ordering::Relaxed);
-                        }
-                        found.lock().unwrap_or_else(PoisonError::into_inner).push((index, best));
-                    }
-                });
+        let work = || {
+            let mut occupancy = Occupancy::of(&problem.grid);
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(walker) = walkers.get(index) else { break };
+                let mut walker = walker.lock().unwrap_or_else(PoisonError::into_inner);
+                let stream = u64::from(number) * WALKERS as u64 + index as u64 + 1;
+                occupancy.clear();
+                let walk = Walk::of(problem, &walker.plan, &mut occupancy, Random::of(seed, stream));
+                let is_late = || complete.load(Ordering::Relaxed) < index;
+                let best = walk.run(&mut walker, &is_late);
+                if best.placed() == problem.placeable() {
+                    complete.fetch_min(index, Ordering::Relaxed);
+                }
+                found.lock().unwrap_or_else(PoisonError::into_inner).push((index, best));
             }
-        });
+        };
+        // WebAssembly in a browser has no further threads.
+        match self.threads {
+            1 => work(),
+            threads => std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(work);
+                }
+            }),
+        }
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let complete = complete.into_inner();
         found.retain(|(index, _)| *index <= complete);
@@ -172,9 +180,13 @@ impl<'w, 'p> Walk<'w, 'p> {
         if self.place(flow) {
             return;
         }
-        penalties[flow] = penalties[flow].saturating_add(1);
+        penalties[flow] = penalties[flow].saturating_add(1).min(KEPT - 1);
         let Some(place) = self.cheapest(flow, penalties) else { return };
         let mut displaced = self.in_the_way(flow, place);
+        if displaced.iter().any(|other| self.problem.is_kept(*other)) {
+            self.left_out.insert(0, flow);
+            return;
+        }
         for &other in &displaced {
             self.take(other);
         }
@@ -192,8 +204,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn place(&mut self, flow: usize) -> bool {
         let class = self.problem.grid.class_of[flow];
         for (number, route) in self.problem.routes(flow).enumerate() {
-            let range = (route.first, route.end);
-            if let Some(offset) = self.occupancy.first_free(route, class, range, &mut self.scratch) {
+            if let Some(offset) = self.occupancy.first_free(route, class, (0, u32::MAX), &mut self.scratch) {
                 self.put(flow, Place { route: number, offset });
                 return true;
             }
@@ -205,15 +216,15 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn relocate(&mut self) {
         for _ in 0..RELOCATIONS {
             let flow = self.random.below(self.plan.places.len() as u32) as usize;
-            let Some(old) = self.plan.places[flow] else { continue };
+            let Some(old) = self.plan.places[flow].filter(|_| !self.problem.is_kept(flow)) else { continue };
             let class = self.problem.grid.class_of[flow];
             self.take(flow);
             let route = self.problem.route(flow, old.route);
-            let from = route.first + self.random.below(route.end - route.first);
+            let from = route.offset(self.random.below(route.count()));
             let free = self
                 .occupancy
-                .first_free(route, class, (from, route.end), &mut self.scratch)
-                .or_else(|| self.occupancy.first_free(route, class, (route.first, from), &mut self.scratch));
+                .first_free(route, class, (from, u32::MAX), &mut self.scratch)
+                .or_else(|| self.occupancy.first_free(route, class, (0, from), &mut self.scratch));
             self.put(flow, Place { route: old.route, offset: free.unwrap_or(old.offset) });
         }
         // What was moved may have freed the place of a flow that is left out.
@@ -256,9 +267,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         let problem = self.problem;
         for (number, route) in problem.routes(flow).enumerate() {
             self.add_up_costs(flow, number, penalties);
-            let count = route.end - route.first;
-            let skip = self.random.below(count);
-            let offsets = (0..count).map(|step| route.first + (step + skip) % count);
+            let offsets = route.offsets_from(self.random.below(route.count()));
             let least = offsets.min_by_key(|offset| self.costs[*offset as usize]);
             if let Some(offset) = least {
                 let cost = self.costs[offset as usize];

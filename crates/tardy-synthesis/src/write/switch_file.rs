@@ -18,6 +18,17 @@ use crate::schedule::{PortGates, Schedule};
 /// The keys of a port's schedule that are replaced.
 const PORT_KEYS: [&str; 4] = ["gates", "base_time", "cycle_time", "cycle_time_extension"];
 
+/// What is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing<'a> {
+    /// The offsets.
+    pub schedule: &'a Schedule,
+    /// The gate control lists.
+    pub ports: &'a [PortGates],
+    /// The base time of every list, in ns of its clock.
+    pub base_time_ns: i64,
+}
+
 /// A replacement of a part of the text.
 struct Edit {
     range: Range<usize>,
@@ -33,27 +44,27 @@ pub fn text(
     text: &str,
     network: &Network,
     scheduled: &Scheduled,
-    schedule: &Schedule,
-    ports: &[PortGates],
+    timing: &Timing<'_>,
 ) -> Result<String, String> {
     let root = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
     let mut edits = Vec::new();
-    for port in ports {
+    for port in timing.ports {
         let Some(id) = scheduled.ports[port.link] else { continue };
         let switch = &network.switches[id.switch];
         let table = nth(root.get_ref(), "switch", id.switch).and_then(|switch| nth(switch, "port", id.port));
         let table =
             table.ok_or_else(|| format!("switch {} has no table for each port", switch.name.value))?;
-        edits.extend(replaced(text, table, "interface", &PORT_KEYS, &gates(switch, &port.entries)));
+        let added = base_time(timing.base_time_ns) + &gates(switch, &port.entries);
+        edits.extend(replaced(text, table, "interface", &PORT_KEYS, &added));
     }
-    for (flow, placement) in schedule.iter() {
+    for (flow, placement) in timing.schedule.iter() {
         let place = scheduled.flows[flow];
         let table = nth(root.get_ref(), "flow", place).ok_or("the flows are not tables")?;
         let offset = format!("offset = \"{}\"", format_duration_ns(placement.offset_ns()));
         edits.extend(replaced(text, table, "name", &["offset"], &offset));
     }
     let edited = apply(text, edits);
-    check(&edited, network, scheduled, schedule, ports)?;
+    check(&edited, network, scheduled, timing)?;
     Ok(edited)
 }
 
@@ -118,6 +129,15 @@ fn apply(text: &str, mut edits: Vec<Edit>) -> String {
     edited
 }
 
+/// The line of the base time; none for that of a list without one.
+fn base_time(base_time_ns: i64) -> String {
+    let sign = if base_time_ns < 0 { "-" } else { "" };
+    match base_time_ns {
+        0 => String::new(),
+        ns => format!("base_time = \"{sign}{}\"\n", format_duration_ns(ns.unsigned_abs())),
+    }
+}
+
 fn gates(switch: &Switch, entries: &[GateEntry]) -> String {
     let classes = switch.classes.len();
     let all = (1_u32 << classes) - 1;
@@ -142,26 +162,21 @@ fn quoted(name: &str) -> String {
 }
 
 /// Reads the edited text again: it must have this schedule, and otherwise be the same.
-fn check(
-    edited: &str,
-    network: &Network,
-    scheduled: &Scheduled,
-    schedule: &Schedule,
-    ports: &[PortGates],
-) -> Result<(), String> {
+fn check(edited: &str, network: &Network, scheduled: &Scheduled, timing: &Timing<'_>) -> Result<(), String> {
     const ADVICE: &str =
         "write each port as [[switch.port]] and each flow as [[flow]], with a line for each key";
     let again =
         file::parse(edited).map_err(|error| format!("the schedule cannot be added: {error}; {ADVICE}"))?;
-    for port in ports {
+    for port in timing.ports {
         let Some(id) = scheduled.ports[port.link] else { continue };
         let of = &again.switches[id.switch].ports[id.port];
         let written = of.schedule.as_ref().map(tardy_tsn::network::Schedule::gate_entries);
-        if written.as_ref() != Some(&port.entries) {
+        let base_time_ns = of.schedule.as_ref().map(|schedule| schedule.base_time_ns.value);
+        if written.as_ref() != Some(&port.entries) || base_time_ns != Some(timing.base_time_ns) {
             return Err(format!("the gates of {} cannot be added; {ADVICE}", of.interface.value));
         }
     }
-    for (flow, placement) in schedule.iter() {
+    for (flow, placement) in timing.schedule.iter() {
         let of = &again.flows[scheduled.flows[flow]];
         let is_written =
             matches!(of.pace, Pace::Periodic { offset_ns, .. } if offset_ns == placement.offset_ns());

@@ -222,7 +222,7 @@ impl KernelSchedule {
 
     /// The longest frame of a class that is queued, in bytes with the Ethernet header.
     #[inline]
-    pub(crate) fn longest_bytes(&self, class: u8) -> u32 {
+    pub fn longest_bytes(&self, class: u8) -> u32 {
         self.operating.as_ref().map_or(u32::MAX, |list| list.longest_bytes[usize::from(class)])
     }
 

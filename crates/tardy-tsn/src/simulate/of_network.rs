@@ -75,7 +75,7 @@ pub(super) fn wire_from(
 }
 
 /// The index of a port's transmitter.
-pub(crate) fn transmitter_of(network: &Network, id: PortId) -> u32 {
+pub fn transmitter_of(network: &Network, id: PortId) -> u32 {
     let before: usize = network.switches[..id.switch].iter().map(|switch| switch.ports.len()).sum();
     (before + id.port) as u32
 }

@@ -155,7 +155,7 @@ fn fates(network: &Network, tallies: &[Tally]) -> Vec<String> {
 }
 
 /// How long frames can arrive after the talkers have stopped, in ns.
-pub(crate) fn drain_ns(network: &Network) -> u64 {
+pub fn drain_ns(network: &Network) -> u64 {
     let ports = network.switches.iter().flat_map(|switch| &switch.ports);
     let longest = ports.filter_map(|port| Some(port.schedule.as_ref()?.cycle_ns())).max().unwrap_or(0);
     longest.saturating_mul(DRAIN_CYCLES).max(DRAIN_NS_MIN)

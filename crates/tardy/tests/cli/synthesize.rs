@@ -56,6 +56,96 @@ fn a_switch_file_gets_a_schedule_that_check_accepts_and_the_flows_keep() {
 }
 
 #[test]
+fn the_answer_has_bounds_and_simulated_maxima_of_every_flow_and_a_page() {
+    let bench = Bench::new();
+    fs::write(bench.path("net.toml"), SWITCHES).unwrap();
+    let words = ["tsn", "synthesize", "./net.toml"];
+    let printed = bench.run(&[&words[..], &["--json", "--html", "page.html"]].concat()).exits(0);
+    let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+    let flows = json["verified"]["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 4);
+    for flow in flows {
+        let name = flow["flow"].as_str().unwrap();
+        let time = |key: &str| flow[key].as_u64();
+        let (simulated, bound) = (time("simulated_ns").unwrap(), time("bound_ns"));
+        assert!(bound.is_none_or(|bound| bound >= simulated), "{flow}");
+        assert_eq!(time("planned_ns").is_some(), name != "video", "{flow}");
+        assert_eq!(bound.is_some(), name != "video", "{flow}");
+        assert_eq!(flow["why_no_bound"].is_string(), name == "video", "{flow}");
+        assert!(name == "video" || bound <= time("deadline_ns"), "{flow}");
+    }
+    assert!(
+        json["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|port| port["best_effort_wait_ns"].as_u64().is_some_and(|ns| ns > 0))
+    );
+    let text = bench.run(&words).exits(0).out;
+    assert!(text.contains("Simulated for 10ms, and bounds by network calculus, with "), "{text}");
+    assert!(text.contains("No bound for video: "), "{text}");
+    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    for part in [
+        "net.toml</title>",
+        "Frames of 7 links in 1ms",
+        "The way of 3 flows",
+        "Latency as a share of the deadline",
+        "4 flows held.",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let again = bench.run(&[&words[..], &["--html", "page.html"]].concat()).exits(1);
+    assert!(again.err.contains("page.html exists; use --force"), "{}", again.err);
+    bench.run(&[&words[..], &["--html", "again.html"]].concat()).exits(0);
+    assert_eq!(fs::read_to_string(bench.path("again.html")).unwrap(), page, "the same page, byte for byte");
+}
+
+#[test]
+fn a_schedule_is_extended_and_the_flows_that_stay_are_counted() {
+    let bench = Bench::new();
+    fs::write(bench.path("net.toml"), SWITCHES).unwrap();
+    bench.run(&["tsn", "synthesize", "./net.toml", "-o", "old.toml"]).exits(0);
+    let added = "[[flow]]\nname = \"heat\"\ntalker = \"valve\"\nlistener = \"controller\"\nsize = 300\nperiod = \"1ms\"\npcp = 6\nvlan = 5\n";
+    let changed = SWITCHES.replacen("name = \"pressure\"", "name = \"level\"", 1) + added;
+    fs::write(bench.path("next.toml"), &changed).unwrap();
+    let words = ["tsn", "synthesize", "./next.toml", "--keep", "./old.toml"];
+    let printed = bench.run(&[&words[..], &["-o", "new.toml"]].concat()).exits(0);
+    assert!(
+        printed
+            .out
+            .contains("Kept: 2 of 3 flows of the old schedule. Added: level, heat. Removed: pressure."),
+        "{}",
+        printed.out
+    );
+    assert!(printed.out.contains("`tardy tsn apply` replaces "), "{}", printed.out);
+    assert!(!printed.out.contains("set again"), "{}", printed.out);
+    let offsets = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(bench.path(file)).unwrap();
+        let flow = |name: &str| {
+            let (_, rest) = text.split_once(&format!("name = \"{name}\"\n")).unwrap();
+            rest.lines().next().unwrap().to_owned()
+        };
+        ["torque", "position"].map(flow).to_vec()
+    };
+    assert_eq!(offsets("old.toml"), offsets("new.toml"));
+    assert!(offsets("new.toml")[0].starts_with("offset = "), "{:?}", offsets("new.toml"));
+    let json = bench.run(&[&words[..], &["--json"]].concat()).exits(0);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["kept"]["kept"], 2, "{}", json["kept"]);
+
+    let other = bench.run(&["tsn", "synthesize", "./next.toml", "--keep", "tsn-two-flows"]).exits(2);
+    assert!(
+        other.err.contains(
+            "tsn-two-flows has the schedule of another network than ./next.toml: there is no switch tsn0"
+        ),
+        "{}",
+        other.err
+    );
+    let itself = bench.run(&[&words[..], &["-o", "old.toml", "--force"]].concat()).exits(1);
+    assert!(itself.err.contains("is read by this command"), "{}", itself.err);
+}
+
+#[test]
 fn a_proof_ends_with_3_and_flows_that_are_left_out_with_4() {
     let header = "stream,src,dst,size,period,deadline,jitter\n";
     let flow = |number: usize, source: usize, bytes: usize, period: u64| {

@@ -2,12 +2,12 @@
 
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use tardy_present::bounds::{self as shown, Row};
-use tardy_tsn::bounds::measured::{self, Maximum};
-use tardy_tsn::bounds::{self, Bounds, Options, QueueBound};
+use tardy_bounds::measured::{self, Maximum};
+use tardy_bounds::{self as bounds, Bounds, Options, QueueBound};
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate;
 use tardy_tsn::simulate::wiring::WiringError;
+use tardy_tsn_report::bounds::{self as shown, Row};
 
 use super::{simulate as simulating, switch_file};
 use crate::commands::output;

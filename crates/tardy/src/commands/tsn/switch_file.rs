@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tardy_plot::numbers::first_few;
 use tardy_synthesis::instance::InputError;
 use tardy_tsn::file::{self, FileError};
 use tardy_tsn::network::Network;
@@ -36,6 +37,11 @@ pub(crate) enum SwitchFileError {
     Wrong { place: String, wrong: FileError },
     #[error("{place}{}: {}", .wrong.line.map(|line| format!(":{line}")).unwrap_or_default(), .wrong.what)]
     Unschedulable { place: String, wrong: InputError },
+    #[error(
+        "{old} has the schedule of another network than {new}: {}; give --keep a file of the same switches and cables",
+        first_few(.differences, "; ")
+    )]
+    OtherNetwork { old: String, new: String, differences: Vec<String> },
 }
 
 /// Lines of the form `FILE:LINE: problem`, which editors understand.

@@ -5,14 +5,24 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
-use tardy_present::synthesis;
-use tardy_synthesis::answer::{self, Verdict};
+use tardy_record::Run;
+use tardy_synthesis::answer::{self, Answer, Verdict};
 use tardy_synthesis::files::Files;
 use tardy_synthesis::instance::{InputError, Source};
+use tardy_synthesis::keep::KeepError;
+use tardy_synthesis::read::network::Scheduled;
 use tardy_synthesis::read::tsnkit;
 use tardy_synthesis::solver::Options;
-use tardy_synthesis::summary::Summary;
+use tardy_synthesis::summary::{KeptFlows, Summary};
+use tardy_synthesis::verify::{self, Verified};
+use tardy_tsn::file;
+use tardy_tsn::network::Network;
+use tardy_tsn::simulate;
+use tardy_tsn::simulate::recorded::{self, Request};
+use tardy_tsn::simulate::wiring::WiringError;
+use tardy_tsn_report::synthesis::{self, Evidence};
 
+use super::simulate as simulating;
 use super::switch_file::{self, SwitchFileError, text_of};
 use crate::commands::output;
 use crate::exit::Exit;
@@ -21,10 +31,14 @@ use tardy_args::TsnSynthesizeArgs;
 /// The default of `--margin` for a switch file, in ns: a frame fits only if it ends before its gate closes.
 const MARGIN_NS: u64 = 1000;
 
+/// The most flows whose bounds are computed: the time grows with the square of their number.
+const VERIFIED_MAX: usize = 500;
+
 /// Schedules the flows, prints the result and writes the requested files.
 pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     let (input, names) = read(arguments)?;
     let files = claim(&input, &names, arguments)?;
+    let page = arguments.html.as_deref().map(|path| claim_one(path, &names, arguments.force)).transpose()?;
     let instance = input.instance();
     if instance.flows.is_empty() {
         bail!("{} has no flow to schedule: add a flow with a period", names[0]);
@@ -38,14 +52,42 @@ pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
             arguments.time_limit.is_some_and(|limit| begun.elapsed().as_nanos() >= u128::from(limit.ns()))
         },
     };
-    let answer = answer::find(instance, &options, arguments.max_entries)
+    let answer = answer::find_keeping(instance, input.kept(), &options, arguments.max_entries)
         .map_err(|mistake| anyhow!(mistake.describe(instance)))?;
     input.remarks().iter().for_each(|remark| output::report(remark));
-    print(&Summary::of(instance, &answer, &options, begun.elapsed()), arguments)?;
+    let mut summary = Summary::of(instance, &answer, &options, begun.elapsed());
     let texts = input.texts(&answer).map_err(|reason| anyhow!("{}: {reason}", names[0]))?;
-    for (file, text) in files.iter().zip(texts) {
+    let written = Written::of(&input, &texts).map_err(|reason| anyhow!("{}: {reason}", names[0]))?;
+    summary.verified = match &written {
+        Some(written) if written.network.flows.len() <= VERIFIED_MAX => {
+            Some(written.verify(&answer, arguments)?)
+        }
+        Some(written) => {
+            let flows = written.network.flows.len();
+            output::report(&format!(
+                "bounds of {flows} flows may take minutes and are not computed; run 'tardy tsn bounds' with the file of -o"
+            ));
+            None
+        }
+        None => None,
+    };
+    summary.kept = input.kept().map(|kept| {
+        let ports = written.as_ref().map(|written| kept.replacements(&written.network, written.scheduled));
+        KeptFlows::of(kept, ports.unwrap_or_default())
+    });
+    print(&summary, arguments)?;
+    for (file, text) in files.iter().zip(&texts) {
         file.write(text.as_bytes())?;
         output::report(&format!("wrote {}", file.path().display()));
+    }
+    if let Some(page) = page {
+        let evidence = Evidence {
+            file: &names[0],
+            version: env!("CARGO_PKG_VERSION"),
+            run: written.as_ref().map(|written| written.simulate(&names[0], arguments)).transpose()?,
+        };
+        page.write(synthesis::html(instance, &answer, &summary, &evidence).as_bytes())?;
+        output::report(&format!("wrote {}", page.path().display()));
     }
     Ok(match answer.verdict {
         Verdict::Scheduled => Exit::Done,
@@ -62,6 +104,56 @@ fn print(summary: &Summary, arguments: &TsnSynthesizeArgs) -> Result<()> {
     }
 }
 
+/// The switch file with the schedule.
+struct Written<'a> {
+    text: &'a str,
+    network: Network,
+    scheduled: &'a Scheduled,
+}
+
+impl<'a> Written<'a> {
+    /// The switch file in `texts`; `None` if there is none.
+    fn of(input: &'a Files, texts: &'a [String]) -> Result<Option<Self>, String> {
+        let Some((text, scheduled)) = texts.first().zip(input.scheduled()) else { return Ok(None) };
+        let network = file::parse(text).map_err(|error| error.to_string())?;
+        Ok(Some(Self { text, network, scheduled }))
+    }
+
+    fn options(&self, arguments: &TsnSynthesizeArgs) -> simulate::Options {
+        simulate::Options {
+            mode: simulating::mode(arguments.mode),
+            ports: simulating::ports(Some(arguments.ports), &self.network),
+            ..simulate::Options::default()
+        }
+    }
+
+    fn verify(&self, answer: &Answer, arguments: &TsnSynthesizeArgs) -> Result<Verified> {
+        let options = tardy_bounds::Options::of(self.options(arguments));
+        verify::of(&self.network, self.scheduled, &answer.schedule, &options)
+            .map_err(|error| self.mistake(&error))
+    }
+
+    /// A simulation of the file, as a run.
+    fn simulate(&self, name: &str, arguments: &TsnSynthesizeArgs) -> Result<Run> {
+        let request = Request {
+            network: &self.network,
+            options: &self.options(arguments),
+            talk_ns: verify::talk_ns(&self.scheduled.instance),
+            phases: &[true],
+            file: (name, self.text),
+            command: &["tardy", "tsn", "synthesize", name].map(str::to_owned),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        let simulated = recorded::simulate(&request, &mut ()).map_err(|error| self.mistake(&error))?;
+        Ok(simulated.run)
+    }
+
+    /// The simulator refuses the file.
+    fn mistake(&self, error: &WiringError) -> anyhow::Error {
+        anyhow!("line {} of the file with the schedule: {error}", error.span.line(self.text))
+    }
+}
+
 /// Reads the files of the command line. Returns their names too.
 fn read(arguments: &TsnSynthesizeArgs) -> Result<(Files, Vec<String>)> {
     let unschedulable =
@@ -74,22 +166,34 @@ fn read(arguments: &TsnSynthesizeArgs) -> Result<(Files, Vec<String>)> {
         let tables = tables.map_err(|wrong| unschedulable(place(&wrong), wrong))?;
         return Ok((Files::Tables(tables), names.to_vec()));
     }
-    let file = switch_file::find(arguments.file.as_deref().unwrap_or_default())?;
-    let input = Files::of_switch(&file.network, &file.text, margin_ns.unwrap_or(MARGIN_NS));
-    Ok((input.map_err(|wrong| unschedulable(&file.name, wrong))?, vec![file.name]))
+    let new = switch_file::find(arguments.file.as_deref().unwrap_or_default())?;
+    let input = Files::of_switch(&new.network, &new.text, margin_ns.unwrap_or(MARGIN_NS));
+    let mut input = input.map_err(|wrong| unschedulable(&new.name, wrong))?;
+    let Some(name) = &arguments.keep else { return Ok((input, vec![new.name])) };
+    let old = switch_file::find(name)?;
+    input.keep(&old.network, &old.text).map_err(|error| match error {
+        KeepError::Old(wrong) => unschedulable(&old.name, wrong),
+        KeepError::OtherNetwork(differences) => {
+            SwitchFileError::OtherNetwork { old: old.name.clone(), new: new.name.clone(), differences }
+        }
+    })?;
+    Ok((input, vec![new.name, old.name]))
 }
 
 /// Claims the files of `-o`, which must not be those that are read.
 fn claim(input: &Files, names: &[String], arguments: &TsnSynthesizeArgs) -> Result<Vec<ResultFile>> {
     let Some(path) = &arguments.output else { return Ok(Vec::new()) };
-    let claim = |suffix: &&str| -> Result<ResultFile> {
+    let claim = |suffix: &&str| {
         let mut name = path.clone().into_os_string();
         name.push(suffix);
-        let path = PathBuf::from(name);
-        if names.iter().any(|input| is_same_place(Path::new(input), &path)) {
-            bail!("{} is read by this command; choose another -o", path.display());
-        }
-        Ok(ResultFile::claim(&path, arguments.force)?)
+        claim_one(&PathBuf::from(name), names, arguments.force)
     };
     input.suffixes().iter().map(claim).collect()
+}
+
+fn claim_one(path: &Path, names: &[String], force: bool) -> Result<ResultFile> {
+    if names.iter().any(|input| is_same_place(Path::new(input), path)) {
+        bail!("{} is read by this command; choose another file to write", path.display());
+    }
+    Ok(ResultFile::claim(path, force)?)
 }

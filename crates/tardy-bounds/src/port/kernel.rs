@@ -13,15 +13,15 @@ use super::{Gates, Inflow, Passage, Phases, Port};
 
 /// The kernel's gates and the device behind them.
 #[derive(Clone, Debug)]
-pub(in crate::bounds) struct KernelPort {
-    pub(in crate::bounds) gates: Gates,
+pub(crate) struct KernelPort {
+    pub(crate) gates: Gates,
     /// Each entry's mask, start and duration in ps.
-    pub(in crate::bounds) entries: Vec<(u32, i64, i64)>,
-    pub(in crate::bounds) picos_per_byte: i64,
+    pub(crate) entries: Vec<(u32, i64, i64)>,
+    pub(crate) picos_per_byte: i64,
     /// The latency of the timer that opens gates, in ps.
-    pub(in crate::bounds) latency_ps: i64,
+    pub(crate) latency_ps: i64,
     /// The frames that the device accepts in advance; `None`: any number.
-    pub(in crate::bounds) ring_frames: Option<i64>,
+    pub(crate) ring_frames: Option<i64>,
 }
 
 /// What the gates do to a flow.
@@ -32,7 +32,7 @@ struct Gated {
 }
 
 impl KernelPort {
-    pub(in crate::bounds) fn passages(
+    pub(crate) fn passages(
         &self,
         port: &Port,
         inflows: &[Option<Inflow>],

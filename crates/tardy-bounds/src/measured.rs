@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crate::network::Network;
-use crate::simulate::Options;
-use crate::simulate::engine::{self, Arrival, Duration, Listener};
-use crate::simulate::of_network::wire;
-use crate::simulate::recorded::drain_ns;
-use crate::simulate::wiring::WiringError;
+use tardy_tsn::network::Network;
+use tardy_tsn::simulate::Options;
+use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
+use tardy_tsn::simulate::of_network::wire;
+use tardy_tsn::simulate::recorded::drain_ns;
+use tardy_tsn::simulate::wiring::WiringError;
 
 /// The maxima of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

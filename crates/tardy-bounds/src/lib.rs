@@ -20,10 +20,10 @@ use std::fmt;
 
 use serde::Serialize;
 use tardy_record::units::format_duration_ns;
+use tardy_tsn::network::Network;
+use tardy_tsn::simulate;
+use tardy_tsn::simulate::wiring::WiringError;
 
-use crate::network::Network;
-use crate::simulate;
-use crate::simulate::wiring::WiringError;
 use build::Model;
 use port::{Inflow, Passage, Phases};
 
@@ -202,7 +202,7 @@ impl fmt::Display for NoBound {
 ///
 /// # Errors
 ///
-/// What the simulator refuses ([`crate::simulate::of_network::wire`]).
+/// What the simulator refuses ([`tardy_tsn::simulate::of_network::wire`]).
 pub fn of(network: &Network, options: &Options) -> Result<Bounds, WiringError> {
     let model = Model::of(network, options)?;
     Ok(Solution::of(&model, Phases(options.known_phases)).bounds())

@@ -1,4 +1,10 @@
-//! The output of `tardy tsn synthesize`: a verdict, the ports with the longest lists, and what these fit into.
+//! The output of `tardy tsn synthesize`: a verdict, the ports with the longest lists, what these fit into, what stays of an older
+//! schedule, and what the flows can expect.
+
+mod expectation;
+mod kept;
+mod page;
+mod pictures;
 
 use std::fmt::Write;
 
@@ -6,7 +12,11 @@ use tardy_plot::numbers::{count, counted, first_few, per_cent, with_unit};
 use tardy_record::units::format_duration_ns;
 use tardy_synthesis::summary::{ENTRIES_OF_HARDWARE, ENTRIES_OF_NETLINK, ENTRIES_OF_TC, Port, Summary};
 
-use crate::table::Table;
+pub use page::{Evidence, html};
+pub use pictures::Pictures;
+
+use tardy_present::table::Table;
+use tardy_present::terminal_text::{printable, wrapped};
 
 /// The most ports that are shown.
 const PORTS_SHOWN: usize = 8;
@@ -27,8 +37,30 @@ pub fn of(outcome: &Summary, width: usize) -> String {
         let slack = format_duration_ns(tightest.slack_ns);
         let _ = writeln!(text, "Least slack: {slack}, of flow {}.", tightest.flow);
     }
+    for sentence in outcome.kept.iter().flat_map(kept::sentences) {
+        push(&mut text, &sentence, width);
+    }
+    if let Some(verified) = &outcome.verified {
+        text.push('\n');
+        for line in expectation::table(verified).lines(width) {
+            text += &printable(&line);
+            text.push('\n');
+        }
+        text.push('\n');
+        for sentence in expectation::sentences(verified) {
+            push(&mut text, &sentence, width);
+        }
+    }
     text += &effort(outcome);
     text
+}
+
+/// Adds a sentence, in lines of this width.
+fn push(text: &mut String, sentence: &str, width: usize) {
+    for line in wrapped(sentence, width) {
+        *text += &printable(&line);
+        text.push('\n');
+    }
 }
 
 fn verdict(outcome: &Summary) -> String {
@@ -57,8 +89,13 @@ fn verdict(outcome: &Summary) -> String {
 fn table(ports: &[Port]) -> Table {
     let mut longest: Vec<&Port> = ports.iter().collect();
     longest.sort_by(|a, b| b.entries.cmp(&a.entries).then(b.load.total_cmp(&a.load)));
-    let mut table = Table::new(&["port", "flows", "load", "cycle", "entries", "best effort"]);
-    for port in longest.iter().take(PORTS_SHOWN) {
+    of_ports(longest.into_iter().take(PORTS_SHOWN))
+}
+
+/// A row for each of these ports.
+fn of_ports<'p>(ports: impl Iterator<Item = &'p Port>) -> Table {
+    let mut table = Table::new(&["port", "flows", "load", "cycle", "entries", "best effort", "waits"]);
+    for port in ports {
         table.push(vec![
             port.link.clone(),
             count(port.flows as u64),
@@ -66,6 +103,7 @@ fn table(ports: &[Port]) -> Table {
             format_duration_ns(port.cycle_ns),
             count(port.entries as u64),
             per_cent(port.best_effort),
+            port.best_effort_wait_ns.map_or_else(|| "for ever".to_owned(), format_duration_ns),
         ]);
     }
     table

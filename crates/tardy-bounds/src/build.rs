@@ -1,15 +1,18 @@
 //! The ports and flows of a network, as servers and arrival curves.
 
+use tardy_record::gates::{AfterLast, Openings};
+use tardy_tsn::network::{Network, PortId, Schedule};
+use tardy_tsn::simulate::Mode;
+use tardy_tsn::simulate::of_network::{transmitter_of, wire};
+use tardy_tsn::simulate::wiring::{
+    Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, WiringError,
+};
+use tardy_tsn::transmission_time;
+
 use super::arrival::Arrival;
 use super::port::kernel::KernelPort;
 use super::port::{Crossing, Gates, Inflow, KernelFrame, Port, Selection};
 use super::{NoBound, Options};
-use crate::network::{Network, PortId, Schedule};
-use crate::simulate::Mode;
-use crate::simulate::of_network::{transmitter_of, wire};
-use crate::simulate::wiring::{Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, WiringError};
-use crate::transmission_time;
-use tardy_record::gates::{AfterLast, Openings};
 
 /// Everything that does not change during the computation.
 pub(super) struct Model {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use tardy_tsn::bounds::measured;
-use tardy_tsn::bounds::{self, Bounds, Options};
+use tardy_bounds::measured;
+use tardy_bounds::{self as bounds, Bounds, Options};
 use tardy_tsn::file::parse;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::{self, Mode, Ports};

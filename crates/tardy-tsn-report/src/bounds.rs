@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use tardy_bounds::{FlowBound, QueueBound};
 use tardy_plot::numbers::{count, counted};
 use tardy_record::units::format_duration_ns;
-use tardy_tsn::bounds::{FlowBound, QueueBound};
 
-use crate::table::Table;
-use crate::terminal_text::{printable, wrapped};
+use tardy_present::table::Table;
+use tardy_present::terminal_text::{printable, wrapped};
 
 /// A flow.
 #[derive(Clone, Debug, Serialize)]

@@ -1,0 +1,3 @@
+//! Tests of bounds, in one program, so that it is linked once.
+
+mod bounds;

@@ -1,0 +1,4 @@
+//! Schedules and bounds of time-aware networks as text for the terminal and as a page.
+
+pub mod bounds;
+pub mod synthesis;
