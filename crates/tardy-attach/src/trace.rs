@@ -4,6 +4,7 @@
 //! programs' system calls cost nothing. The second shows who had the CPU.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use tardy_host::trace::instance::Instance;
 use tardy_host::trace::page::Piece;
@@ -27,6 +28,8 @@ pub struct ProgramTrace {
     pub layouts: Layouts,
     /// Events that were read and are later than everything that is known of other CPUs.
     early: Vec<Event>,
+    /// Whether what programs write to the trace_marker of all of tracefs is recorded too.
+    pub has_marker: bool,
 }
 
 /// The kernel's timer functions that wake threads, by address; empty if the kernel hides its symbols.
@@ -73,8 +76,10 @@ impl ProgramTrace {
         let of_program = OF_PROGRAM.iter().filter(|event| tracefs.format(event).is_ok());
         of_program.map(ToString::to_string).try_for_each(|event| enable(&program, &event))?;
         of_machine.iter().try_for_each(|event| enable(&machine, event))?;
+        // Since Linux 6.16. Before, the texts are only in the buffer that all users of tracefs share.
+        let has_marker = program.write("options/copy_trace_marker", "1").is_ok();
         let readers = [program.reader(page)?, machine.reader(page)?];
-        Ok(Self { readers, program, machine, layouts, early: Vec::new() })
+        Ok(Self { readers, program, machine, layouts, early: Vec::new(), has_marker })
     }
 
     /// Records the thread `tid` too, and the threads that it starts from then on.
@@ -83,6 +88,29 @@ impl ProgramTrace {
     /// If there is no such thread, or the kernel refuses.
     pub fn follow(&self, tid: u32) -> Result<(), String> {
         self.program.append("set_event_pid", &format!("{tid}\n"))
+    }
+
+    /// The file in which a program may write its marks if it is started by tardy.
+    pub fn marker(&self) -> PathBuf {
+        self.program.file("trace_marker")
+    }
+
+    /// Records the event `GROUP/EVENT` of a USDT probe as an end of the stretch `name`.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn add_probe(
+        &mut self,
+        tracefs: &Tracefs,
+        event: &str,
+        is_begin: bool,
+        name: &str,
+    ) -> Result<(), String> {
+        let format = tracefs.format(event)?;
+        if !self.layouts.add_probe(&format, is_begin, name) {
+            return Err("the program has too many probes".to_owned());
+        }
+        enable(&self.program, event)
     }
 
     /// Starts or stops recording.
