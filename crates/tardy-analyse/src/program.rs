@@ -89,11 +89,7 @@ pub fn chains(run: &Run) -> Vec<ProgramChain> {
             other.phase == series.phase && known.number == program.number && known.stage.is_some()
         });
         let part = |(_, other, known): (usize, &Series, &ProgramSeries)| {
-            Some(ChainPart {
-                stage: known.stage? as usize,
-                timing: known.timing,
-                row: row::of_series(other),
-            })
+            Some(ChainPart { stage: known.stage? as usize, timing: known.timing, row: row::of_series(other) })
         };
         Some(ProgramChain {
             label: series.label.clone(),

@@ -178,7 +178,8 @@ mod tests {
         let passage = chains.enter(BUS, &call(3, 1500)).unwrap();
         assert_eq!(passage.tids(), [SENSOR, CONTROL, BUS]);
         assert_eq!(passage.took_ns(), 500);
-        let parts = passage.stages.iter().map(|one| (one.begun_ns - one.woken_ns, one.ended_ns - one.begun_ns));
+        let parts =
+            passage.stages.iter().map(|one| (one.begun_ns - one.woken_ns, one.ended_ns - one.begun_ns));
         assert_eq!(parts.collect::<Vec<_>>(), [(10, 90), (20, 180), (100, 100)]);
     }
 

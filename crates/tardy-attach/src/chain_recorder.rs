@@ -78,8 +78,8 @@ impl ChainRecorder {
         }
     }
 
-    /// Adds a passage. `name` returns the process and the name of a thread.
-    pub fn record(&mut self, passage: &Passage, name: &dyn Fn(u32) -> (u32, String)) {
+    /// Adds a passage. `name` returns the names of a thread.
+    pub fn record(&mut self, passage: &Passage, name: &dyn Fn(u32) -> Named) {
         let path = passage.tids();
         let index = match self.by_path.get(&path) {
             Some(index) => *index,
@@ -95,7 +95,7 @@ impl ChainRecorder {
     }
 
     /// Counts a passage of an unknown path. Returns the index of its chain once it is one.
-    fn add(&mut self, path: Vec<u32>, name: &dyn Fn(u32) -> (u32, String)) -> Option<usize> {
+    fn add(&mut self, path: Vec<u32>, name: &dyn Fn(u32) -> Named) -> Option<usize> {
         if !self.paths.contains_key(&path) && self.paths.len() >= PATHS_MAX {
             self.paths.clear();
         }
@@ -108,8 +108,7 @@ impl ChainRecorder {
         let stages = stages(&path, name);
         let label = label_of(&stages);
         // A program that was started again continues its chains.
-        let again =
-            self.chains.iter().position(|known| known.ended && label_of(&known.stages) == label);
+        let again = self.chains.iter().position(|known| known.ended && label_of(&known.stages) == label);
         let index = match again {
             Some(index) => {
                 (self.chains[index].ended, self.chains[index].stages) = (false, stages);
@@ -170,12 +169,26 @@ impl ChainRecorder {
     }
 }
 
-fn stages(path: &[u32], name: &dyn Fn(u32) -> (u32, String)) -> Vec<ChainStage> {
-    let stage = |tid: &u32| {
-        let (pid, name) = name(*tid);
-        ChainStage { pid, tid: *tid, name }
+/// A thread as a stage: its process, its name, and its name with that of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The process.
+    pub pid: u32,
+    /// The thread's name.
+    pub name: String,
+    /// The same with the process' name, if that is another one.
+    pub with_process: String,
+}
+
+fn stages(path: &[u32], name: &dyn Fn(u32) -> Named) -> Vec<ChainStage> {
+    let named: Vec<(u32, Named)> = path.iter().map(|tid| (*tid, name(*tid))).collect();
+    let is_one_process = named.windows(2).all(|pair| pair[0].1.pid == pair[1].1.pid);
+    let stage = |(tid, Named { pid, name, with_process })| ChainStage {
+        pid,
+        tid,
+        name: if is_one_process { name } else { with_process },
     };
-    path.iter().map(stage).collect()
+    named.into_iter().map(stage).collect()
 }
 
 /// The names of the threads, in order.
@@ -202,8 +215,12 @@ impl ChainRecord {
         let took_ns = passage.took_ns();
         let times: Vec<StageTimes> = passage.stages.iter().map(times_of).collect();
         let ended_ns = passage.stages.last().map_or(0, |stage| stage.ended_ns);
-        let reading =
-            |value_ns: u64, at_ns: u64| Reading { value_ns: value_ns as i64, at_ns: at(at_ns), cycle: number, missed: 0 };
+        let reading = |value_ns: u64, at_ns: u64| Reading {
+            value_ns: value_ns as i64,
+            at_ns: at(at_ns),
+            cycle: number,
+            missed: 0,
+        };
         self.latency.record(reading(took_ns, ended_ns));
         for ((parts, times), stage) in self.parts.iter_mut().zip(&times).zip(&passage.stages) {
             let [wake_up, run] = parts;
@@ -275,8 +292,9 @@ mod tests {
         Passage { stages: tids.iter().enumerate().map(stage).collect() }
     }
 
-    fn name(tid: u32) -> (u32, String) {
-        (1, format!("thread {}", tid % 10))
+    fn name(tid: u32) -> Named {
+        let name = format!("thread {}", tid % 10);
+        Named { pid: tid / 100, with_process: format!("process {}/{name}", tid / 100), name }
     }
 
     /// A recorder that has seen so many cycles, one of `every` with a passage.
@@ -331,6 +349,12 @@ mod tests {
         add(&mut recorder, 100..150, 1, &[21, 22]);
         assert_eq!(recorder.found(), 2, "the first one has not ended");
         assert!(recorder.series(0).iter().any(|one| one.label == "thread 1 > thread 2 #2"));
+    }
+
+    #[test]
+    fn stages_of_several_processes_have_their_names() {
+        let series = recorder(50, 1, &[101, 202]).series(0);
+        assert_eq!(series[0].label, "process 1/thread 1 > process 2/thread 2");
     }
 
     #[test]

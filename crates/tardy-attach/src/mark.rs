@@ -226,7 +226,9 @@ impl MarkRecord {
     }
 
     fn end(&mut self, at_ns: u64, settings: &Settings) {
-        let Some(begun_ns) = self.begun_ns.take().filter(|ns| *ns >= settings.counted_from_ns) else { return };
+        let Some(begun_ns) = self.begun_ns.take().filter(|ns| *ns >= settings.counted_from_ns) else {
+            return;
+        };
         let took_ns = at_ns.saturating_sub(begun_ns);
         self.duration.record(self.reading(took_ns, at_ns, settings));
         self.next_number += 1;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_host::trace::user_probe::UserProbes;
-use tardy_sys::processes;
+use tardy_sys::processes::{self, ExecutedFile};
 
 use crate::trace::ProgramTrace;
 use crate::usdt;
@@ -13,15 +13,19 @@ use crate::usdt;
 /// The most events that are made.
 const PROBES_MAX: usize = 128;
 
+/// How often the files of a program are listed. Listing them holds a lock that page faults of the program need.
+const SEARCHES: u32 = 8;
+
 /// The probes of all programs so far.
 #[derive(Debug)]
 pub struct ProbeSearch {
     tracefs: Tracefs,
     probes: UserProbes,
-    /// The program that each process executed when it was searched.
-    searched: BTreeMap<u32, String>,
-    /// Files and offsets that have an event.
-    known: BTreeSet<(String, u64)>,
+    /// The program that each process executed when it was searched, and how often it was.
+    searched: BTreeMap<u32, (String, u32)>,
+    /// The files that were read.
+    files: BTreeSet<String>,
+    found: usize,
     /// Why a probe has no event; `None` if all have one.
     pub refused: Option<String>,
 }
@@ -33,32 +37,43 @@ impl ProbeSearch {
             tracefs: tracefs.clone(),
             probes: UserProbes::new(tracefs),
             searched: BTreeMap::new(),
-            known: BTreeSet::new(),
+            files: BTreeSet::new(),
+            found: 0,
             refused: None,
         }
     }
 
-    /// Searches the program and the libraries of the process, unless it was done for the same program.
+    /// Searches the program and the libraries of the process, unless that was done often enough: a program that has just been
+    /// started has not loaded them all.
     pub fn search(&mut self, pid: u32, trace: &mut ProgramTrace) {
         let Some(program) = processes::executable_of(pid) else { return };
-        if self.searched.get(&pid) == Some(&program) {
+        let (known, times) = self.searched.entry(pid).or_default();
+        if *known != program {
+            (*known, *times) = (program, 0);
+        }
+        if *times >= SEARCHES {
             return;
         }
-        self.searched.insert(pid, program);
+        *times += 1;
         for executed in processes::executed_files(pid) {
-            let found = usdt::probes(&|at, into| executed.file.read_exact_at(into, at).is_ok());
-            for probe in found {
-                let is_new = self.known.len() < PROBES_MAX
-                    && self.known.insert((executed.identity.clone(), probe.offset));
-                if !is_new {
-                    continue;
-                }
-                let made = self.probes.add(&executed.path, probe.offset).and_then(|event| {
-                    trace.add_probe(&self.tracefs, &event, probe.is_begin, &probe.name)
-                });
-                if let Err(error) = made {
-                    self.refused = Some(error);
-                }
+            if self.files.insert(executed.identity.clone()) {
+                self.add_probes(&executed, trace);
+            }
+        }
+    }
+
+    fn add_probes(&mut self, executed: &ExecutedFile, trace: &mut ProgramTrace) {
+        for probe in usdt::probes(&|at, into| executed.file.read_exact_at(into, at).is_ok()) {
+            if self.found >= PROBES_MAX {
+                return;
+            }
+            self.found += 1;
+            let made = self
+                .probes
+                .add(&executed.path, probe.offset)
+                .and_then(|event| trace.add_probe(&self.tracefs, &event, probe.is_begin, &probe.name));
+            if let Err(error) = made {
+                self.refused = Some(error);
             }
         }
     }

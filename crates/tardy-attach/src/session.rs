@@ -11,7 +11,7 @@ use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
 
 use crate::causes::Context;
-use crate::chain_recorder::ChainRecorder;
+use crate::chain_recorder::{ChainRecorder, Named};
 use crate::cost::{self, Cost};
 use crate::event::{Event, What};
 use crate::habits::Habits;
@@ -184,7 +184,7 @@ impl Session {
         })
     }
 
-    /// The file in which a program may write its marks if it is started by tardy.
+    /// The file in which a program may write its marks if it is started by tardy. The program must have ended when this is dropped.
     pub fn marker(&self) -> PathBuf {
         self.trace.marker()
     }
@@ -219,7 +219,7 @@ impl Session {
     /// # Errors
     /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read; that of `listener`.
     pub fn watch(
-        mut self,
+        &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
         listener: &mut dyn Listener,
@@ -344,6 +344,8 @@ impl Session {
         self.read()?;
         if monotonic_ns() - self.searched_ns >= SEARCH_NS {
             self.search()?;
+        } else if self.counted_from_ns.is_none() {
+            self.search_probes();
         }
         let (cycles, missed) = self.recorder.counts();
         listener.progress(&Status {
@@ -364,10 +366,7 @@ impl Session {
     /// Follows the threads of the target that are not followed yet.
     fn search(&mut self) -> Result<(), String> {
         self.searched_ns = monotonic_ns();
-        let threads = self.request.target.threads();
-        let pids: BTreeSet<u32> = threads.iter().map(|thread| thread.pid).collect();
-        pids.into_iter().for_each(|pid| self.probes.search(pid, &mut self.trace));
-        for found in threads {
+        for found in self.request.target.threads() {
             if self.tracker.threads.contains_key(&found.tid) {
                 continue;
             }
@@ -378,7 +377,19 @@ impl Session {
                 Err(error) => return Err(error),
             }
         }
+        self.search_probes();
         Ok(())
+    }
+
+    /// Searches the watched processes for USDT probes.
+    fn search_probes(&mut self) {
+        for pid in self.pids() {
+            self.probes.search(pid, &mut self.trace);
+        }
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        self.tracker.threads.values().map(|thread| thread.pid).collect()
     }
 
     /// Reads and processes what was recorded until now.
@@ -411,8 +422,10 @@ impl Session {
             Progress::Passage(passage) => {
                 let threads = &self.tracker.threads;
                 self.chains.record(&passage, &|tid| {
-                    let (pid, name) = threads.get(&tid).map_or((0, String::new()), |thread| (thread.pid, thread.name.text()));
-                    (pid, label(pid, name))
+                    let thread = threads.get(&tid);
+                    let (pid, name) =
+                        thread.map_or((0, String::new()), |thread| (thread.pid, thread.name.text()));
+                    Named { pid, with_process: label(pid, name.clone()), name }
                 });
             }
             Progress::Mark(tid, edge) => {
@@ -489,7 +502,7 @@ impl Session {
         }
     }
 
-    fn finish(self, end: End) -> Result<Watched, String> {
+    fn finish(&self, end: End) -> Result<Watched, String> {
         let has_marks = self.marks.found() > 0;
         let watched = self.watched(end);
         if self.recorder.found().0 == 0 && !has_marks {
@@ -519,9 +532,10 @@ impl Session {
 
     /// Whether a process of the program has the trace_marker of all of tracefs open.
     fn has_common_marker(&self) -> bool {
-        let pids: BTreeSet<u32> = self.tracker.threads.values().map(|thread| thread.pid).collect();
         let is_common = |path: String| path.ends_with("tracing/trace_marker");
-        pids.into_iter().any(|pid| tardy_sys::processes::descriptors_of(pid).into_iter().any(is_common))
+        self.pids()
+            .into_iter()
+            .any(|pid| tardy_sys::processes::descriptors_of(pid).into_iter().any(is_common))
     }
 
     /// The threads that are not periodic, with their waits.

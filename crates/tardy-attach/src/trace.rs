@@ -1,7 +1,8 @@
-//! The two trace instances with which a program is watched: one records its own threads, the other the whole machine.
+//! The trace instances with which a program is watched: one records its own threads, one the whole machine, and one its marks.
 //!
 //! The kernel chooses the threads of the first (`set_event_pid`, with `event-fork` also those that they start), so that other
-//! programs' system calls cost nothing. The second shows who had the CPU.
+//! programs' system calls cost nothing. The second shows who had the CPU. The third is always on, because writing a mark fails
+//! while it is off, and a program need not expect that.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,13 +18,14 @@ use crate::event::{Event, What};
 use crate::layout::{Layouts, OF_PROGRAM};
 use crate::wait::TimerKind;
 
-/// Two instances and their readers.
+/// The instances and their readers.
 #[derive(Debug)]
 pub struct ProgramTrace {
     /// Dropped before the instances, which cannot be removed while their pipes are open.
-    readers: [TraceReader; 2],
+    readers: [TraceReader; 3],
     program: Instance,
     machine: Instance,
+    marks: Instance,
     /// How events are decoded.
     pub layouts: Layouts,
     /// Events that were read and are later than everything that is known of other CPUs.
@@ -42,7 +44,7 @@ pub fn timer_functions(tracefs: &Tracefs) -> BTreeMap<u64, TimerKind> {
 }
 
 impl ProgramTrace {
-    /// Makes both instances, for run `id`. Nothing is recorded until [`Self::set_on`].
+    /// Makes the instances, for run `id`. Nothing but marks is recorded until [`Self::set_on`].
     ///
     /// # Errors
     /// What this kernel lacks or refuses.
@@ -56,9 +58,10 @@ impl ProgramTrace {
         let page = tracefs.page()?;
         let program = Instance::make(tracefs, &format!("{id}-program"))?;
         let machine = Instance::make(tracefs, &format!("{id}-machine"))?;
+        let marks = Instance::make(tracefs, &format!("{id}-marks"))?;
         let filter: Vec<String> =
             functions.keys().map(|address| format!("function==0x{address:x}")).collect();
-        for instance in [&program, &machine] {
+        for instance in [&program, &machine, &marks] {
             instance.write("trace_clock", "mono")?;
             instance.write("buffer_size_kb", &buffer_kib.to_string())?;
             // Otherwise command names are looked up at every context switch, for a text that is never read.
@@ -77,9 +80,10 @@ impl ProgramTrace {
         of_program.map(ToString::to_string).try_for_each(|event| enable(&program, &event))?;
         of_machine.iter().try_for_each(|event| enable(&machine, event))?;
         // Since Linux 6.16. Before, the texts are only in the buffer that all users of tracefs share.
-        let has_marker = program.write("options/copy_trace_marker", "1").is_ok();
-        let readers = [program.reader(page)?, machine.reader(page)?];
-        Ok(Self { readers, program, machine, layouts, early: Vec::new(), has_marker })
+        let has_marker = marks.write("options/copy_trace_marker", "1").is_ok();
+        let readers = [program.reader(page)?, machine.reader(page)?, marks.reader(page)?];
+        marks.write("tracing_on", "1")?;
+        Ok(Self { readers, program, machine, marks, layouts, early: Vec::new(), has_marker })
     }
 
     /// Records the thread `tid` too, and the threads that it starts from then on.
@@ -90,9 +94,9 @@ impl ProgramTrace {
         self.program.append("set_event_pid", &format!("{tid}\n"))
     }
 
-    /// The file in which a program may write its marks if it is started by tardy.
+    /// The file in which a program may write its marks if it is started by tardy. It must be closed when this is dropped.
     pub fn marker(&self) -> PathBuf {
-        self.program.file("trace_marker")
+        self.marks.file("trace_marker")
     }
 
     /// Records the event `GROUP/EVENT` of a USDT probe as an end of the stretch `name`.
@@ -149,7 +153,7 @@ impl ProgramTrace {
 
     /// How many events the kernel's buffers have lost.
     pub fn lost_events(&self) -> u64 {
-        self.program.lost_events() + self.machine.lost_events()
+        self.program.lost_events() + self.machine.lost_events() + self.marks.lost_events()
     }
 }
 

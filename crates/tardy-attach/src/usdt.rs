@@ -62,7 +62,9 @@ fn of_file(read: ReadAt<'_>) -> Option<Vec<Probe>> {
     let names = elf.content(&names)?;
     let named = |section: &Section, name: &str| {
         let rest = usize::try_from(section.name).ok().and_then(|at| names.get(at..));
-        rest.is_some_and(|rest| rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0)))
+        rest.is_some_and(|rest| {
+            rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+        })
     };
     let (mut notes, mut base) = (None, None);
     for index in 0..elf.sections.count {
@@ -129,7 +131,8 @@ impl<'a> Elf<'a> {
     }
 
     fn content(&self, section: &Section) -> Option<Vec<u8>> {
-        let mut content = vec![0; usize::try_from(section.bytes).ok().filter(|_| section.bytes <= SECTION_MAX)?];
+        let mut content =
+            vec![0; usize::try_from(section.bytes).ok().filter(|_| section.bytes <= SECTION_MAX)?];
         (self.read)(section.offset, &mut content).then_some(content)
     }
 
@@ -141,7 +144,8 @@ impl<'a> Elf<'a> {
             let [offset, loaded, bytes] = if self.is_64 { [8, 16, 32] } else { [4, 8, 16] };
             let field = |at: usize| number(&entry, at, self.word_bytes());
             let within = address.checked_sub(field(loaded)?)?;
-            (number(&entry, 0, 4)? == LOAD && within < field(bytes)?).then_some(field(offset)?.checked_add(within)?)
+            (number(&entry, 0, 4)? == LOAD && within < field(bytes)?)
+                .then_some(field(offset)?.checked_add(within)?)
         })
     }
 }

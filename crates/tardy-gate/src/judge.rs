@@ -107,9 +107,9 @@ fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r 
     let mut matching: Vec<&Series> = of_phases.iter().copied().filter(is_wanted).collect();
     // Other times of a program, such as the latency of a chain, are judged if they are named.
     let others = || {
-        run.series.iter().filter(|one| {
-            one.program().is_some() && !one.is_of_wakeups() && phases.contains(&one.phase)
-        })
+        run.series
+            .iter()
+            .filter(|one| one.program().is_some() && !one.is_of_wakeups() && phases.contains(&one.phase))
     };
     if wanted.is_some() && matching.is_empty() {
         matching = others().filter(is_wanted).collect();

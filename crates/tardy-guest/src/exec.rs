@@ -53,7 +53,8 @@ impl Orders {
                 "--deadline" => request.deadline_ns = Some(time()?),
                 "--limit" => request.limit_ns = Some(time()?),
                 "--buffer" => {
-                    request.buffer_kib = Some(value.parse().map_err(|_| format!("'{value}' is not a number"))?);
+                    request.buffer_kib =
+                        Some(value.parse().map_err(|_| format!("'{value}' is not a number"))?);
                 }
                 _ => return Err(format!("'{name}' is not an option of exec")),
             }
@@ -80,6 +81,8 @@ pub(crate) fn exec(words: &[&str]) -> Result<(), String> {
     if let Some(end) = program.end()? {
         report(&end);
     }
+    // An instance with an open trace_marker could not be removed.
+    drop(session);
     let boot_id = kernel_files.text("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
     // The host adds its own name, the time and the command.
     let origin = Origin { id: "guest".to_owned(), boot_id, ..Origin::default() };
@@ -102,7 +105,8 @@ mod tests {
 
     #[test]
     fn words_are_those_of_tardy_exec() {
-        let words = ["-o", "a.json", "--warmup", "2s", "--limit", "50us", "--", "./control", "--rate", "1000"];
+        let words =
+            ["-o", "a.json", "--warmup", "2s", "--limit", "50us", "--", "./control", "--rate", "1000"];
         let orders = Orders::of(&words).unwrap();
         assert_eq!(orders.command, ["./control", "--rate", "1000"]);
         assert_eq!(orders.request.named, "./control --rate 1000");

@@ -56,7 +56,8 @@ pub enum Disagreement {
 pub fn measured(observed: &Observed, series: &Series, phase: &Phase) -> Result<Measured, Disagreement> {
     let name = || format!("'{}' in phase '{}'", series.label, phase.label);
     if let SeriesKind::Program(program) = &series.kind {
-        return measured_of_program(observed, series, program, phase).ok_or_else(|| Disagreement::NoThread(name()))?;
+        return measured_of_program(observed, series, program, phase)
+            .ok_or_else(|| Disagreement::NoThread(name()))?;
     }
     let mut pids: Vec<u32> = observed.readings.iter().map(|reading| reading.pid).collect();
     pids.sort_unstable();
@@ -103,24 +104,23 @@ fn measured_of_program(
         .collect();
     let first = series.worst.first()?;
     let candidates = readings.keys().filter_map(|due_ns| due_ns.checked_sub(due_ns_of(first)?));
-    // Due times are periodic, so that several origins fit; at the right one all differences are small.
-    let with_difference = candidates.filter_map(|origin| {
-        let differences = series.worst.iter().map(|outlier| {
+    // Due times are periodic, so that several origins fit. At the right one the way back to the program takes nearly the same time
+    // after each event.
+    let with_ways = candidates.filter_map(|origin| {
+        let ways = series.worst.iter().map(|outlier| {
             let reading = readings.get(&origin.checked_add(due_ns_of(outlier)?)?)?;
-            Some(reading.late_ns.abs_diff(outlier.latency_ns))
+            Some(reading.late_ns - outlier.latency_ns)
         });
-        let sum = differences.sum::<Option<u64>>()?;
-        Some((sum, origin))
+        let ways: Vec<i64> = ways.collect::<Option<_>>()?;
+        let (least, most) = (ways.iter().min()?, ways.iter().max()?);
+        Some(((*least < 0, most - least), origin))
     });
-    let (_, origin_ns) = with_difference.min()?;
-    let is_early = |outlier: &Outlier| {
-        let reading = due_ns_of(outlier).and_then(|due_ns| readings.get(&(origin_ns + due_ns)));
-        reading.is_some_and(|reading| reading.late_ns < outlier.latency_ns)
-    };
-    if series.worst.iter().any(is_early) {
+    let ((is_early, _), origin_ns) = with_ways.min()?;
+    if is_early {
         return Some(Err(Disagreement::Early(format!("'{}' in phase '{}'", series.label, phase.label))));
     }
-    let counted = origin_ns + thread.first_due_ns..origin_ns + phase.end_ns.unwrap_or(u64::MAX - origin_ns);
+    // The last one that was counted woke up at the end of the counted time.
+    let counted = origin_ns + thread.first_due_ns..origin_ns + phase.start_ns + series.counted_ns;
     let readings = readings.range(counted).map(|(_, reading)| *reading).collect();
     Some(Ok(Measured { pid: program.tid, origin_ns, readings }))
 }
@@ -174,7 +174,7 @@ mod tests {
     const TID: u32 = 40;
 
     fn phase() -> Phase {
-        Phase { label: "program".to_owned(), end_ns: Some(100 * MS), ..Phase::default() }
+        Phase { label: "program".to_owned(), ..Phase::default() }
     }
 
     /// A program's thread with a cycle each ms from 10 ms on, of which the 30th is `late_ns` late.
@@ -230,7 +230,7 @@ mod tests {
         let series = series(90_000);
         let found = measured(&observed(&series, 300), &series, &phase()).unwrap();
         assert_eq!((found.pid, found.origin_ns), (TID, ORIGIN_NS));
-        assert_eq!(found.readings.len(), 60, "from the first counted one to the end");
+        assert_eq!(found.readings.len(), 50, "those that were counted");
         let worst = found.readings.iter().max_by_key(|reading| reading.late_ns).unwrap();
         assert_eq!((worst.due_ns, worst.late_ns), (ORIGIN_NS + 40 * MS, 90_300));
     }

@@ -164,7 +164,12 @@ mod tests {
     fn executed_files_are_those_of_maps() {
         let line = "00400000-0040b000 r-xp 00001000 fe:00 1234   /usr/bin/a b";
         assert_eq!(executed(line), Some(("400000-40b000".to_owned(), "fe:00 1234".to_owned())));
-        for line in ["00400000-0040b000 r--p 00001000 fe:00 1234 /a", "7ff0-8000 r-xp 00000000 00:00 0 [vdso]", "", "a b"] {
+        for line in [
+            "00400000-0040b000 r--p 00001000 fe:00 1234 /a",
+            "7ff0-8000 r-xp 00000000 00:00 0 [vdso]",
+            "",
+            "a b",
+        ] {
             assert_eq!(executed(line), None, "{line}");
         }
         let own = executed_files(std::process::id());

@@ -26,7 +26,9 @@ pub struct UserProbe {
 
 impl UserProbe {
     fn is_of_tardy(&self) -> bool {
-        let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_plain = |text: &str| {
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
         let names = self.event.strip_prefix(GROUP).and_then(|rest| rest.split_once('/'));
         PLACES.iter().any(|place| self.file == format!("{place}/{FILE}"))
             && names.is_some_and(|(number, name)| is_plain(number) && is_plain(name))

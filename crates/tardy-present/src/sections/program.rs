@@ -241,11 +241,13 @@ fn missed_marks(marks: &[ProgramMark]) -> Vec<String> {
     let sentence = |mark: &ProgramMark| {
         let WatchedMark { deadline_ns, deadline_misses, unfinished, name, .. } = &mark.mark;
         let missed = deadline_ns.filter(|_| *deadline_misses > 0).map(|deadline_ns| {
-            let (misses, all) = (count(*deadline_misses), counted(mark.duration.recorded, "stretch", "stretches"));
+            let (misses, all) =
+                (count(*deadline_misses), counted(mark.duration.recorded, "stretch", "stretches"));
             format!("{misses} of {all} took longer than {}", format_duration_ns(deadline_ns))
         });
-        let open = (*unfinished > 0)
-            .then(|| format!("{} not end before the next began", counted(*unfinished, "stretch did", "stretches did")));
+        let open = (*unfinished > 0).then(|| {
+            format!("{} not end before the next began", counted(*unfinished, "stretch did", "stretches did"))
+        });
         let parts: Vec<String> = missed.into_iter().chain(open).collect();
         (!parts.is_empty()).then(|| format!("{}: {}.", short(&harmless(name), NAME_MAX), parts.join("; ")))
     };

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
         }
     };
     let file = RunFile::claim(&arguments.watch, started, &request, origin)?;
-    let session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
+    let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
     let signals = EndSignals::catch()?;
     let mut progress = Progress { line: Line::new(arguments.watch.quiet), file };
     let watched = session.watch(&signals, &mut || false, &mut progress);

@@ -40,5 +40,7 @@ pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {
     if let Some(end) = program.end().map_err(|reason| anyhow!(reason))? {
         output::report(&end);
     }
+    // An instance with an open trace_marker could not be removed.
+    drop(session);
     file.present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)
 }

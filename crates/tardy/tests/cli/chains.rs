@@ -39,10 +39,9 @@ fn watched(bench: &Bench, way: &str, fault: &str, required: &[&str], exit: i32) 
 
 fn chain_of<'n>(numbers: &'n Value, label: &str) -> &'n Value {
     let chains = numbers["chains"].as_array().unwrap_or_else(|| panic!("no chains: {numbers:#}"));
-    chains
-        .iter()
-        .find(|chain| chain["label"] == label)
-        .unwrap_or_else(|| panic!("no {label}: {:#?}", chains.iter().map(|one| &one["label"]).collect::<Vec<_>>()))
+    chains.iter().find(|chain| chain["label"] == label).unwrap_or_else(|| {
+        panic!("no {label}: {:#?}", chains.iter().map(|one| &one["label"]).collect::<Vec<_>>())
+    })
 }
 
 /// The times of all passages in the program's log.
@@ -64,9 +63,7 @@ fn threads_that_wake_one_another_are_a_chain_whose_parts_add_up() {
     }
     for way in ["pipe", "socket", "condition"] {
         let (numbers, shown) = watched(&bench, way, "none", &[], 0);
-        let label = "chain/sensor > chain/control > chain/bus";
-        let label = if shown.contains(label) { label } else { "sensor > control > bus" };
-        let chain = chain_of(&numbers, label);
+        let chain = chain_of(&numbers, "sensor > control > bus");
         let (passages, cycles) =
             (chain["latency"]["recorded"].as_u64().unwrap(), chain["first_cycles"].as_u64().unwrap());
         assert!(passages > 100 && cycles >= passages, "{way}: {passages} of {cycles}: {shown}");
@@ -75,13 +72,19 @@ fn threads_that_wake_one_another_are_a_chain_whose_parts_add_up() {
         let late = chain["late"].as_array().unwrap();
         for passage in late {
             let parts = passage["stages"].as_array().unwrap().iter();
-            let parts = parts.map(|one| one["wake_up_ns"].as_u64().unwrap() + one["run_ns"].as_u64().unwrap());
+            let parts =
+                parts.map(|one| one["wake_up_ns"].as_u64().unwrap() + one["run_ns"].as_u64().unwrap());
             assert_eq!(parts.sum::<u64>(), passage["took_ns"].as_u64().unwrap(), "{way}");
         }
         let run = bench.json("a.run.json");
         let of_chain = |series: &&Value| series["kind"]["number"] == 0;
-        let sums: Vec<i64> =
-            run["series"].as_array().unwrap().iter().filter(of_chain).map(|one| one["sum_ns"].as_i64().unwrap()).collect();
+        let sums: Vec<i64> = run["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(of_chain)
+            .map(|one| one["sum_ns"].as_i64().unwrap())
+            .collect();
         assert_eq!(sums.len(), 7, "{way}");
         assert_eq!(sums[0], sums[1..].iter().sum::<i64>(), "{way}");
         // The program's own times end before the last thread waits again.
@@ -103,7 +106,6 @@ fn a_chain_is_judged_by_its_name_and_its_slow_thread_is_named() {
     }
     let (numbers, shown) = watched(&bench, "pipe", "control", &[], 0);
     let chain = numbers["chains"][0].clone();
-    let label = chain["label"].as_str().unwrap();
     // The fault takes four periods.
     let worst = chain["latency"]["max_ns"].as_u64().unwrap();
     assert!(worst > 8_000_000, "{worst}");
@@ -111,11 +113,11 @@ fn a_chain_is_judged_by_its_name_and_its_slow_thread_is_named() {
     let longest = (0..3).max_by_key(|index| late[index]["run_ns"].as_u64().unwrap()).unwrap();
     assert!(late[longest]["run_ns"].as_u64().unwrap() > 8_000_000 && longest == 1, "{late:#}");
     assert!(shown.contains("while") && shown.contains("control ran"), "{shown}");
-    let spaceless = label.replace(' ', "");
+    let spaceless = "sensor>control>bus";
     bench.run(&["gate", "a.run.json", "--require", &format!("/{spaceless}: max<8ms")]).exits(3);
     bench.run(&["gate", "a.run.json", "--require", &format!("/{spaceless}: max<100s")]).exits(0);
     let unknown = bench.run(&["gate", "a.run.json", "--require", "/nothing: max<8ms"]).exits(5).out;
-    assert!(unknown.contains(&spaceless), "{unknown}");
+    assert!(unknown.contains(spaceless), "{unknown}");
 }
 
 #[test]
@@ -139,9 +141,6 @@ fn marks_and_probes_are_stretches_with_a_deadline() {
         assert!(mark["duration"]["min_ns"].as_u64().unwrap() >= 100_000, "{fault}: {mark:#}");
         assert!(shown.contains("Marked stretches, in us"), "{shown}");
     }
-    let probes = std::fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
-    let own = bench.json("a.run.json")["origin"]["id"].as_str().unwrap().to_owned();
-    assert!(!probes.contains(&own), "{probes}");
 }
 
 #[test]
@@ -154,7 +153,7 @@ fn a_script_marks_by_the_common_file() {
     let script = "import os, time\n\
         path = os.environ.get('TARDY_TRACE_MARKER', '/sys/kernel/tracing/trace_marker')\n\
         file = os.open(path, os.O_WRONLY)\n\
-        for cycle in range(500):\n\
+        for cycle in range(1000):\n\
         \x20   time.sleep(0.004)\n\
         \x20   os.write(file, b'B|0|filter')\n\
         \x20   os.write(file, b'E|0')\n";
@@ -164,8 +163,11 @@ fn a_script_marks_by_the_common_file() {
     let ways: &[&[&str]] =
         &[&["python3", "marks.py"], &["env", "-u", "TARDY_TRACE_MARKER", "python3", "marks.py"]];
     for command in &ways[..if has_copies { 2 } else { 1 }] {
-        let arguments =
-            [&["exec", "--quiet", "--json", "-o", "a.run.json", "--force", "--"], *command].concat();
+        let arguments = [
+            &["exec", "--quiet", "--json", "--warmup", "300ms", "-o", "a.run.json", "--force", "--"],
+            *command,
+        ]
+        .concat();
         let printed = bench.run(&arguments).exits(0);
         let numbers: Value = serde_json::from_str(&printed.out).unwrap();
         let mark = &numbers["marks"][0];
@@ -184,7 +186,8 @@ fn a_killed_run_keeps_its_last_checkpoint() {
     program.args(["one", "probe", "2000", "1000000", "50", "log"]).current_dir(bench.path("."));
     let program = Running::of(program);
     let pid = program.id().to_string();
-    let arguments = ["attach", &pid, "--duration", "1000s", "--warmup", "300ms", "--quiet", "-o", "a.run.json"];
+    let arguments =
+        ["attach", &pid, "--duration", "1000s", "--warmup", "300ms", "--quiet", "-o", "a.run.json"];
     let mut tardy = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("a checkpoint with cycles", || {

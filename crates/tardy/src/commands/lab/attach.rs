@@ -28,14 +28,11 @@ pub(super) fn run(arguments: LabAttachArgs) -> Result<Exit> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let in_guest = format!("{DIRECTORY}/{name}");
     let content = content_of(path, lab.machine())?;
-    let mut exec: Vec<String> =
-        [orders::PROGRAM, "exec", "-o", &format!("{}/{RUN_FILE}", orders::RESULTS)].map(str::to_owned).to_vec();
-    let options = [
-        ("--warmup", Some(warmup)),
-        ("--duration", duration),
-        ("--deadline", deadline),
-        ("--limit", limit),
-    ];
+    let mut exec: Vec<String> = [orders::PROGRAM, "exec", "-o", &format!("{}/{RUN_FILE}", orders::RESULTS)]
+        .map(str::to_owned)
+        .to_vec();
+    let options =
+        [("--warmup", Some(warmup)), ("--duration", duration), ("--deadline", deadline), ("--limit", limit)];
     for (option, value) in options {
         exec.extend(value.into_iter().flat_map(|time| [option.to_owned(), time.to_string()]));
     }
