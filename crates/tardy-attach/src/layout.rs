@@ -5,7 +5,7 @@ use tardy_host::trace::happenings::VECTORS;
 use tardy_host::trace::tracefs::Tracefs;
 
 use crate::event::{Edge, Event, Handler, Name, Task, What};
-use crate::mark;
+use crate::mark_text;
 
 /// The events that are recorded of the program's own threads. The first ones must exist.
 pub const OF_PROGRAM: [&str; 6] = [
@@ -200,7 +200,7 @@ impl Layouts {
     fn edge(&mut self, text: &[u8]) -> Option<Edge> {
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
         let text = std::str::from_utf8(text.get(..end).filter(|text| text.len() <= MARK_MAX)?).ok()?;
-        let (is_begin, name) = mark::parse(text)?;
+        let (is_begin, name) = mark_text::parse(text)?;
         let name = match name {
             Some(name) => Some(self.name_index(name.to_owned())?),
             None => None,

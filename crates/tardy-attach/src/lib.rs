@@ -17,6 +17,7 @@ pub mod event;
 pub mod habits;
 pub mod layout;
 pub mod mark;
+pub mod mark_text;
 pub mod moments;
 pub mod probe_search;
 pub mod procfs;
@@ -34,5 +35,8 @@ pub mod usdt;
 pub mod usual;
 pub mod wait;
 
+// The numbers of system calls are those of the machine that recorded it.
+#[cfg(all(test, target_arch = "x86_64"))]
+mod recorded_tests;
 #[cfg(test)]
 mod tests;

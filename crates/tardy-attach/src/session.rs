@@ -248,7 +248,7 @@ impl Session {
         self.trace.set_on(true)?;
         let begin_ns = monotonic_ns();
         while monotonic_ns() - begin_ns < self.request.warmup_ns {
-            if self.round(signals, &mut || false, &mut Nobody)?.is_some() {
+            if self.round(signals, &mut || false, &mut NoListener)?.is_some() {
                 break;
             }
         }
@@ -554,9 +554,9 @@ impl Session {
 }
 
 /// A listener that ignores everything.
-struct Nobody;
+struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn progress(&mut self, _status: &Status) {}
 }
 

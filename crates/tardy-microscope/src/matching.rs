@@ -219,6 +219,7 @@ mod tests {
             due_ns: ORIGIN_NS + cycle * MS,
             late_ns: late(cycle),
             lag: 40,
+            ahead_ns: None,
             switched_ns: 0,
         };
         let readings = (0..70).flat_map(|cycle| [reading(cycle, TID), reading(cycle, 3)]).collect();
