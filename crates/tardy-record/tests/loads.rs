@@ -113,9 +113,13 @@ fn a_run_file_keeps_the_text_of_any_load() {
 #[test]
 fn loads_and_tasks_have_distinct_names() {
     let words: Vec<&str> = CATALOGUE.iter().map(CatalogueEntry::name).collect();
-    let example = |entry: &CatalogueEntry| match entry.example {
-        Some(example) => parse(example).unwrap(),
-        None => parse(entry.name()).unwrap(),
+    // Loads that need an argument.
+    let arguments = [("cmd", "ping"), ("sink", "10.0.0.1"), ("stress-ng", "--cpu 2"), ("iperf3", "-s")];
+    let example = |entry: &CatalogueEntry| {
+        let argument = arguments.iter().find(|(name, _)| *name == entry.name());
+        let text =
+            argument.map_or_else(|| entry.name().to_owned(), |(name, argument)| format!("{name}:{argument}"));
+        parse(&text).unwrap_or_else(|error| panic!("{error}"))
     };
     let loads: Vec<LoadSpec> =
         CATALOGUE.iter().filter(|entry| entry.name() != "doload").map(example).collect();
