@@ -110,7 +110,8 @@ static void watch(const struct block *block)
 	if (!(block->flags & READS_CLOCK))
 		return;
 	if (is_user(block->start)) {
-		clock_read(block);
+		if (!orders.to_user)
+			wakeup_ended(now.instructions + block->count);
 	} else {
 		clocks.at = now.instructions + block->count;
 		now.watched_until = now.blocks + WATCHED_BLOCKS;
@@ -142,6 +143,8 @@ static void on_block(unsigned int cpu, void *userdata)
 		look_for_anchor();
 	if (UNLIKELY(!now.has_programs) && (previous->flags & TO_USER) && is_user(block->start) && !is_user(previous->start))
 		begin_programs();
+	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start))
+		wakeup_ended(now.instructions);
 	if (UNLIKELY(previous->flags & HALTS))
 		clocks.has_slept = true;
 	if (UNLIKELY((previous->flags & BEFORE) || (block->flags & AT) || *census.count_at != census.count) && census.is_on)

@@ -53,11 +53,12 @@ struct orders {
 	uint64_t program_timer;		/* lapic_next_event */
 	uint64_t before;		/* instructions to keep from before a timer was due */
 	uint64_t census;		/* whether to count sections with interrupts or preemption off */
+	uint64_t to_user;		/* whether a wake-up ends when the thread reaches its program, instead of when it reads the clock there */
 	uint64_t memory;		/* whether to copy the guest's memory at the end */
 };
 extern struct orders orders;
 
-/* Only threads whose name begins so are observed. */
+/* Only threads whose name begins so are observed; empty: all. */
 extern char thread_prefix[16];
 
 /* Latencies in ns of which the nearest wake-up is kept, of every thread; and wake-ups that are kept, by their number among those of their
@@ -229,8 +230,8 @@ struct kept {
 
 extern uint64_t wakeups, readings, lost_threads;
 void timer_fired(void);
-/* A thread reads the clock in user mode, at the end of this block: which is the end of its wake-up. */
-void clock_read(const struct block *);
+/* The running thread reads the clock in user mode or reaches user mode, see orders.to_user: which is the end of its wake-up. */
+void wakeup_ended(uint64_t instructions);
 void for_each_kept(void (*each)(const struct kept *));
 
 /* ---- census.c ---- */

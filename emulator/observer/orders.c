@@ -18,7 +18,7 @@ static const struct { const char *name; uint64_t *value; } order_names[] = {
 	ORDER(cyc2ns), ORDER(sched_clock_offset), ORDER(hrtimer_bases), ORDER(clock_base_size), ORDER(clock_base_running),
 	ORDER(timer_expires), ORDER(timer_function), ORDER(sleeper_task), ORDER(task_name), ORDER(task_pid), ORDER(timekeeper),
 	ORDER(tk_cycle_last), ORDER(tk_mult), ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup),
-	ORDER(switch_to), ORDER(system_call), ORDER(program_timer), ORDER(before), ORDER(census), ORDER(memory),
+	ORDER(switch_to), ORDER(system_call), ORDER(program_timer), ORDER(before), ORDER(census), ORDER(to_user), ORDER(memory),
 #undef ORDER
 };
 

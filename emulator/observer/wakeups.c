@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which timer woke which thread, and when the thread read the clock. Keeps the blocks of the wake-ups that are wanted. */
+/* Which timer woke which thread, and when the thread read the clock or reached its program. Keeps the blocks of the wake-ups that are
+ * wanted. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "observer.h"
 
-/* Tasks that a timer woke and that have not read the clock since. */
+/* Tasks that a timer woke and whose wake-up has not ended since. */
 enum { WOKEN = 64 };
 static struct woken { uint64_t task, expires, block; struct programmed programmed; } woken[WOKEN];
 static unsigned int woken_at;
@@ -114,7 +115,7 @@ void timer_fired(void)
 	}
 }
 
-void clock_read(const struct block *block)
+void wakeup_ended(uint64_t instructions)
 {
 	uint64_t task = current_task();
 
@@ -123,7 +124,7 @@ void clock_read(const struct block *block)
 			.expires = woken[i].expires,
 			.woken = woken[i].block,
 			.programmed = woken[i].programmed,
-			.read_at = now.instructions + block->count,
+			.read_at = instructions,
 		};
 		struct thread *thread;
 

@@ -194,6 +194,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-record",
             "tardy-sys",
             "tardy-tsn",
+            "tardy-attach",
             "tardy-probe",
             "tardy-load",
             "tardy-host",

@@ -17,7 +17,7 @@ use crate::loads::{self, LoadFindings};
 use crate::noise::{self, NoisePhase};
 use crate::phase_lock::{self, InStep};
 use crate::phases::{self, PhaseFindings};
-use crate::program::{self, ProgramThread};
+use crate::program::{self, ProgramChain, ProgramMark, ProgramThread};
 use crate::published::{self, Placed, PublishedMatches, PublishedResult};
 use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
@@ -69,6 +69,12 @@ pub struct Findings {
     /// The periodic threads of a user's program; empty if none was watched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<ProgramThread>,
+    /// The chains in which its threads wake one another; empty if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ProgramChain>,
+    /// The stretches that it marks; empty if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<ProgramMark>,
     /// OS noise, for each phase that looked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePhase>,
@@ -131,6 +137,8 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         simultaneous: simultaneous::of(run),
         flows: flows::of(run),
         program: program::of(run),
+        chains: program::chains(run),
+        marks: program::marks(run),
         in_step: phase_lock::of(run, &noise),
         wiggles: wiggles::of(run, &noise, options.published),
         noise,

@@ -1,6 +1,7 @@
 //! Names of runs, series and phases.
 
 use serde::{Deserialize, Serialize};
+use tardy_record::program::Timing;
 use tardy_record::series::{Quantity, SeriesKind};
 use tardy_record::{Run, Series};
 
@@ -63,9 +64,8 @@ impl Readings {
             (SeriesKind::Gaps(_), _) => Self::Gaps,
             (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
             (SeriesKind::Capture(_), _) => Self::Intervals,
-            (SeriesKind::Program(_), Quantity::Spacing | Quantity::Noise) | (_, Quantity::Execution) => {
-                Self::Cycles
-            }
+            (SeriesKind::Program(program), _) if program.timing != Timing::WakeUp => Self::Cycles,
+            (_, Quantity::Execution) => Self::Cycles,
             (SeriesKind::Edges(_), _) | (_, Quantity::Spacing) => Self::Toggles,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,

@@ -22,6 +22,8 @@ use super::values::{KernelChoice, output_path};
 pub enum LabCommand {
     /// Run a recipe on one or more kernels, compare the runs, and write run files and a report.
     Run(Box<LabRunArgs>),
+    /// Watch a program on lab kernels, as `tardy exec` does on this machine (docs/attach.md).
+    Attach(Box<LabAttachArgs>),
     /// Boot the guest of a run again, watch every instruction, and say what a late wake-up consisted of (docs/explain.md).
     Explain(Box<LabExplainArgs>),
     /// Check that a recipe yields the same bytes every time: alone, with other guests running, and with a load on its CPU.
@@ -70,6 +72,14 @@ pub struct LabRunArgs {
     /// Run the experiments of all articles, and write one report with a chapter for each.
     #[arg(long, conflicts_with_all = ["recipe", "kernel", "source"], help_heading = "What to run")]
     pub all: bool,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: LabResultArgs,
+}
+
+/// Results of `run` and `attach`.
+#[derive(Debug, Args)]
+pub struct LabResultArgs {
     /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
     #[arg(short, long, value_name = "DIR", help_heading = "Results", value_parser = output_path())]
     pub output: Option<PathBuf>,
@@ -91,6 +101,35 @@ pub struct LabRunArgs {
     /// Whether what identifies the machine is removed.
     #[command(flatten)]
     pub redaction: RedactionFlag,
+}
+
+/// `tardy lab attach`.
+#[derive(Debug, Args)]
+pub struct LabAttachArgs {
+    /// Program, statically linked for the guest's processor, and its arguments, after `--`.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Count cycles for this long, then end the program [default: until it ends]
+    #[arg(long, value_name = "TIME", help_heading = "What to run")]
+    pub duration: Option<PositiveDuration>,
+    /// Latest end of a cycle's work after its due time [default: the thread's interval]
+    #[arg(long, value_name = "TIME", help_heading = "What to run")]
+    pub deadline: Option<PositiveDuration>,
+    /// Limit on the latency of wake-ups: exit status 3 if one is later.
+    #[arg(long, value_name = "TIME", help_heading = "What to run")]
+    pub limit: Option<PositiveDuration>,
+    /// Observe the threads for this long before cycles are counted.
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "What to run")]
+    pub warmup: PositiveDuration,
+    /// The emulated machine.
+    #[command(flatten)]
+    pub lab: LabOptions,
+    /// How the guest runs.
+    #[command(flatten)]
+    pub guest: GuestFlags,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: LabResultArgs,
 }
 
 /// `tardy lab explain`.

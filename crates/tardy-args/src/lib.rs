@@ -44,8 +44,8 @@ pub use gate::{BaselineArgs, GateArgs, RequirementArgs};
 pub use gpio::{GpioCommand, GpioListArgs, GpioStimulateArgs};
 pub use help::command;
 pub use lab::{
-    BuildSourceArgs, ExperimentArgs, GuestFlags, LabBisectArgs, LabBuildArgs, LabCommand, LabExplainArgs,
-    LabHistoryArgs, LabKernelsArgs, LabRunArgs, LabSweepArgs, LabVerifyArgs,
+    BuildSourceArgs, ExperimentArgs, GuestFlags, LabAttachArgs, LabBisectArgs, LabBuildArgs, LabCommand,
+    LabExplainArgs, LabHistoryArgs, LabKernelsArgs, LabResultArgs, LabRunArgs, LabSweepArgs, LabVerifyArgs,
 };
 pub use lab_options::LabOptions;
 pub use lab_recipe::LabRecipe;

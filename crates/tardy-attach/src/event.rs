@@ -112,11 +112,22 @@ pub enum What {
     InterruptBegin(Handler),
     /// It ends.
     InterruptEnd(Handler),
+    /// The task marks the begin or the end of a stretch (ftrace/print, or one of its USDT probes).
+    Mark(Edge),
     /// Events of this CPU before this time were lost.
     Lost {
         /// How many, if that is known.
         count: u64,
     },
+}
+
+/// An end of a stretch that a program marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Whether it begins.
+    pub is_begin: bool,
+    /// The index of its name; `None`: the stretch that the thread began last.
+    pub name: Option<u16>,
 }
 
 /// What handles an interrupt.

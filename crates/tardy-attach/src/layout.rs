@@ -4,7 +4,8 @@ use tardy_host::trace::format::{Field, Format};
 use tardy_host::trace::happenings::VECTORS;
 use tardy_host::trace::tracefs::Tracefs;
 
-use crate::event::{Event, Handler, Name, Task, What};
+use crate::event::{Edge, Event, Handler, Name, Task, What};
+use crate::mark_text;
 
 /// The events that are recorded of the program's own threads. The first ones must exist.
 pub const OF_PROGRAM: [&str; 6] = [
@@ -22,7 +23,11 @@ const NEEDED: usize = 5;
 pub const OF_MACHINE: [&str; 4] =
     ["sched/sched_switch", "sched/sched_waking", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit"];
 
-/// The most names of interrupt handlers that are kept.
+/// The event of a text that a program writes to trace_marker. It is always on.
+const MARKER: &str = "ftrace/print";
+/// The longest text of a mark, in bytes.
+const MARK_MAX: usize = 256;
+/// The most names of interrupt handlers and of marked stretches that are kept.
 const NAMES_MAX: usize = 1024;
 
 /// The layouts of all events on this kernel.
@@ -53,6 +58,8 @@ enum Layout {
     SoftirqEnd(Field),
     VectorBegin(u8),
     VectorEnd(u8),
+    Marker { text: usize },
+    Probe { is_begin: bool, name: u16 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +100,21 @@ impl Layouts {
                 events.extend((!OF_PROGRAM.contains(&event.as_str())).then_some(event));
             }
         }
+        if let Ok(format) = tracefs.format(MARKER)
+            && let Some(text) = format.field("buf")
+        {
+            this.keep(&format, Layout::Marker { text: text.offset });
+        }
         Ok((this, events))
+    }
+
+    /// Decodes events of this format as ends of the stretch `name`. `false` if there are too many names.
+    pub fn add_probe(&mut self, format: &Format, is_begin: bool, name: &str) -> bool {
+        let index = self.name_index(name.to_owned());
+        if let Some(name) = index {
+            self.keep(format, Layout::Probe { is_begin, name });
+        }
+        index.is_some()
     }
 
     fn keep(&mut self, format: &Format, layout: Layout) {
@@ -104,7 +125,7 @@ impl Layouts {
         self.layouts[index] = Some(layout);
     }
 
-    /// The name of an interrupt's handler.
+    /// The name of an interrupt's handler or of a marked stretch.
     pub fn handler_name(&self, index: u16) -> &str {
         self.names.get(usize::from(index)).map_or("", String::as_str)
     }
@@ -151,19 +172,40 @@ impl Layouts {
             Layout::SoftirqEnd(vector) => What::InterruptEnd(Handler::Softirq(number(vector)? as u8)),
             Layout::VectorBegin(index) => What::InterruptBegin(Handler::Vector(index)),
             Layout::VectorEnd(index) => What::InterruptEnd(Handler::Vector(index)),
+            Layout::Marker { text } => What::Mark(self.edge(bytes.get(text..)?)?),
+            Layout::Probe { is_begin, name } => What::Mark(Edge { is_begin, name: Some(name) }),
         };
         Some(Event { at_ns, cpu, by, what })
     }
 
+    /// The index of a handler's name; of the last name if there are too many.
     fn index_of(&mut self, name: String) -> u16 {
+        self.name_index(name).unwrap_or(NAMES_MAX as u16 - 1)
+    }
+
+    /// `None` if there are too many names.
+    fn name_index(&mut self, name: String) -> Option<u16> {
         let known = self.names.iter().position(|known| *known == name);
+        if known.is_none() && self.names.len() >= NAMES_MAX {
+            return None;
+        }
         let index = known.unwrap_or_else(|| {
-            if self.names.len() < NAMES_MAX {
-                self.names.push(name);
-            }
+            self.names.push(name);
             self.names.len() - 1
         });
-        index as u16
+        u16::try_from(index).ok()
+    }
+
+    /// The mark in the text of a program; `None` if it is another text.
+    fn edge(&mut self, text: &[u8]) -> Option<Edge> {
+        let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+        let text = std::str::from_utf8(text.get(..end).filter(|text| text.len() <= MARK_MAX)?).ok()?;
+        let (is_begin, name) = mark_text::parse(text)?;
+        let name = match name {
+            Some(name) => Some(self.name_index(name.to_owned())?),
+            None => None,
+        };
+        Some(Edge { is_begin, name })
     }
 }
 

@@ -1,20 +1,27 @@
 //! Watches a user's program through the kernel's events: its periodic threads, their cycles, and the causes of late ones.
 //!
 //! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
-//! explains a cycle; [`recorder`] makes series of cycles; [`session`] runs all of it and returns the run. All but [`trace`],
-//! [`targets`], [`procfs`] and [`session`] are functions of events.
+//! explains a cycle; [`chain`] follows its work from thread to thread; [`recorder`], [`chain_recorder`] and [`mark`] make series;
+//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`procfs`], [`program`], [`probe_search`] and
+//! [`session`] are functions of events.
 
 #![forbid(unsafe_code)]
 
 pub mod causes;
+pub mod chain;
+pub mod chain_recorder;
 pub mod cost;
 pub mod cpu;
 pub mod cycle;
 pub mod event;
 pub mod habits;
 pub mod layout;
+pub mod mark;
+pub mod mark_text;
 pub mod moments;
+pub mod probe_search;
 pub mod procfs;
+pub mod program;
 pub mod recorder;
 pub mod rhythm;
 pub mod rules;
@@ -24,8 +31,12 @@ pub mod targets;
 pub mod thread;
 pub mod trace;
 pub mod tracker;
+pub mod usdt;
 pub mod usual;
 pub mod wait;
 
+// The numbers of system calls are those of the machine that recorded it.
+#[cfg(all(test, target_arch = "x86_64"))]
+mod recorded_tests;
 #[cfg(test)]
 mod tests;

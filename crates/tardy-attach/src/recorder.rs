@@ -141,8 +141,7 @@ impl Recorder {
         }
         let same =
             self.threads.iter().filter(|known| is_label_of(&known.identity.label, &identity.label)).count();
-        let label =
-            if same == 0 { identity.label.clone() } else { format!("{} #{}", identity.label, same + 1) };
+        let label = numbered(&identity.label, same);
         let identity = Identity { label, ..identity };
         self.by_tid.insert(identity.tid, self.threads.len());
         let deadline_ns = self.settings.deadline_ns.unwrap_or(rhythm.interval_ns);
@@ -226,6 +225,11 @@ impl Recorder {
         let shown = self.threads.iter().filter(|record| none || has_cycles(record));
         shown.flat_map(|record| record.all(phase, self.settings.run_start_ns)).collect()
     }
+}
+
+/// `name`, with a number behind it if so many others have it already.
+pub(crate) fn numbered(name: &str, same: usize) -> String {
+    if same == 0 { name.to_owned() } else { format!("{name} #{}", same + 1) }
 }
 
 /// Whether `label` is `name`, or `name` with a number behind it.
@@ -332,7 +336,7 @@ impl ThreadRecord {
             let is_wake_up = *timing == Timing::WakeUp;
             let late = || self.late.iter().map(|(_, cycle)| cycle.clone()).collect();
             let thread = is_wake_up.then(|| Box::new(WatchedThread { late: late(), ..self.thread.clone() }));
-            let kind = SeriesKind::Program(ProgramSeries { timing: *timing, tid: self.identity.tid, thread });
+            let kind = SeriesKind::Program(ProgramSeries::of_thread(*timing, self.identity.tid, thread));
             let series =
                 builder.series(format!("{}{end}", self.identity.label), phase, *quantity, *level, kind);
             if is_wake_up { self.with_moments(series, run_start_ns) } else { series }

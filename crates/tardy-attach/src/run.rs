@@ -41,11 +41,12 @@ pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> 
     run.progress.state = match watched.end {
         End::Interrupted => State::Interrupted,
         End::Planned | End::Program => State::Complete,
+        End::NotYet => State::Running,
     };
     run.phases.push(Phase {
         label: "program".to_owned(),
         start_ns,
-        end_ns: Some(end_ns),
+        end_ns: (watched.end != End::NotYet).then_some(end_ns),
         remarks: remarks(request, &watched),
         ..Phase::default()
     });
@@ -77,9 +78,24 @@ fn remarks(request: &Request, watched: &Watched) -> Vec<String> {
             us(cost.unrecorded_ns)
         ));
     }
-    if watched.left_out > 0 {
-        let left_out = counted(watched.left_out, "periodic thread has", "periodic threads have");
+    let kinds = [
+        ("periodic thread has", "periodic threads have"),
+        ("chain of threads has", "chains of threads have"),
+        ("marked stretch has", "marked stretches have"),
+    ];
+    for (count, (one, several)) in watched.left_out.into_iter().zip(kinds).filter(|(count, _)| *count > 0) {
+        let left_out = counted(count, one, several);
         remarks.push(format!("{left_out} no series, because there are too many; --thread chooses threads"));
+    }
+    if let Some(error) = &watched.refused_probe {
+        remarks.push(format!("a USDT probe of the program marks nothing: {error}"));
+    }
+    if watched.unseen_marker {
+        remarks.push(
+            "the program has trace_marker open, and its marks are not seen: Linux before 6.16 does not copy them to other \
+             buffers; `tardy exec` passes the path of another file in TARDY_TRACE_MARKER, and USDT probes need no file"
+                .to_owned(),
+        );
     }
     remarks
 }

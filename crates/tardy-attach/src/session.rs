@@ -1,7 +1,8 @@
 //! Watches a program for a time: follows its threads, reads the trace, and records cycles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::series::Series;
@@ -10,11 +11,14 @@ use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
 
 use crate::causes::Context;
+use crate::chain_recorder::{ChainRecorder, Named};
 use crate::cost::{self, Cost};
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::habits::Habits;
 use crate::layout::vector_name;
+use crate::mark::{self, MarkRecorder};
 use crate::moments::softirq;
+use crate::probe_search::ProbeSearch;
 use crate::recorder::{Identity, Recorder, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
@@ -63,6 +67,8 @@ pub enum End {
     Program,
     /// A signal ended it.
     Interrupted,
+    /// It has not ended: these are the numbers so far.
+    NotYet,
 }
 
 /// What was seen.
@@ -80,8 +86,12 @@ pub struct Watched {
     pub lost_events: u64,
     /// What recording costs the program; `None` if it was not measured.
     pub cost: Option<Cost>,
-    /// Periodic threads without series, because there are too many.
-    pub left_out: u64,
+    /// Periodic threads, chains and marked stretches without series, because there are too many.
+    pub left_out: [u64; 3],
+    /// Why USDT probes of the program have no events; `None` if all have, or there are none.
+    pub refused_probe: Option<String>,
+    /// Whether the program has a trace_marker open whose texts this kernel shows only to those who use the common buffer.
+    pub unseen_marker: bool,
     /// The waits of threads that are not periodic: the thread's name, and each wait with its number.
     pub others: Vec<(String, Vec<(String, usize)>)>,
 }
@@ -99,12 +109,35 @@ pub struct Status {
     pub missed: u64,
 }
 
+/// What is notified while a program is watched.
+pub trait Listener {
+    /// A round has ended.
+    fn progress(&mut self, status: &Status);
+
+    /// Whether the numbers so far are to be kept, `now_ns` after the start of the run.
+    fn wants_checkpoint(&mut self, _now_ns: u64) -> bool {
+        false
+    }
+
+    /// The numbers so far.
+    ///
+    /// # Errors
+    /// If they cannot be kept. The program is not watched any longer then.
+    fn checkpoint(&mut self, _watched: Watched) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// A program that is watched.
 pub struct Session {
     request: Request,
     trace: ProgramTrace,
+    /// Dropped after the trace, which records its events.
+    probes: ProbeSearch,
     tracker: Tracker,
     recorder: Recorder,
+    chains: ChainRecorder,
+    marks: MarkRecorder,
     functions: BTreeMap<u64, TimerKind>,
     run_start_ns: u64,
     searched_ns: u64,
@@ -137,8 +170,11 @@ impl Session {
         Ok(Self {
             request,
             trace,
+            probes: ProbeSearch::new(tracefs),
             tracker,
             recorder: Recorder::new(settings),
+            chains: ChainRecorder::new(settings),
+            marks: MarkRecorder::new(settings),
             functions,
             run_start_ns,
             searched_ns: 0,
@@ -146,6 +182,11 @@ impl Session {
             counted_from_ns: None,
             cost: None,
         })
+    }
+
+    /// The file in which a program may write its marks if it is started by tardy. The program must have ended when this is dropped.
+    pub fn marker(&self) -> PathBuf {
+        self.trace.marker()
     }
 
     /// Runs `start`, which starts the program and returns its pid, in a thread that the trace follows already, so that no event of the program is
@@ -172,26 +213,26 @@ impl Session {
         Ok(program)
     }
 
-    /// Watches until the planned time has passed, the program has ended, or a signal has arrived. `report` is called in each
+    /// Watches until the planned time has passed, the program has ended, or a signal has arrived. `listener` is notified in each
     /// round; `has_ended` returns whether a program that was started here has ended.
     ///
     /// # Errors
-    /// If the target does not exist, has no periodic thread, or the kernel refuses to be read.
+    /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read; that of `listener`.
     pub fn watch(
-        mut self,
+        &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
-        report: &mut dyn FnMut(&Status),
+        listener: &mut dyn Listener,
     ) -> Result<Watched, String> {
         self.search()?;
         if self.tracker.threads.is_empty() {
             return Err(self.request.target.absent());
         }
         self.trace.set_on(true)?;
-        let end = self.warm_up(signals, has_ended, report)?;
+        let end = self.warm_up(signals, has_ended, listener)?;
         let end = match end {
             Some(end) => end,
-            None => self.count(signals, has_ended, report)?,
+            None => self.count(signals, has_ended, listener)?,
         };
         self.trace.set_on(false)?;
         self.read()?;
@@ -207,7 +248,7 @@ impl Session {
         self.trace.set_on(true)?;
         let begin_ns = monotonic_ns();
         while monotonic_ns() - begin_ns < self.request.warmup_ns {
-            if self.round(signals, &mut || false, &mut |_| {})?.is_some() {
+            if self.round(signals, &mut || false, &mut NoListener)?.is_some() {
                 break;
             }
         }
@@ -223,18 +264,18 @@ impl Session {
         &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
-        report: &mut dyn FnMut(&Status),
+        listener: &mut dyn Listener,
     ) -> Result<Option<End>, String> {
         let begin_ns = monotonic_ns();
         loop {
-            if let Some(end) = self.round(signals, has_ended, report)? {
+            if let Some(end) = self.round(signals, has_ended, listener)? {
                 return Ok(Some(end));
             }
             let passed_ns = monotonic_ns() - begin_ns;
             if passed_ns < self.request.warmup_ns {
                 continue;
             }
-            if self.recorder.found().0 > 0 {
+            if self.recorder.found().0 > 0 || self.marks.found() > 0 {
                 break;
             }
             // A program that was started here may begin its cycles late, and it is watched until it ends.
@@ -270,14 +311,16 @@ impl Session {
         &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
-        report: &mut dyn FnMut(&Status),
+        listener: &mut dyn Listener,
     ) -> Result<End, String> {
         self.read()?;
         let from_ns = monotonic_ns();
         self.counted_from_ns = Some(from_ns);
         self.recorder.count_from(from_ns);
+        self.chains.count_from(from_ns);
+        self.marks.count_from(from_ns);
         loop {
-            if let Some(end) = self.round(signals, has_ended, report)? {
+            if let Some(end) = self.round(signals, has_ended, listener)? {
                 return Ok(end);
             }
             if self.request.duration_ns.is_some_and(|duration_ns| monotonic_ns() - from_ns >= duration_ns) {
@@ -291,7 +334,7 @@ impl Session {
         &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
-        report: &mut dyn FnMut(&Status),
+        listener: &mut dyn Listener,
     ) -> Result<Option<End>, String> {
         wait_readable(&[signals.as_raw_fd()], ROUND_NS).map_err(|error| error.to_string())?;
         if signals.take().is_some() {
@@ -301,14 +344,20 @@ impl Session {
         self.read()?;
         if monotonic_ns() - self.searched_ns >= SEARCH_NS {
             self.search()?;
+        } else if self.counted_from_ns.is_none() {
+            self.search_probes();
         }
         let (cycles, missed) = self.recorder.counts();
-        report(&Status {
+        listener.progress(&Status {
             threads: self.recorder.found().0,
             counted_ns: self.counted_from_ns.map(|from_ns| monotonic_ns() - from_ns),
             cycles,
             missed,
         });
+        let now_ns = monotonic_ns() - self.run_start_ns;
+        if self.counted_from_ns.is_some() && listener.wants_checkpoint(now_ns) {
+            listener.checkpoint(self.watched(End::NotYet))?;
+        }
         // Programs that are named may start again.
         let is_gone = matches!(self.request.target, Target::Pid(_)) && self.tracker.threads.is_empty();
         Ok((ended || is_gone).then_some(End::Program))
@@ -328,7 +377,19 @@ impl Session {
                 Err(error) => return Err(error),
             }
         }
+        self.search_probes();
         Ok(())
+    }
+
+    /// Searches the watched processes for USDT probes.
+    fn search_probes(&mut self) {
+        for pid in self.pids() {
+            self.probes.search(pid, &mut self.trace);
+        }
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        self.tracker.threads.values().map(|thread| thread.pid).collect()
     }
 
     /// Reads and processes what was recorded until now.
@@ -338,6 +399,9 @@ impl Session {
         self.trace.read(&mut events)?;
         let mut progress = Vec::new();
         for event in &events {
+            if matches!(event.what, What::Lost { .. }) {
+                self.marks.forget();
+            }
             self.tracker.take(event, &mut progress);
             for one in progress.drain(..) {
                 self.take(one, event.at_ns);
@@ -349,9 +413,36 @@ impl Session {
 
     fn take(&mut self, progress: Progress, now_ns: u64) {
         match progress {
-            Progress::Ended(tid) => self.recorder.end(tid),
+            Progress::Ended(tid) => {
+                self.recorder.end(tid);
+                self.chains.end(tid);
+                self.marks.end_thread(tid);
+            }
+            Progress::Begun(tid) => self.chains.begin_cycle(tid, now_ns),
+            Progress::Passage(passage) => {
+                let threads = &self.tracker.threads;
+                self.chains.record(&passage, &|tid| {
+                    let thread = threads.get(&tid);
+                    let (pid, name) =
+                        thread.map_or((0, String::new()), |thread| (thread.pid, thread.name.text()));
+                    Named { pid, with_process: label(pid, name.clone()), name }
+                });
+            }
+            Progress::Mark(tid, edge) => {
+                let (threads, layouts) = (&self.tracker.threads, &self.trace.layouts);
+                let source = mark::Source {
+                    pid: threads.get(&tid).map_or(0, |thread| thread.pid),
+                    tid,
+                    name: &|index| layouts.handler_name(index).to_owned(),
+                    lives: &|pid| threads.values().any(|thread| thread.pid == pid),
+                };
+                self.marks.record(edge, now_ns, &source);
+            }
             Progress::Thread(tid, Completed::Found(rhythm, woken)) => self.add(tid, rhythm, woken),
-            Progress::Thread(tid, Completed::Lost(count)) => self.recorder.lose(tid, count, now_ns),
+            Progress::Thread(tid, Completed::Lost(count)) => {
+                self.recorder.lose(tid, count, now_ns);
+                self.chains.lose(tid, count, now_ns);
+            }
             Progress::Thread(tid, Completed::Cycle(cycle)) => {
                 let layouts = &self.trace.layouts;
                 let context = Context {
@@ -372,9 +463,7 @@ impl Session {
         // A thread that was followed by its parent's event may be of another process.
         thread.pid = targets::process_of(tid).unwrap_or(thread.pid);
         let pid = thread.pid;
-        let name = thread.name.text();
-        let process = targets::thread_name(pid, pid).unwrap_or_else(|| name.clone());
-        let label = if process == name { name } else { format!("{process}/{name}") };
+        let label = label(pid, thread.name.text());
         let wait = self.wait_of(&rhythm.signature, &woken);
         let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
         self.recorder.add(identity, rhythm);
@@ -413,23 +502,40 @@ impl Session {
         }
     }
 
-    fn finish(self, end: End) -> Result<Watched, String> {
-        let end_ns = monotonic_ns();
-        let others = self.others();
-        if self.recorder.found().0 == 0 {
-            return Err(no_rhythm(&self.request.named, &others));
+    fn finish(&self, end: End) -> Result<Watched, String> {
+        let has_marks = self.marks.found() > 0;
+        let watched = self.watched(end);
+        if self.recorder.found().0 == 0 && !has_marks {
+            return Err(no_rhythm(&self.request.named, &watched.others));
         }
+        Ok(watched)
+    }
+
+    /// What was seen until now.
+    fn watched(&self, end: End) -> Watched {
+        let end_ns = monotonic_ns();
         let since_start = |ns: u64| ns - self.run_start_ns;
-        Ok(Watched {
-            series: self.recorder.series(0),
+        let series = [self.recorder.series(0), self.chains.series(0), self.marks.series(0)].concat();
+        Watched {
+            series,
             run_start_ns: self.run_start_ns,
             counted_ns: (since_start(self.counted_from_ns.unwrap_or(end_ns)), since_start(end_ns)),
             end,
             lost_events: self.trace.lost_events(),
             cost: self.cost,
-            left_out: self.recorder.left_out,
-            others,
-        })
+            left_out: [self.recorder.left_out, self.chains.left_out, self.marks.left_out],
+            refused_probe: self.probes.refused.clone(),
+            unseen_marker: !self.trace.has_marker && self.has_common_marker(),
+            others: self.others(),
+        }
+    }
+
+    /// Whether a process of the program has the trace_marker of all of tracefs open.
+    fn has_common_marker(&self) -> bool {
+        let is_common = |path: String| path.ends_with("tracing/trace_marker");
+        self.pids()
+            .into_iter()
+            .any(|pid| tardy_sys::processes::descriptors_of(pid).into_iter().any(is_common))
     }
 
     /// The threads that are not periodic, with their waits.
@@ -445,6 +551,19 @@ impl Session {
             })
             .collect()
     }
+}
+
+/// A listener that ignores everything.
+struct NoListener;
+
+impl Listener for NoListener {
+    fn progress(&mut self, _status: &Status) {}
+}
+
+/// The name of a thread, with that of its process if it is another one.
+fn label(pid: u32, name: String) -> String {
+    let process = targets::thread_name(pid, pid).unwrap_or_else(|| name.clone());
+    if process == name { name } else { format!("{process}/{name}") }
 }
 
 /// That no thread is periodic, and what they do.

@@ -93,6 +93,16 @@ impl Thread {
         self.rhythm.as_ref()
     }
 
+    /// The system call in progress; `None` outside of one, and if it began before the thread was followed.
+    pub fn call(&self) -> Option<Call> {
+        self.call
+    }
+
+    /// The wait with which a cycle began at this time; `None` if none did.
+    pub fn begun_at(&self, at_ns: u64) -> Option<&Wait> {
+        self.cycle.as_ref().map(|cycle| &cycle.wait).filter(|wait| wait.left_ns == at_ns)
+    }
+
     /// Events were lost: what the thread did in between is unknown.
     pub fn lose(&mut self) {
         (self.state, self.call, self.woken, self.due, self.overdue) =

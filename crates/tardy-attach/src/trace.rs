@@ -1,9 +1,11 @@
-//! The two trace instances with which a program is watched: one records its own threads, the other the whole machine.
+//! The trace instances with which a program is watched: one records its own threads, one the whole machine, and one its marks.
 //!
 //! The kernel chooses the threads of the first (`set_event_pid`, with `event-fork` also those that they start), so that other
-//! programs' system calls cost nothing. The second shows who had the CPU.
+//! programs' system calls cost nothing. The second shows who had the CPU. The third is always on, because writing a mark fails
+//! while it is off, and a program need not expect that.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use tardy_host::trace::instance::Instance;
 use tardy_host::trace::page::Piece;
@@ -16,17 +18,20 @@ use crate::event::{Event, What};
 use crate::layout::{Layouts, OF_PROGRAM};
 use crate::wait::TimerKind;
 
-/// Two instances and their readers.
+/// The instances and their readers.
 #[derive(Debug)]
 pub struct ProgramTrace {
     /// Dropped before the instances, which cannot be removed while their pipes are open.
-    readers: [TraceReader; 2],
+    readers: [TraceReader; 3],
     program: Instance,
     machine: Instance,
+    marks: Instance,
     /// How events are decoded.
     pub layouts: Layouts,
     /// Events that were read and are later than everything that is known of other CPUs.
     early: Vec<Event>,
+    /// Whether what programs write to the trace_marker of all of tracefs is recorded too.
+    pub has_marker: bool,
 }
 
 /// The kernel's timer functions that wake threads, by address; empty if the kernel hides its symbols.
@@ -39,7 +44,7 @@ pub fn timer_functions(tracefs: &Tracefs) -> BTreeMap<u64, TimerKind> {
 }
 
 impl ProgramTrace {
-    /// Makes both instances, for run `id`. Nothing is recorded until [`Self::set_on`].
+    /// Makes the instances, for run `id`. Nothing but marks is recorded until [`Self::set_on`].
     ///
     /// # Errors
     /// What this kernel lacks or refuses.
@@ -53,9 +58,10 @@ impl ProgramTrace {
         let page = tracefs.page()?;
         let program = Instance::make(tracefs, &format!("{id}-program"))?;
         let machine = Instance::make(tracefs, &format!("{id}-machine"))?;
+        let marks = Instance::make(tracefs, &format!("{id}-marks"))?;
         let filter: Vec<String> =
             functions.keys().map(|address| format!("function==0x{address:x}")).collect();
-        for instance in [&program, &machine] {
+        for instance in [&program, &machine, &marks] {
             instance.write("trace_clock", "mono")?;
             instance.write("buffer_size_kb", &buffer_kib.to_string())?;
             // Otherwise command names are looked up at every context switch, for a text that is never read.
@@ -73,8 +79,11 @@ impl ProgramTrace {
         let of_program = OF_PROGRAM.iter().filter(|event| tracefs.format(event).is_ok());
         of_program.map(ToString::to_string).try_for_each(|event| enable(&program, &event))?;
         of_machine.iter().try_for_each(|event| enable(&machine, event))?;
-        let readers = [program.reader(page)?, machine.reader(page)?];
-        Ok(Self { readers, program, machine, layouts, early: Vec::new() })
+        // Since Linux 6.16. Before, the texts are only in the buffer that all users of tracefs share.
+        let has_marker = marks.write("options/copy_trace_marker", "1").is_ok();
+        let readers = [program.reader(page)?, machine.reader(page)?, marks.reader(page)?];
+        marks.write("tracing_on", "1")?;
+        Ok(Self { readers, program, machine, marks, layouts, early: Vec::new(), has_marker })
     }
 
     /// Records the thread `tid` too, and the threads that it starts from then on.
@@ -83,6 +92,29 @@ impl ProgramTrace {
     /// If there is no such thread, or the kernel refuses.
     pub fn follow(&self, tid: u32) -> Result<(), String> {
         self.program.append("set_event_pid", &format!("{tid}\n"))
+    }
+
+    /// The file in which a program may write its marks if it is started by tardy. It must be closed when this is dropped.
+    pub fn marker(&self) -> PathBuf {
+        self.marks.file("trace_marker")
+    }
+
+    /// Records the event `GROUP/EVENT` of a USDT probe as an end of the stretch `name`.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn add_probe(
+        &mut self,
+        tracefs: &Tracefs,
+        event: &str,
+        is_begin: bool,
+        name: &str,
+    ) -> Result<(), String> {
+        let format = tracefs.format(event)?;
+        if !self.layouts.add_probe(&format, is_begin, name) {
+            return Err("the program has too many probes".to_owned());
+        }
+        enable(&self.program, event)
     }
 
     /// Starts or stops recording.
@@ -121,7 +153,7 @@ impl ProgramTrace {
 
     /// How many events the kernel's buffers have lost.
     pub fn lost_events(&self) -> u64 {
-        self.program.lost_events() + self.machine.lost_events()
+        self.program.lost_events() + self.machine.lost_events() + self.marks.lost_events()
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tardy_sys::system_calls;
+
+use crate::chain::{Chains, Passage};
 use crate::cpu::CpuLog;
-use crate::event::{Event, Name, What};
+use crate::event::{Edge, Event, Handler, Name, What};
 use crate::thread::{Completed, Thread};
-use crate::wait::{Due, Source, TimerKind, Woken};
+use crate::wait::{Call, Due, Source, TimerKind, Woken};
 
 /// The most timers that are armed at once. When it is reached, all of them are forgotten.
 const ARMED_MAX: usize = 65_536;
@@ -34,6 +37,12 @@ struct Armed {
 pub enum Progress {
     /// Of the thread with this number.
     Thread(u32, Completed),
+    /// The thread with this number began a cycle that its timer was due for.
+    Begun(u32),
+    /// Work passed through several threads.
+    Passage(Passage),
+    /// The thread with this number marked the begin or the end of a stretch.
+    Mark(u32, Edge),
     /// The thread with this number ended.
     Ended(u32),
 }
@@ -49,6 +58,7 @@ pub struct Tracker {
     only: Option<Name>,
     functions: BTreeMap<u64, TimerKind>,
     armed: BTreeMap<u64, Armed>,
+    chains: Chains,
     /// How far other clocks are ahead.
     pub clocks: Clocks,
     /// Events that were lost, and in how many places.
@@ -82,20 +92,20 @@ impl Tracker {
             What::Enter { call, args } => {
                 if let Some(thread) = self.threads.get_mut(&by) {
                     thread.enter(at_ns, call, args);
+                    let call = Call { number: call, args, entered_ns: at_ns };
+                    progress.extend(self.chains.enter(by, &call).map(Progress::Passage));
                 }
             }
-            What::Leave { call, .. } => {
-                if let Some(thread) = self.threads.get_mut(&by) {
-                    progress
-                        .extend(thread.leave(at_ns, call).into_iter().map(|one| Progress::Thread(by, one)));
-                }
-            }
+            What::Leave { call, .. } => self.leave(at_ns, by, call, progress),
             What::Start { timer, expires_ns, soft_ns, .. } => self.arm(by, at_ns, timer, expires_ns, soft_ns),
             What::ExpireEnd => self.end_expiry(cpu),
             What::Waking { task } => self.wake(at_ns, cpu, by, &task),
             What::Switch { from, ready, to } => {
                 if let Some(thread) = self.threads.get_mut(&from.tid) {
                     thread.switch_from(at_ns, cpu, ready);
+                    if !ready {
+                        self.chains.block(from.tid);
+                    }
                 }
                 if let Some(thread) = self.threads.get_mut(&to.tid) {
                     thread.switch_to(at_ns, cpu, &to);
@@ -109,13 +119,20 @@ impl Tracker {
             What::Fork { child } => self.fork(by, child),
             What::End => {
                 if self.threads.remove(&by).is_some() {
+                    self.chains.end(by);
                     progress.push(Progress::Ended(by));
                 }
             }
             What::Lost { count } => {
                 self.lost_events += count;
                 self.armed.clear();
+                self.chains.forget();
                 self.threads.values_mut().for_each(Thread::lose);
+            }
+            What::Mark(edge) => {
+                if self.threads.contains_key(&by) {
+                    progress.push(Progress::Mark(by, edge));
+                }
             }
             What::Expire { .. } | What::InterruptBegin(_) | What::InterruptEnd(_) => {}
         }
@@ -124,8 +141,22 @@ impl Tracker {
     /// Forgets what threads and CPUs were doing: events before this time are missing.
     pub fn forget(&mut self, at_ns: u64) {
         self.armed.clear();
+        self.chains.forget();
         self.cpus.values_mut().for_each(|log| log.forget(at_ns));
         self.threads.values_mut().for_each(Thread::lose);
+    }
+
+    fn leave(&mut self, at_ns: u64, tid: u32, number: i64, progress: &mut Vec<Progress>) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let call = thread.call();
+        progress.extend(thread.leave(at_ns, number).into_iter().map(|one| Progress::Thread(tid, one)));
+        let begun = thread.begun_at(at_ns).and_then(|wait| Some((wait.call, wait.due?)));
+        if let Some((call, due)) = begun {
+            self.chains.begin(tid, due.soft_ns.max(0) as u64, at_ns, call);
+            progress.push(Progress::Begun(tid));
+        } else if let Some(call) = call.filter(|call| call.number == number) {
+            self.chains.leave(tid, call, at_ns);
+        }
     }
 
     fn running(&mut self, cpu: u32) -> Option<&mut Thread> {
@@ -203,10 +234,29 @@ impl Tracker {
             (None, None) => Source::Task(by),
         };
         let name = log.current.filter(|task| task.tid == by).map_or_else(Name::default, |task| task.name);
+        if self.threads.contains_key(&task.tid) && is_by_work(&source, self.threads.get(&by)) {
+            self.chains.wake(by, task.tid, at_ns);
+        }
         let Some(thread) = self.threads.get_mut(&task.tid) else { return };
         if let Some(expiring) = &mut log.expiring {
             expiring.wakes = true;
         }
         thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due, _)| due), task);
+    }
+}
+
+/// Whether the work of the running thread wakes another one: itself, or by a packet to this machine, which the soft interrupt at
+/// the end of its system call delivers.
+fn is_by_work(source: &Source, running: Option<&Thread>) -> bool {
+    /// NET_RX_SOFTIRQ.
+    const RECEIVE: u8 = 3;
+    const SENDING: [&str; 5] = ["sendto", "sendmsg", "sendmmsg", "write", "writev"];
+    match source {
+        Source::Task(_) => true,
+        Source::Interrupt(Handler::Softirq(RECEIVE)) => {
+            let call = running.and_then(Thread::call).and_then(|call| system_calls::name(call.number));
+            call.is_some_and(|name| SENDING.contains(&name))
+        }
+        _ => false,
     }
 }

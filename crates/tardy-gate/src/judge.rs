@@ -104,10 +104,23 @@ fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r 
     let wanted = requirement.series.as_deref().map(spaceless);
     let is_wanted =
         |series: &&Series| wanted.as_ref().is_none_or(|wanted| spaceless(&name::of(series)) == *wanted);
-    let matching: Vec<&Series> = of_phases.iter().copied().filter(is_wanted).collect();
-    if let Some(wanted) = requirement.series.as_ref().filter(|_| matching.is_empty() && !of_phases.is_empty())
+    let mut matching: Vec<&Series> = of_phases.iter().copied().filter(is_wanted).collect();
+    // Other times of a program, such as the latency of a chain, are judged if they are named.
+    let others = || {
+        run.series
+            .iter()
+            .filter(|one| one.program().is_some() && !one.is_of_wakeups() && phases.contains(&one.phase))
+    };
+    if wanted.is_some() && matching.is_empty() {
+        matching = others().filter(is_wanted).collect();
+    }
+    if let Some(wanted) = requirement
+        .series
+        .as_ref()
+        .filter(|_| matching.is_empty() && (!of_phases.is_empty() || others().next().is_some()))
     {
-        let mut names: Vec<String> = of_phases.iter().map(|series| spaceless(&name::of(series))).collect();
+        let all = of_phases.iter().copied().chain(others());
+        let mut names: Vec<String> = all.map(|series| spaceless(&name::of(series))).collect();
         names.dedup();
         return Err(format!("there is no '{wanted}' in the run; it has {}", names.join(", ")));
     }

@@ -1,9 +1,10 @@
 //! `tardy-guest`: the program that a lab's guest consists of, besides its kernel.
 //!
 //! It is the guest's first program, and accepts the commands that the host puts into the guest's orders: to run a recipe, to
-//! test a switch, and to receive what loads send. It presents nothing and reads no files of other programs. Its content, and
+//! test a switch, to watch a program, and to receive what loads send. It presents nothing and reads no files of other programs. Its content, and
 //! thus the lab's results, does not depend on code for presenting and importing: scripts/check-guest-program checks that.
 
+mod exec;
 mod measure;
 mod processes;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["tsn", "test", file, "--netns", "-o", output, "--for", time] => {
             measure::switch(file, output, Some(time))
         }
+        ["exec", ref words @ ..] => exec::exec(words),
         ["load", "sink", host] => processes::receive_loads(host),
         _ => Err(format!("'{}' is not a command of the program for guests", words.join(" "))),
     };

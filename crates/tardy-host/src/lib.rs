@@ -17,5 +17,5 @@ use journal::Kind;
 
 /// How to undo each kind of change that this crate makes.
 pub fn undo_kinds() -> Vec<Kind> {
-    vec![trace::instance::UNDO, settings::REPLACED_FILE, settings::THREAD_RANK]
+    vec![trace::instance::UNDO, trace::user_probe::UNDO, settings::REPLACED_FILE, settings::THREAD_RANK]
 }

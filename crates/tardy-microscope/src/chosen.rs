@@ -17,6 +17,8 @@ use crate::orders::{KernelImage, Unwatchable};
 
 /// How measuring threads of timers are called in the guest.
 const THREAD: &str = "timer";
+/// What wakes a thread of a program whose timer the observer can follow: tardy-attach writes it into the run.
+const TIME_OUT: &str = "its time-out";
 /// How many wake-ups more than the planned ones a warm-up may have.
 const SPARE_CYCLES: u64 = 1;
 
@@ -66,18 +68,21 @@ pub enum Unexplained {
     Kernel(#[from] Unwatchable),
 }
 
-/// The wake-ups of this kind of each series of timers, in the phase with this label or in all.
+/// The wake-ups of this kind of each series of timers or of a program's threads, in the phase with this label or in all.
 ///
 /// # Errors
 /// If a series has no cycle with the wanted number.
 pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Result<Vec<Chosen>, Unexplained> {
     let in_phase = |series: &Series| phase.is_none_or(|label| run.phases[series.phase].label == label);
-    let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series) && is_timer(series));
+    let can_be = |series: &Series| is_timer(series) || is_program(series);
+    let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series) && can_be(series));
     let chosen = all.map(|(series, of_run)| {
         let by_lateness = |late_ns: Option<i64>| late_ns.map(|late_ns| (Some(late_ns), None));
         let found = match which {
             Which::Worst => by_lateness(of_run.worst.first().map(|worst| worst.latency_ns)),
             Which::Quantile(share) => by_lateness(lateness_at(of_run, share)),
+            // How many wake-ups of a program came before its cycles were counted is not known.
+            Which::Cycle(_) if is_program(of_run) => None,
             Which::Cycle(cycle) if cycle >= of_run.tally.recorded => {
                 return Err(no_cycle(run, of_run, of_run.tally.recorded, cycle));
             }
@@ -111,6 +116,17 @@ fn is_timer(series: &Series) -> bool {
         && series.tally.recorded > 0
 }
 
+/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own.
+fn is_program(series: &Series) -> bool {
+    let thread = series.program().and_then(|program| program.thread.as_ref());
+    thread.is_some_and(|thread| thread.woken_by == TIME_OUT) && series.tally.recorded > 0
+}
+
+/// Whether the wake-ups that can be explained are those of a program that was watched.
+pub fn is_of_program(run: &Run) -> bool {
+    run.series.iter().any(is_program)
+}
+
 /// A value in the bin of the quantile.
 fn lateness_at(series: &Series, share: f64) -> Option<i64> {
     let bins = series.measured.bins();
@@ -134,8 +150,9 @@ fn warmup_cycles(run: &Run, series: &Series) -> u64 {
 }
 
 /// The observer's orders for these wake-ups.
-pub fn orders(chosen: &[Chosen]) -> String {
-    let mut text = format!("thread {THREAD}\n");
+pub fn orders(chosen: &[Chosen], run: &Run) -> String {
+    // Of a program all threads are observed: they may have any name.
+    let mut text = if is_of_program(run) { String::new() } else { format!("thread {THREAD}\n") };
     let mut targets: Vec<i64> = chosen.iter().filter_map(|one| one.late_ns).collect();
     targets.sort_unstable();
     targets.dedup();

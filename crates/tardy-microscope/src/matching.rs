@@ -1,5 +1,8 @@
 //! Which of the observed threads measured which series of the run file, and whether both agree on every wake-up.
 
+use std::collections::BTreeMap;
+
+use tardy_record::program::ProgramSeries;
 use tardy_record::run::Phase;
 use tardy_record::series::{Outlier, Series, SeriesKind};
 use thiserror::Error;
@@ -25,6 +28,9 @@ pub enum Disagreement {
         "no thread that the observer saw has the wake-ups of {0}; only wake-ups by clock_nanosleep can be explained"
     )]
     NoThread(String),
+    /// A wake-up of the program ended before the kernel's event of it.
+    #[error("{0}: the observer saw a wake-up that returned to the program before the event in the run file")]
+    Early(String),
     /// A bin of the histogram has another count.
     #[error(
         "{series}: the run file has {recorded} wake-ups from {from_ns} to {to_ns} ns, the observer saw {seen}"
@@ -49,6 +55,10 @@ pub enum Disagreement {
 /// If there is none, or they differ.
 pub fn measured(observed: &Observed, series: &Series, phase: &Phase) -> Result<Measured, Disagreement> {
     let name = || format!("'{}' in phase '{}'", series.label, phase.label);
+    if let SeriesKind::Program(program) = &series.kind {
+        return measured_of_program(observed, series, program, phase)
+            .ok_or_else(|| Disagreement::NoThread(name()))?;
+    }
     let mut pids: Vec<u32> = observed.readings.iter().map(|reading| reading.pid).collect();
     pids.sort_unstable();
     pids.dedup();
@@ -77,6 +87,47 @@ pub fn measured(observed: &Observed, series: &Series, phase: &Phase) -> Result<M
         }
     }
     Ok(Measured { pid, origin_ns, readings })
+}
+
+/// The same for a thread of a program that was watched. The kernel's event of a wake-up comes before the return to the program, which
+/// the observer waits for, so that the latencies differ: due times are compared, and no wake-up may be earlier than its event.
+fn measured_of_program(
+    observed: &Observed,
+    series: &Series,
+    program: &ProgramSeries,
+    phase: &Phase,
+) -> Option<Result<Measured, Disagreement>> {
+    let thread = program.thread.as_deref()?;
+    let readings: BTreeMap<u64, Reading> = (observed.readings.iter())
+        .filter(|reading| reading.pid == program.tid)
+        .map(|reading| (reading.due_ns, *reading))
+        .collect();
+    let first = series.worst.first()?;
+    let candidates = readings.keys().filter_map(|due_ns| due_ns.checked_sub(due_ns_of(first)?));
+    // Due times are periodic, so that several origins fit. At the right one the way back to the program takes nearly the same time
+    // after each event.
+    let with_ways = candidates.filter_map(|origin| {
+        let ways = series.worst.iter().map(|outlier| {
+            let reading = readings.get(&origin.checked_add(due_ns_of(outlier)?)?)?;
+            Some(reading.late_ns - outlier.latency_ns)
+        });
+        let ways: Vec<i64> = ways.collect::<Option<_>>()?;
+        let (least, most) = (ways.iter().min()?, ways.iter().max()?);
+        Some(((*least < 0, most - least), origin))
+    });
+    let ((is_early, _), origin_ns) = with_ways.min()?;
+    if is_early {
+        return Some(Err(Disagreement::Early(format!("'{}' in phase '{}'", series.label, phase.label))));
+    }
+    // The last one that was counted woke up at the end of the counted time.
+    let counted = origin_ns + thread.first_due_ns..origin_ns + phase.start_ns + series.counted_ns;
+    let readings = readings.range(counted).map(|(_, reading)| *reading).collect();
+    Some(Ok(Measured { pid: program.tid, origin_ns, readings }))
+}
+
+/// When a wake-up was due, in ns from the start of the run.
+fn due_ns_of(outlier: &Outlier) -> Option<u64> {
+    outlier.at_ns.checked_add_signed(outlier.latency_ns.checked_neg()?)
 }
 
 /// Keeps those of the counted part: from cycle 0, whose time follows from the number of the worst one, as many as were recorded.
@@ -108,4 +159,90 @@ fn origin(readings: &[Reading], worst: &[Outlier]) -> Option<u64> {
             readings.iter().any(same)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::program::{Timing, WatchedThread};
+    use tardy_record::series::{Level, Quantity};
+    use tardy_record::series_builder::{self, SeriesBuilder};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const ORIGIN_NS: u64 = 5_000 * MS;
+    const TID: u32 = 40;
+
+    fn phase() -> Phase {
+        Phase { label: "program".to_owned(), ..Phase::default() }
+    }
+
+    /// A program's thread with a cycle each ms from 10 ms on, of which the 30th is `late_ns` late.
+    fn series(late_ns: i64) -> Series {
+        let mut builder = SeriesBuilder::new(0, Some(MS), 0, &[]);
+        for cycle in 0..50u64 {
+            let value_ns = if cycle == 30 { late_ns } else { 5_000 + (cycle * 37 % 11) as i64 };
+            let at_ns = (10 + cycle) * MS + value_ns.unsigned_abs();
+            builder.record(series_builder::Reading { value_ns, at_ns, cycle, missed: 0 });
+        }
+        let thread = WatchedThread {
+            pid: TID,
+            policy: None,
+            priority: 0,
+            wait: "clock_nanosleep, absolute".to_owned(),
+            woken_by: "its time-out".to_owned(),
+            has_schedule: true,
+            interval_ns: MS,
+            first_due_ns: 10 * MS,
+            slack_ns: 0,
+            deadline_ns: MS,
+            deadline_misses: 0,
+            skipped: 0,
+            faults: 0,
+            migrations: 0,
+            restarts: 0,
+            late: Vec::new(),
+        };
+        let kind = ProgramSeries::of_thread(Timing::WakeUp, TID, Some(Box::new(thread)));
+        let kind = SeriesKind::Program(kind);
+        builder.series("control".to_owned(), 0, Quantity::Latency, Level::UserThread, kind)
+    }
+
+    /// What the observer saw: each return to the program 300 ns after its event, with cycles of the warm-up before.
+    fn observed(series: &Series, later_ns: i64) -> Observed {
+        let late = |cycle: u64| {
+            let known = series.worst.iter().find(|one| one.at_ns / MS == cycle);
+            known.map_or(5_000, |one| one.latency_ns) + later_ns
+        };
+        let reading = |cycle: u64, pid: u32| Reading {
+            pid,
+            due_ns: ORIGIN_NS + cycle * MS,
+            late_ns: late(cycle),
+            lag: 40,
+            ahead_ns: None,
+            switched_ns: 0,
+        };
+        let readings = (0..70).flat_map(|cycle| [reading(cycle, TID), reading(cycle, 3)]).collect();
+        Observed { readings, ..Observed::default() }
+    }
+
+    #[test]
+    fn a_programs_wakeups_are_found_by_their_due_times() {
+        let series = series(90_000);
+        let found = measured(&observed(&series, 300), &series, &phase()).unwrap();
+        assert_eq!((found.pid, found.origin_ns), (TID, ORIGIN_NS));
+        assert_eq!(found.readings.len(), 50, "those that were counted");
+        let worst = found.readings.iter().max_by_key(|reading| reading.late_ns).unwrap();
+        assert_eq!((worst.due_ns, worst.late_ns), (ORIGIN_NS + 40 * MS, 90_300));
+    }
+
+    #[test]
+    fn a_return_before_its_event_is_a_disagreement() {
+        let series = series(90_000);
+        let error = measured(&observed(&series, -300), &series, &phase()).unwrap_err();
+        assert!(matches!(error, Disagreement::Early(_)), "{error}");
+        let other = Observed::default();
+        let error = measured(&other, &series, &phase()).unwrap_err();
+        assert!(matches!(error, Disagreement::NoThread(_)), "{error}");
+    }
 }

@@ -52,11 +52,17 @@ impl KernelImage {
         Ok(Self { symbols: Symbols::of(image)?, structures: Structures::of(types)? })
     }
 
-    /// The orders for a guest with that much memory. `is_counted`: whether sections with interrupts or preemption off are.
+    /// The orders for a guest with that much memory. `is_counted`: whether sections with interrupts or preemption off are. `of_program`:
+    /// wake-ups are those of a program that was watched, and last from the time that it requested to the return to it.
     ///
     /// # Errors
     /// If this kernel lacks one of the symbols or members that they name.
-    pub fn orders(&self, memory_bytes: u64, is_counted: bool) -> Result<String, Unwatchable> {
+    pub fn orders(
+        &self,
+        memory_bytes: u64,
+        is_counted: bool,
+        of_program: bool,
+    ) -> Result<String, Unwatchable> {
         let symbol = |name| self.symbols.address(name).ok_or(Unknown::Symbol(name));
         let offset = |structure, path| self.structures.offset(structure, path);
         let current = match self.symbols.address("current_task") {
@@ -68,6 +74,8 @@ impl KernelImage {
             // The structure has no name before Linux 6.13. The timekeeper follows this counter, which holds a pointer in RT kernels.
             false => self.structures.size("seqcount_raw_spinlock").unwrap_or(4).next_multiple_of(8),
         };
+        // The kernel may wake later than at the requested time, by the timer's slack.
+        let expires = if of_program { "_softexpires" } else { "node.expires" };
         let mut text = String::new();
         for (name, value) in [
             ("ram_bytes", memory_bytes),
@@ -85,7 +93,7 @@ impl KernelImage {
             ("hrtimer_bases", symbol("hrtimer_bases")? + offset("hrtimer_cpu_base", "clock_base")?),
             ("clock_base_size", self.structures.size("hrtimer_clock_base")?),
             ("clock_base_running", offset("hrtimer_clock_base", "running")?),
-            ("timer_expires", offset("hrtimer", "node.expires")?),
+            ("timer_expires", offset("hrtimer", expires)?),
             ("timer_function", offset("hrtimer", "function")?),
             ("sleeper_task", offset("hrtimer_sleeper", "task")?),
             ("task_name", offset("task_struct", "comm")?),
@@ -101,6 +109,9 @@ impl KernelImage {
             ("system_call", symbol("entry_SYSCALL_64")?),
         ] {
             let _ = writeln!(text, "{name} {value:x}");
+        }
+        if of_program {
+            text += "to_user 1\n";
         }
         // Without it, only the time that programming the timer takes is not known.
         if let Some(address) = self.symbols.address("lapic_next_event") {

@@ -29,6 +29,17 @@ pub enum Timing {
     Preemption,
     /// From the due time to the next wait.
     Response,
+    /// Of a chain of threads: from the due time of the first one to the end of the last one's work.
+    Chain,
+    /// Of a stage of a chain: from being woken, of the first one from its due time, to the return of the call in which it
+    /// waited.
+    StageWakeUp,
+    /// Of a stage of a chain: from that return to the time at which it woke the next one, of the last one to the end of its work.
+    StageRun,
+    /// Of a stretch that the program marks: from its begin to its end.
+    Marked,
+    /// Of such a stretch: from one begin to the next.
+    MarkedPeriod,
 }
 
 /// One timing of one thread of a program.
@@ -41,6 +52,86 @@ pub struct ProgramSeries {
     /// The thread; in the series of its wake-ups only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<Box<WatchedThread>>,
+    /// The chain; in the series of its latency only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Box<WatchedChain>>,
+    /// The marked stretch; in the series of its duration only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Box<WatchedMark>>,
+    /// In series of chains, of their stages, and of marked stretches: which chain or stretch of the run, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    /// In series of stages: the index of the stage in the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
+}
+
+impl ProgramSeries {
+    /// A timing of the thread `tid`.
+    pub fn of_thread(timing: Timing, tid: u32, thread: Option<Box<WatchedThread>>) -> Self {
+        Self { timing, tid, thread, chain: None, mark: None, number: None, stage: None }
+    }
+}
+
+/// Threads that wake one another, from the timer of the first one on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedChain {
+    /// The threads, in the order in which each wakes the next.
+    pub stages: Vec<ChainStage>,
+    /// The cycles of the first thread in the counted time. Not all of them need to pass through the chain.
+    pub first_cycles: u64,
+    /// The latest passages, the latest first.
+    pub late: Vec<LatePassage>,
+}
+
+/// A thread of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainStage {
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// Its name, with that of the process if it is another one.
+    pub name: String,
+}
+
+/// A passage through a chain, with the times of its stages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LatePassage {
+    /// When the first thread was due, in ns from the start of the run.
+    pub due_ns: u64,
+    /// From then to the end of the last thread's work, in ns.
+    pub took_ns: u64,
+    /// The times of the stages, in their order. Their sum is `took_ns`.
+    pub stages: Vec<StageTimes>,
+}
+
+/// The times of a stage in one passage, as [`Timing::StageWakeUp`] and [`Timing::StageRun`] define them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageTimes {
+    /// How long it took to run after it was woken, in ns.
+    pub wake_up_ns: u64,
+    /// How long it took to wake the next one, in ns.
+    pub run_ns: u64,
+}
+
+/// A stretch of a program whose begin and end the program itself marks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedMark {
+    /// Its name in the marks.
+    pub name: String,
+    /// The process.
+    pub pid: u32,
+    /// The usual time from one begin to the next, in ns; absent if there were too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
+    /// The longest time from begin to end, in ns; absent if neither the user nor the interval defines it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// Stretches that took longer.
+    pub deadline_misses: u64,
+    /// Begins without an end before the next begin.
+    pub unfinished: u64,
 }
 
 /// A periodic thread of a program.

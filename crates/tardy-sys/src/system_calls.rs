@@ -63,6 +63,7 @@ table! {
     SYS_sendto "sendto",
     SYS_recvfrom "recvfrom",
     SYS_sendmsg "sendmsg",
+    SYS_sendmmsg "sendmmsg",
     SYS_recvmsg "recvmsg",
     SYS_recvmmsg "recvmmsg",
     SYS_connect "connect",

@@ -89,7 +89,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),
-        Command::Lab(command) => commands::lab::run(&command),
+        Command::Lab(command) => commands::lab::run(command),
         Command::Tsn(command) => commands::tsn::run(&command),
         Command::Recover(arguments) => commands::recover::run(&arguments),
         Command::Restore(arguments) => commands::restore::run(&arguments),

@@ -14,3 +14,4 @@ pub mod symbols;
 pub mod tracefs;
 pub mod tracers;
 pub mod tracing;
+pub mod user_probe;

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 use tardy_record::redact::redact;
 use tardy_record::{Run, file};
@@ -26,7 +27,7 @@ const SHARE_MAX: u64 = 50;
 
 /// A run file that is rewritten at each checkpoint.
 #[derive(Debug)]
-pub(crate) struct RunFile {
+pub struct RunFile {
     file: ResultFile,
     /// The last checkpoint, locked.
     held: Option<File>,
@@ -40,7 +41,7 @@ pub(crate) struct RunFile {
 
 impl RunFile {
     /// The run file at a claimed path; redacted if `redacts` is set.
-    pub(crate) fn at(file: ResultFile, redacts: bool) -> Self {
+    pub fn at(file: ResultFile, redacts: bool) -> Self {
         let counters = CountersFile::next_to(file.path());
         let (interval_ns, due_ns) = (FIRST_INTERVAL_NS, FIRST_NS);
         Self { file, held: None, replaced: None, counters, redacts, interval_ns, due_ns }
@@ -48,7 +49,7 @@ impl RunFile {
 
     /// Whether the next checkpoint is due, `now_ns` after the start of the run. `has_counters`: the phase counts in a map, so
     /// that writing its counters is enough in between. `last_took_ns` is the cost of the last checkpoint.
-    pub(crate) fn is_due(&mut self, now_ns: u64, has_counters: bool, last_took_ns: u64) -> bool {
+    pub fn is_due(&mut self, now_ns: u64, has_counters: bool, last_took_ns: u64) -> bool {
         if now_ns < self.due_ns {
             return false;
         }
@@ -78,8 +79,16 @@ impl RunFile {
         self.counters.remove(self.file.directory(), now_ns);
     }
 
+    /// The path that was claimed.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
     /// Replaces the run file by `run`. The previous content stays if this fails.
-    pub(crate) fn write(&mut self, run: &Run) -> Result<(), ResultFileError> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&mut self, run: &Run) -> Result<(), ResultFileError> {
         let text = self.text(run);
         let written = self.file.put(|file| {
             let text = text?;

@@ -5,7 +5,7 @@
 //! the supervisor: it wakes once per second and for the descriptors of the source, reads, reports and writes
 //! checkpoints.
 
-mod checkpoint;
+pub mod checkpoint;
 mod clock;
 mod counters_file;
 mod interruption;

@@ -1,13 +1,13 @@
-//! The threads of a user's program: their cycles, and why some were late.
+//! A user's program: the cycles of its threads, and why some were late; its chains of threads; the stretches that it marks.
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;
-use tardy_analyse::program::ProgramThread;
+use tardy_analyse::program::{ProgramChain, ProgramMark, ProgramThread};
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
-use tardy_record::program::{CycleCause, LateCycle, Timing, Why};
+use tardy_record::program::{CycleCause, LateCycle, Timing, WatchedMark, Why};
 use tardy_record::units::format_duration_ns;
 
 use super::phase_terms::{PhaseWords, scheduling};
@@ -19,10 +19,16 @@ use tardy_plot::numbers::{count, counted, figure, harmless, quantile, rounded, s
 
 /// The most late cycles of a thread that are shown; the run file has more.
 const SHOWN_MAX: usize = 4;
-/// Longer names are shortened.
+/// Longer names are shortened, and longer chains.
 const NAME_MAX: usize = 40;
+const CHAIN_MAX: usize = 72;
 /// The quantile of the table.
 const LEVEL: &str = "p99.9";
+
+/// Heads of the tables.
+const CYCLES: &str = "Cycles, in us: the least period to the highest, mean own work to the highest, highest preemption, p99.9 of responses to the highest";
+const CHAINS: &str = "Chains of threads, in us: from the due time of the first to the end of the last one's work, and the parts of it";
+const MARKS: &str = "Marked stretches, in us: from begin to end, and from one begin to the next";
 
 /// A user's program.
 pub struct Program;
@@ -33,26 +39,34 @@ impl Section for Program {
     }
 
     fn text(&self, context: &Context<'_>, text: &mut Text) {
-        let threads = &context.findings.program;
-        if threads.is_empty() {
-            return;
+        let Findings { program: threads, chains, marks, .. } = context.findings;
+        let tables = [(CYCLES, table(threads)), (CHAINS, chain_table(chains)), (MARKS, mark_table(marks))];
+        for (title, table) in tables.iter().filter(|(_, table)| !table.is_empty()) {
+            let mut block = text.block();
+            block.titled_table(title, table);
+            text.add(Part::Results, block);
         }
-        let mut block = text.block();
-        block.titled_table("Cycles, in us: the least period to the highest, mean own work to the highest, highest preemption, p99.9 of responses to the highest", &table(threads));
-        text.add(Part::Results, block);
         let mut block = text.block();
         block.paragraphs(Style::Bold, &conclusions(threads));
         block.paragraphs(Style::Plain, &late(threads));
+        block.paragraphs(Style::Plain, &latest_passages(chains));
+        block.paragraphs(Style::Plain, &missed_marks(marks));
         text.add(Part::Details, block);
     }
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
-        let threads = &context.findings.program;
-        if threads.is_empty() {
-            return;
-        }
-        let table = Element::Table(PageTable::typeset("numbers", &table(threads)));
-        page.add(Place::Breakdown, [heading(3, "Cycles of the program's threads, in µs"), table]);
+        let Findings { program: threads, chains, marks, .. } = context.findings;
+        let mut add = |title: &str, table: &Table| {
+            if !table.is_empty() {
+                let table = Element::Table(PageTable::typeset("numbers", table));
+                page.add(Place::Breakdown, [heading(3, title), table]);
+            }
+        };
+        add("Cycles of the program's threads, in µs", &table(threads));
+        add(&CHAINS.replace("in us", "in µs"), &chain_table(chains));
+        add(&MARKS.replace("in us", "in µs"), &mark_table(marks));
+        let of_series = [latest_passages(chains), missed_marks(marks)].concat();
+        page.add(Place::Breakdown, paragraphs("note", &of_series));
         let late = late(threads);
         if !late.is_empty() {
             let mut elements = vec![heading(2, "Causes of late cycles")];
@@ -134,7 +148,6 @@ fn table(threads: &[ProgramThread]) -> Table {
         let most = |row: Option<&Row>| figure(row.and_then(|row| row.max_ns).map(|ns| ns as f64), false);
         let least = |row: Option<&Row>| figure(row.and_then(|row| row.min_ns).map(|ns| ns as f64), false);
         let response = of(Timing::Response);
-        let at_level = response.and_then(|row| row.quantiles.iter().find(|one| one.level == LEVEL));
         table.push(vec![
             short(&harmless(&thread.label), NAME_MAX),
             format_duration_ns(thread.thread.interval_ns),
@@ -146,11 +159,99 @@ fn table(threads: &[ProgramThread]) -> Table {
             figure(of(Timing::Execution).and_then(|row| row.mean_ns), false),
             most(of(Timing::Execution)),
             most(of(Timing::Preemption)),
-            quantile(at_level.and_then(|one| one.value)),
+            response.map_or_else(|| "n/a".to_owned(), |row| at_level(row, LEVEL)),
             most(response),
         ]);
     }
     table
+}
+
+/// A row for each chain, and below it a row for each part.
+fn chain_table(chains: &[ProgramChain]) -> Table {
+    let mut table = Table::new(&["chain", "passages", "of cycles", "mean", "p50", LEVEL, "max"]);
+    for chain in chains {
+        let [passages, cycles] = [chain.latency.recorded, chain.chain.first_cycles].map(count);
+        table.push(row(short(&harmless(&chain.label), CHAIN_MAX), [passages, cycles], &chain.latency));
+        for part in &chain.parts {
+            let name = chain.chain.stages.get(part.stage).map_or("", |stage| stage.name.as_str());
+            let what = if part.timing == Timing::StageWakeUp { "wakes up" } else { "runs" };
+            let label = format!("  {} {what}", short(&harmless(name), NAME_MAX));
+            table.push(row(label, [String::new(), String::new()], &part.row));
+        }
+    }
+    table
+}
+
+fn row(label: String, counts: [String; 2], row: &Row) -> Vec<String> {
+    let [passages, cycles] = counts;
+    let mean = figure(row.mean_ns, false);
+    vec![label, passages, cycles, mean, at_level(row, "p50"), at_level(row, LEVEL), highest(row)]
+}
+
+fn at_level(row: &Row, level: &str) -> String {
+    quantile(row.quantiles.iter().find(|one| one.level == level).and_then(|one| one.value))
+}
+
+fn highest(row: &Row) -> String {
+    figure(row.max_ns.map(|ns| ns as f64), false)
+}
+
+fn mark_table(marks: &[ProgramMark]) -> Table {
+    let heads = ["stretch", "interval", "stretches", "missed", "mean", LEVEL, "max", "period", "to"];
+    let mut table = Table::new(&heads);
+    for mark in marks {
+        let period = mark.period.as_ref();
+        table.push(vec![
+            short(&harmless(&mark.mark.name), NAME_MAX),
+            mark.mark.interval_ns.map_or_else(|| "n/a".to_owned(), format_duration_ns),
+            count(mark.duration.recorded),
+            mark.mark.deadline_ns.map_or_else(|| "n/a".to_owned(), |_| count(mark.mark.deadline_misses)),
+            figure(mark.duration.mean_ns, false),
+            at_level(&mark.duration, LEVEL),
+            highest(&mark.duration),
+            figure(period.and_then(|row| row.min_ns).map(|ns| ns as f64), false),
+            period.map_or_else(|| "n/a".to_owned(), highest),
+        ]);
+    }
+    table
+}
+
+/// A sentence about the latest passage of each chain.
+fn latest_passages(chains: &[ProgramChain]) -> Vec<String> {
+    let sentence = |chain: &ProgramChain| {
+        let latest = chain.chain.late.first()?;
+        let parts = latest.stages.iter().zip(&chain.chain.stages).flat_map(|(times, stage)| {
+            let name = short(&harmless(&stage.name), NAME_MAX);
+            [(times.wake_up_ns, format!("{name} woke up")), (times.run_ns, format!("{name} ran"))]
+        });
+        let (longest_ns, longest) = parts.max_by_key(|(ns, _)| *ns)?;
+        Some(format!(
+            "{}: the latest passage, due after {}, took {}; {} of it while {longest}.",
+            short(&harmless(&chain.label), CHAIN_MAX),
+            rounded(latest.due_ns),
+            with_unit(latest.took_ns as f64),
+            with_unit(longest_ns as f64)
+        ))
+    };
+    chains.iter().filter_map(sentence).collect()
+}
+
+/// A sentence for each stretch that took longer than its deadline, or that did not end.
+fn missed_marks(marks: &[ProgramMark]) -> Vec<String> {
+    let sentence = |mark: &ProgramMark| {
+        let WatchedMark { deadline_ns, deadline_misses, unfinished, name, .. } = &mark.mark;
+        let missed = deadline_ns.filter(|_| *deadline_misses > 0).map(|deadline_ns| {
+            let (misses, all) =
+                (count(*deadline_misses), counted(mark.duration.recorded, "stretch", "stretches"));
+            format!("{misses} of {all} took longer than {}", format_duration_ns(deadline_ns))
+        });
+        let open = (*unfinished > 0).then(|| {
+            format!("{} not end before the next began", counted(*unfinished, "stretch did", "stretches did"))
+        });
+        let parts: Vec<String> = missed.into_iter().chain(open).collect();
+        (!parts.is_empty()).then(|| format!("{}: {}.", short(&harmless(name), NAME_MAX), parts.join("; ")))
+    };
+    marks.iter().filter_map(sentence).collect()
 }
 
 /// What is to be known of the numbers.

@@ -5,12 +5,17 @@ mod from_proc;
 use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_attach::session::{Request, Session, Status, Watched};
+use tardy_attach::session::{Listener, Request, Session, Status, Watched};
 use tardy_attach::targets::Target;
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_host::trace::tracefs::Tracefs;
+use tardy_measure::engine::checkpoint;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_record::Run;
+use tardy_record::facts::Facts;
+use tardy_record::run::Origin;
 use tardy_record::units::format_duration_ns;
+use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 
@@ -44,13 +49,12 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
             return from_proc::run(&request.target, duration_ns, &why, arguments.watch.json);
         }
     };
-    let file = Place::claim(&arguments.watch, started)?;
-    let session = Session::set_up(request.clone(), &tracefs).map_err(|reason| anyhow!(reason))?;
+    let file = RunFile::claim(&arguments.watch, started, &request, origin)?;
+    let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
     let signals = EndSignals::catch()?;
-    let mut progress = Line::new(arguments.watch.quiet);
-    let watched = session.watch(&signals, &mut || false, &mut |status| progress.show(status));
-    progress.close();
-    file.present(&request, watched.map_err(|reason| anyhow!(reason))?, origin, &arguments.watch)
+    let mut progress = Progress { line: Line::new(arguments.watch.quiet), file };
+    let watched = session.watch(&signals, &mut || false, &mut progress);
+    progress.close().present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)
 }
 
 /// tracefs, mounted for this process alone if it is not mounted.
@@ -74,33 +78,78 @@ pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags:
     }
 }
 
-/// The run file.
-pub(super) struct Place {
-    file: ResultFile,
+/// The run file, which has the numbers so far while the program is watched.
+pub(super) struct RunFile {
+    file: checkpoint::RunFile,
+    request: Request,
+    origin: Origin,
+    facts: Facts,
+    /// What the last checkpoint cost, in ns.
+    took_ns: u64,
 }
 
-impl Place {
+impl RunFile {
     /// Claims the run file before anything is watched.
-    pub(super) fn claim(flags: &WatchFlags, started: SystemTime) -> Result<Self> {
+    pub(super) fn claim(
+        flags: &WatchFlags,
+        started: SystemTime,
+        request: &Request,
+        origin: Origin,
+    ) -> Result<Self> {
         let path = flags.output.clone().unwrap_or_else(|| default_output(started));
-        Ok(Self { file: ResultFile::claim(&path, flags.force)? })
+        let file = ResultFile::claim(&path, flags.force)?;
+        Ok(Self {
+            file: checkpoint::RunFile::at(file, flags.redaction.redact),
+            request: request.clone(),
+            origin,
+            facts: facts::collect(&KernelFiles::real(), &SystemAnswers::ask()),
+            took_ns: 0,
+        })
+    }
+
+    fn run(&self, watched: Watched) -> Run {
+        tardy_attach::run::of(&self.request, watched, self.origin.clone(), self.facts.clone())
     }
 
     /// Writes the run, and prints it.
-    pub(super) fn present(
-        &self,
-        request: &Request,
-        watched: Watched,
-        origin: tardy_record::run::Origin,
-        flags: &WatchFlags,
-    ) -> Result<Exit> {
-        let facts = facts::collect(&KernelFiles::real(), &SystemAnswers::ask());
-        let run = tardy_attach::run::of(request, watched, origin, facts);
-        let run = output::redacted(run, flags.redaction)?;
-        self.file.write(tardy_record::file::to_text(&run).as_bytes())?;
+    pub(super) fn present(mut self, watched: Watched, flags: &WatchFlags) -> Result<Exit> {
+        let run = output::redacted(self.run(watched), flags.redaction)?;
+        self.file.write(&run)?;
         show::print(&run, flags.json)?;
         output::report(&format!("run file {}", self.file.path().display()));
         gate::after_measuring([&run], &flags.requirements.require, flags.json, Exit::of_measured(&run))
+    }
+}
+
+/// The terminal and the run file while a program is watched.
+pub(super) struct Progress {
+    pub(super) line: Line,
+    pub(super) file: RunFile,
+}
+
+impl Progress {
+    /// Ends the line on the terminal. Returns the run file.
+    pub(super) fn close(self) -> RunFile {
+        self.line.close();
+        self.file
+    }
+}
+
+impl Listener for Progress {
+    fn progress(&mut self, status: &Status) {
+        self.line.show(status);
+    }
+
+    fn wants_checkpoint(&mut self, now_ns: u64) -> bool {
+        self.file.file.is_due(now_ns, false, self.file.took_ns)
+    }
+
+    fn checkpoint(&mut self, watched: Watched) -> Result<(), String> {
+        let begin_ns = monotonic_ns();
+        let run = self.file.run(watched);
+        self.file.file.write(&run).map_err(|error| error.to_string())?;
+        self.file.took_ns = monotonic_ns() - begin_ns;
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ mod bounds;
 mod capabilities;
 mod captures;
 mod causes;
+mod chains;
 mod check_of_other_machines;
 mod check_of_settings;
 mod cyclictest;

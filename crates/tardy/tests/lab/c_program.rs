@@ -38,13 +38,18 @@ fn built(source: &str, flags: &[&str]) -> Option<Vec<u8>> {
 /// The C program `source` for a guest. It needs no library. `None`, with the reason printed, if no compiler here makes such
 /// programs.
 pub(crate) fn compiled(source: &str) -> Option<Vec<u8>> {
+    compiled_with(source, &[])
+}
+
+/// The same with further flags of the compiler.
+pub(crate) fn compiled_with(source: &str, flags: &[&str]) -> Option<Vec<u8>> {
     if !cfg!(target_arch = "x86_64") {
         eprintln!(
             "skipped: the guest is an x86-64 machine, and this one's compiler makes programs for another"
         );
         return None;
     }
-    built(source, &["-static"])
+    built(source, &[&["-static"], flags].concat())
 }
 
 /// The C file `source` as a library for programs of this machine, with `definition` defined. `None` as above.

@@ -6,6 +6,7 @@
 
 mod agreement;
 mod answer_cost;
+mod attach;
 mod c_program;
 mod causes;
 mod cost;

@@ -128,9 +128,10 @@ impl Guest {
         let unwatchable = || format!("{} cannot be observed", lab.kernel.release);
         let kernel = KernelImage::of(replay.image()).with_context(unwatchable)?;
         let memory = u64::from(replay.memory_mib()) << 20;
-        let orders = kernel.orders(memory, arguments.census).with_context(unwatchable)?;
+        let orders = kernel.orders(memory, arguments.census, chosen::is_of_program(&run));
+        let orders = orders.with_context(unwatchable)?;
         let library = library(&replay, arguments.observer.as_deref())?;
-        let observer = Observer::new(library, orders + &chosen::orders(&chosen), replay.memory_mib());
+        let observer = Observer::new(library, orders + &chosen::orders(&chosen, &run), replay.memory_mib());
         Ok(Self { path: path.to_owned(), run, lab, chosen, replay, kernel, observer })
     }
 
@@ -207,7 +208,8 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
     let chosen = chosen.concat();
     if chosen.is_empty() {
         bail!(
-            "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be"
+            "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be, and of watched programs those \
+             by the thread's own time-out, without --at"
         );
     }
     Ok(chosen)

@@ -1,6 +1,7 @@
 //! `tardy lab`: finds kernels, prepares and boots guests, compares and explains their runs.
 
 mod assemble;
+mod attach;
 mod beside;
 mod bisect;
 mod build;
@@ -23,15 +24,16 @@ use crate::exit::Exit;
 use tardy_args::LabCommand;
 
 /// Runs the subcommand.
-pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
+pub(crate) fn run(command: LabCommand) -> Result<Exit> {
     match command {
-        LabCommand::Run(arguments) => run::run(arguments),
-        LabCommand::Explain(arguments) => explain::run(arguments),
-        LabCommand::Verify(arguments) => verify::run(arguments),
-        LabCommand::Build(arguments) => build::run(arguments),
-        LabCommand::Bisect(arguments) => bisect::run(arguments),
-        LabCommand::Sweep(arguments) => sweep::run(arguments),
-        LabCommand::History(arguments) => history::run(arguments),
-        LabCommand::Kernels(arguments) => kernels::run(arguments),
+        LabCommand::Run(arguments) => run::run(&arguments),
+        LabCommand::Attach(arguments) => attach::run(*arguments),
+        LabCommand::Explain(arguments) => explain::run(&arguments),
+        LabCommand::Verify(arguments) => verify::run(&arguments),
+        LabCommand::Build(arguments) => build::run(&arguments),
+        LabCommand::Bisect(arguments) => bisect::run(&arguments),
+        LabCommand::Sweep(arguments) => sweep::run(&arguments),
+        LabCommand::History(arguments) => history::run(&arguments),
+        LabCommand::Kernels(arguments) => kernels::run(&arguments),
     }
 }

@@ -31,7 +31,7 @@ use super::results::{Files, run_of};
 use crate::commands::versus::Compared;
 use crate::commands::{compare as compare_command, gate, output, report, show};
 use crate::exit::Exit;
-use tardy_args::{LabRunArgs, RedactionFlag};
+use tardy_args::{LabResultArgs, LabRunArgs, RedactionFlag};
 
 /// A guest of a recipe, with its result files.
 struct Job<'a> {
@@ -67,7 +67,8 @@ fn boots<'a>(prepared: &'a Prepared, seeds: &'a [Seed], of: Seeds) -> Vec<(Optio
 
 /// Runs a recipe on each kernel, or the experiments of all articles.
 pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
-    let required = &arguments.requirements;
+    let results = &arguments.results;
+    let required = &results.requirements;
     if arguments.all {
         if !required.require.is_empty() {
             return Err(wrong(
@@ -84,26 +85,37 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
         (None, seeds) => Seeds::Shared(seeds),
     };
     let (prepared, seeds) = prepare_seeds(&arguments.experiment, of, required, &mut print_notices())?;
-    if arguments.dry_run {
-        return dry_run(&prepared, &boots(&prepared, &seeds, of));
+    boot_and_present(&prepared, &seeds, of, results)
+}
+
+/// Boots the guests, and writes, shows and judges their runs.
+pub(super) fn boot_and_present(
+    prepared: &Prepared,
+    seeds: &[Seed],
+    of: Seeds,
+    results: &LabResultArgs,
+) -> Result<Exit> {
+    let boots = boots(prepared, seeds, of);
+    if results.dry_run {
+        return dry_run(prepared, &boots);
     }
     prepared.warn_if_unconfined();
-    let directory = directory(arguments, &prepared.recipe);
-    let jobs = jobs(&prepared, &boots(&prepared, &seeds, of), of, &directory, arguments)?;
-    let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
+    let directory = directory(results, &prepared.recipe);
+    let jobs = jobs(prepared, &boots, of, &directory, results)?;
+    let report = ResultFile::claim(&directory.join("report.html"), results.force)?;
+    let runs = all_of(boot_all(&jobs, results.quiet)?)?;
     let kernels = prepared.guests.len();
     let measured = match of {
-        Seeds::Rounds(_) => present_rounds(&runs, kernels, &report, arguments.json)?,
+        Seeds::Rounds(_) => present_rounds(&runs, kernels, &report, results.json)?,
         _ => {
             report::write(&runs[..kernels], &report)?;
             match seeds.is_empty() {
-                true => present(&runs, arguments.json)?,
-                false => present_seeds(&runs, kernels, arguments.json)?,
+                true => present(&runs, results.json)?,
+                false => present_seeds(&runs, kernels, results.json)?,
             }
         }
     };
-    gate::after_measuring(&runs, &required.require, arguments.json, measured)
+    gate::after_measuring(&runs, &results.requirements.require, results.json, measured)
 }
 
 /// Shows the runs of several seeds; `kernels` runs belong to each seed, in the order of the kernels.
@@ -143,21 +155,22 @@ fn present_rounds(runs: &[Run], kernels: usize, page: &ResultFile, json: bool) -
 /// Runs the experiment of every article, each with its own directory, and writes one report.
 fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
     let chapters = prepare_chapters(&arguments.experiment, &mut print_notices())?;
-    if arguments.dry_run {
+    let results = &arguments.results;
+    if results.dry_run {
         chapters
             .iter()
             .try_for_each(|prepared| dry_run(prepared, &boots(prepared, &[], Seeds::Own)).map(drop))?;
         return Ok(Exit::Done);
     }
     chapters.iter().take(1).for_each(Prepared::warn_if_unconfined);
-    let directory = directory(arguments, "all");
+    let directory = directory(results, "all");
     let mut jobs_of_all = Vec::new();
     for prepared in &chapters {
         let boots = boots(prepared, &[], Seeds::Own);
-        jobs_of_all.extend(jobs(prepared, &boots, Seeds::Own, &directory.join(&prepared.recipe), arguments)?);
+        jobs_of_all.extend(jobs(prepared, &boots, Seeds::Own, &directory.join(&prepared.recipe), results)?);
     }
-    let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let mut outcomes = boot_all(&jobs_of_all, arguments.quiet)?.into_iter();
+    let report = ResultFile::claim(&directory.join("report.html"), results.force)?;
+    let mut outcomes = boot_all(&jobs_of_all, results.quiet)?.into_iter();
     let mut runs_of_all = Vec::new();
     for prepared in &chapters {
         runs_of_all.push(all_of(outcomes.by_ref().take(prepared.guests.len()).collect())?);
@@ -181,7 +194,7 @@ fn jobs<'a>(
     boots: &[(Option<&'a Seed>, &'a Guest)],
     of: Seeds,
     directory: &Path,
-    arguments: &LabRunArgs,
+    results: &LabResultArgs,
 ) -> Result<Vec<Job<'a>>> {
     files::make_directories(directory).with_context(|| directory.display().to_string())?;
     let job = |(index, (seed, guest)): (usize, &(Option<&'a Seed>, &'a Guest))| {
@@ -201,8 +214,8 @@ fn jobs<'a>(
             }),
             _ => None,
         };
-        let files = Files::claim(directory, &name, arguments.force)?;
-        Ok(Job { prepared, guest, seed: *seed, trial, name, files, redaction: arguments.redaction })
+        let files = Files::claim(directory, &name, results.force)?;
+        Ok(Job { prepared, guest, seed: *seed, trial, name, files, redaction: results.redaction })
     };
     boots.iter().enumerate().map(job).collect()
 }
@@ -310,8 +323,8 @@ fn present(runs: &[Run], json: bool) -> Result<Exit> {
     Ok(Exit::of_measured_all(runs))
 }
 
-fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
-    arguments.output.clone().unwrap_or_else(|| Path::new(&format!("tardy-lab-{recipe}")).to_owned())
+fn directory(results: &LabResultArgs, recipe: &str) -> PathBuf {
+    results.output.clone().unwrap_or_else(|| Path::new(&format!("tardy-lab-{recipe}")).to_owned())
 }
 
 /// Prints the guests' program, each emulator's command line and the guests' orders.

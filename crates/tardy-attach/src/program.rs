@@ -1,0 +1,59 @@
+//! A program that tardy starts to watch it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use tardy_sys::child::{self, signal};
+use tardy_sys::programs;
+
+/// The environment variable with the file in which the program may write its marks.
+pub const MARKER: &str = "TARDY_TRACE_MARKER";
+
+/// A program that was started.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+}
+
+impl Program {
+    /// Starts the program with its arguments, which is found as the user's shell finds it. It may write marks to `marker`.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(program: &str, arguments: &[String], marker: &Path) -> Result<Self, String> {
+        let mut command = Command::new(program);
+        command.env("PATH", programs::path_of_user()).env(MARKER, marker).args(arguments);
+        let child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
+        Ok(Self { child })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks it to end if it still runs, and waits for it. Returns how it ended, for the user; `None` if it succeeded or ended
+    /// because it was asked.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub fn end(&mut self) -> Result<Option<String>, String> {
+        let was_asked = !self.has_ended();
+        if was_asked {
+            child::send(self.pid(), signal::TERMINATE).map_err(|error| error.to_string())?;
+        }
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        Ok(match (status.code(), status.signal()) {
+            (Some(0), _) | (None, None) => None,
+            (_, Some(number)) if was_asked && number == signal::TERMINATE => None,
+            (Some(code), _) => Some(format!("the program ended with status {code}")),
+            (None, Some(number)) => Some(format!("signal {number} ended the program")),
+        })
+    }
+}

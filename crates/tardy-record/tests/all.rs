@@ -1,0 +1,3 @@
+//! Tests of the public interface, in one program, so that it is linked once.
+
+mod loads;

@@ -1,0 +1,58 @@
+//! `tardy lab attach` watches a program in a guest, twice the same, and `tardy lab explain` explains its wake-ups.
+
+use std::path::Path;
+
+use tardy_record::program::Timing;
+use tardy_record::{Run, file};
+
+use crate::explain::{adds_up, explained};
+use crate::{c_program, guests};
+
+const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/chain.c");
+const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+const KERNEL: &str = "debian:6.12-rt";
+const RUN: &str = "debian-6.12-rt.run.json";
+
+fn watched(guests: &Path, place: &Path, output: &str, arguments: &[&str]) -> Run {
+    let mut lab = guests::lab(guests, "x86_64", "attach");
+    lab.args(["--quiet", "--kernel", KERNEL, "--warmup", "500ms", "-o"]).arg(place.join(output)).arg("--");
+    lab.arg(place.join("chain")).args(arguments);
+    guests::expect_alone(&lab, 0);
+    guests::run(&place.join(output).join(RUN))
+}
+
+fn without_origin(run: &Run) -> String {
+    file::to_text(&Run { origin: Default::default(), ..run.clone() })
+}
+
+#[test]
+fn a_program_is_watched_twice_the_same_and_its_wakeups_are_explained() {
+    let Some(guests) = guests::directory() else { return };
+    let Some(program) = c_program::compiled_with(CHAIN, &["-pthread", "-I", HEADERS]) else { return };
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("chain"), program).unwrap();
+    let pipe = ["pipe", "probe", "2000", "800", "50", "log"];
+    let run = watched(&guests, place.path(), "a", &pipe);
+    let again = watched(&guests, place.path(), "b", &pipe);
+    assert_eq!(without_origin(&run), without_origin(&again));
+    let timing =
+        |wanted: Timing| run.series.iter().filter(move |one| one.program().unwrap().timing == wanted);
+    let chain = timing(Timing::Chain).next().expect("a chain");
+    assert_eq!(chain.label, "sensor > control > bus");
+    let known = chain.program().unwrap().chain.as_ref().unwrap();
+    // Nothing else runs in the guest: every cycle passes.
+    assert!(chain.tally.recorded > 50 && known.first_cycles.abs_diff(chain.tally.recorded) <= 1, "{known:?}");
+    let mark = timing(Timing::Marked).next().expect("a marked stretch");
+    assert!(mark.tally.recorded.abs_diff(chain.tally.recorded) <= 1, "{}", mark.label);
+    // The run measures what the program does: the marked work takes a twentieth of 2 ms of its own CPU time.
+    assert!(mark.min_ns.unwrap() >= 100_000);
+    let (explanations, shown) = explained(&guests, &place.path().join("a").join(RUN), &[]);
+    let worst = &explanations.wakeups[0];
+    assert_eq!((worst.series.as_str(), worst.explanation.thread.as_str()), ("sensor", "sensor"), "{shown}");
+    adds_up(&worst.explanation, &shown);
+    // From the kernel's event of the wake-up, it goes back to the program.
+    let measured = run.series[0].max_ns.unwrap();
+    let explained = worst.explanation.latency_ns as i64;
+    assert!(explained >= measured && explained < measured + 10_000, "{explained}, {measured}: {shown}");
+    assert!(shown.contains("hrtimer_wakeup") && shown.contains("clock_nanosleep"), "{shown}");
+}
