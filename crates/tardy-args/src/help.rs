@@ -70,9 +70,25 @@ const SHORT: &[(&str, &str)] = &[
 /// The options of the probes for pins and noise, which the lab's `-h` leaves out.
 const NOT_IN_THE_LAB: [&str; 6] = ["threshold", "input_line", "output_line", "stimulus", "echo", "probe"];
 
+/// The less usual options of `lab attach`, whose help is too long for one screen by a few lines.
+const NOT_IN_ATTACH: [&str; 4] = ["guest_tardy", "patience", "realtime", "unconfined"];
+/// What a short help says of the options that it leaves out.
+const WHERE_ALL_ARE: &str = "--help explains every option, and lists the less usual ones.";
+
 /// The definition of the command line. `version` is what `--version` prints.
 pub fn command(version: &'static str) -> Command {
-    LONG.iter().fold(Cli::command().version(version), |command, path| shortened(command, path))
+    let command = Cli::command().version(version).mut_subcommand("lab", |lab| {
+        lab.mut_subcommand("attach", |attach| {
+            attach
+                .mut_args(|one| match NOT_IN_ATTACH.contains(&one.get_id().as_str()) {
+                    true => one.hide_short_help(true),
+                    false => one,
+                })
+                .after_help(WHERE_ALL_ARE)
+                .after_long_help("")
+        })
+    });
+    LONG.iter().fold(command, |command, path| shortened(command, path))
 }
 
 /// The definition with the short help of the subcommand `path`.
@@ -83,7 +99,7 @@ fn shortened(command: Command, path: &[&str]) -> Command {
             let is_in_lab = command.get_arguments().any(|one| one.get_id() == "kernel");
             command
                 .mut_args(|argument| with_short_help(argument, is_in_lab))
-                .after_help("--help explains every option, and lists the less usual ones.")
+                .after_help(WHERE_ALL_ARE)
                 .after_long_help("")
         }
     }

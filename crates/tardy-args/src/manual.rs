@@ -263,6 +263,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[("tardy lab verify lab-quick", "Check that an experiment yields the same bytes every time.")],
     ),
     (
+        "lab attach",
+        &[(
+            "tardy lab attach --limit 100us -- ./control --rate 1000",
+            "Watch a static program on the standard and the real-time kernel.",
+        )],
+    ),
+    (
         "lab explain",
         &[
             (
