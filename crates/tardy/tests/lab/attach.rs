@@ -8,8 +8,8 @@ use tardy_record::{Run, file};
 use crate::explain::{adds_up, explained};
 use crate::{c_program, guests};
 
-const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/chain.c");
-const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+pub(crate) const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/chain.c");
+pub(crate) const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
 const KERNEL: &str = "debian:6.12-rt";
 const RUN: &str = "debian-6.12-rt.run.json";
 

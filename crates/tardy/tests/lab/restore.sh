@@ -6,7 +6,7 @@ state() {
     iptables -t mangle -S
     cd /sys/kernel/tracing
     ls instances
-    cat current_tracer tracing_on
+    cat current_tracer tracing_on uprobe_events
     cd osnoise
     grep '' cpus options period_us runtime_us stop_tracing_us timerlat_period_us print_stack
     cd /
@@ -97,6 +97,14 @@ crash 'the timerlat tracer' measures tardy run --probe timerlat --duration 100s 
 traces() { has_changed trace_instance && ls /sys/kernel/tracing/instances | grep -q causes; }
 crash 'a trace of causes' traces \
     tardy run --causes --interval 1ms --duration 100s -o /tmp/causes.run.json
+
+if [ -x $FILES/chain ]; then
+    $FILES/chain one probe 2000 1000000 50 /tmp/chain.log &
+    chain=$!
+    probes() { has_changed user_probe && grep -q . /sys/kernel/tracing/uprobe_events; }
+    crash 'probes of a watched program' probes tardy attach $chain --duration 100s -o /tmp/attach.run.json
+    kill $chain
+fi
 
 # With this seed the change comes before the baseline. Its run file exists once the change is in force.
 tries_it() { ls /run/tardy/trials/round-001-$1.run.json > /dev/null 2>&1; }
