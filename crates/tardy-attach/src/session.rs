@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use tardy_host::trace::tracefs::Tracefs;
+use tardy_record::program::OWN_TIME_OUT;
 use tardy_record::series::Series;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::signals::{EndSignals, wait_readable};
@@ -484,7 +485,7 @@ impl Session {
 
     fn source_name(&self, source: &Source, by: &str) -> String {
         match source {
-            Source::Timer(TimerKind::Sleep | TimerKind::Other) => "its time-out".to_owned(),
+            Source::Timer(TimerKind::Sleep | TimerKind::Other) => OWN_TIME_OUT.to_owned(),
             Source::Timer(TimerKind::Timerfd) => "timerfd".to_owned(),
             Source::Timer(TimerKind::Signal) => "timer's signal".to_owned(),
             Source::Timer(TimerKind::Deadline) => "SCHED_DEADLINE".to_owned(),

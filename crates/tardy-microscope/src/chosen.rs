@@ -7,6 +7,7 @@ use std::fmt::Write;
 use tardy_record::Run;
 use tardy_record::explanation::{ExplainedWakeup, Which};
 use tardy_record::plan::Wake;
+use tardy_record::program::OWN_TIME_OUT;
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
 
@@ -17,8 +18,6 @@ use crate::orders::{KernelImage, Unwatchable};
 
 /// How measuring threads of timers are called in the guest.
 const THREAD: &str = "timer";
-/// What wakes a thread of a program whose timer the observer can follow: tardy-attach writes it into the run.
-const TIME_OUT: &str = "its time-out";
 /// How many wake-ups more than the planned ones a warm-up may have.
 const SPARE_CYCLES: u64 = 1;
 
@@ -119,7 +118,7 @@ fn is_timer(series: &Series) -> bool {
 /// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own.
 fn is_program(series: &Series) -> bool {
     let thread = series.program().and_then(|program| program.thread.as_ref());
-    thread.is_some_and(|thread| thread.woken_by == TIME_OUT) && series.tally.recorded > 0
+    thread.is_some_and(|thread| thread.woken_by == OWN_TIME_OUT) && series.tally.recorded > 0
 }
 
 /// Whether the wake-ups that can be explained are those of a program that was watched.

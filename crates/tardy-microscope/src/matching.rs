@@ -163,7 +163,7 @@ fn origin(readings: &[Reading], worst: &[Outlier]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use tardy_record::program::{Timing, WatchedThread};
+    use tardy_record::program::{OWN_TIME_OUT, Timing, WatchedThread};
     use tardy_record::series::{Level, Quantity};
     use tardy_record::series_builder::{self, SeriesBuilder};
 
@@ -190,7 +190,7 @@ mod tests {
             policy: None,
             priority: 0,
             wait: "clock_nanosleep, absolute".to_owned(),
-            woken_by: "its time-out".to_owned(),
+            woken_by: OWN_TIME_OUT.to_owned(),
             has_schedule: true,
             interval_ns: MS,
             first_due_ns: 10 * MS,

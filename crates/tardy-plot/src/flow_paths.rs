@@ -4,7 +4,7 @@ use tardy_record::units::format_duration_ns;
 
 use super::Options;
 use super::frame::{Area, text_width};
-use super::link_frames::{BAR, ROW, colour, names};
+use super::link_frames::{BAR, ROW, colour, names, not_drawn};
 use super::numbers::{counted, harmless, short};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number};
@@ -69,11 +69,13 @@ pub fn draw(id: &str, flows: &[FlowPath], options: &Options) -> Option<String> {
         }
         top += ROW;
     }
-    let hidden = flows.len() - drawn.len();
-    if hidden > 0 {
-        let text = format!("{} not drawn", counted(hidden as u64, "more flow is", "more flows are"));
-        svg.text("soft", (4.0, bottom + 31.0), Anchor::Start, &text);
-    }
+    not_drawn(
+        &mut svg,
+        (4.0, bottom),
+        Anchor::Start,
+        flows.len() - drawn.len(),
+        ("more flow is", "more flows are"),
+    );
     let described: Vec<String> = drawn
         .iter()
         .map(|flow| format!("{} takes {}.", harmless(&flow.name), format_duration_ns(flow.latency_ns)))

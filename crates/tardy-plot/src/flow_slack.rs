@@ -4,8 +4,8 @@ use tardy_record::units::format_duration_ns;
 
 use super::Options;
 use super::frame::Area;
-use super::link_frames::{BAR, ROW, colour, names};
-use super::numbers::{counted, harmless, short};
+use super::link_frames::{BAR, ROW, colour, names, not_drawn};
+use super::numbers::{harmless, short};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg};
 
@@ -67,11 +67,13 @@ pub fn draw(id: &str, flows: &[FlowSlack], options: &Options) -> Option<String> 
         top += ROW;
     }
     svg.line("limit", (x.at(1.0), area.top), (x.at(1.0), area.bottom));
-    let hidden = flows.len() - drawn.len();
-    if hidden > 0 {
-        let text = format!("{} not drawn", counted(hidden as u64, "more flow is", "more flows are"));
-        svg.text("soft", (area.right, bottom + 31.0), Anchor::End, &text);
-    }
+    not_drawn(
+        &mut svg,
+        (area.right, bottom),
+        Anchor::End,
+        flows.len() - drawn.len(),
+        ("more flow is", "more flows are"),
+    );
     let described: Vec<String> = drawn.iter().map(describe).collect();
     Some(svg.finish(&Head {
         id,

@@ -54,6 +54,14 @@ pub(crate) fn names(options: &Options) -> (f64, usize) {
     if options.narrow() { (92.0, 13) } else { (150.0, 22) }
 }
 
+/// States below the rows, whose end is at `at`, how many more there are.
+pub(crate) fn not_drawn(svg: &mut Svg, at: (f64, f64), anchor: Anchor, hidden: usize, what: (&str, &str)) {
+    if hidden > 0 {
+        let text = format!("{} not drawn", counted(hidden as u64, what.0, what.1));
+        svg.text("soft", (at.0, at.1 + 31.0), anchor, &text);
+    }
+}
+
 /// Draws the links over a cycle of `cycle_ns`. Returns `None` without links.
 pub fn draw(id: &str, cycle_ns: u64, links: &[LinkRow], options: &Options) -> Option<String> {
     let drawn = drawn(links);
@@ -96,11 +104,13 @@ pub fn draw(id: &str, cycle_ns: u64, links: &[LinkRow], options: &Options) -> Op
         top += ROW;
         svg.line("hair", (area.left, top), (area.right, top));
     }
-    let hidden = links.len() - drawn.len();
-    if hidden > 0 {
-        let text = format!("{} not drawn", counted(hidden as u64, "more link is", "more links are"));
-        svg.text("soft", (area.right, bottom + 31.0), Anchor::End, &text);
-    }
+    not_drawn(
+        &mut svg,
+        (area.right, bottom),
+        Anchor::End,
+        links.len() - drawn.len(),
+        ("more link is", "more links are"),
+    );
     Some(svg.finish(&Head {
         id,
         width: options.width,

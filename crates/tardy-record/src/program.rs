@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::scheduling::Policy;
 
+/// What wakes a thread whose wait has a time-out, in [`WatchedThread::woken_by`]: a timer of its own.
+pub const OWN_TIME_OUT: &str = "its time-out";
+
 /// A program whose threads are watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramPlan {
@@ -145,7 +148,7 @@ pub struct WatchedThread {
     pub priority: u32,
     /// The system call in which it waits for its cycle, such as `clock_nanosleep`.
     pub wait: String,
-    /// What ends the wait: `timer`, or the interrupt or the thread that wakes it.
+    /// What ends the wait: its time-out, or the interrupt or the thread that wakes it.
     pub woken_by: String,
     /// Whether its timer has a schedule, which a late wake-up does not shift.
     pub has_schedule: bool,
