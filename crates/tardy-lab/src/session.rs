@@ -14,7 +14,7 @@ mod watchdog;
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tardy_init::messages::{DecodeError, Decoder, Message, Received};
 use tardy_record::lab::Settled;
@@ -200,7 +200,11 @@ impl Session<'_> {
             if ready[0] {
                 return Ok(());
             }
-            if let Err(stalled) = watchdog.check(emulator.cpu_time()) {
+            let now = Instant::now();
+            if emulator.is_stopped() {
+                watchdog.stopped(now);
+            }
+            if let Err(stalled) = watchdog.check(emulator.cpu_time(), now) {
                 emulator.end();
                 return Err(SessionError::Hung { stalled, console: self.console() });
             }

@@ -16,6 +16,8 @@ pub struct ProcessState {
     pub parent: u32,
     /// Whether the process has ended and its parent has not waited for it yet.
     pub is_zombie: bool,
+    /// Whether a signal or a debugger has stopped the process.
+    pub is_stopped: bool,
 }
 
 impl ProcessState {
@@ -29,7 +31,11 @@ impl ProcessState {
         let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
         let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
         let state = fields.next()?;
-        Some(Self { parent: fields.next()?.parse().ok()?, is_zombie: matches!(state, "Z" | "X") })
+        Some(Self {
+            parent: fields.next()?.parse().ok()?,
+            is_zombie: matches!(state, "Z" | "X"),
+            is_stopped: matches!(state, "T" | "t"),
+        })
     }
 }
 
@@ -149,9 +155,11 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_blanks_and_brackets() {
+        let state = |parent, is_zombie, is_stopped| Some(ProcessState { parent, is_zombie, is_stopped });
         for (stat, state) in [
-            (&b"7 (sh) S 3 7 7 0"[..], Some(ProcessState { parent: 3, is_zombie: false })),
-            (&b"7 (a) Z 9 (b\xff) Z 4 7"[..], Some(ProcessState { parent: 4, is_zombie: true })),
+            (&b"7 (sh) S 3 7 7 0"[..], state(3, false, false)),
+            (&b"7 (sh) T 3 7 7 0"[..], state(3, false, true)),
+            (&b"7 (a) Z 9 (b\xff) Z 4 7"[..], state(4, true, false)),
             (&b"7 (sh"[..], None),
             (&b"7 (sh) S"[..], None),
             (&b""[..], None),

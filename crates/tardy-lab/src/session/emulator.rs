@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tardy_sys::files::Directory;
+use tardy_sys::processes::ProcessState;
 use tardy_sys::{child, scheduling, thread_usage};
 
 use super::Session;
@@ -70,6 +71,11 @@ impl Emulator {
     /// The CPU time that it has used; `None` if the kernel does not report it.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
         thread_usage::of_process(self.child.id()).ok()
+    }
+
+    /// Whether a signal has stopped it, as Ctrl-Z in a terminal and debuggers do.
+    pub(super) fn is_stopped(&self) -> bool {
+        ProcessState::of(self.child.id()).is_some_and(|state| state.is_stopped)
     }
 
     /// Kills the emulator.

@@ -46,17 +46,22 @@ impl Watchdog {
         self.last_work.1 = Instant::now();
     }
 
+    /// Does not count the time up to `now`: a signal has stopped the emulator, and another will continue it.
+    pub(super) fn stopped(&mut self, now: Instant) {
+        self.last_work.1 = now;
+    }
+
     /// Checks a silent guest, given the emulator's CPU time.
-    pub(super) fn check(&mut self, cpu_time: Option<Duration>) -> Result<(), Stalled> {
+    pub(super) fn check(&mut self, cpu_time: Option<Duration>, now: Instant) -> Result<(), Stalled> {
         let Some(cpu_time) = cpu_time else { return Ok(()) };
         let worked = cpu_time.saturating_sub(*self.at_last_message.get_or_insert(cpu_time));
         if worked > self.patience {
             return Err(Stalled::Working(worked));
         }
         if cpu_time > self.last_work.0 {
-            self.last_work = (cpu_time, Instant::now());
+            self.last_work = (cpu_time, now);
         }
-        let idle = self.last_work.1.elapsed();
+        let idle = now.saturating_duration_since(self.last_work.1);
         if idle > IDLE_MAX { Err(Stalled::Idle(idle)) } else { Ok(()) }
     }
 }
@@ -65,14 +70,26 @@ impl Watchdog {
 mod tests {
     use super::*;
 
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
     #[test]
     fn cpu_time_is_counted_from_the_last_message() {
-        let mut watchdog = Watchdog::new(Duration::from_secs(10));
-        let at = |seconds| Some(Duration::from_secs(seconds));
-        assert_eq!(watchdog.check(at(100)), Ok(()));
-        assert_eq!(watchdog.check(at(110)), Ok(()));
+        let (mut watchdog, now) = (Watchdog::new(seconds(10)), Instant::now());
+        assert_eq!(watchdog.check(Some(seconds(100)), now), Ok(()));
+        assert_eq!(watchdog.check(Some(seconds(110)), now), Ok(()));
         watchdog.message_received();
-        assert_eq!(watchdog.check(at(115)), Ok(()));
-        assert_eq!(watchdog.check(at(126)), Err(Stalled::Working(Duration::from_secs(11))));
+        assert_eq!(watchdog.check(Some(seconds(115)), now), Ok(()));
+        assert_eq!(watchdog.check(Some(seconds(126)), now), Err(Stalled::Working(seconds(11))));
+    }
+
+    #[test]
+    fn an_emulator_that_a_signal_has_stopped_does_not_hang() {
+        let (mut watchdog, start) = (Watchdog::new(seconds(10)), Instant::now());
+        assert_eq!(watchdog.check(Some(seconds(5)), start), Ok(()));
+        watchdog.stopped(start + seconds(1000));
+        assert_eq!(watchdog.check(Some(seconds(5)), start + seconds(1060)), Ok(()));
+        assert_eq!(watchdog.check(Some(seconds(5)), start + seconds(1061)), Err(Stalled::Idle(seconds(61))));
     }
 }
