@@ -21,7 +21,7 @@ use crate::kept_guests::KeptGuests;
 use crate::kernel::Kernel;
 use crate::kernel::image_file::ImageFile;
 use crate::kernel::modules::Module;
-use crate::machine::{self, Machine, Pace, Setup};
+use crate::machine::{self, Additions, Machine, Pace, Setup};
 use crate::session::{self, Confinement, EmulatorError, Installed, Session, SessionError};
 
 use identity::identity;
@@ -185,7 +185,7 @@ impl Experiment {
     ) -> Result<AssembledGuest<'_>, ExperimentError> {
         self.check(kernel)?;
         let emulator = session::installed(self.machine)?;
-        let setup = self.setup(kernel);
+        let setup = self.setup(kernel, &modules);
         let arguments = machine::emulator_arguments(&setup);
         let image = kernel.image.read().map_err(unreadable(&kernel.image.path))?;
         let initramfs = self.initramfs(kernel, modules)?;
@@ -221,9 +221,9 @@ impl Experiment {
         })
     }
 
-    /// The emulator's arguments for `kernel`, without those that confine it.
-    pub fn emulator_arguments(&self, kernel: &Kernel) -> Vec<String> {
-        machine::emulator_arguments(&self.setup(kernel))
+    /// The emulator's arguments for `kernel` and `modules`, without those that confine it.
+    pub fn emulator_arguments(&self, kernel: &Kernel, modules: &[Module]) -> Vec<String> {
+        machine::emulator_arguments(&self.setup(kernel, modules))
     }
 
     fn check(&self, kernel: &Kernel) -> Result<(), ExperimentError> {
@@ -249,12 +249,13 @@ impl Experiment {
         Err(ExperimentError::Memory { spec, needed_mib, memory_mib })
     }
 
-    fn setup(&self, kernel: &Kernel) -> Setup {
+    fn setup(&self, kernel: &Kernel, modules: &[Module]) -> Setup {
+        let additions = Additions { modules: !modules.is_empty(), programs: self.parts.has_programs() };
         Setup {
             machine: self.machine,
             pace: self.pace,
             memory_mib: self.memory_mib,
-            command_line: machine::command_line(self.machine, self.pace, &kernel.append),
+            command_line: machine::command_line(self.machine, self.pace, additions, &kernel.append),
         }
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Arch;
 
-pub use command_line::command_line;
+pub use command_line::{Additions, command_line};
 pub use emulator_arguments::emulator_arguments;
 
 /// The name of the kernel's image in the emulator's working directory.

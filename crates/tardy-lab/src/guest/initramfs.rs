@@ -22,6 +22,13 @@ pub struct Parts {
     pub files: Vec<(String, Entry)>,
 }
 
+impl Parts {
+    /// Whether the guest has programs in addition to tardy.
+    pub fn has_programs(&self) -> bool {
+        self.files.iter().any(|(_, entry)| matches!(entry, Entry::File { executable: true, .. }))
+    }
+}
+
 /// The initramfs of a guest. The modules of `parts` are added to the orders' own.
 pub fn build(parts: &Parts, orders: &Orders) -> Archive {
     let mut archive = Archive::default();

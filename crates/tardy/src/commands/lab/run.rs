@@ -340,7 +340,7 @@ fn dry_run(prepared: &Prepared, boots: &[(Option<&Seed>, &Guest)]) -> Result<Exi
 fn described(experiment: &Experiment, prepared: &Prepared) -> Result<String> {
     let mut text = format!("program of the guests: {}\n", prepared.guest_program.display());
     for guest in &prepared.guests {
-        let words = experiment.emulator_arguments(&guest.kernel);
+        let words = experiment.emulator_arguments(&guest.kernel, &guest.modules);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.path.display());
         text += &format!("  {} {}\n", experiment.machine.emulator(), shell_words(&words));
         text += &format!("  {}\n", prepared.confinement);
