@@ -72,7 +72,11 @@ static void returned_to(uint64_t address)
 /* QEMU splits a block after an access to a device (cpu_io_recompile() in accel/tcg/translate-all.c). */
 static void device_accessed(const struct block *block)
 {
-	now.instructions -= count_from(now.previous, block->start);
+	uint32_t later = count_from(now.previous, block->start);
+
+	now.instructions -= later;
+	if (!now.has_programs)
+		now.previous->in_boot -= later;
 	timer_programmed();
 }
 
@@ -143,6 +147,8 @@ static void on_block(unsigned int cpu, void *userdata)
 		look_for_anchor();
 	if (UNLIKELY(!now.has_programs) && (previous->flags & TO_USER) && is_user(block->start) && !is_user(previous->start))
 		begin_programs();
+	if (UNLIKELY(!now.has_programs))
+		block->in_boot += block->count;
 	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start))
 		wakeup_ended(now.instructions);
 	if (UNLIKELY(previous->flags & HALTS))
@@ -178,7 +184,7 @@ static void on_end(qemu_plugin_id_t id, void *userdata)
 /* QEMU calls it once, before the machine exists. */
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
-	static const struct block nothing = { .flags = LEAVES };
+	static struct block nothing = { .flags = LEAVES };
 	bool has_file = false;
 
 	(void)info;

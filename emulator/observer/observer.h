@@ -116,6 +116,7 @@ struct block {
 	uint16_t after_off;	/* instructions after the first cli */
 	uint16_t after_count;	/* instructions after the last write to the preemption count */
 	uint16_t length;
+	uint64_t in_boot;	/* instructions of it that were executed before the first program */
 	uint64_t first_period;	/* the period in which it was executed first, see struct now */
 	uint8_t *sizes;		/* of the instructions */
 	uint8_t *bytes;
@@ -144,7 +145,7 @@ struct now {
 	/* Periods end with the wake-ups of the observed threads. What is executed in period 0, before the first, and in the last, after
 	 * all, is not measured. */
 	uint64_t period;
-	const struct block *previous;
+	struct block *previous;
 	bool has_programs;
 };
 extern struct now now;

@@ -45,6 +45,7 @@ static void write_block(const struct block *block)
 	put(HAS_BLOCK, 1);
 	put(block->start, 8);
 	put(block->first_period && block->first_period < now.period, 1);
+	put(block->in_boot, 8);
 	put(block->count, 4);
 	put(block->length, 4);
 	fwrite(block->sizes, block->count, 1, out);

@@ -160,6 +160,9 @@ pub struct LabExplainArgs {
     /// Also list the functions that turn interrupts or preemption off and never ran; of two runs, those that ran in one only.
     #[arg(long, help_heading = "What to explain")]
     pub coverage: bool,
+    /// Also count the instructions of the boot, up to the first program, by function.
+    #[arg(long, help_heading = "What to explain")]
+    pub boot: bool,
     /// Write the explanation into this file: a page (.html), for flame graphs (.folded), for speedscope (.trace.json), or
     /// with all details (.json). May be given several times.
     #[arg(short, long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]

@@ -249,6 +249,7 @@ mod tests {
             wakeups: vec![ExplainedWakeup { phase, series, which: Which::Worst, cycle: 0, explanation }],
             census: None,
             coverage: None,
+            boot: None,
         }
     }
 

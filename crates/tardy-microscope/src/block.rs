@@ -20,6 +20,8 @@ pub struct Block {
     pub interrupts: Vec<(usize, Interrupts)>,
     /// Whether it was executed in the measured part of the run.
     pub was_measured: bool,
+    /// How many instructions of it were executed before the first program.
+    pub in_boot: u64,
 }
 
 /// The last instruction of a block.
@@ -76,7 +78,15 @@ impl Block {
             }
             at = end;
         }
-        Self { start, end: start + bytes.len() as u64, instructions, last, interrupts, was_measured: false }
+        Self {
+            start,
+            end: start + bytes.len() as u64,
+            instructions,
+            last,
+            interrupts,
+            was_measured: false,
+            in_boot: 0,
+        }
     }
 
     /// Whether it belongs to a program, not to the kernel.

@@ -6,6 +6,7 @@
 
 mod arrivals;
 pub mod block;
+pub mod boot;
 mod bound;
 pub mod census;
 pub mod chosen;

@@ -6,8 +6,9 @@
 //! - 1, a reading: process id (4 bytes), when the timer was due (8), how late the clock was read (8), the lag (4), from which time the
 //!   timer's distance was computed (8; 0 if that is not known), and how late the thread was switched to (8); in ns of the monotonic
 //!   clock, but for the lag.
-//! - 2, a block of instructions: its address (8), whether it was executed in the measured part (1), the number of its instructions (4),
-//!   their length together (4), the length of each (1), their bytes. Blocks are numbered in the order in which they come.
+//! - 2, a block of instructions: its address (8), whether it was executed in the measured part (1), instructions of it that were
+//!   executed before the first program (8), the number of its instructions (4), their length together (4), the length of each (1), their
+//!   bytes. Blocks are numbered in the order in which they come.
 //! - 3, a wake-up: its task (address 8, process id 4, name 16), what a reading has after the process id, the number of blocks (4) and
 //!   their numbers (4 each), which of them begins the function that wakes it (4; beyond them if it is not among them), the number of switches (4), and for each before which block it was (4) and from which task.
 //! - 4, sums: blocks and instructions executed, blocks that do not follow from the one before, timers that woke a task, readings,
@@ -199,13 +200,14 @@ impl<'a> Reader<'a> {
     fn block(&mut self) -> Result<Block, BadFile> {
         let begin = self.at;
         let (start, was_measured) = (self.number(8)?, self.number(1)? != 0);
+        let in_boot = self.number(8)?;
         let (count, length) = (self.number(4)? as usize, self.number(4)? as usize);
         let (sizes, bytes) = (self.take(count)?, self.take(length)?);
         let together: usize = sizes.iter().map(|size| usize::from(*size)).sum();
         if count == 0 || together != length {
             return Err(BadFile::Damaged(begin));
         }
-        Ok(Block { was_measured, ..Block::of(start, sizes, bytes) })
+        Ok(Block { was_measured, in_boot, ..Block::of(start, sizes, bytes) })
     }
 
     fn task(&mut self) -> Result<Task, BadFile> {
@@ -302,7 +304,9 @@ mod tests {
         // nop, ret
         file.push(2);
         file.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());
-        file.extend([1, 2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
+        file.push(1);
+        file.extend(77_u64.to_le_bytes());
+        file.extend([2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
         file.push(3);
         let task = |file: &mut Vec<u8>, pid: u32, name: &[u8; 16]| {
             file.extend(0x8888_u64.to_le_bytes());
@@ -338,6 +342,7 @@ mod tests {
             [Reading { pid: 7, due_ns: 1_000, late_ns: -5, lag: 9, ahead_ns: Some(400), switched_ns: -7 }]
         );
         assert!(observed.blocks[0].was_measured);
+        assert_eq!(observed.blocks[0].in_boot, 77);
         assert_eq!(observed.blocks[0].instructions, [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001]);
         let wakeup = &observed.wakeups[0];
         assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns), ("timer0", 300));

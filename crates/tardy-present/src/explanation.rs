@@ -1,5 +1,6 @@
 //! Explanations of wake-ups: for the terminal, as a page, and for other tools.
 
+mod boot;
 mod census;
 mod coverage;
 mod difference;
@@ -85,6 +86,9 @@ pub fn text(explanations: &Explanations, least: f64, width: usize) -> String {
     }
     if let Some(coverage) = &explanations.coverage {
         text += &coverage::text(coverage, width);
+    }
+    if let Some(boot) = &explanations.boot {
+        text += &boot::text(boot, explanations.ns_per_instruction, width);
     }
     text
 }

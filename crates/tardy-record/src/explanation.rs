@@ -30,6 +30,27 @@ pub struct Explanations {
     /// What ran and what did not, if that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// What the boot consisted of, if that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<Boot>,
+}
+
+/// The instructions from the start of the machine to the first program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    /// All of them.
+    pub instructions: u64,
+    /// The functions that they belong to, those with the most first.
+    pub functions: Vec<BootFunction>,
+}
+
+/// A function that the boot executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootFunction {
+    /// Its name.
+    pub name: String,
+    /// Its own instructions, without those of functions that it called.
+    pub instructions: u64,
 }
 
 /// One wake-up of a series, explained.

@@ -8,7 +8,7 @@ use tardy_plot::numbers::{count, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations};
 
-use super::{census, coverage, headline, held_off};
+use super::{boot, census, coverage, headline, held_off};
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
 use crate::report;
@@ -32,6 +32,7 @@ pub(super) fn html(explanations: &Explanations, made_by: &str) -> String {
     let ns = explanations.ns_per_instruction;
     sections.extend(explanations.census.iter().map(|census| census::elements(census, ns)));
     sections.extend(explanations.coverage.iter().map(coverage::elements));
+    sections.extend(explanations.boot.iter().map(|boot| boot::elements(boot, ns)));
     let page = RunPage { id: "explanation".to_owned(), header, sections, data: String::new() };
     report::html_with(report::EXPLANATION, title, page, 1, made_by)
 }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_record::Run;
-use tardy_record::explanation::{Call, ExplainedWakeup, Explanation, Explanations, PartKind};
+use tardy_record::explanation::{Boot, Call, ExplainedWakeup, Explanation, Explanations, PartKind};
 
 use crate::guests;
 
 /// Between the timer's time and its interrupt, no more than one block of instructions may lack an explanation.
 const BLOCK: u64 = 40;
+/// The instructions of a boot of Debian's 6.12 without modules and programs: 582 million on PREEMPT_RT (docs/adr/0026-shorter-boots.md).
+const BOOT_MAX: u64 = 650_000_000;
 
 /// Explains a run, and returns the explanations and what was shown.
 pub(crate) fn explained(guests: &Path, path: &Path, arguments: &[&str]) -> (Explanations, String) {
@@ -36,7 +38,7 @@ pub(crate) fn its_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
     let page = path.with_extension("html");
     let all = format!("0-{}", run.series[0].tally.recorded - 1);
     let (explanations, shown) =
-        explained(guests, path, &["--census", "--at", &all, "-o", page.to_str().unwrap()]);
+        explained(guests, path, &["--census", "--boot", "--at", &all, "-o", page.to_str().unwrap()]);
     let recorded: u64 = run.series.iter().map(|series| series.tally.recorded).sum();
     assert_eq!(explanations.wakeups.len() as u64, recorded);
     for wakeup in &explanations.wakeups {
@@ -71,6 +73,7 @@ pub(crate) fn its_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
     }
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(page.contains("data-kind=\"icicle\"") && page.contains("data-name=\"hrtimer_interrupt\""));
+    its_boot_adds_up(explanations.boot.as_ref().unwrap(), run, &shown);
     let census = explanations.census.unwrap();
     let is_rt = run.facts.kernel.real_time.get() == Some(&true);
     assert_eq!(census.bound.is_some(), is_rt, "{shown}");
@@ -84,6 +87,24 @@ pub(crate) fn its_wakeups_add_up(guests: &Path, path: &Path, run: &Run) {
     let timer = census.interrupts.iter().find(|one| one.name == "asm_sysvec_apic_timer_interrupt").unwrap();
     let wakeups: u64 = run.series.iter().map(|series| series.tally.recorded).sum();
     assert!(timer.count >= wakeups, "each wake-up has an interrupt: {shown}");
+}
+
+/// The boot is all that the guest executed before its first program, which reads the clock at once. The clock also counts the sleep, while
+/// the kernel waits for its own threads.
+fn its_boot_adds_up(boot: &Boot, run: &Run, shown: &str) {
+    let lab = run.lab.as_ref().unwrap();
+    let booted_ns = lab.settled.booted_at_ns;
+    assert!(
+        boot.instructions * 2 <= booted_ns && boot.instructions * 2 > booted_ns * 3 / 4,
+        "{booted_ns}: {shown}"
+    );
+    let own: u64 = boot.functions.iter().map(|function| function.instructions).sum();
+    assert_eq!(own, boot.instructions, "{shown}");
+    for function in ["start_kernel", "setup_boot_APIC_clock", "__orc_find"] {
+        assert!(boot.functions.iter().any(|one| one.name == function), "{function}: {shown}");
+    }
+    let has_additions = !lab.command_line.contains("trace_eval_init,load_system_certificate_list");
+    assert!(has_additions || boot.instructions < BOOT_MAX, "{}: {shown}", boot.instructions);
 }
 
 /// The instructions of a function and of all that it called, added up.

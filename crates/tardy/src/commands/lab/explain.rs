@@ -17,6 +17,7 @@ use tardy_lab::parallel_guests;
 use tardy_lab::replay::{Replay, Replayed};
 use tardy_lab::session;
 use tardy_measure::engine::result_file::ResultFile;
+use tardy_microscope::boot::boot;
 use tardy_microscope::census::census;
 use tardy_microscope::chosen::{self, Chosen};
 use tardy_microscope::coverage::coverage;
@@ -159,6 +160,7 @@ impl Guest {
             wakeups: chosen::explain(kernel, &observed, run, &self.chosen)?,
             census: arguments.census.then(census).transpose()?,
             coverage: arguments.coverage.then(coverage).transpose()?,
+            boot: arguments.boot.then(|| boot(&kernel.symbols, &observed)),
         })
     }
 }
