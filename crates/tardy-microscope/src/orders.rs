@@ -98,7 +98,7 @@ impl KernelImage {
             ("sleeper_task", offset("hrtimer_sleeper", "task")?),
             ("task_name", offset("task_struct", "comm")?),
             ("task_pid", offset("task_struct", "pid")?),
-            ("timekeeper", symbol("tk_core")? + timekeeper + offset("timekeeper", "tkr_mono")?),
+            ("timekeeper", self.timekeepers()? + timekeeper + offset("timekeeper", "tkr_mono")?),
             ("tk_cycle_last", offset("tk_read_base", "cycle_last")?),
             ("tk_mult", offset("tk_read_base", "mult")?),
             ("tk_shift", offset("tk_read_base", "shift")?),
@@ -133,6 +133,11 @@ impl KernelImage {
     /// If there is none.
     pub fn address(&self, name: &'static str) -> Result<u64, Unknown> {
         self.symbols.address(name).ok_or(Unknown::Symbol(name))
+    }
+
+    /// The address of the timekeeper of the monotonic clock, the first of several since 6.17 (kernel/time/timekeeping.c).
+    fn timekeepers(&self) -> Result<u64, Unknown> {
+        self.symbols.address("timekeeper_data").map_or_else(|| self.address("tk_core"), Ok)
     }
 
     /// The offset of the preemption count in the variables of each CPU.
