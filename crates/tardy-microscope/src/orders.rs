@@ -207,3 +207,20 @@ pub struct Entry {
     /// Whether it is an exception: caused by the instruction to which it returns.
     pub is_exception: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timekeeper_is_the_first_of_several_since_6_17() {
+        let timekeepers = |names: &[(&str, u64)]| {
+            let symbols = names.iter().map(|(name, address)| (format!("d{name}"), *address));
+            let symbols = Symbols::from_all(symbols.collect::<Vec<_>>().into_iter());
+            KernelImage { symbols, structures: Structures::default() }.timekeepers()
+        };
+        assert_eq!(timekeepers(&[("tk_core", 0x40)]).unwrap(), 0x40);
+        assert_eq!(timekeepers(&[("timekeeper_data", 0x80)]).unwrap(), 0x80);
+        assert!(timekeepers(&[("jiffies", 0x80)]).is_err());
+    }
+}
