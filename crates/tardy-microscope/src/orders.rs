@@ -98,7 +98,7 @@ impl KernelImage {
             ("sleeper_task", offset("hrtimer_sleeper", "task")?),
             ("task_name", offset("task_struct", "comm")?),
             ("task_pid", offset("task_struct", "pid")?),
-            ("timekeeper", symbol("tk_core")? + timekeeper + offset("timekeeper", "tkr_mono")?),
+            ("timekeeper", self.timekeepers()? + timekeeper + offset("timekeeper", "tkr_mono")?),
             ("tk_cycle_last", offset("tk_read_base", "cycle_last")?),
             ("tk_mult", offset("tk_read_base", "mult")?),
             ("tk_shift", offset("tk_read_base", "shift")?),
@@ -133,6 +133,11 @@ impl KernelImage {
     /// If there is none.
     pub fn address(&self, name: &'static str) -> Result<u64, Unknown> {
         self.symbols.address(name).ok_or(Unknown::Symbol(name))
+    }
+
+    /// The address of the timekeeper of the monotonic clock, the first of several since 6.17 (kernel/time/timekeeping.c).
+    fn timekeepers(&self) -> Result<u64, Unknown> {
+        self.symbols.address("timekeeper_data").map_or_else(|| self.address("tk_core"), Ok)
     }
 
     /// The offset of the preemption count in the variables of each CPU.
@@ -201,4 +206,21 @@ pub struct Entry {
     pub to: u64,
     /// Whether it is an exception: caused by the instruction to which it returns.
     pub is_exception: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timekeeper_is_the_first_of_several_since_6_17() {
+        let timekeepers = |names: &[(&str, u64)]| {
+            let symbols = names.iter().map(|(name, address)| (format!("d{name}"), *address));
+            let symbols = Symbols::from_all(symbols.collect::<Vec<_>>().into_iter());
+            KernelImage { symbols, structures: Structures::default() }.timekeepers()
+        };
+        assert_eq!(timekeepers(&[("tk_core", 0x40)]).unwrap(), 0x40);
+        assert_eq!(timekeepers(&[("timekeeper_data", 0x80)]).unwrap(), 0x80);
+        assert!(timekeepers(&[("jiffies", 0x80)]).is_err());
+    }
 }

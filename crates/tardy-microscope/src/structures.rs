@@ -17,6 +17,7 @@ const MEMBER_BYTES: usize = 12;
 const CHAIN_MAX: usize = 32;
 
 /// The structures of one kernel.
+#[derive(Default)]
 pub struct Structures {
     types: Vec<u8>,
     names: Vec<u8>,

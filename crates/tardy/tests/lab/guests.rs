@@ -121,8 +121,12 @@ pub(crate) fn text_of(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A run file.
+/// A run file, compressed or not.
 pub(crate) fn run(path: &Path) -> Run {
-    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = match tardy_archive::is_compressed(&bytes) {
+        true => tardy_archive::read_compressed(&bytes[..]).unwrap().content,
+        false => bytes,
+    };
     tardy_record::file::from_text(&text).unwrap()
 }

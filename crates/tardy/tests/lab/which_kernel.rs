@@ -37,6 +37,7 @@ fn a_history_grows_by_a_kernel_and_searches_use_its_boots() {
     let mut files: Vec<_> = std::fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort_by_key(|path| path.to_string_lossy().contains("acpi_pm"));
     let [base, slow] = &files[..] else { panic!("{files:?}") };
+    assert!(base.to_string_lossy().ends_with(".run.json.gz"), "{base:?}");
     let [base, slow] = [base, slow].map(|path| median_ns(&guests::run(path)));
     assert!(slow > base, "{slow} {base}");
     for file in ["index.html", "history.json", "history.csv"] {

@@ -1,10 +1,14 @@
 //! Boots whose results are kept in a directory: a guest that was run before under the same identity is not run again.
+//!
+//! Most of a run file is the kernel's configuration, the same in each run of a kernel. Run files are therefore compressed, to a quarter, and
+//! every command of tardy reads them so.
 
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use tardy_archive::{is_compressed, read_compressed, write_compressed};
 use tardy_lab::experiment::{ExperimentError, Host};
 use tardy_lab::kept_guests::KeptGuests;
 use tardy_lab::machine::Pace;
@@ -131,7 +135,7 @@ fn kept_or_run(
         return Ok(Ok(KeptBoot { path, run, is_new: false }));
     }
     let name = format!("{}{}", boot.name(), ending(assembled.identity()));
-    let path = run_file(directory, &name);
+    let path = packed(&run_file(directory, &name));
     let outcome = match assembled.run(host, on_message) {
         Ok(outcome) => outcome,
         Err(ExperimentError::Session { error: SessionError::Cancelled, .. }) => {
@@ -148,8 +152,27 @@ fn kept_or_run(
         Ok(run) => run,
         Err(error) => return Ok(Err(Failure::Guest(format!("{error:#}")))),
     };
-    ResultFile::claim(&path, true)?.write(file::to_text(&run).as_bytes())?;
+    let mut content = Vec::new();
+    write_compressed(file::to_text(&run).as_bytes(), &name, &mut content)?;
+    ResultFile::claim(&path, true)?.write(&content)?;
     Ok(Ok(KeptBoot { path, run, is_new: true }))
+}
+
+/// The compressed form of a run file.
+fn packed(path: &Path) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(".gz");
+    path.into()
+}
+
+/// The run in a file, compressed or not. `None` if it is damaged or incomplete.
+fn read_run(path: &Path) -> Option<Run> {
+    let bytes = fs::read(path).ok()?;
+    let text = match is_compressed(&bytes) {
+        true => read_compressed(&bytes[..]).ok()?.content,
+        false => bytes,
+    };
+    file::from_text(&text).ok()
 }
 
 /// The end of the names of a run's files, by which it is found whatever it was called: with the recipe's own seed a kernel is the same
@@ -160,14 +183,14 @@ fn ending(identity: &str) -> String {
 
 /// The run in `directory` with that identity, and its file. An incomplete file is replaced.
 fn kept_run(directory: &Path, identity: &str) -> Option<(PathBuf, Run)> {
-    let ending = run_file(Path::new(""), &ending(identity));
-    let ending = ending.to_string_lossy();
+    let plain = run_file(Path::new(""), &ending(identity));
+    let endings = [packed(&plain), plain].map(|path| path.to_string_lossy().into_owned());
     let paths = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut named: Vec<PathBuf> =
-        paths.filter(|path| path.to_string_lossy().ends_with(ending.as_ref())).collect();
+    let is_named = |path: &PathBuf| endings.iter().any(|ending| path.to_string_lossy().ends_with(ending));
+    let mut named: Vec<PathBuf> = paths.filter(is_named).collect();
     named.sort();
     named.into_iter().find_map(|path| {
-        let run = file::from_text(&fs::read(&path).ok()?).ok()?;
+        let run = read_run(&path)?;
         run.lab.as_ref().is_some_and(|lab| lab.identity == identity).then_some((path, run))
     })
 }
