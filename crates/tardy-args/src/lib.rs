@@ -15,6 +15,7 @@ mod lab_recipe;
 mod manual;
 mod plot;
 mod redaction;
+mod reflect;
 mod results;
 mod run;
 mod serve;
@@ -25,6 +26,7 @@ mod tsn_bounds;
 mod tsn_simulate;
 mod tsn_synthesize;
 pub mod values;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -52,6 +54,7 @@ pub use lab_recipe::LabRecipe;
 pub use manual::{EXIT_STATUS, sections as manual_sections};
 pub use plot::{FormatArg, KindArg, PlotArgs};
 pub use redaction::RedactionFlag;
+pub use reflect::ReflectArgs;
 pub use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs};
 pub use run::RunArgs;
 pub use serve::{PushArgs, ServeArgs};
@@ -64,6 +67,7 @@ pub use tsn_bounds::TsnBoundsArgs;
 pub use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 pub use tsn_synthesize::TsnSynthesizeArgs;
 pub use values::UnitRule;
+pub use watch::{LateFlags, WatchArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,6 +97,10 @@ pub enum Command {
     Attach(Box<AttachArgs>),
     /// Start a program and watch it like `attach`, from its first cycle.
     Exec(Box<ExecArgs>),
+    /// Watch a program for as long as it runs, and run a command when it is late (docs/attach.md)
+    Watch(Box<WatchArgs>),
+    /// Return the requests of `run --probe round-trip` on another host (docs/round-trip.md)
+    Reflect(ReflectArgs),
     /// Run a load without measuring.
     Load(LoadArgs),
     /// Print a run's summary and histogram, or an overview of a directory.

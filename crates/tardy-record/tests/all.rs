@@ -1,3 +1,5 @@
 //! Tests of the public interface, in one program, so that it is linked once.
 
+mod cpu_list;
 mod loads;
+mod units;

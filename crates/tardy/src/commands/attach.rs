@@ -75,6 +75,7 @@ pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags:
         deadline_ns: flags.deadline.map(|deadline| deadline.ns()),
         limit_ns: flags.limit.map(|limit| limit.ns()),
         buffer_kib: flags.buffer,
+        late_ns: None,
     }
 }
 
@@ -185,6 +186,14 @@ impl Line {
         };
         self.messages.write(&format!("\r\x1b[K{threads}, {counted}"));
         self.is_open = true;
+    }
+
+    /// Writes a message on a line of its own, once standard error accepts it.
+    pub(super) fn message(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_open) {
+            self.messages.write("\r\x1b[K");
+        }
+        self.messages.write(&(output::message_line(text) + "\n"));
     }
 
     /// Ends the line.
