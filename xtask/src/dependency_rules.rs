@@ -45,7 +45,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "tardy-watch",
-        &["tardy-attach", "tardy-measure", "tardy-present", "tardy-probe", "tardy-record", "tardy-sys"],
+        &[
+            "tardy-attach",
+            "tardy-measure",
+            "tardy-plot",
+            "tardy-present",
+            "tardy-probe",
+            "tardy-record",
+            "tardy-sys",
+        ],
     ),
     ("tardy-init", &["tardy-record", "tardy-sys"]),
     ("tardy-microscope", &["tardy-record"]),

@@ -1,12 +1,14 @@
 //! Watches a program for a time: follows its threads, reads the trace, and records cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::program::OWN_TIME_OUT;
 use tardy_record::series::Series;
+use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
@@ -112,6 +114,20 @@ pub struct Status {
     pub cycles: u64,
     /// Cycles that missed their deadline.
     pub missed: u64,
+}
+
+/// In one line: the threads, the counted time, and the cycles.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = counted(self.threads as u64, "periodic thread", "periodic threads");
+        match self.counted_ns {
+            None => write!(f, "{threads}, observing"),
+            Some(ns) => {
+                let passed = format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
+                write!(f, "{threads}, {passed}, {} cycles, {} missed", self.cycles, self.missed)
+            }
+        }
+    }
 }
 
 /// What is notified while a program is watched.

@@ -120,6 +120,16 @@ pub fn lacking(files: &KernelFiles) -> Vec<Lacking> {
     lacking
 }
 
+/// What the container `name` lacks, for the terminal; empty if it lacks nothing.
+pub fn text(name: &str, lacking: &[Lacking]) -> String {
+    let line = |one: &Lacking| {
+        let Lacking { what, without, option, kubernetes } = one;
+        format!("  {what} (without: {without})\n    podman, Docker: {option}\n    Kubernetes: {kubernetes}\n")
+    };
+    let lines: String = lacking.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nThis container ({name}) lacks:\n{lines}") }
+}
+
 fn is_first_user_namespace(files: &KernelFiles) -> bool {
     let map = files.text("/proc/self/uid_map").unwrap_or_default();
     let words: Vec<&str> = map.split_whitespace().collect();

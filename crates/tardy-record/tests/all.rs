@@ -2,4 +2,5 @@
 
 mod cpu_list;
 mod loads;
+mod stop_rule;
 mod units;

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use tardy_record::plan::Protocol;
 use tardy_sys::clock::Clock;
+use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::stamped_socket::StampedSocket;
 
@@ -21,6 +22,7 @@ pub struct Reflector {
     socket: StampedSocket,
     /// The address of its link; `None` for UDP.
     own: Option<Mac>,
+    place: String,
     /// Requests that it has returned.
     pub returned: u64,
 }
@@ -42,7 +44,31 @@ impl Reflector {
         let socket = StampedSocket::of(socket).map_err(|error| {
             format!("this kernel does not stamp packets ({error}); it needs Linux 2.6.30")
         })?;
-        Ok(Self { socket, own, returned: 0 })
+        let place = match link {
+            Some(link) if protocol != Protocol::Udp => format!("in {} frames on {link}", protocol.name()),
+            _ => format!("on UDP port {port}"),
+        };
+        Ok(Self { socket, own, place, returned: 0 })
+    }
+
+    /// Where it answers, as the end of a sentence.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Gives the calling thread SCHED_FIFO with this priority; 0 leaves it as it is.
+    ///
+    /// # Errors
+    /// If the kernel refuses it, as a message for the user.
+    pub fn be_scheduled(priority: u32) -> Result<(), String> {
+        if priority == 0 {
+            return Ok(());
+        }
+        scheduling::set(Scheduling::Fifo(priority)).map_err(|error| {
+            format!(
+                "the kernel refuses real-time priority {priority} ({error}): answers may be late; CAP_SYS_NICE permits it"
+            )
+        })
     }
 
     /// Returns requests until a signal arrives.

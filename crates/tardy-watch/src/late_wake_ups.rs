@@ -1,4 +1,4 @@
-//! Late wake-ups of tardy's own probe, found while it measures: the supervisor compares the histograms that it reads once per
+//! Late wake-ups of the probe, found while it measures: the supervisor compares the histograms that it reads once per
 //! second. The measuring threads do nothing for it.
 
 use std::collections::BTreeMap;

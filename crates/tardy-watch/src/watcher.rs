@@ -35,9 +35,19 @@ pub struct Place {
 /// The origin of a run that begins at a time.
 pub type MakeOrigin = fn(SystemTime) -> Origin;
 
+/// Shows what happens while a program is watched.
+pub trait Reporter {
+    /// A round has ended.
+    fn status(&mut self, status: &Status);
+    /// A message for the user.
+    fn message(&mut self, text: &str);
+    /// A run file is complete.
+    fn complete(&mut self, run_file: &Path);
+}
+
 /// The watcher.
-#[derive(Debug)]
-pub struct Watcher {
+pub struct Watcher<'a> {
+    reporter: &'a mut dyn Reporter,
     request: Request,
     place: Place,
     facts: Facts,
@@ -51,8 +61,6 @@ pub struct Watcher {
     response: Option<Response>,
     /// Run files that are complete and stay, the oldest first.
     complete: VecDeque<PathBuf>,
-    messages: Vec<String>,
-    sealed: Vec<PathBuf>,
     has_failed: bool,
 }
 
@@ -79,7 +87,7 @@ impl Current {
     }
 }
 
-impl Watcher {
+impl<'a> Watcher<'a> {
     /// A watcher that has claimed its first run file and the file of the last late cycles.
     ///
     /// # Errors
@@ -90,10 +98,12 @@ impl Watcher {
         facts: Facts,
         make_origin: MakeOrigin,
         response: Response,
+        reporter: &'a mut dyn Reporter,
     ) -> Result<Self, ResultFileError> {
         let current = Current::begin(&place, make_origin)?;
         let late = place.directory.join(format!("tardy-{}.late.json", current.origin.id));
         Ok(Self {
+            reporter,
             request: request.clone(),
             late_file: ResultFile::claim(&late, false)?,
             place,
@@ -104,20 +114,8 @@ impl Watcher {
             ring_is_new: false,
             response: Some(response),
             complete: VecDeque::new(),
-            messages: Vec::new(),
-            sealed: Vec::new(),
             has_failed: false,
         })
-    }
-
-    /// Messages for the user since the last call.
-    pub fn take_messages(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.messages)
-    }
-
-    /// Run files that have become complete since the last call.
-    pub fn take_sealed(&mut self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.sealed)
     }
 
     /// The last late cycles.
@@ -152,27 +150,28 @@ impl Watcher {
     fn note_written(&mut self, written: Result<(), String>) {
         if let Err(error) = written {
             self.has_failed = true;
-            self.messages.push(error);
+            self.reporter.message(&error);
         }
     }
 
     fn respond(&mut self) {
         let now_ns = monotonic_ns();
         if let Some(response) = self.response.as_mut().filter(|response| response.is_due(now_ns)) {
-            self.messages.extend(response.respond(self.current.file.path(), now_ns));
+            let messages = response.respond(self.current.file.path(), now_ns);
+            messages.iter().for_each(|message| self.reporter.message(message));
         }
     }
 
     /// Notes that the present run file is complete, and removes the oldest ones.
     fn seal(&mut self) {
         let path = self.current.file.path().to_owned();
-        self.sealed.push(path.clone());
+        self.reporter.complete(&path);
         self.complete.push_back(path);
         let max = self.place.runs_max.unwrap_or(usize::MAX);
         while self.complete.len() > max {
             let Some(oldest) = self.complete.pop_front() else { return };
             if let Err(error) = tardy_sys::files::remove_own(&oldest) {
-                self.messages.push(format!("{} cannot be removed: {error}", oldest.display()));
+                self.reporter.message(&format!("{} cannot be removed: {error}", oldest.display()));
             }
         }
     }
@@ -185,16 +184,17 @@ impl Watcher {
         self.seal();
         self.respond();
         if let Some(response) = self.response.take() {
-            self.messages.extend(response.finish(signals));
+            response.finish(signals).iter().for_each(|message| self.reporter.message(message));
         }
         run
     }
 }
 
-impl Listener for Watcher {
-    fn progress(&mut self, _status: &Status) {
+impl Listener for Watcher<'_> {
+    fn progress(&mut self, status: &Status) {
         let failed = self.response.as_mut().and_then(|response| response.poll(monotonic_ns()));
-        self.messages.extend(failed);
+        failed.iter().for_each(|message| self.reporter.message(message));
+        self.reporter.status(status);
     }
 
     fn wants_checkpoint(&mut self, now_ns: u64) -> bool {

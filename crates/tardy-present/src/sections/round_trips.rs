@@ -64,7 +64,7 @@ impl Section for RoundTrips {
             return;
         }
         let table = Element::Table(PageTable::typeset("numbers", &table));
-        page.add(Place::Breakdown, [heading(3, &TITLE.replace("in us", "in µs")), table]);
+        page.add(Place::Breakdown, [heading(3, TITLE.replace("in us", "in µs")), table]);
         page.add(
             Place::Breakdown,
             paragraphs("note", &[losses(context.run), vec![NOTE.to_owned()]].concat()),

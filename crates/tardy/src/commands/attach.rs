@@ -14,7 +14,6 @@ use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::run::Origin;
-use tardy_record::units::format_duration_ns;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
@@ -30,11 +29,7 @@ const DURATION_NS: u64 = 60_000_000_000;
 
 /// Watches the program until the time has passed or it has ended.
 pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
-    let target = match (&arguments.program, &arguments.thread) {
-        (_, Some(thread)) => Target::Thread(thread.clone()),
-        (Some(program), None) => Target::of(program),
-        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
-    };
+    let target = target(arguments.program.as_deref(), arguments.thread.as_deref())?;
     let duration_ns = arguments.duration.map_or(DURATION_NS, |duration| duration.ns());
     let started = SystemTime::now();
     let origin = origin::of_this_command(started, None);
@@ -55,6 +50,15 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
     let mut progress = Progress { line: Line::new(arguments.watch.quiet), file };
     let watched = session.watch(&signals, &mut || false, &mut progress);
     progress.close().present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)
+}
+
+/// What the user named.
+pub(super) fn target(program: Option<&str>, thread: Option<&str>) -> Result<Target> {
+    match (program, thread) {
+        (_, Some(thread)) => Ok(Target::Thread(thread.to_owned())),
+        (Some(program), None) => Ok(Target::of(program)),
+        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
+    }
 }
 
 /// tracefs, mounted for this process alone if it is not mounted.
@@ -173,18 +177,7 @@ impl Line {
         if !self.shown || self.messages.is_waiting() {
             return;
         }
-        let threads =
-            tardy_plot::numbers::counted(status.threads as u64, "periodic thread", "periodic threads");
-        let counted = match status.counted_ns {
-            None => "observing".to_owned(),
-            Some(ns) => format!(
-                "{}, {} cycles, {} missed",
-                format_duration_ns(ns / 1_000_000_000 * 1_000_000_000),
-                status.cycles,
-                status.missed
-            ),
-        };
-        self.messages.write(&format!("\r\x1b[K{threads}, {counted}"));
+        self.messages.write(&format!("\r\x1b[K{status}"));
         self.is_open = true;
     }
 

@@ -48,18 +48,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
     } else {
         let extent = if arguments.full { Extent::Full } else { Extent::Short };
         output::print(&check::text(&facts, &readiness, extent, output::colour()))?;
-        output::print(&not_granted(container.as_deref(), &container_lacks))?;
+        output::print(&container::text(&container.unwrap_or_default(), &container_lacks))?;
     }
     Ok(exit)
-}
-
-/// What a container lacks, with the flags that grant it.
-fn not_granted(container: Option<&str>, lacking: &[Lacking]) -> String {
-    let (Some(name), false) = (container, lacking.is_empty()) else { return String::new() };
-    let line = |one: &Lacking| {
-        let Lacking { what, without, option, kubernetes } = one;
-        format!("  {what} (without: {without})\n    podman, Docker: {option}\n    Kubernetes: {kubernetes}\n")
-    };
-    let lines: String = lacking.iter().map(line).collect();
-    format!("\nThis container ({name}) lacks:\n{lines}")
 }

@@ -21,6 +21,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;
+mod late;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod messages;

@@ -29,7 +29,7 @@ use tardy_watch::late_wake_ups::LateWakeUps;
 
 use super::archive::Addition;
 use super::progress::Progress;
-use super::{gate, origin, output, programs, report, show, watch};
+use super::{gate, late, origin, output, programs, report, show};
 use crate::exit::Exit;
 use crate::live::LiveView;
 use tardy_args::LabRecipe;
@@ -122,9 +122,9 @@ fn measured_with(
     arguments: &RunArgs,
     listener: &mut dyn Listener,
 ) -> Result<Outcome, RunError> {
-    let Some(late) = arguments.late.late else { return tardy_measure::run(request, listener) };
-    let response = watch::response(&arguments.late);
-    let mut late = LateWakeUps::new(listener, late.ns(), request.output.clone(), response);
+    let Some(limit) = arguments.late.late else { return tardy_measure::run(request, listener) };
+    let response = late::response(&arguments.late);
+    let mut late = LateWakeUps::new(listener, limit.ns(), request.output.clone(), response);
     let outcome = tardy_measure::run(request, &mut late);
     let messages = late.finish(outcome.as_ref().ok().map(|outcome| &outcome.run));
     messages.iter().for_each(|message| listener.message(message));
@@ -132,7 +132,7 @@ fn measured_with(
 }
 
 /// Puts the run file into an archive, if one is named.
-fn keep(archive: Option<&Path>, run_file: &Path) -> Result<()> {
+pub(super) fn keep(archive: Option<&Path>, run_file: &Path) -> Result<()> {
     let Some(archive) = archive else { return Ok(()) };
     let mut addition = Addition::to(archive)?;
     addition.file(run_file)?;

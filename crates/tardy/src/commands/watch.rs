@@ -4,29 +4,25 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_attach::session::{Listener, Request, Session, Status, Watched};
+use tardy_attach::session::{Request, Session, Status};
 use tardy_attach::targets::Target;
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_record::run::Origin;
 use tardy_sys::files;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
-use tardy_watch::response::{Choice, Response};
-use tardy_watch::watcher::{Place, Watcher};
+use tardy_watch::watcher::{Place, Reporter, Watcher};
 
 use super::archive::Addition;
 use super::attach::{self, Line};
-use super::{origin, output, show};
+use super::run::keep;
+use super::{late, origin, output, show};
 use crate::exit::Exit;
-use tardy_args::{LateFlags, WatchArgs};
+use tardy_args::WatchArgs;
 
 /// Watches until the program or the user ends it.
 pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
-    let target = match (&arguments.program, &arguments.thread) {
-        (_, Some(thread)) => Target::Thread(thread.clone()),
-        (Some(program), None) => Target::of(program),
-        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
-    };
+    let target = attach::target(arguments.program.as_deref(), arguments.thread.as_deref())?;
     if target.threads().is_empty() {
         bail!(target.absent());
     }
@@ -44,34 +40,29 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
         redacts: arguments.redaction.redact,
     };
     let facts = facts::collect(&KernelFiles::real(), &SystemAnswers::ask());
-    let response = response(&arguments.late);
-    let watcher = Watcher::claim(&request, place, facts, origin_at, response)?;
+    let response = late::response(&arguments.late);
+    let keep = arguments.keep.clone();
+    let mut screen = Screen { line: Line::new(arguments.quiet), keep, all_are_kept: true };
+    let mut watcher = Watcher::claim(&request, place, facts, origin_at, response, &mut screen)?;
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
     let signals = EndSignals::catch()?;
-    let keep = arguments.keep.clone();
-    let mut screen = Screen { line: Line::new(arguments.quiet), watcher, keep, all_are_kept: true };
-    let watched = session.watch(&signals, &mut || false, &mut screen);
-    let watched = match watched {
-        Ok(watched) => watched,
-        Err(reason) => {
-            screen.line.close();
-            return Err(anyhow!(reason));
-        }
-    };
+    let watched = session.watch(&signals, &mut || false, &mut watcher);
     // The kernel's buffers are not needed while the command ends.
     drop(session);
-    let run = screen.watcher.finish(watched, &signals);
-    screen.show_messages();
-    let Screen { line, watcher, all_are_kept, .. } = screen;
+    let run = watched.map(|watched| watcher.finish(watched, &signals));
+    let (ring, has_failed) = (watcher.ring().clone(), watcher.has_failed());
+    let late_file = watcher.late_file().map(Path::to_owned);
+    let Screen { line, all_are_kept, .. } = screen;
     line.close();
+    let run = run.map_err(|reason| anyhow!(reason))?;
     match arguments.json {
-        true => output::print_json(watcher.ring())?,
+        true => output::print_json(&ring)?,
         false => show::print(&output::redacted(run, arguments.redaction)?, false)?,
     }
-    if let Some(path) = watcher.late_file() {
-        output::report(&format!("late cycles: {}, the last ones in {}", watcher.ring().late, path.display()));
+    if let Some(path) = late_file {
+        output::report(&format!("late cycles: {}, the last ones in {}", ring.late, path.display()));
     }
-    match watcher.has_failed() || !all_are_kept {
+    match has_failed || !all_are_kept {
         true => bail!("not all runs were kept; see the messages above"),
         false => Ok(Exit::Done),
     }
@@ -79,16 +70,6 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
 
 fn origin_at(started: SystemTime) -> Origin {
     origin::of_this_command(started, None)
-}
-
-/// The response to late wake-ups that the user chose.
-pub(super) fn response(flags: &LateFlags) -> Response {
-    Response::new(&Choice {
-        command: flags.on_late.clone(),
-        distance_ns: flags.on_late_distance.ns(),
-        limit_ns: flags.on_late_timeout.ns(),
-        stops: flags.stop_on_late,
-    })
 }
 
 fn request(arguments: &WatchArgs, target: Target) -> Request {
@@ -105,68 +86,27 @@ fn request(arguments: &WatchArgs, target: Target) -> Request {
     }
 }
 
-/// The terminal, the archive, and the watcher behind them.
+/// The terminal, and the archive for complete runs.
 struct Screen {
     line: Line,
-    watcher: Watcher,
     keep: Option<PathBuf>,
     all_are_kept: bool,
 }
 
-impl Screen {
-    fn show_messages(&mut self) {
-        for message in self.watcher.take_messages() {
-            self.line.message(&message);
-        }
-        for path in self.watcher.take_sealed() {
-            self.line.message(&format!("run file {}", path.display()));
-            if let Some(archive) = &self.keep
-                && let Err(error) = add(archive, &path)
-            {
-                self.all_are_kept = false;
-                self.line.message(&crate::message(&error));
-            }
-        }
-    }
-}
-
-fn add(archive: &Path, run_file: &Path) -> Result<()> {
-    let mut addition = Addition::to(archive)?;
-    addition.file(run_file)?;
-    match addition.finish(false)? {
-        true => Ok(()),
-        false => bail!("the run is not in the archive; its run file is {}", run_file.display()),
-    }
-}
-
-impl Listener for Screen {
-    fn progress(&mut self, status: &Status) {
-        self.watcher.progress(status);
-        self.show_messages();
+impl Reporter for Screen {
+    fn status(&mut self, status: &Status) {
         self.line.show(status);
     }
 
-    fn wants_checkpoint(&mut self, now_ns: u64) -> bool {
-        self.watcher.wants_checkpoint(now_ns)
+    fn message(&mut self, text: &str) {
+        self.line.message(text);
     }
 
-    fn checkpoint(&mut self, watched: Watched) -> Result<(), String> {
-        self.watcher.checkpoint(watched)
-    }
-
-    fn late(&mut self, cycles: Vec<tardy_attach::recorder::Seen>, more: u64) {
-        self.watcher.late(cycles, more);
-    }
-
-    fn wants_next_run(&mut self, now_ns: u64) -> bool {
-        self.watcher.wants_next_run(now_ns)
-    }
-
-    fn next_run(&mut self, watched: Watched) -> Result<(), String> {
-        self.watcher.next_run(watched)
-    }
-
-    fn wants_end(&mut self) -> bool {
-        self.watcher.wants_end()
+    fn complete(&mut self, run_file: &Path) {
+        self.line.message(&format!("run file {}", run_file.display()));
+        if let Err(error) = keep(self.keep.as_deref(), run_file) {
+            self.all_are_kept = false;
+            self.line.message(&crate::message(&error));
+        }
     }
 }

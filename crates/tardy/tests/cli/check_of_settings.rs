@@ -9,6 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::bench::Bench;
+
 /// A machine on which no check finds anything: path and content.
 const READY: &[(&str, &str)] = &[
     (
@@ -463,12 +465,12 @@ fn a_container_learns_what_it_lacks_with_the_options_that_grant_it() {
     let bench = Bench::new();
     let tardy = env!("CARGO_BIN_EXE_tardy");
     let script = format!(
-        "mount -t proc proc /proc && mount -t tmpfs none /run && touch /run/.containerenv && mount -t sysfs -o ro none /sys && \
+        "mount -t proc proc /proc && mount -t tmpfs none /run && touch /run/.containerenv && mount --bind /sys /sys && mount -o remount,ro,bind /sys && \
          echo ready && setpriv --bounding-set -all --inh-caps -all {tardy} check; \
          setpriv --bounding-set -all --inh-caps -all {tardy} attach 1 --duration 100ms --quiet"
     );
     let words = ["--mount", "--pid", "--fork", "sh", "-c", &script];
-    let output = std::process::Command::new("unshare").args(words).current_dir(bench.path(".")).output();
+    let output = Command::new("unshare").args(words).current_dir(bench.path(".")).output();
     let Ok(output) = output else { return eprintln!("skipped: no unshare") };
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if !out.contains("ready") {

@@ -202,16 +202,16 @@ fn round_trips_take_about_as_long_as_those_of_ping_and_of_a_loop_in_c() {
 fn median(network: &Network, bench: &Bench, arguments: &[&str]) -> f64 {
     network.measure(bench, &[arguments, &["--policy", "other", "--interval", "2ms"]].concat()).exits(0);
     let run = bench.json("a.run.json");
-    let bins = run["series"][0]["measured"]["bins"].as_array().unwrap().clone();
-    let number = |bin: &Value, key: &str| bin[key].as_f64().unwrap();
-    let total: f64 = bins.iter().map(|bin| number(bin, "count")).sum();
+    // Lower edge, upper edge and count.
+    let bins: Vec<[f64; 3]> = serde_json::from_value(run["series"][0]["measured"].clone()).unwrap();
+    let total: f64 = bins.iter().map(|bin| bin[2]).sum();
     let mut before = 0.0;
     let middle = bins.iter().find(|bin| {
-        before += number(bin, "count");
+        before += bin[2];
         before * 2.0 >= total
     });
-    let middle = middle.unwrap();
-    (number(middle, "lower_ns") + number(middle, "upper_ns")) / 2000.0
+    let [lower_ns, upper_ns, _] = middle.unwrap();
+    (lower_ns + upper_ns) / 2000.0
 }
 
 /// The median round trip of the loop in C, in us.

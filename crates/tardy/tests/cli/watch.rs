@@ -119,7 +119,7 @@ fn stopping_keeps_the_trace_of_the_late_wake_up() {
     assert!(moments.into_iter().any(|one| one["moment"]["events"].is_array()), "{worst:#?}");
     let run = format!("runs/{}", runs[0]);
     bench.run(&["export", &run, "--to", "ftrace", "-o", "trace.txt"]).exits(0);
-    assert!(fs::read_to_string(bench.path("trace.txt")).unwrap().contains("control-"));
+    assert!(fs::read_to_string(bench.path("trace.txt")).unwrap().contains("comm=control"));
 }
 
 #[test]
