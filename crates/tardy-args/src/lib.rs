@@ -93,13 +93,13 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
-    /// Watch a running program: how late its periodic threads are, and why (docs/attach.md)
+    /// Watch a program for a time: how late it is, and why.
     Attach(Box<AttachArgs>),
-    /// Start a program and watch it like `attach`, from its first cycle.
+    /// Start a program and watch it from its first cycle.
     Exec(Box<ExecArgs>),
-    /// Watch a program for as long as it runs, and run a command when it is late (docs/attach.md)
+    /// Watch a program all the time; run a command when it is late.
     Watch(Box<WatchArgs>),
-    /// Return the requests of `run --probe round-trip` on another host (docs/round-trip.md)
+    /// Return the requests of `run --probe round-trip`.
     Reflect(ReflectArgs),
     /// Run a load without measuring.
     Load(LoadArgs),

@@ -76,7 +76,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
                 "Watch the program for as long as it runs, with a run file each hour.",
             ),
             (
-                "sudo tardy watch control --late 1ms --on-late 'logger \"$TARDY_LATE_CAUSE\"'",
+                "sudo tardy watch control --late 1ms --on-late ./collect.sh",
                 "Run a command when a wake-up was later than 1 ms.",
             ),
             (
