@@ -94,3 +94,23 @@ pub struct RuledEnd {
     /// Whether the rule ended it before its planned end.
     pub early: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_no_rule_has_are_found() {
+        let rule =
+            StopRule { at: StopAt::Decided, limit_ns: 1, probability: 0.1, confidence: 0.95, cluster: 1 };
+        assert_eq!(rule.wrong_field(), None);
+        assert_eq!(StopRule { limit_ns: 0, ..rule }.wrong_field(), Some("limit_ns"));
+        assert_eq!(StopRule { cluster: 0, ..rule }.wrong_field(), Some("cluster"));
+        for probability in [0.0, 1.0, -1.0, f64::NAN] {
+            assert_eq!(StopRule { probability, ..rule }.wrong_field(), Some("probability"));
+        }
+        for confidence in [0.4, 1.0, f64::NAN] {
+            assert_eq!(StopRule { confidence, ..rule }.wrong_field(), Some("confidence"));
+        }
+    }
+}
