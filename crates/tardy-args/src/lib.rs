@@ -130,7 +130,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// List the runs of a directory, ranked, or published results to compare with.
+    /// List the runs of a directory, ranked, or published results.
     List(ListArgs),
     /// Keep runs in an archive, find and check them (docs/archive.md)
     #[command(subcommand)]

@@ -123,9 +123,9 @@ impl<'a> Watcher<'a> {
         &self.ring
     }
 
-    /// The file of the last late cycles; `None` if there were none.
+    /// The file of the last late cycles; `None` if there were none, or if run files are redacted.
     pub fn late_file(&self) -> Option<&Path> {
-        (self.ring.late > 0).then(|| self.late_file.path())
+        (self.ring.late > 0 && !self.place.redacts).then(|| self.late_file.path())
     }
 
     /// Whether a run or the late cycles could not be written at some time.
@@ -141,7 +141,8 @@ impl<'a> Watcher<'a> {
     fn write(&mut self, run: &Run) {
         let written = self.current.file.write(run);
         self.note_written(written.map_err(|error| error.to_string()));
-        if std::mem::take(&mut self.ring_is_new) {
+        // Names of threads and causes may identify the machine.
+        if std::mem::take(&mut self.ring_is_new) && !self.place.redacts {
             let written = self.late_file.write(self.ring.text().as_bytes());
             self.note_written(written.map_err(|error| error.to_string()));
         }
