@@ -2,5 +2,6 @@
 
 mod cpu_list;
 mod loads;
+mod missed_periods;
 mod stop_rule;
 mod units;
