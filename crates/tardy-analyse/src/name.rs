@@ -52,6 +52,8 @@ pub enum Readings {
     Toggles,
     /// Cycles of a program's thread, other than its wake-ups.
     Cycles,
+    /// Round trips over a network.
+    RoundTrips,
     /// Samples of another tool that measures noise.
     Samples,
 }
@@ -62,6 +64,7 @@ impl Readings {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
+            (SeriesKind::RoundTrip(_), _) => Self::RoundTrips,
             (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
             (SeriesKind::Capture(_), _) => Self::Intervals,
             (SeriesKind::Program(program), _) if program.timing != Timing::WakeUp => Self::Cycles,
@@ -99,6 +102,7 @@ impl Readings {
             Self::Toggles => "toggle",
             Self::Intervals => "interval",
             Self::Cycles => "cycle",
+            Self::RoundTrips => "round trip",
             Self::Samples => "sample",
         }
     }
@@ -119,6 +123,7 @@ impl Readings {
             Self::Intervals => "intervals",
             Self::Toggles => "toggles",
             Self::Cycles => "cycles",
+            Self::RoundTrips => "round trips",
             Self::Samples => "samples",
         }
     }

@@ -78,6 +78,7 @@ fn probe_of_name<'d, D: Deserializer<'d>>(deserializer: D) -> Result<ProbeKind, 
         ProbeKind::Noise,
         ProbeKind::Reaction,
         ProbeKind::Wiggle,
+        ProbeKind::RoundTrip,
         ProbeKind::Program,
         ProbeKind::Foreign,
     ];

@@ -15,6 +15,7 @@ mod lab_recipe;
 mod manual;
 mod plot;
 mod redaction;
+mod reflect;
 mod results;
 mod run;
 mod serve;
@@ -25,6 +26,7 @@ mod tsn_bounds;
 mod tsn_simulate;
 mod tsn_synthesize;
 pub mod values;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -52,6 +54,7 @@ pub use lab_recipe::LabRecipe;
 pub use manual::{EXIT_STATUS, sections as manual_sections};
 pub use plot::{FormatArg, KindArg, PlotArgs};
 pub use redaction::RedactionFlag;
+pub use reflect::ReflectArgs;
 pub use results::{CompareArgs, GroupArgs, HistoryArgs, ListArgs, NameArgs, ReportArgs, ShareArgs, ShowArgs};
 pub use run::RunArgs;
 pub use serve::{PushArgs, ServeArgs};
@@ -64,6 +67,7 @@ pub use tsn_bounds::TsnBoundsArgs;
 pub use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 pub use tsn_synthesize::TsnSynthesizeArgs;
 pub use values::UnitRule;
+pub use watch::{LateFlags, WatchArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,10 +93,14 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Measure latency: write a run file, print a summary, and write a report on request.
     Run(Box<RunArgs>),
-    /// Watch a running program: how late its periodic threads are, and why (docs/attach.md)
+    /// Watch a program for a time: how late it is, and why.
     Attach(Box<AttachArgs>),
-    /// Start a program and watch it like `attach`, from its first cycle.
+    /// Start a program and watch it from its first cycle.
     Exec(Box<ExecArgs>),
+    /// Watch a program all the time; run a command when it is late.
+    Watch(Box<WatchArgs>),
+    /// Return the requests of `run --probe round-trip`.
+    Reflect(ReflectArgs),
     /// Run a load without measuring.
     Load(LoadArgs),
     /// Print a run's summary and histogram, or an overview of a directory.
@@ -122,7 +130,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// List the runs of a directory, ranked, or published results to compare with.
+    /// List the runs of a directory, ranked, or published results.
     List(ListArgs),
     /// Keep runs in an archive, find and check them (docs/archive.md)
     #[command(subcommand)]

@@ -69,6 +69,30 @@ const EXAMPLES: &[(&str, Examples)] = &[
         )],
     ),
     (
+        "watch",
+        &[
+            (
+                "sudo tardy watch control --late 1ms -o /var/lib/tardy",
+                "Watch the program for as long as it runs, with a run file each hour.",
+            ),
+            (
+                "sudo tardy watch control --late 1ms --on-late ./collect.sh",
+                "Run a command when a wake-up was later than 1 ms.",
+            ),
+            (
+                "sudo tardy watch control --late 1ms --stop-on-late",
+                "Stop at the first late wake-up, with its trace.",
+            ),
+        ],
+    ),
+    (
+        "reflect",
+        &[
+            ("sudo tardy reflect", "Return UDP requests on port 7, with real-time priority."),
+            ("sudo tardy reflect --protocol ethernet --link eth1", "Return raw frames of one link."),
+        ],
+    ),
+    (
         "load",
         &[
             ("tardy load doload --duration 1m", "Run the load for a minute and print its rates."),

@@ -7,7 +7,7 @@ use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{celsius, scale};
 
 use super::values::{RunName, output_path, run_name};
-use super::{RedactionFlag, RequirementArgs};
+use super::{LateFlags, RedactionFlag, RequirementArgs};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
@@ -92,6 +92,10 @@ pub struct RunArgs {
     /// Print one line of progress instead of the live view (docs/live.md)
     #[arg(long, help_heading = "Results")]
     pub one_line: bool,
+
+    /// What is late, and what tardy does then.
+    #[command(flatten)]
+    pub late: LateFlags,
 
     /// What is required of the runs.
     #[command(flatten)]

@@ -64,6 +64,13 @@ impl ChainRecorder {
         }
     }
 
+    /// A new run begins at `start_ns` on the monotonic clock, and what was counted is forgotten.
+    pub fn restart(&mut self, start_ns: u64) {
+        self.settings.run_start_ns = start_ns;
+        self.left_out = 0;
+        self.count_from(start_ns);
+    }
+
     /// How many chains there are.
     pub fn found(&self) -> usize {
         self.chains.len()

@@ -73,6 +73,13 @@ impl MarkRecorder {
         }
     }
 
+    /// A new run begins at `start_ns` on the monotonic clock, and what was counted is forgotten.
+    pub fn restart(&mut self, start_ns: u64) {
+        self.settings.run_start_ns = start_ns;
+        self.left_out = 0;
+        self.count_from(start_ns);
+    }
+
     /// How many stretches there are.
     pub fn found(&self) -> usize {
         self.marks.len()

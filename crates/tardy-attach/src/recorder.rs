@@ -19,6 +19,8 @@ use crate::wait::TimerKind;
 pub const SERIES_THREADS_MAX: usize = 64;
 /// The most cycles of a thread that are explained.
 const LATE_MAX: usize = 24;
+/// The most late cycles that are explained at once between two calls of [`Recorder::take_seen`].
+const SEEN_MAX: usize = 64;
 /// Cycles before a late one is explained: what is usual must be known.
 const LEARNT_MIN: u64 = 8;
 
@@ -35,6 +37,17 @@ pub struct Settings {
     pub deadline_ns: Option<u64>,
     /// The limit on wake-up latencies.
     pub limit_ns: Option<u64>,
+    /// Cycles whose wake-up is later are reported at once; `None`: none are.
+    pub late_ns: Option<u64>,
+}
+
+/// A late cycle that is reported while the program is watched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// The label of the thread's series.
+    pub thread: String,
+    /// The cycle, with the causes.
+    pub cycle: LateCycle,
 }
 
 /// What is known of a thread from /proc.
@@ -61,6 +74,9 @@ pub struct Recorder {
     by_tid: BTreeMap<u32, usize>,
     /// Periodic threads without series, because there are too many.
     pub left_out: u64,
+    /// Late cycles since the last [`Self::take_seen`], and how many more there were.
+    seen: Vec<Seen>,
+    seen_more: u64,
 }
 
 #[derive(Debug)]
@@ -102,6 +118,24 @@ impl Recorder {
         for record in &mut self.threads {
             record.series = builders(&settings, &record.rhythm);
         }
+    }
+
+    /// A new run begins at `start_ns` on the monotonic clock, and what was counted is forgotten. What is usual for each thread stays.
+    pub fn restart(&mut self, start_ns: u64) {
+        self.settings.run_start_ns = start_ns;
+        // A thread that starts again begins new series.
+        self.threads.retain(|record| !record.ended);
+        self.by_tid = self.threads.iter().enumerate().map(|(index, one)| (one.identity.tid, index)).collect();
+        self.left_out = 0;
+        for record in &mut self.threads {
+            record.restart();
+        }
+        self.count_from(start_ns);
+    }
+
+    /// The late cycles since the last call, and how many more there were than are explained.
+    pub fn take_seen(&mut self) -> (Vec<Seen>, u64) {
+        (std::mem::take(&mut self.seen), std::mem::take(&mut self.seen_more))
     }
 
     /// The threads so far, by number.
@@ -211,6 +245,12 @@ impl Recorder {
             if record.learnt >= LEARNT_MIN {
                 record.explain(cycle, &settings, context);
             }
+            if is_reported(cycle, &settings) {
+                match self.seen.len() < SEEN_MAX {
+                    true => self.seen.push(record.seen(cycle, &settings, context)),
+                    false => self.seen_more += 1,
+                }
+            }
             record.keep_moment(cycle, context, kind);
         }
         record.usual.learn(cycle);
@@ -287,6 +327,42 @@ impl ThreadRecord {
         thread.deadline_misses += u64::from(is_missed(cycle, thread.deadline_ns));
     }
 
+    /// The cycle with its causes.
+    fn explained(
+        &self,
+        cycle: &Cycle,
+        missed: bool,
+        settings: &Settings,
+        context: &Context<'_>,
+    ) -> LateCycle {
+        LateCycle {
+            due_ns: (cycle.wait.due_ns() as u64).saturating_sub(settings.run_start_ns),
+            latency_ns: cycle.latency_ns(),
+            response_ns: cycle.response_ns(),
+            missed,
+            causes: match self.learnt >= LEARNT_MIN {
+                true => causes::of(cycle, self.identity.tid, &self.usual, context),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    /// The cycle as it is reported at once.
+    fn seen(&self, cycle: &Cycle, settings: &Settings, context: &Context<'_>) -> Seen {
+        let missed = is_missed(cycle, self.thread.deadline_ns);
+        Seen { thread: self.identity.label.clone(), cycle: self.explained(cycle, missed, settings, context) }
+    }
+
+    /// Forgets what was counted.
+    fn restart(&mut self) {
+        (self.first_number, self.next_number) = (None, 0);
+        let thread = &mut self.thread;
+        (thread.deadline_misses, thread.skipped, thread.faults) = (0, 0, 0);
+        (thread.migrations, thread.restarts, thread.slack_ns) = (0, 0, 0);
+        self.late.clear();
+        self.moments.clear();
+    }
+
     /// Keeps the causes of the cycle if it is among the latest.
     fn explain(&mut self, cycle: &Cycle, settings: &Settings, context: &Context<'_>) {
         let missed = is_missed(cycle, self.thread.deadline_ns)
@@ -295,13 +371,7 @@ impl ThreadRecord {
         if self.late.len() == LATE_MAX && self.late.last().is_some_and(|(least, _)| *least >= rank) {
             return;
         }
-        let explained = LateCycle {
-            due_ns: (cycle.wait.due_ns() as u64).saturating_sub(settings.run_start_ns),
-            latency_ns: cycle.latency_ns(),
-            response_ns: cycle.response_ns(),
-            missed,
-            causes: causes::of(cycle, self.identity.tid, &self.usual, context),
-        };
+        let explained = self.explained(cycle, missed, settings, context);
         let place = self.late.partition_point(|(known, _)| *known >= rank);
         self.late.insert(place, (rank, explained));
         self.late.truncate(LATE_MAX);
@@ -354,6 +424,14 @@ impl ThreadRecord {
         }
         series
     }
+}
+
+/// Whether a cycle is reported at once: its wake-up was late, or it missed the deadline that the user set.
+fn is_reported(cycle: &Cycle, settings: &Settings) -> bool {
+    settings.late_ns.is_some_and(|late_ns| {
+        cycle.latency_ns() > i64::try_from(late_ns).unwrap_or(i64::MAX)
+            || settings.deadline_ns.is_some_and(|deadline_ns| is_missed(cycle, deadline_ns))
+    })
 }
 
 fn is_missed(cycle: &Cycle, deadline_ns: u64) -> bool {

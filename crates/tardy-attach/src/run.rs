@@ -40,7 +40,7 @@ pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> 
     let mut run = Run::begun(origin, plan(request, end_ns - start_ns), facts);
     run.progress.state = match watched.end {
         End::Interrupted => State::Interrupted,
-        End::Planned | End::Program => State::Complete,
+        End::Planned | End::Program | End::Listener => State::Complete,
         End::NotYet => State::Running,
     };
     run.phases.push(Phase {
@@ -60,6 +60,9 @@ pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> 
 fn remarks(request: &Request, watched: &Watched) -> Vec<String> {
     let mut remarks = Vec::new();
     let (start_ns, end_ns) = watched.counted_ns;
+    if watched.end == End::Listener {
+        remarks.push("watching ended because a cycle was late, as --stop-on-late demands".to_owned());
+    }
     if watched.end == End::Program && request.duration_ns.is_some_and(|planned| end_ns - start_ns < planned) {
         remarks.push(format!("the program ended after {}", format_duration_ns(end_ns - start_ns)));
     }

@@ -1,12 +1,14 @@
 //! Watches a program for a time: follows its threads, reads the trace, and records cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::program::OWN_TIME_OUT;
 use tardy_record::series::Series;
+use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
@@ -20,7 +22,7 @@ use crate::layout::vector_name;
 use crate::mark::{self, MarkRecorder};
 use crate::moments::softirq;
 use crate::probe_search::ProbeSearch;
-use crate::recorder::{Identity, Recorder, Settings};
+use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
 use crate::thread::Completed;
@@ -57,6 +59,8 @@ pub struct Request {
     pub limit_ns: Option<u64>,
     /// Buffer of each CPU in each instance, in KiB; `None`: by the number of CPUs.
     pub buffer_kib: Option<u32>,
+    /// Cycles whose wake-up is later, or with `deadline_ns` whose work ends later, are reported to the listener; `None`: none are.
+    pub late_ns: Option<u64>,
 }
 
 /// How watching ended.
@@ -68,6 +72,8 @@ pub enum End {
     Program,
     /// A signal ended it.
     Interrupted,
+    /// The listener ended it.
+    Listener,
     /// It has not ended: these are the numbers so far.
     NotYet,
 }
@@ -110,6 +116,20 @@ pub struct Status {
     pub missed: u64,
 }
 
+/// In one line: the threads, the counted time, and the cycles.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = counted(self.threads as u64, "periodic thread", "periodic threads");
+        match self.counted_ns {
+            None => write!(f, "{threads}, observing"),
+            Some(ns) => {
+                let passed = format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
+                write!(f, "{threads}, {passed}, {} cycles, {} missed", self.cycles, self.missed)
+            }
+        }
+    }
+}
+
 /// What is notified while a program is watched.
 pub trait Listener {
     /// A round has ended.
@@ -126,6 +146,27 @@ pub trait Listener {
     /// If they cannot be kept. The program is not watched any longer then.
     fn checkpoint(&mut self, _watched: Watched) -> Result<(), String> {
         Ok(())
+    }
+
+    /// A round had late cycles, if [`Request::late_ns`] is set: those that are explained, and how many more there were.
+    fn late(&mut self, _cycles: Vec<Seen>, _more: u64) {}
+
+    /// Whether the run is complete and the next one begins, `now_ns` after the start of the run.
+    fn wants_next_run(&mut self, _now_ns: u64) -> bool {
+        false
+    }
+
+    /// The numbers of a run that is complete, while the next one has begun.
+    ///
+    /// # Errors
+    /// If they cannot be kept. The program is not watched any longer then.
+    fn next_run(&mut self, _watched: Watched) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether watching is to end.
+    fn wants_end(&mut self) -> bool {
+        false
     }
 }
 
@@ -145,6 +186,8 @@ pub struct Session {
     events: Vec<Event>,
     counted_from_ns: Option<u64>,
     cost: Option<Cost>,
+    /// Events that were lost before the present run.
+    lost_before: u64,
 }
 
 impl Session {
@@ -166,6 +209,7 @@ impl Session {
             planned_ns: request.duration_ns.unwrap_or(0),
             deadline_ns: request.deadline_ns,
             limit_ns: request.limit_ns,
+            late_ns: request.late_ns,
         };
         let tracker = Tracker::new(functions.clone(), request.target.thread_name());
         Ok(Self {
@@ -182,6 +226,7 @@ impl Session {
             events: Vec::new(),
             counted_from_ns: None,
             cost: None,
+            lost_before: 0,
         })
     }
 
@@ -356,12 +401,36 @@ impl Session {
             missed,
         });
         let now_ns = monotonic_ns() - self.run_start_ns;
-        if self.counted_from_ns.is_some() && listener.wants_checkpoint(now_ns) {
-            listener.checkpoint(self.watched(End::NotYet))?;
+        if self.counted_from_ns.is_some() {
+            let (cycles, more) = self.recorder.take_seen();
+            if !cycles.is_empty() {
+                listener.late(cycles, more);
+            }
+            if listener.wants_next_run(now_ns) {
+                listener.next_run(self.next_run())?;
+            } else if listener.wants_checkpoint(now_ns) {
+                listener.checkpoint(self.watched(End::NotYet))?;
+            }
+            if listener.wants_end() {
+                return Ok(Some(End::Listener));
+            }
         }
         // Programs that are named may start again.
         let is_gone = matches!(self.request.target, Target::Pid(_)) && self.tracker.threads.is_empty();
         Ok((ended || is_gone).then_some(End::Program))
+    }
+
+    /// Ends the present run and begins the next one. Returns what was seen in the one that ended.
+    fn next_run(&mut self) -> Watched {
+        let watched = self.watched(End::Planned);
+        let start_ns = monotonic_ns();
+        self.run_start_ns = start_ns;
+        self.counted_from_ns = Some(start_ns);
+        self.lost_before += watched.lost_events;
+        self.recorder.restart(start_ns);
+        self.chains.restart(start_ns);
+        self.marks.restart(start_ns);
+        watched
     }
 
     /// Follows the threads of the target that are not followed yet.
@@ -522,7 +591,7 @@ impl Session {
             run_start_ns: self.run_start_ns,
             counted_ns: (since_start(self.counted_from_ns.unwrap_or(end_ns)), since_start(end_ns)),
             end,
-            lost_events: self.trace.lost_events(),
+            lost_events: self.trace.lost_events().saturating_sub(self.lost_before),
             cost: self.cost,
             left_out: [self.recorder.left_out, self.chains.left_out, self.marks.left_out],
             refused_probe: self.probes.refused.clone(),

@@ -86,6 +86,11 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         differ("pace", pace(one), pace(other));
         differ("access", one.through.name().to_owned(), other.through.name().to_owned());
     }
+    if let (ProbePlan::RoundTrip(one), ProbePlan::RoundTrip(other)) = (&a.probe, &b.probe) {
+        differ("protocol", one.protocol.name().to_owned(), other.protocol.name().to_owned());
+        differ("peer", one.peer.clone(), other.peer.clone());
+        differ("interval", format_duration_ns(one.interval_ns), format_duration_ns(other.interval_ns));
+    }
     if let (ProbePlan::Noise(one), ProbePlan::Noise(other)) = (&a.probe, &b.probe) {
         differ("threshold", format_duration_ns(one.threshold_ns), format_duration_ns(other.threshold_ns));
         differ("policy", one.policy.name().to_owned(), other.policy.name().to_owned());

@@ -41,6 +41,7 @@ impl Orders {
             deadline_ns: None,
             limit_ns: None,
             buffer_kib: None,
+            late_ns: None,
         };
         let mut output = None;
         for pair in options.chunks(2) {

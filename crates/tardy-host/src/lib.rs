@@ -6,6 +6,7 @@
 
 mod cgroups;
 pub mod co_kernel;
+pub mod container;
 pub mod facts;
 pub mod gpio;
 pub mod journal;

@@ -36,7 +36,11 @@ pub fn of(maxima_ns: &[Option<i64>]) -> Option<WorstCpus> {
 pub fn are_of_cpus(readings: Readings) -> bool {
     match readings {
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples | Readings::Cycles => true,
-        Readings::Frames | Readings::Reactions | Readings::Intervals | Readings::Toggles => false,
+        Readings::Frames
+        | Readings::Reactions
+        | Readings::RoundTrips
+        | Readings::Intervals
+        | Readings::Toggles => false,
     }
 }
 

@@ -42,6 +42,7 @@ pub mod plan;
 pub mod program;
 pub mod reason;
 pub mod redact;
+pub mod round_trip;
 pub mod run;
 pub mod samples;
 mod scheduling;

@@ -11,6 +11,7 @@ use crate::stop_rule::StopRule;
 use crate::wiggle::WigglePlan;
 
 pub use crate::noise::{NoisePlan, NoiseThread};
+pub use crate::round_trip::{Protocol, RoundTripPlan};
 pub use crate::scheduling::{ClockId, Policy, Wake};
 pub use crate::timer::{CausesPlan, KernelPlan, ThreadPlan, TimerPlan};
 pub use crate::tracer::{Tracer, TracerPlan};
@@ -127,6 +128,7 @@ impl PhasePlan {
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
             ProbePlan::Wiggle(wiggle) => wiggle.timer().and_then(|timer| self.cycles_of_timer(timer)),
+            ProbePlan::RoundTrip(trip) => Some(of(trip.interval_ns)),
             ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Program(_) | ProbePlan::Foreign(_) => {
                 None
             }
@@ -165,6 +167,8 @@ pub enum ProbePlan {
     Reaction(ReactionPlan),
     /// A thread that toggles a pin.
     Wiggle(WigglePlan),
+    /// Round trips over a network.
+    RoundTrip(RoundTripPlan),
     /// The user's program.
     Program(ProgramPlan),
     /// Another tool, whose file was imported or which tardy runs.
@@ -184,7 +188,7 @@ impl ProbePlan {
     /// Whether its threads wait for CLOCK_REALTIME, or for a clock that is derived from it.
     pub fn uses_realtime(&self) -> bool {
         match self {
-            Self::Switch(_) => true,
+            Self::Switch(_) | Self::RoundTrip(_) => true,
             _ => self.timer().is_some_and(|timer| timer.clock != ClockId::Monotonic),
         }
     }
@@ -199,6 +203,7 @@ impl ProbePlan {
             Self::Noise(_) => ProbeKind::Noise,
             Self::Reaction(_) => ProbeKind::Reaction,
             Self::Wiggle(_) => ProbeKind::Wiggle,
+            Self::RoundTrip(_) => ProbeKind::RoundTrip,
             Self::Program(_) => ProbeKind::Program,
             Self::Foreign(_) => ProbeKind::Foreign,
         }
@@ -219,6 +224,7 @@ impl ProbePlan {
             Self::Switch(_) | Self::Foreign(_) | Self::Program(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
             Self::Reaction(reaction) => vec![reaction.cpu],
+            Self::RoundTrip(trip) => vec![trip.cpu],
             Self::Wiggle(wiggle) => wiggle.cpu().into_iter().collect(),
         }
     }
@@ -229,6 +235,7 @@ impl ProbePlan {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => timer.longest_interval_ns(),
             Self::Wiggle(wiggle) => wiggle.timer().map_or(0, TimerPlan::longest_interval_ns),
             Self::Tracer(tracer) => tracer.period_ns,
+            Self::RoundTrip(trip) => trip.interval_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
             Self::Noise(_) | Self::Reaction(_) | Self::Program(_) => 0,
             Self::Foreign(plan) => plan.period_ns.get().unwrap_or(0),
@@ -261,6 +268,8 @@ pub enum ProbeKind {
     Reaction,
     /// [`ProbePlan::Wiggle`].
     Wiggle,
+    /// [`ProbePlan::RoundTrip`].
+    RoundTrip,
     /// [`ProbePlan::Program`].
     Program,
     /// [`ProbePlan::Foreign`].
@@ -278,6 +287,7 @@ impl ProbeKind {
             Self::Noise => "noise",
             Self::Reaction => "gpio-reaction",
             Self::Wiggle => "gpio-wiggle",
+            Self::RoundTrip => "round-trip",
             Self::Program => "program",
             Self::Foreign => "foreign",
         }

@@ -10,6 +10,7 @@ use crate::gaps::{self, GapSeries};
 use crate::level::Quantity;
 use crate::pins::ReactionSeries;
 use crate::program::{ProgramSeries, Timing};
+use crate::round_trip::{Part, RoundTripSeries};
 use crate::timer::TimerSeries;
 use crate::tracer::{NoiseSeries, TraceSeries, Tracer};
 use crate::wiggle::EdgeSeries;
@@ -34,6 +35,8 @@ pub enum SeriesKind {
     Capture(Box<CaptureSeries>),
     /// Times between the edges of a pin.
     Edges(EdgeSeries),
+    /// Round trips over a network, or a part of them.
+    RoundTrip(RoundTripSeries),
     /// A thread of the user's program.
     Program(ProgramSeries),
     /// Readings of another tool.
@@ -50,6 +53,7 @@ impl SeriesKind {
             Self::Flow(_) | Self::Capture(_) | Self::Program(_) => 0,
             Self::Gaps(gaps) => gaps.cpu,
             Self::Reaction(reaction) => reaction.cpu,
+            Self::RoundTrip(trip) => trip.cpu,
             Self::Edges(edges) => edges.cpu(),
             Self::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
@@ -63,6 +67,7 @@ impl SeriesKind {
             Self::Capture(capture) => capture.beside,
             Self::Gaps(gaps) => gaps.of_pin,
             Self::Edges(edges) => edges.beside,
+            Self::RoundTrip(trip) => trip.part != Part::Whole,
             Self::Program(program) => program.timing != Timing::WakeUp,
             Self::Timer(_) | Self::Noise(_) | Self::Flow(_) | Self::Foreign(_) => false,
         }
@@ -81,6 +86,8 @@ impl SeriesKind {
             // Frames were sent and none arrived: the flow failed, and the run shows it.
             Self::Flow(flow) => flow.frames.sent.get().is_some_and(|sent| sent > 0),
             Self::Program(program) => program.timing != Timing::WakeUp,
+            // No request was answered, and the run shows it.
+            Self::RoundTrip(trip) => trip.lost > 0,
             Self::Timer(_) | Self::Trace(_) | Self::Reaction(_) | Self::Edges(_) => false,
         }
     }
@@ -89,6 +96,7 @@ impl SeriesKind {
     pub(crate) fn dropped_because(&self) -> &'static str {
         match self {
             Self::Timer(_) => "wake-ups could not be used",
+            Self::RoundTrip(_) => "requests were not answered",
             Self::Flow(_) => "frames were received but could not be read",
             Self::Gaps(_) => "gaps could not be kept",
             Self::Reaction(_) | Self::Edges(_) => "edges were lost before they were read",
@@ -106,6 +114,7 @@ impl SeriesKind {
             Self::Timer(timer) => timer.interval_ns,
             Self::Trace(trace) => trace.interval_ns,
             Self::Noise(noise) => noise.period_ns,
+            Self::RoundTrip(trip) => trip.interval_ns,
             Self::Foreign(foreign) => foreign.interval_ns.get()?,
             Self::Program(program) => program.thread.as_ref()?.interval_ns,
             Self::Reaction(_) | Self::Edges(_) => return None,

@@ -1,3 +1,7 @@
 //! Tests of the public interface, in one program, so that it is linked once.
 
+mod cpu_list;
 mod loads;
+mod missed_periods;
+mod stop_rule;
+mod units;

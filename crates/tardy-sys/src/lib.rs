@@ -45,6 +45,7 @@ pub mod shootdown;
 pub mod signal_exchange;
 pub mod signals;
 pub mod smi_counter;
+pub mod stamped_socket;
 pub mod system_calls;
 pub mod taprio;
 pub mod terminal;

@@ -13,7 +13,7 @@ mod info;
 mod steering;
 mod tap;
 
-pub use ethtool::{set_speed_mbps, speed_mbps};
+pub use ethtool::{Coalescing, coalescing, is_energy_efficient, set_speed_mbps, speed_mbps};
 pub use hardware_stamps::{
     DeviceClock, StampConfig, clock_of_stamps, has_clock, set_stamp_config, stamp_config,
 };

@@ -10,6 +10,7 @@ use crate::links;
 mod ancillary;
 
 use ancillary::Ancillary;
+pub(crate) use ancillary::time;
 
 // include/uapi/linux/if_packet.h and net_tstamp.h.
 const PACKET_AUXDATA: libc::c_int = 8;
@@ -66,6 +67,14 @@ impl PacketSocket {
             .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
             .or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))?;
         Ok(socket)
+    }
+
+    /// A socket that sends frames through the device `name`, and receives those of this ethertype.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_RAW, ENODEV if there is no such device.
+    pub fn of_protocol(name: &str, ethertype: u16) -> io::Result<Self> {
+        Self::open(name, ethertype)
     }
 
     fn open(name: &str, protocol: u16) -> io::Result<Self> {
@@ -173,6 +182,12 @@ impl PacketSocket {
         let status =
             unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl From<PacketSocket> for OwnedFd {
+    fn from(socket: PacketSocket) -> Self {
+        socket.fd
     }
 }
 

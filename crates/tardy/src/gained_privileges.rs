@@ -57,6 +57,8 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         Command::Check(_)
         | Command::Run(_)
         | Command::Attach(_)
+        | Command::Watch(_)
+        | Command::Reflect(_)
         | Command::Cyclictest { .. }
         | Command::Gpio(_)
         | Command::Tsn(_) => Ok(()),

@@ -70,6 +70,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Attach(arguments) => commands::attach::run(&arguments),
         Command::Exec(arguments) => commands::exec::run(&arguments),
+        Command::Watch(arguments) => commands::watch::run(&arguments),
+        Command::Reflect(arguments) => commands::reflect::run(&arguments),
         Command::Load(arguments) => commands::load::run(&arguments),
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),

@@ -29,6 +29,7 @@ pub use answers::SystemAnswers;
 pub use kernel_config::has_option;
 pub use release::major_minor;
 pub use scheduling::may_set_priorities;
+pub(crate) use tuning::container;
 pub use tuning::{collect as collect_tuning, cpu_quotas};
 
 use tardy_record::facts::{Facts, Tardy};

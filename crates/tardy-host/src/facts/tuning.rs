@@ -268,7 +268,7 @@ fn lockdown(files: &KernelFiles, facts: &Facts) -> Setting<String> {
 }
 
 /// The container, by the marks that container managers leave and by the name of the cgroup.
-fn container(files: &KernelFiles) -> Fact<String> {
+pub(crate) fn container(files: &KernelFiles) -> Fact<String> {
     const CGROUP: &str = "/proc/self/cgroup";
     const MARKS: [(&str, &str); 2] = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
     const GROUPS: [(&str, &str); 5] = [

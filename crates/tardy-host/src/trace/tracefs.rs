@@ -9,6 +9,7 @@ use tardy_sys::mounts;
 use super::events::{EVENTS, EventLayouts};
 use super::format::Format;
 use super::page::PageLayout;
+use crate::container;
 
 /// Mount points of tracefs: since Linux 4.1, and before.
 pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -178,6 +179,13 @@ fn lockdown(files: &KernelFiles) -> Option<&'static str> {
 /// Why tracefs is not available.
 fn absence(files: &KernelFiles) -> String {
     let known = files.text("/proc/filesystems").unwrap_or_default();
+    if let Some(name) = container::name(files) {
+        let [option, kubernetes] = container::TRACE;
+        return format!(
+            "tracefs is not mounted in this container ({name}); start it with `{option}` (podman, Docker), or in Kubernetes \
+             with {kubernetes}"
+        );
+    }
     match known.split_whitespace().any(|name| name == "tracefs") {
         true if files.exists("/sys/kernel/tracing/trace") => {
             "this kernel's tracefs has no events: it was built without CONFIG_EVENT_TRACING".to_owned()

@@ -7,6 +7,7 @@ pub(crate) mod kernel_tracer;
 pub(crate) mod other_program;
 pub(crate) mod own_probe;
 mod program;
+mod round_trip;
 pub(crate) mod switch_test;
 mod synthetic_tracer;
 mod tracer_series;
@@ -18,6 +19,7 @@ use tardy_record::wiggle::Pace;
 use crate::engine::{PhaseContext, Source};
 use kernel_tracer::KernelTracer;
 use other_program::OtherProgram;
+use round_trip::RoundTripSource;
 use switch_test::{SwitchSource, SwitchTest};
 use wiggle_program::WiggleProgram;
 
@@ -40,6 +42,7 @@ pub(crate) fn source_of<'r, 'f: 'r>(
             let test = test.ok_or("a switch is tested by 'tardy tsn test'")?;
             Box::new(SwitchSource::new(context.clone(), test, plan.shaped))
         }
+        ProbePlan::RoundTrip(plan) => Box::new(RoundTripSource::new(context.clone(), plan)),
         ProbePlan::Program(_) => return Err("a program is watched by 'tardy attach'".to_owned()),
         ProbePlan::Timer(_) | ProbePlan::Kernel(_) | ProbePlan::Noise(_) | ProbePlan::Reaction(_) => {
             return Err("the plan has no probe; please report it".to_owned());

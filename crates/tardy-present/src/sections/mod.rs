@@ -25,6 +25,7 @@ pub mod phase_terms;
 pub mod program;
 pub mod published;
 pub mod reactions;
+pub mod round_trips;
 pub mod rounds;
 pub mod stationarity;
 pub mod stops;
@@ -59,6 +60,7 @@ pub static ALL: &[&dyn Section] = &[
     &levels::Levels,
     &reactions::Reactions,
     &wiggles::Wiggles,
+    &round_trips::RoundTrips,
     &causes::Causes,
     &wakes::Wakes,
     &rounds::Rounds,

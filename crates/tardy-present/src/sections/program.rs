@@ -308,25 +308,23 @@ fn late(threads: &[ProgramThread]) -> Vec<String> {
 }
 
 fn sentence(label: &str, cycle: &LateCycle) -> String {
-    let causes: Vec<String> = cycle
-        .causes
-        .iter()
-        .map(|cause: &CycleCause| {
-            format!(
-                "{} for {}",
-                cause_text(cause.why, &harmless(&cause.what)),
-                with_unit(cause.took_ns as f64)
-            )
-        })
-        .collect();
-    let causes = if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") };
     format!(
-        "{}, due after {}: awake {} late, finished after {}: {causes}.",
+        "{}, due after {}: awake {} late, finished after {}: {}.",
         short(&harmless(label), NAME_MAX),
         rounded(cycle.due_ns),
         with_unit(cycle.latency_ns as f64),
-        with_unit(cycle.response_ns as f64)
+        with_unit(cycle.response_ns as f64),
+        causes_text(cycle)
     )
+}
+
+/// The causes of a cycle with their times, as clauses.
+pub fn causes_text(cycle: &LateCycle) -> String {
+    let clause = |cause: &CycleCause| {
+        format!("{} for {}", cause_text(cause.why, &harmless(&cause.what)), with_unit(cause.took_ns as f64))
+    };
+    let causes: Vec<String> = cycle.causes.iter().map(clause).collect();
+    if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") }
 }
 
 /// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`.

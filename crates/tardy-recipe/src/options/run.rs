@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tardy_record::load_spec::LoadSpec;
-use tardy_record::plan::Span;
+use tardy_record::plan::{Protocol, Span};
 use tardy_record::stop_rule::StopAt;
 
 use super::or;
@@ -19,7 +19,7 @@ use crate::values::{
 pub struct RunOptions {
     /// What to measure: timer; kernel: where a wake-up is delayed, from the timer's interrupt to the thread; noise: a loop
     /// that records its interruptions (docs/noise.md); gpio-reaction: answering edges of one GPIO line on another;
-    /// gpio-wiggle: toggling a GPIO line (docs/pins.md); xenomai: a co-kernel's own latency program; timerlat, osnoise,
+    /// gpio-wiggle: toggling a GPIO line (docs/pins.md); round-trip: requests to a peer (docs/round-trip.md); xenomai: a co-kernel's own latency program; timerlat, osnoise,
     /// hwlat: the kernel's tracers (docs/levels.md) [default: timer]
     #[arg(long, value_name = "PROBE", value_parser = by_name::<ProbeKind>)]
     pub probe: Option<ProbeKind>,
@@ -47,9 +47,15 @@ pub struct RunOptions {
     /// or copy=1G. A phase with less is invalid. May be repeated (docs/loads.md)
     #[arg(long, value_name = "PART=RATE")]
     pub load_floor: Option<Vec<FloorSpec>>,
-    /// Host that network loads send to.
+    /// Host that network loads send to; for round-trip HOST[:PORT], or with --protocol ethernet a hardware address
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
+    /// What round-trip sends: udp, icmp, ethernet, ethercat [default: udp]
+    #[arg(long, value_name = "PROTOCOL", value_parser = by_name::<Protocol>)]
+    pub protocol: Option<Protocol>,
+    /// Link of round-trip with --protocol ethernet or ethercat.
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
     /// Highest accepted latency. The worst case is compared with it.
     #[arg(long, value_name = "TIME")]
     pub limit: Option<PositiveDuration>,

@@ -9,6 +9,7 @@ mod pin_notices;
 mod pins;
 mod probe;
 mod reaction;
+mod round_trip;
 mod stimulus;
 mod stop_rule;
 mod timer;
@@ -99,7 +100,8 @@ fn phases(
             for round in 1..=rounds {
                 let parts = probe::parts(&recipe, timer, span, housekeeping_cpu, machine)?;
                 let is_only_part =
-                    matches!(probe, ProbeKind::Noise | ProbeKind::GpioReaction) && parts.len() == 1;
+                    matches!(probe, ProbeKind::Noise | ProbeKind::GpioReaction | ProbeKind::RoundTrip)
+                        && parts.len() == 1;
                 for part in parts {
                     let alone = is_only_part || timers.len() == 1 && part.label == timer.wake.name();
                     let label =

@@ -8,7 +8,7 @@ use tardy_record::plan::{ProbePlan, Span, TimerPlan, Tracer};
 use tardy_record::series::Level;
 
 use super::machine::Machine;
-use super::{noise, reaction, tracer, wiggle};
+use super::{noise, reaction, round_trip, tracer, wiggle};
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, lacking, wrong};
 use crate::values::ProbeKind;
@@ -61,6 +61,10 @@ pub(super) fn parts(
         ProbeKind::GpioWiggle => {
             let plan = wiggle::wiggle(recipe, timer, housekeeping_cpu, machine)?;
             Ok(vec![part(timer.wake.name(), span, ProbePlan::Wiggle(plan))])
+        }
+        ProbeKind::RoundTrip => {
+            let plan = ProbePlan::RoundTrip(round_trip::round_trip(recipe, timer)?);
+            Ok(vec![part("round-trip", span, plan)])
         }
         ProbeKind::Timerlat => traced(Tracer::Timerlat),
         ProbeKind::Osnoise => traced(Tracer::Osnoise),

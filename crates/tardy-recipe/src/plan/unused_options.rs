@@ -15,6 +15,8 @@ const OF_REACTIONS: [&str; 6] =
 const OF_PINS: [&str; 2] = ["out", "echo"];
 /// Options of gpio-wiggle.
 const OF_WIGGLES: [&str; 2] = ["by", "through"];
+/// Options of round-trip.
+const OF_ROUND_TRIPS: [&str; 2] = ["protocol", "link"];
 /// Options of threads, whether or not they wait for timers.
 const OF_THREADS: [&str; 5] = ["cpus", "interval", "policy", "priority", "dma_latency"];
 
@@ -27,10 +29,21 @@ pub fn refuse_unused(probe: ProbeKind, flags: &RecipeFlags, samples: bool) -> Re
     given.extend(keys(&flags.noise));
     given.extend(keys(&flags.gpio));
     given.extend(samples.then(|| "samples".to_owned()));
+    given.extend(keys(&flags.run).into_iter().filter(|key| OF_ROUND_TRIPS.contains(&key.as_str())));
     let first = |options: &[&'static str]| {
         options.iter().copied().find(|option| given.iter().any(|given| given == option))
     };
     let (unused, why) = match probe {
+        _ if probe != ProbeKind::RoundTrip && first(&OF_ROUND_TRIPS).is_some() => {
+            (first(&OF_ROUND_TRIPS), "only --probe round-trip sends packets")
+        }
+        ProbeKind::RoundTrip => {
+            let all = [&OF_TIMERS[..], &["threshold"], &OF_REACTIONS, &OF_PINS, &OF_WIGGLES];
+            (
+                all.into_iter().find_map(first),
+                "round-trip sends a request at each interval, and waits for answers",
+            )
+        }
         ProbeKind::Timer | ProbeKind::Kernel | ProbeKind::Noise | ProbeKind::Xenomai
             if first(&OF_REACTIONS).or(first(&OF_PINS)).or(first(&OF_WIGGLES)).is_some() =>
         {

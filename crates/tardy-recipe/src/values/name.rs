@@ -21,6 +21,8 @@ pub enum ProbeKind {
     GpioReaction,
     /// A thread that toggles a GPIO line.
     GpioWiggle,
+    /// Requests over a network to a peer that returns them.
+    RoundTrip,
     /// A co-kernel's own latency program.
     Xenomai,
     /// The kernel's timerlat tracer.
@@ -34,7 +36,7 @@ pub enum ProbeKind {
 impl ProbeKind {
     /// Whether the probe has no wake method, so that several wake methods do not multiply its phases.
     pub fn has_no_wake(self) -> bool {
-        matches!(self, Self::Noise | Self::Xenomai | Self::GpioReaction)
+        matches!(self, Self::Noise | Self::Xenomai | Self::GpioReaction | Self::RoundTrip)
     }
 }
 

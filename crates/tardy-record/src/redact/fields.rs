@@ -201,7 +201,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 56] = [
+pub(super) const CHOICES: [&str; 58] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",
@@ -223,6 +223,7 @@ pub(super) const CHOICES: [&str; 56] = [
     "plan.phases.probe.pace.policy",
     "plan.phases.probe.pace.wake",
     "plan.phases.probe.policy",
+    "plan.phases.probe.protocol",
     "plan.phases.probe.stimulus.source.by",
     "plan.phases.probe.through",
     "plan.phases.probe.timer.clock",
@@ -239,6 +240,7 @@ pub(super) const CHOICES: [&str; 56] = [
     "series.kind.from",
     "series.kind.interval",
     "series.kind.kind",
+    "series.kind.part",
     "series.kind.policy",
     "series.kind.resolved_by",
     "series.kind.seen.by",

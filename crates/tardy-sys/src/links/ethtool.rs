@@ -58,6 +58,43 @@ pub fn set_speed_mbps(name: &str, speed: u32) -> io::Result<()> {
     ask(name, &mut command)
 }
 
+/// How a device delays its receive interrupts (ethtool(8), --coalesce).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coalescing {
+    /// The longest delay, in us.
+    pub receive_us: u32,
+    /// The frames after which it ends; 0 if the device does not count them.
+    pub receive_frames: u32,
+    /// Whether the device or the driver adapts both to the traffic.
+    pub is_adaptive: bool,
+}
+
+/// How the link `name` delays its receive interrupts.
+///
+/// # Errors
+/// EOPNOTSUPP for a device without that setting, ENODEV if there is no such link.
+pub fn coalescing(name: &str) -> io::Result<Coalescing> {
+    // `struct ethtool_coalesce`: the command, 22 numbers.
+    const GET_COALESCE: u32 = 0x0e;
+    let mut words = [0_u32; 23];
+    words[0] = GET_COALESCE;
+    ask(name, &mut words)?;
+    Ok(Coalescing { receive_us: words[1], receive_frames: words[2], is_adaptive: words[10] != 0 })
+}
+
+/// Whether energy-efficient Ethernet is in use on the link `name`.
+///
+/// # Errors
+/// EOPNOTSUPP for a device without it, ENODEV if there is no such link.
+pub fn is_energy_efficient(name: &str) -> io::Result<bool> {
+    // `struct ethtool_eee`: the command, three masks of modes, active, enabled, and four more numbers.
+    const GET_EEE: u32 = 0x44;
+    let mut words = [0_u32; 10];
+    words[0] = GET_EEE;
+    ask(name, &mut words)?;
+    Ok(words[4] != 0 && words[5] != 0)
+}
+
 /// Passes `command`, one of ethtool's structures, to the device `name`, which writes its answer there.
 pub(super) fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
     // SAFETY: socket(2) takes integers only.

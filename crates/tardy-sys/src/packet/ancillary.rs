@@ -68,7 +68,7 @@ pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
 }
 
 /// One of the three times of SCM_TIMESTAMPING; `None` if it is zero.
-fn time(data: &[u8], place: usize) -> Option<i64> {
+pub(crate) fn time(data: &[u8], place: usize) -> Option<i64> {
     let size = size_of::<libc::timespec>();
     let bytes = data.get(place * size..(place + 1) * size)?;
     // Two words of the same size, seconds and nanoseconds, on every architecture.

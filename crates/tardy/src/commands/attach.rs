@@ -14,7 +14,6 @@ use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::run::Origin;
-use tardy_record::units::format_duration_ns;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
@@ -30,11 +29,7 @@ const DURATION_NS: u64 = 60_000_000_000;
 
 /// Watches the program until the time has passed or it has ended.
 pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
-    let target = match (&arguments.program, &arguments.thread) {
-        (_, Some(thread)) => Target::Thread(thread.clone()),
-        (Some(program), None) => Target::of(program),
-        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
-    };
+    let target = target(arguments.program.as_deref(), arguments.thread.as_deref())?;
     let duration_ns = arguments.duration.map_or(DURATION_NS, |duration| duration.ns());
     let started = SystemTime::now();
     let origin = origin::of_this_command(started, None);
@@ -57,6 +52,15 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
     progress.close().present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)
 }
 
+/// What the user named.
+pub(super) fn target(program: Option<&str>, thread: Option<&str>) -> Result<Target> {
+    match (program, thread) {
+        (_, Some(thread)) => Ok(Target::Thread(thread.to_owned())),
+        (Some(program), None) => Ok(Target::of(program)),
+        (None, None) => bail!("name a program by its pid or its name, or a thread by --thread"),
+    }
+}
+
 /// tracefs, mounted for this process alone if it is not mounted.
 pub(super) fn tracefs() -> Result<Tracefs> {
     let files = KernelFiles::real();
@@ -75,6 +79,7 @@ pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags:
         deadline_ns: flags.deadline.map(|deadline| deadline.ns()),
         limit_ns: flags.limit.map(|limit| limit.ns()),
         buffer_kib: flags.buffer,
+        late_ns: None,
     }
 }
 
@@ -172,19 +177,16 @@ impl Line {
         if !self.shown || self.messages.is_waiting() {
             return;
         }
-        let threads =
-            tardy_plot::numbers::counted(status.threads as u64, "periodic thread", "periodic threads");
-        let counted = match status.counted_ns {
-            None => "observing".to_owned(),
-            Some(ns) => format!(
-                "{}, {} cycles, {} missed",
-                format_duration_ns(ns / 1_000_000_000 * 1_000_000_000),
-                status.cycles,
-                status.missed
-            ),
-        };
-        self.messages.write(&format!("\r\x1b[K{threads}, {counted}"));
+        self.messages.write(&format!("\r\x1b[K{status}"));
         self.is_open = true;
+    }
+
+    /// Writes a message on a line of its own, once standard error accepts it.
+    pub(super) fn message(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_open) {
+            self.messages.write("\r\x1b[K");
+        }
+        self.messages.write(&(output::message_line(text) + "\n"));
     }
 
     /// Ends the line.

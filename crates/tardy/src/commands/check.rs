@@ -6,6 +6,7 @@ mod program;
 use anyhow::Result;
 use serde::Serialize;
 use tardy_analyse::readiness::{self, Readiness};
+use tardy_host::container::{self, Lacking};
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_present::check::{self, Extent};
 use tardy_record::facts::Facts;
@@ -21,6 +22,9 @@ struct Answer {
     facts: Facts,
     settings: Tuning,
     readiness: Readiness,
+    /// What this container lacks; absent outside of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    container_lacks: Vec<Lacking>,
 }
 
 /// Examines this machine.
@@ -37,11 +41,14 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
     let settings = facts::collect_tuning(&files, &facts);
     let readiness = readiness::judge(&facts, &settings);
     let exit = if readiness.ready { Exit::Done } else { Exit::Failed };
+    let container = container::name(&files);
+    let container_lacks = container.as_ref().map_or_else(Vec::new, |_| container::lacking(&files));
     if arguments.json {
-        output::print_json(&Answer { facts, settings, readiness })?;
+        output::print_json(&Answer { facts, settings, readiness, container_lacks })?;
     } else {
         let extent = if arguments.full { Extent::Full } else { Extent::Short };
         output::print(&check::text(&facts, &readiness, extent, output::colour()))?;
+        output::print(&container::text(&container.unwrap_or_default(), &container_lacks))?;
     }
     Ok(exit)
 }

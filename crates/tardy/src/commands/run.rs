@@ -14,7 +14,7 @@ use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
-use tardy_measure::engine::{Outcome, Request, RunError};
+use tardy_measure::engine::{Listener, Outcome, Request, RunError};
 use tardy_present::plan_text;
 use tardy_present::sections::phase_lock as shown;
 use tardy_recipe::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
@@ -25,10 +25,11 @@ use tardy_record::plan::{PhasePlan, Plan, ProbePlan};
 use tardy_record::run::Origin;
 use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_watch::late_wake_ups::LateWakeUps;
 
 use super::archive::Addition;
 use super::progress::Progress;
-use super::{gate, origin, output, programs, report, show};
+use super::{gate, late, origin, output, programs, report, show};
 use crate::exit::Exit;
 use crate::live::LiveView;
 use tardy_args::LabRecipe;
@@ -101,22 +102,37 @@ fn measured(request: &Request, arguments: &RunArgs) -> Result<Outcome, RunError>
     let is_wanted = !arguments.quiet && !arguments.one_line && std::io::stdout().is_terminal();
     match is_wanted.then(LiveView::open).flatten() {
         Some(mut view) => {
-            let outcome = tardy_measure::run(request, &mut view);
+            let outcome = measured_with(request, arguments, &mut view);
             view.close();
             outcome
         }
         None => {
             let progress = Progress::new(arguments.quiet);
             let mut progress = if arguments.json { progress } else { progress.before_summary() };
-            let outcome = tardy_measure::run(request, &mut progress);
+            let outcome = measured_with(request, arguments, &mut progress);
             progress.close();
             outcome
         }
     }
 }
 
+/// Measures, and responds to late wake-ups if the user asked for that.
+fn measured_with(
+    request: &Request,
+    arguments: &RunArgs,
+    listener: &mut dyn Listener,
+) -> Result<Outcome, RunError> {
+    let Some(limit) = arguments.late.late else { return tardy_measure::run(request, listener) };
+    let response = late::response(&arguments.late);
+    let mut late = LateWakeUps::new(listener, limit.ns(), request.output.clone(), response);
+    let outcome = tardy_measure::run(request, &mut late);
+    let messages = late.finish(outcome.as_ref().ok().map(|outcome| &outcome.run));
+    messages.iter().for_each(|message| listener.message(message));
+    outcome
+}
+
 /// Puts the run file into an archive, if one is named.
-fn keep(archive: Option<&Path>, run_file: &Path) -> Result<()> {
+pub(super) fn keep(archive: Option<&Path>, run_file: &Path) -> Result<()> {
     let Some(archive) = archive else { return Ok(()) };
     let mut addition = Addition::to(archive)?;
     addition.file(run_file)?;

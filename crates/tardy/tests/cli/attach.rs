@@ -19,7 +19,7 @@ const PERIOD_US: &str = "2000";
 
 /// Builds the program in the directory of `bench`. `false`, with the reason on standard error, if this machine cannot trace or
 /// has no C compiler.
-fn can_watch(bench: &Bench) -> bool {
+pub(crate) fn can_watch(bench: &Bench) -> bool {
     if !can_trace() {
         return false;
     }
@@ -234,16 +234,16 @@ fn a_lossy_buffer_drops_cycles_and_says_so() {
 }
 
 /// A program that runs until the test ends it.
-struct Running(Child);
+pub(crate) struct Program(pub(crate) Child);
 
-impl Running {
-    fn start(bench: &Bench, words: &[&str]) -> Self {
+impl Program {
+    pub(crate) fn start(bench: &Bench, words: &[&str]) -> Self {
         let mut command = Command::new(bench.path("control"));
         Self(command.args(words).current_dir(bench.path(".")).spawn().unwrap())
     }
 }
 
-impl Drop for Running {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -256,7 +256,7 @@ fn a_running_program_is_watched_checked_judged_and_compared() {
     if !can_watch(&bench) {
         return;
     }
-    let running = Running::start(&bench, &["relative", "none", "2000", "1000000", "0"]);
+    let running = Program::start(&bench, &["relative", "none", "2000", "1000000", "0"]);
     let pid = running.0.id().to_string();
     wait_until("the program runs", || Path::new(&format!("/proc/{pid}/task")).exists());
     for output in ["a.run.json", "b.run.json"] {
@@ -318,7 +318,7 @@ fn a_program_that_starts_again_continues_its_series() {
     std::fs::rename(bench.path("control"), bench.path(&name)).unwrap();
     let script = format!("for i in 1 2 3 4 5 6; do ./{name} absolute none 2000 700 50; done");
     let again = Command::new("sh").args(["-c", &script]).current_dir(bench.path(".")).spawn().unwrap();
-    let again = Running(again);
+    let again = Program(again);
     wait_until("the program runs", || {
         tardy_sys::processes::all()
             .unwrap()

@@ -9,6 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::bench::Bench;
+
 /// A machine on which no check finds anything: path and content.
 const READY: &[(&str, &str)] = &[
     (
@@ -454,5 +456,38 @@ fn every_check_of_other_tools_is_made_or_has_a_reason_against_it() {
                 assert!(ours.contains(&check), "{heading}: {name}: no check {check}");
             }
         }
+    }
+}
+
+/// A container without an engine: its own processes and mounts, podman's mark, a read-only /sys, and no capabilities.
+#[test]
+fn a_container_learns_what_it_lacks_with_the_options_that_grant_it() {
+    let bench = Bench::new();
+    let tardy = env!("CARGO_BIN_EXE_tardy");
+    let script = format!(
+        "mount -t proc proc /proc && mount -t tmpfs none /run && touch /run/.containerenv && mount --bind /sys /sys && mount -o remount,ro,bind /sys && \
+         echo ready && setpriv --bounding-set -all --inh-caps -all {tardy} check; \
+         setpriv --bounding-set -all --inh-caps -all {tardy} attach 1 --duration 100ms --quiet"
+    );
+    let words = ["--mount", "--pid", "--fork", "sh", "-c", &script];
+    let output = Command::new("unshare").args(words).current_dir(bench.path(".")).output();
+    let Ok(output) = output else { return eprintln!("skipped: no unshare") };
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !out.contains("ready") {
+        return eprintln!("skipped: this user cannot make namespaces: {err}");
+    }
+    for text in [
+        ") lacks:",
+        "podman, Docker: --cap-add SYS_NICE",
+        "Kubernetes: securityContext.capabilities.add: [SYS_NICE]",
+        "podman, Docker: --privileged -v /sys/kernel/tracing:/sys/kernel/tracing",
+        "Kubernetes: hostPID: true",
+        "podman, Docker: --network=host --cap-add NET_RAW",
+    ] {
+        assert!(out.contains(text), "{text}: {out}{err}");
+    }
+    // The tests may run in another container themselves, whose mark is found first.
+    for text in ["tracefs is not mounted in this container (", "start it with `--privileged -v"] {
+        assert!(err.contains(text), "{err}");
     }
 }

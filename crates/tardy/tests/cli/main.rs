@@ -44,6 +44,7 @@ mod push;
 mod real_run;
 mod recipes;
 mod redact;
+mod round_trip;
 mod rt_tests;
 mod run_files;
 mod samples;
@@ -57,6 +58,7 @@ mod synthesize;
 mod tails;
 mod upset;
 mod versus;
+mod watch;
 mod wiggle;
 mod xenomai;
 
