@@ -105,6 +105,8 @@ static enum arrival arrival_at(const struct block *block)
 
 static void watch(const struct block *block)
 {
+	if (block->flags & (SYSTEM_CALL | SWITCHES))
+		clock_was_read();
 	if (block->flags & WAKES)
 		timer_fired();
 	if (block->flags & SWITCHES)
@@ -115,7 +117,7 @@ static void watch(const struct block *block)
 		return;
 	if (is_user(block->start)) {
 		if (!orders.to_user)
-			wakeup_ended(now.instructions + block->count);
+			clock_read(block);
 	} else {
 		clocks.at = now.instructions + block->count;
 		now.watched_until = now.blocks + WATCHED_BLOCKS;
@@ -150,7 +152,7 @@ static void on_block(unsigned int cpu, void *userdata)
 	if (UNLIKELY(!now.has_programs))
 		block->in_boot += block->count;
 	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start))
-		wakeup_ended(now.instructions);
+		wakeup_ended(now.instructions, now.blocks);
 	if (UNLIKELY(previous->flags & HALTS))
 		clocks.has_slept = true;
 	if (UNLIKELY((previous->flags & BEFORE) || (block->flags & AT) || *census.count_at != census.count) && census.is_on)
@@ -158,7 +160,7 @@ static void on_block(unsigned int cpu, void *userdata)
 	ring[now.blocks++ % RING] = block->id;
 	if (UNLIKELY(!block->first_period))
 		block->first_period = now.period;
-	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | SWITCHES | PROGRAMS)) && now.has_programs)
+	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | SWITCHES | PROGRAMS | SYSTEM_CALL)) && now.has_programs)
 		watch(block);
 	now.instructions += block->count;
 	now.previous = block;

@@ -223,7 +223,7 @@ struct kept {
 	uint64_t expires, latency, read_at;
 	struct programmed programmed;
 	uint64_t switched;		/* ns from the time that it was due to the last switch */
-	uint64_t first_block, block_total, switch_total;
+	uint64_t first_block, end_block, block_total, switch_total;	/* end_block follows the last one */
 	uint64_t woken;			/* the block that begins hrtimer_wakeup() of this timer */
 	uint32_t *blocks;
 	struct switched *switches;
@@ -231,8 +231,13 @@ struct kept {
 
 extern uint64_t wakeups, readings, lost_threads;
 void timer_fired(void);
-/* The running thread reads the clock in user mode or reaches user mode, see orders.to_user: which is the end of its wake-up. */
-void wakeup_ended(uint64_t instructions);
+/* The running thread has read the clock in user mode or reached user mode, see orders.to_user: which is the end of its wake-up.
+ * `end_block` follows the last block. */
+void wakeup_ended(uint64_t instructions, uint64_t end_block);
+/* `block` reads the clock in user mode. */
+void clock_read(const struct block *block);
+/* A system call or a switch: the clock is not read again. */
+void clock_was_read(void);
 void for_each_kept(void (*each)(const struct kept *));
 
 /* ---- census.c ---- */

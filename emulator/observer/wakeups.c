@@ -36,10 +36,10 @@ static struct thread *thread_of(const struct task *task)
 	return &threads[thread_count++];
 }
 
-/* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them. */
+/* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them, up to the end of the wake-up. */
 static void keep(struct kept *kept, const struct kept *wakeup)
 {
-	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, first = now.blocks, from;
+	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end, from;
 
 	while (first > 0 && now.blocks - first < RING - 1 && have < wanted)
 		have += by_id[ring[--first % RING]]->count;
@@ -47,7 +47,7 @@ static void keep(struct kept *kept, const struct kept *wakeup)
 	free(kept->switches);
 	*kept = *wakeup;
 	kept->first_block = first;
-	kept->block_total = now.blocks - first;
+	kept->block_total = end - first;
 	kept->blocks = must(malloc(kept->block_total * sizeof(*kept->blocks) + 1));
 	for (uint64_t i = 0; i < kept->block_total; i++)
 		kept->blocks[i] = ring[(first + i) % RING];
@@ -115,7 +115,7 @@ void timer_fired(void)
 	}
 }
 
-void wakeup_ended(uint64_t instructions)
+void wakeup_ended(uint64_t instructions, uint64_t end_block)
 {
 	uint64_t task = current_task();
 
@@ -125,6 +125,7 @@ void wakeup_ended(uint64_t instructions)
 			.woken = woken[i].block,
 			.programmed = woken[i].programmed,
 			.read_at = instructions,
+			.end_block = end_block,
 		};
 		struct thread *thread;
 
@@ -146,6 +147,35 @@ void wakeup_ended(uint64_t instructions)
 			consider(thread, &wakeup);
 		thread->count++;
 	}
+}
+
+/* The latest reading of the clock in user mode. It ends a wake-up, unless the C library repeats it: the vDSO reads the clock again if an
+ * interrupt has changed its data meanwhile (do_hres() in lib/vdso/gettimeofday.c), and the program gets the later time. */
+static struct { const struct block *block; uint64_t at, end_block, cycle_last; } reading;
+
+/* What the vDSO's loop executes between two of its readings is less, and a program that asks twice executes more. */
+enum { REPEATED_WITHIN = 64 };
+
+static uint64_t cycle_last(void) { return load64(orders.timekeeper + orders.tk_cycle_last); }
+
+void clock_read(const struct block *block)
+{
+	uint64_t at = now.instructions + block->count;
+	bool is_repeated = reading.block == block && (at - reading.at <= REPEATED_WITHIN || reading.cycle_last != cycle_last());
+
+	if (reading.block && !is_repeated)
+		return;
+	reading.block = block;
+	reading.at = at;
+	reading.end_block = now.blocks;
+	reading.cycle_last = cycle_last();
+}
+
+void clock_was_read(void)
+{
+	if (reading.block)
+		wakeup_ended(reading.at, reading.end_block);
+	reading.block = NULL;
 }
 
 void for_each_kept(void (*each)(const struct kept *))
