@@ -47,7 +47,7 @@ pub struct RunOptions {
     /// or copy=1G. A phase with less is invalid. May be repeated (docs/loads.md)
     #[arg(long, value_name = "PART=RATE")]
     pub load_floor: Option<Vec<FloorSpec>>,
-    /// Host that network loads send to; for round-trip HOST[:PORT], or with --protocol ethernet a hardware address
+    /// Host that network loads send to; for round-trip HOST or HOST:PORT, or with --protocol ethernet a hardware address
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
     /// What round-trip sends: udp, icmp, ethernet, ethercat [default: udp]
