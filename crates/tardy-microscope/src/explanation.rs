@@ -100,8 +100,11 @@ impl Moments {
         let wakes = span_of("hrtimer_wakeup", wakeup.woken.map_or(*read, |woken| steps[woken].start));
         let (wake, woken) = wakes.map_or((*due, *due), |span| (span.start, span.end));
         let entry = steps.iter().rposition(|step| step.arrival == Arrival::Interrupt && step.start <= wake);
-        let was_idle = entry.is_some_and(|entry| entry > 0 && steps[entry - 1].block.last == Last::Halt);
+        let has_halted = entry.is_some_and(|entry| entry > 0 && steps[entry - 1].block.last == Last::Halt);
         let entry = entry.map_or(*due, |entry| steps[entry].start).max(*due);
+        let (_, hardware_most) = wakeup.reading.timer_delay();
+        // A timer that fires while the idle loop has interrupts off does not let the CPU wait.
+        let was_idle = has_halted && entry - due <= hardware_most;
         let timer = span_of("hrtimer_interrupt", wake).map_or(entry, |span| span.start);
         let covered: u64 = match was_idle {
             true => 0,
@@ -111,7 +114,7 @@ impl Moments {
                 .sum(),
         };
         let open = entry - due - covered;
-        let hardware = open.min(wakeup.reading.timer_delay().1);
+        let hardware = open.min(hardware_most);
         let last_switch = wakeup.switches.last().map(|switch| steps[switch.index].start);
         let switch = last_switch.unwrap_or(woken).max(woken);
         let switched = span_of("__switch_to", *read).map_or(switch, |span| span.end);
