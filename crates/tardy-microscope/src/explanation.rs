@@ -259,3 +259,60 @@ fn timeline(spans: &[Span], from: u64, due: u64, names: &Names<'_>) -> Vec<Execu
     }
     timeline
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use crate::observed::Reading;
+    use crate::synthetic::{
+        CLI, HLT, INNER, INTERRUPT, NOP, OUTER, RET, STI, block, call, entries, reading, wakeup,
+    };
+
+    /// An idle CPU turns interrupts off for 100 instructions and halts. The interrupt calls hrtimer_wakeup(), and the clock is read
+    /// `late` instructions after the timer was due. The timer was set 5 us ahead.
+    fn after_halt(late: u64) -> (Moments, Option<HeldOff>) {
+        let off = [&[CLI][..], &[NOP; 100], &[STI, HLT]].concat();
+        let blocks: [Block; 4] = [
+            block(OUTER, &off),
+            block(INTERRUPT, &[NOP, &call(INNER, INTERRUPT + 6)]),
+            block(INNER, &[NOP, RET]),
+            block(INTERRUPT + 6, &[NOP]),
+        ];
+        let names = [
+            ("idle", OUTER),
+            ("hrtimer_wakeup", INNER),
+            ("asm_sysvec_timer", INTERRUPT),
+            ("_etext", OUTER + 0x1000),
+        ];
+        let symbols =
+            Symbols::from_all(names.into_iter().map(|(name, address)| (format!("t{name}"), address)));
+        let mut names = Names::of(&symbols);
+        let late_ns = (late * NS_PER_INSTRUCTION) as i64;
+        let reading = Reading { ahead_ns: Some(5_000), ..reading(9, 0, late_ns) };
+        let wakeup = Wakeup { reading, ..wakeup(blocks.len(), &[]) };
+        let entries = entries();
+        let steps = steps(&blocks, &wakeup, &entries);
+        let read = steps.last().map_or(0, Step::end);
+        let spans = spans(&steps, &wakeup, &mut names);
+        let record = Record { spans, sections: sections(&steps), steps, due: read - late, read };
+        let moments = Moments::of(&record, &wakeup, &mut names, &symbols);
+        let held = held_off(&record, &moments, &mut names);
+        (moments, held)
+    }
+
+    #[test]
+    fn an_idle_cpu_waits_for_its_timer() {
+        let (moments, held) = after_halt(9);
+        assert!(moments.was_idle);
+        assert_eq!((moments.hardware, moments.unexplained, held), (4, 0, None));
+    }
+
+    #[test]
+    fn a_timer_that_fires_before_the_halt_is_held_off_by_the_idle_loop() {
+        let (moments, held) = after_halt(55);
+        assert!(!moments.was_idle);
+        assert_eq!((moments.hardware, moments.unexplained), (1, 0));
+        assert_eq!(held.map(|held| (held.since, held.until)), Some((52, 49)));
+    }
+}
