@@ -147,10 +147,12 @@ static void on_block(unsigned int cpu, void *userdata)
 		arrival = arrival_at(block);
 	if (UNLIKELY(now.blocks < now.watched_until))
 		look_for_anchor();
-	if (UNLIKELY(!now.has_programs) && (previous->flags & TO_USER) && is_user(block->start) && !is_user(previous->start))
-		begin_programs();
-	if (UNLIKELY(!now.has_programs))
-		block->in_boot += block->count;
+	if (UNLIKELY(!now.has_programs)) {
+		if ((previous->flags & TO_USER) && is_user(block->start) && !is_user(previous->start))
+			begin_programs();
+		else
+			block->in_boot += block->count;
+	}
 	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start))
 		wakeup_ended(now.instructions, now.blocks);
 	if (UNLIKELY(previous->flags & HALTS))

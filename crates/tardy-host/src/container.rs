@@ -59,7 +59,7 @@ pub fn lacking(files: &KernelFiles) -> Vec<Lacking> {
             ("sudo podman run, or Docker without rootless mode".to_owned(), "hostUsers: true".to_owned()),
         );
     }
-    if !has_of_machine(CAP_SYS_NICE) && !is_rootless {
+    if !is_rootless && !has(CAP_SYS_NICE) {
         add("real-time policies", "measures as SCHED_OTHER", capability("SYS_NICE"));
     }
     if !has_of_machine(CAP_IPC_LOCK) && lockable_bytes(files).is_some_and(|bytes| bytes < LOCKED_BYTES) {

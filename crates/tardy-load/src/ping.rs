@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tardy_sys::counters::Counter;
 use tardy_sys::icmp::EchoSocket;
+use tardy_sys::internet_checksum;
 
 use super::messages::Message;
 use super::peer::{LOOPBACK_REMARK, Peer};
@@ -69,7 +70,7 @@ impl Flood {
         let sent = Instant::now();
         let mut request = [b'-'; REQUEST_BYTES];
         request[..8].copy_from_slice(&self.head(if self.ipv6 { 128 } else { 8 }));
-        let sum = if self.ipv6 { 0 } else { checksum(&request) };
+        let sum = if self.ipv6 { 0 } else { internet_checksum::of(&request) };
         request[2..4].copy_from_slice(&sum.to_be_bytes());
         match self.socket.send(&request) {
             Ok(_) => {}
@@ -112,25 +113,9 @@ impl Flood {
     }
 }
 
-/// The Internet checksum (RFC 1071) of bytes whose checksum field is 0.
-fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_follows_rfc_1071() {
-        // The example of RFC 1071, section 3: its sum is ddf2.
-        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
-    }
 
     #[test]
     fn answers_are_counted() {

@@ -60,10 +60,7 @@ impl Exchange {
                 (socket.into(), Form::Ethercat { from })
             }
         };
-        let socket = StampedSocket::of(socket).map_err(|error| {
-            format!("this kernel does not stamp packets ({error}); it needs Linux 2.6.30")
-        })?;
-        Ok(Self { socket, form, run, link, packet: [0; PACKET_BYTES_MAX] })
+        Ok(Self { socket: stamped(socket)?, form, run, link, packet: [0; PACKET_BYTES_MAX] })
     }
 
     /// The link that the requests leave by; `None` if it is unknown.
@@ -200,6 +197,12 @@ fn icmp(plan: &RoundTripPlan) -> Result<(EchoSocket, IpAddr), String> {
     })?;
     connected(&echo.socket, SocketAddr::new(to.ip(), 0), plan)?;
     Ok((echo, to.ip()))
+}
+
+/// The socket with time stamps.
+pub(crate) fn stamped(socket: OwnedFd) -> Result<StampedSocket, String> {
+    StampedSocket::of(socket)
+        .map_err(|error| format!("this kernel does not stamp packets ({error}); it needs Linux 2.6.30"))
 }
 
 /// The link with the local address of a connected socket.

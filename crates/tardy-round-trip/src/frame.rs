@@ -1,5 +1,7 @@
 //! The packets of each protocol around a [`Message`].
 
+use tardy_sys::internet_checksum;
+
 use crate::message::{MESSAGE_BYTES, Message};
 
 /// A hardware address.
@@ -80,7 +82,7 @@ impl Form {
                 packet[4..6].copy_from_slice(&raw.unwrap_or(0).to_be_bytes());
                 packet[6..8].copy_from_slice(&(message.sequence as u16).to_be_bytes());
                 if !ipv6 {
-                    let sum = checksum(&packet[..length]);
+                    let sum = internet_checksum::of(&packet[..length]);
                     packet[2..4].copy_from_slice(&sum.to_be_bytes());
                 }
                 length
@@ -215,16 +217,6 @@ fn write_datagram(bytes: &mut [u8], command: u8, length: usize, more: bool) {
     bytes[6..8].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The Internet checksum (RFC 1071) of bytes whose checksum field is 0.
-fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,7 +250,7 @@ mod tests {
         let echo = Form::Echo { ipv6: false, raw: None };
         let length = echo.pack(&Message::request(7, 9), &mut packet);
         assert_eq!(echo.unpack(&packet[..length]), None, "it is a request");
-        assert_eq!(checksum(&packet[..length]), 0);
+        assert_eq!(internet_checksum::of(&packet[..length]), 0);
         packet[0] = 0;
         assert_eq!(echo.unpack(&packet[..length]).unwrap().message.sequence, 9);
         for length in 0..length {

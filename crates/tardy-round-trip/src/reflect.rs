@@ -10,7 +10,7 @@ use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::stamped_socket::StampedSocket;
 
-use crate::exchange::packets;
+use crate::exchange::{packets, stamped};
 use crate::frame::{self, ETHERTYPE, ETHERTYPE_ETHERCAT, Mac};
 
 /// The longest request that is returned, in bytes. A longer one is not of tardy.
@@ -41,14 +41,11 @@ impl Reflector {
             Protocol::Ethernet => of_link(link, ETHERTYPE)?,
             Protocol::Ethercat => of_link(link, ETHERTYPE_ETHERCAT)?,
         };
-        let socket = StampedSocket::of(socket).map_err(|error| {
-            format!("this kernel does not stamp packets ({error}); it needs Linux 2.6.30")
-        })?;
         let place = match link {
             Some(link) if protocol != Protocol::Udp => format!("in {} frames on {link}", protocol.name()),
             _ => format!("on UDP port {port}"),
         };
-        Ok(Self { socket, own, place, returned: 0 })
+        Ok(Self { socket: stamped(socket)?, own, place, returned: 0 })
     }
 
     /// Where it answers, as the end of a sentence.

@@ -22,6 +22,7 @@ pub mod gpio_registers;
 pub mod gpio_sysfs;
 pub mod icmp;
 pub mod in_memory_program;
+pub mod internet_checksum;
 pub mod kernel_files;
 pub mod kernel_log;
 pub mod kernel_modules;

@@ -10,7 +10,7 @@ use crate::links;
 mod ancillary;
 
 use ancillary::Ancillary;
-pub(crate) use ancillary::time;
+pub(crate) use ancillary::{each as each_ancillary, time};
 
 // include/uapi/linux/if_packet.h and net_tstamp.h.
 const PACKET_AUXDATA: libc::c_int = 8;

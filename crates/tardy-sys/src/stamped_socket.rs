@@ -7,6 +7,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use crate::packet;
+
 // include/uapi/linux/net_tstamp.h.
 const TX_SOFTWARE: libc::c_int = 1 << 1;
 const RX_SOFTWARE: libc::c_int = 1 << 3;
@@ -176,23 +178,13 @@ struct Stamps {
 impl Stamps {
     fn of(header: &libc::msghdr) -> Self {
         let mut stamps = Self::default();
-        // SAFETY: the header was filled in by recvmsg(2), and its buffers are alive.
-        let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
-        while !next.is_null() {
-            // SAFETY: the kernel wrote a header here, with as many bytes of data as its length states.
-            let (level, kind, data) = unsafe {
-                let length = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-                let data = std::slice::from_raw_parts(libc::CMSG_DATA(next), length);
-                ((*next).cmsg_level, (*next).cmsg_type, data)
-            };
+        packet::each_ancillary(header, &mut |level, kind, data| {
             if level == libc::SOL_SOCKET && kind == libc::SO_TIMESTAMPING {
-                stamps.software_ns = crate::packet::time(data, 0);
+                stamps.software_ns = packet::time(data, 0);
             } else if level != libc::SOL_SOCKET {
                 stamps.number = number(data).or(stamps.number);
             }
-            // SAFETY: as above.
-            next = unsafe { libc::CMSG_NXTHDR(header, next) };
-        }
+        });
         stamps
     }
 }

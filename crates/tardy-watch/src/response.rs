@@ -64,8 +64,7 @@ impl Response {
     /// Whether [`Self::respond`] would do something at `now_ns`, so that the run file should be written before.
     pub fn is_due(&self, now_ns: u64) -> bool {
         let has_passed = self.started_ns.is_none_or(|ns| now_ns.saturating_sub(ns) >= self.distance_ns);
-        let is_busy = self.command.as_ref().is_some_and(LateCommand::is_running);
-        self.pending.is_some() && !self.has_stopped && has_passed && !is_busy
+        self.pending.is_some() && !self.has_stopped && has_passed && !self.is_running()
     }
 
     /// Responds to what was noted, if that is due. Returns messages for the user.

@@ -1,5 +1,6 @@
 //! The frames of a test: their headers and their payload.
 
+use tardy_sys::internet_checksum;
 use tardy_tsn::network::Marks;
 
 /// Identifies the payload of a test's frame.
@@ -101,7 +102,7 @@ fn ip_header(bytes: &mut Vec<u8>, marks: &Marks, size: usize) -> usize {
     bytes.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     // Addresses for tests (RFC 5737).
     bytes.extend_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
-    let sum = checksum(&bytes[start..]);
+    let sum = internet_checksum::of(&bytes[start..]);
     bytes[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
     if let Some(port) = marks.udp_port {
         bytes.extend_from_slice(&49_152u16.to_be_bytes());
@@ -114,15 +115,6 @@ fn ip_header(bytes: &mut Vec<u8>, marks: &Marks, size: usize) -> usize {
         bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0]);
     }
     start + 10
-}
-
-/// The Internet checksum (RFC 1071).
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// The payload of a received frame, without its VLAN tag; `None` if it is not a frame of a test.
@@ -189,7 +181,7 @@ mod tests {
     #[test]
     fn an_ip_header_has_a_valid_checksum() {
         let frame = received(&Marks { udp_port: Some(7777), dscp: Some(10), ..Marks::default() }, 1014);
-        assert_eq!(checksum(&frame[14..34]), 0);
+        assert_eq!(internet_checksum::of(&frame[14..34]), 0);
         assert_eq!(frame[16..18], 1000u16.to_be_bytes());
         assert_eq!((frame[15], &frame[36..38]), (40, &7777u16.to_be_bytes()[..]));
     }

@@ -47,21 +47,27 @@ impl Ancillary {
 
 /// Reads the ancillary data of a frame into `received`.
 pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
-    // SAFETY: the header was filled in by recvmsg(2), and its buffers are alive.
-    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
-    while !next.is_null() {
-        // SAFETY: the kernel wrote a header here, with as many bytes of data as its length states.
-        let (level, kind, data, length) = unsafe {
-            let length = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-            ((*next).cmsg_level, (*next).cmsg_type, libc::CMSG_DATA(next), length)
-        };
-        // SAFETY: as above.
-        let data = unsafe { std::slice::from_raw_parts(data, length) };
+    each(header, &mut |level, kind, data| {
         if level == libc::SOL_SOCKET && kind == libc::SO_TIMESTAMPING {
             (received.software_ns, received.hardware_ns) = (time(data, 0), time(data, 2));
         } else if level == libc::SOL_PACKET && kind == PACKET_AUXDATA {
             received.vlan_tci = tag(data);
         }
+    });
+}
+
+/// Calls `take` with the level, the type and the data of each part of the ancillary data that recvmsg(2) has written.
+pub(crate) fn each(header: &libc::msghdr, take: &mut dyn FnMut(libc::c_int, libc::c_int, &[u8])) {
+    // SAFETY: the header was filled in by recvmsg(2), and its buffers are alive.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !next.is_null() {
+        // SAFETY: the kernel wrote a header here, with as many bytes of data as its length states.
+        let (level, kind, data) = unsafe {
+            let length = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+            let data = std::slice::from_raw_parts(libc::CMSG_DATA(next), length);
+            ((*next).cmsg_level, (*next).cmsg_type, data)
+        };
+        take(level, kind, data);
         // SAFETY: as above.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }

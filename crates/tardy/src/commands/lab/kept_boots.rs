@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_archive::{is_compressed, read_compressed, write_compressed};
+use tardy_archive::write_compressed;
 use tardy_lab::experiment::{ExperimentError, Host};
 use tardy_lab::kept_guests::KeptGuests;
 use tardy_lab::machine::Pace;
@@ -24,6 +24,7 @@ use super::assemble::{Guest, Prepared};
 use super::prepare::Seed;
 use super::results::{run_file, run_of};
 use super::run::{describe, experiment};
+use crate::commands::opened::content_of;
 use crate::commands::output;
 use tardy_args::ExperimentArgs;
 
@@ -167,11 +168,7 @@ fn packed(path: &Path) -> PathBuf {
 
 /// The run in a file, compressed or not. `None` if it is damaged or incomplete.
 fn read_run(path: &Path) -> Option<Run> {
-    let bytes = fs::read(path).ok()?;
-    let text = match is_compressed(&bytes) {
-        true => read_compressed(&bytes[..]).ok()?.content,
-        false => bytes,
-    };
+    let (_, text) = content_of(path).ok()?;
     file::from_text(&text).ok()
 }
 
