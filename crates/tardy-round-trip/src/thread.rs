@@ -4,9 +4,10 @@
 //! has started.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -75,12 +76,12 @@ pub struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    start_ns: AtomicU64,
-    end_ns: AtomicU64,
+    /// When to measure, on the monotonic clock; not set before [`RoundTrips::begin`].
+    period: OnceLock<Range<u64>>,
     stops: AtomicBool,
     has_ended: AtomicBool,
     /// Records that found no room.
-    unrecorded: AtomicU64,
+    unrecorded: AtomicUsize,
 }
 
 impl RoundTrips {
@@ -96,16 +97,11 @@ impl RoundTrips {
         let start = move || {
             let refused = be_scheduled(&plan).err();
             let _ = ready.send((scheduling::thread_id(), refused));
-            let start_ns = loop {
+            while in_thread.period.get().is_none() && !in_thread.stops.load(Ordering::Relaxed) {
                 std::thread::park_timeout(Duration::from_secs(1));
-                match in_thread.start_ns.load(Ordering::Acquire) {
-                    _ if in_thread.stops.load(Ordering::Relaxed) => break None,
-                    0 => {}
-                    ns => break Some(ns),
-                }
-            };
-            if let Some(start_ns) = start_ns {
-                Loop::new(exchange, plan.interval_ns, &in_thread, sender).run(start_ns);
+            }
+            if let Some(period) = in_thread.period.get() {
+                Loop::new(exchange, plan.interval_ns, &in_thread, sender).run(period);
             }
             in_thread.has_ended.store(true, Ordering::Release);
         };
@@ -118,10 +114,9 @@ impl RoundTrips {
         Ok(Self { records, shared, thread: Some(thread), tid, refused })
     }
 
-    /// Measures from `start_ns` to `end_ns` on the monotonic clock.
+    /// Measures from `start_ns` to `end_ns` on the monotonic clock. Only the first call counts.
     pub fn begin(&self, start_ns: u64, end_ns: u64) {
-        self.shared.end_ns.store(end_ns, Ordering::Relaxed);
-        self.shared.start_ns.store(start_ns.max(1), Ordering::Release);
+        self.shared.period.get_or_init(|| start_ns..end_ns);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
@@ -134,7 +129,7 @@ impl RoundTrips {
 
     /// Records that found no room since the last call.
     pub fn take_unrecorded(&self) -> u64 {
-        self.shared.unrecorded.swap(0, Ordering::Relaxed)
+        self.shared.unrecorded.swap(0, Ordering::Relaxed) as u64
     }
 
     /// Whether nothing more will be measured.
@@ -235,9 +230,9 @@ impl<'s> Loop<'s> {
         }
     }
 
-    fn run(mut self, start_ns: u64) {
-        let mut due_ns = start_ns;
-        while due_ns < self.shared.end_ns.load(Ordering::Relaxed) && !self.stops() {
+    fn run(mut self, period: &Range<u64>) {
+        let mut due_ns = period.start;
+        while due_ns < period.end && !self.stops() {
             if sleep_until(Clock::Monotonic, due_ns as i64).is_err() {
                 continue;
             }
