@@ -7,7 +7,8 @@
 //! - `names`: for each symbol its number of tokens (one byte, or two if the first has its high bit), and the tokens. The first
 //!   character of the whole is the symbol's type as nm(1) prints it.
 //! - `markers`: where every 256th symbol begins in `names`.
-//! - `offsets` and `relative_base`: the addresses. They stand before the names until Linux 6.3, and after the tokens since.
+//! - `offsets`: the addresses. Until Linux 6.19 they count from `relative_base`, which follows them, and since 7.0 each counts from its
+//!   own place. They stand before the names until 6.3, and after the tokens since.
 //!
 //! The digits stand for themselves in nearly every table of tokens, which finds it; the others are found from there, and checked against
 //! each other.
@@ -23,6 +24,8 @@ const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
 const TOKENS: usize = 256;
 /// Symbols between two markers.
 const STRIDE: usize = 256;
+/// The lowest virtual address of the kernel's image (Documentation/arch/x86/x86_64/mm.rst).
+const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
 /// Why an image has no readable symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -44,15 +47,24 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the symbols from the bytes of an uncompressed image. Does not panic on any bytes.
+    /// Reads the symbols from the bytes of an uncompressed image. `loaded_at`: the virtual address of the byte at an index, if it is
+    /// loaded. Does not panic on any bytes.
     ///
     /// # Errors
     /// If they are not found, or contradict each other.
-    pub fn of(image: &[u8]) -> Result<Self, NoSymbols> {
+    pub fn of(image: &[u8], loaded_at: impl Fn(usize) -> Option<u64>) -> Result<Self, NoSymbols> {
         let tokens = Tokens::find(image).ok_or(NoSymbols::Tokens)?;
         let names = Names::find(image, tokens.start).ok_or(NoSymbols::Form)?;
         let named = names.all(image, &tokens).ok_or(NoSymbols::Form)?;
-        let addresses = addresses(image, &tokens, &names, &named).ok_or(NoSymbols::Form)?;
+        let offsets = Offsets { image, count: names.count };
+        let first_text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"));
+        let is_plausible = |addresses: &Vec<u64>| first_text.is_some_and(|index| begins_text(addresses[index]));
+        let addresses = offsets
+            .from_base(tokens.after())
+            .filter(is_plausible)
+            .or_else(|| offsets.from_base(offsets.before(names.start)).filter(is_plausible))
+            .or_else(|| offsets.from_places(tokens.after(), loaded_at).filter(is_plausible))
+            .ok_or(NoSymbols::Form)?;
         Ok(Self::from_all(named.into_iter().zip(addresses)))
     }
 
@@ -105,6 +117,11 @@ struct Tokens {
 }
 
 impl Tokens {
+    /// Where the next array begins.
+    fn after(&self) -> usize {
+        self.end.next_multiple_of(8)
+    }
+
     fn find(image: &[u8]) -> Option<Self> {
         let mut from = 0;
         while let Some(at) = find(&image[from..], DIGITS).map(|at| from + at) {
@@ -217,28 +234,53 @@ fn entry(image: &[u8], at: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The addresses, from one of the two places. The right one gives `_text` the base's address.
-fn addresses(image: &[u8], tokens: &Tokens, names: &Names, named: &[String]) -> Option<Vec<u64>> {
-    let length = 4 * names.count;
-    let after = tokens.end.next_multiple_of(8);
-    let base_after = (after + length).next_multiple_of(8);
-    let base_before = names.start.saturating_sub(16);
-    let before = base_before.saturating_sub(length) & !7;
-    let text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"))?;
-    [(after, base_after), (before, base_before)].into_iter().find_map(|(at, base)| {
-        let base = number(image.get(base..base + 8)?);
-        let offsets = image.get(at..at + length)?;
-        let offsets: Vec<u32> = offsets.chunks(4).map(|four| number(four) as u32).collect();
+/// Whether the kernel's code can begin at this address: at a page's beginning, in the part of the address space for its image.
+fn begins_text(address: u64) -> bool {
+    address & 0xfff == 0 && address >= IMAGE
+}
+
+/// The array of addresses, whose place and form differ between versions.
+struct Offsets<'a> {
+    image: &'a [u8],
+    /// The number of symbols.
+    count: usize,
+}
+
+impl Offsets<'_> {
+    /// Where the array begins if it stands before the number of names.
+    fn before(&self, names: usize) -> usize {
+        names.saturating_sub(16).saturating_sub(4 * self.count) & !7
+    }
+
+    fn read(&self, at: usize) -> Option<impl Iterator<Item = u32>> {
+        let offsets = self.image.get(at..at.checked_add(4 * self.count)?)?;
+        Some(offsets.chunks(4).map(|four| number(four) as u32))
+    }
+
+    /// The addresses if the offsets count from the number that follows them.
+    fn from_base(&self, at: usize) -> Option<Vec<u64>> {
+        let base = (at + 4 * self.count).next_multiple_of(8);
+        let base = number(self.image.get(base..base + 8)?);
+        if base < IMAGE {
+            return None;
+        }
         // With CONFIG_KALLSYMS_ABSOLUTE_PERCPU an offset that is not negative is an address.
-        let absolute = offsets.iter().filter(|offset| (**offset as i32) < 0).count() * 2 > offsets.len();
-        let address = |offset: u32| match (absolute, offset as i32) {
+        let negative = self.read(at)?.filter(|offset| (*offset as i32) < 0).count();
+        let is_absolute = negative * 2 > self.count;
+        let address = |offset: u32| match (is_absolute, offset as i32) {
             (true, negative @ ..0) => base.wrapping_sub(1).wrapping_sub(i64::from(negative) as u64),
             (true, _) => u64::from(offset),
             (false, _) => base.wrapping_add(u64::from(offset)),
         };
-        (base >> 32 == 0xffff_ffff && address(offsets[text]) & 0xfff == 0 && address(offsets[text]) >= base)
-            .then(|| offsets.iter().map(|offset| address(*offset)).collect())
-    })
+        Some(self.read(at)?.map(address).collect())
+    }
+
+    /// The addresses if each offset counts from where it is loaded.
+    fn from_places(&self, at: usize, loaded_at: impl Fn(usize) -> Option<u64>) -> Option<Vec<u64>> {
+        let first = loaded_at(at)?;
+        let address = |(place, offset): (u64, u32)| place.wrapping_add(i64::from(offset as i32) as u64);
+        Some((first..).step_by(4).zip(self.read(at)?).map(address).collect())
+    }
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
@@ -253,8 +295,28 @@ mod tests {
 
     const BASE: u64 = 0xffff_ffff_8100_0000;
 
-    /// An image with this table, as scripts/kallsyms.c writes it since Linux 6.4, or before.
-    fn image(symbols: &[(String, u64)], is_new: bool) -> Vec<u8> {
+    /// How scripts/kallsyms.c writes the addresses.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Form {
+        /// Until Linux 6.3.
+        BeforeNames,
+        /// From 6.4 to 6.19.
+        AfterTokens,
+        /// Since 7.0.
+        FromPlaces,
+    }
+
+    /// Where the byte at an index of [`image`] is loaded.
+    fn loaded_at(index: usize) -> Option<u64> {
+        Some(BASE + 0x20_0000 + index as u64)
+    }
+
+    fn read(image: &[u8]) -> Result<Symbols, NoSymbols> {
+        Symbols::of(image, loaded_at)
+    }
+
+    /// An image with this table.
+    fn image(symbols: &[(String, u64)], form: Form) -> Vec<u8> {
         let mut image = vec![0x55; 64];
         let offsets = |image: &mut Vec<u8>| {
             for (_, address) in symbols {
@@ -265,7 +327,7 @@ mod tests {
             image.resize(image.len().next_multiple_of(8), 0);
             image.extend(BASE.to_le_bytes());
         };
-        if !is_new {
+        if form == Form::BeforeNames {
             offsets(&mut image);
         }
         image.extend((symbols.len() as u64).to_le_bytes());
@@ -292,8 +354,15 @@ mod tests {
         }
         image.resize(image.len().next_multiple_of(8), 0);
         image.extend(index);
-        if is_new {
-            offsets(&mut image);
+        match form {
+            Form::BeforeNames => {}
+            Form::AfterTokens => offsets(&mut image),
+            Form::FromPlaces => {
+                for (_, address) in symbols {
+                    let place = loaded_at(image.len()).unwrap();
+                    image.extend((address.wrapping_sub(place) as u32).to_le_bytes());
+                }
+            }
         }
         image.extend([0xaa; 64]);
         image
@@ -308,10 +377,15 @@ mod tests {
     }
 
     #[test]
-    fn both_orders_of_the_tables_are_read() {
-        for is_new in [true, false] {
-            let read = Symbols::of(&image(&symbols(), is_new)).unwrap();
-            assert_eq!(read.address("runtime"), Some(0x1234), "a per-CPU symbol");
+    fn every_form_of_the_tables_is_read() {
+        for form in [Form::BeforeNames, Form::AfterTokens, Form::FromPlaces] {
+            let mut symbols = symbols();
+            if form == Form::FromPlaces {
+                // The offset from a place cannot express small numbers. Per-CPU variables have addresses since 6.15.
+                symbols[0].1 = BASE + 0x1234;
+            }
+            let read = read(&image(&symbols, form)).unwrap();
+            assert_eq!(read.address("runtime"), Some(symbols[0].1), "a per-CPU symbol: {form:?}");
             assert_eq!(read.address("function_599"), Some(BASE + 0x1000 + 16 * 599));
             assert_eq!(read.address(&"long".repeat(60)), Some(BASE + 0x10_0000));
             assert_eq!(read.functions().len(), 602);
@@ -328,21 +402,25 @@ mod tests {
 
     #[test]
     fn an_image_without_symbols_is_refused() {
-        assert_eq!(Symbols::of(&[0; 4096]), Err(NoSymbols::Tokens));
-        let whole = image(&symbols(), true);
+        assert_eq!(read(&[0; 4096]), Err(NoSymbols::Tokens));
+        let whole = image(&symbols(), Form::AfterTokens);
         let tokens = find(&whole, DIGITS).unwrap();
-        assert_eq!(Symbols::of(&whole[(tokens - 0x60) & !7..]), Err(NoSymbols::Form));
+        assert_eq!(read(&whole[(tokens - 0x60) & !7..]), Err(NoSymbols::Form));
+        let elsewhere = image(&symbols(), Form::FromPlaces);
+        assert_eq!(Symbols::of(&elsewhere, |_| None), Err(NoSymbols::Form), "a table that is not loaded");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn damaged_tables_do_not_panic(at in any::<prop::sample::Index>(), value: u8, cut in any::<prop::sample::Index>()) {
-            let mut image = image(&symbols(), true);
-            let at = at.index(image.len());
-            image[at] = value;
-            drop(Symbols::of(&image));
-            drop(Symbols::of(&image[..cut.index(image.len())]));
+            for form in [Form::AfterTokens, Form::FromPlaces] {
+                let mut image = image(&symbols(), form);
+                let at = at.index(image.len());
+                image[at] = value;
+                drop(read(&image));
+                drop(read(&image[..cut.index(image.len())]));
+            }
         }
     }
 }

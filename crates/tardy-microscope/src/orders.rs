@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection};
+use object::{Endianness, Object, ObjectSection, ObjectSegment};
 use thiserror::Error;
 
 use crate::kallsyms::{NoSymbols, Symbols};
@@ -23,7 +23,7 @@ const KEPT_BEFORE: u64 = 100_000;
 #[derive(Debug, Error)]
 pub enum Unwatchable {
     /// Its image is not an ELF file that could be unpacked.
-    #[error("the kernel's image cannot be unpacked here")]
+    #[error("the kernel's image cannot be unpacked here; if an earlier tardy fetched it, remove it from the cache and run again")]
     Image,
     /// It has no symbols.
     #[error(transparent)]
@@ -31,6 +31,15 @@ pub enum Unwatchable {
     /// It is of a version whose structures are not known.
     #[error(transparent)]
     Unknown(#[from] Unknown),
+}
+
+/// The virtual address of the byte at an index of the file; `None` if it is not loaded.
+fn loaded_at(file: &ElfFile64<'_>, index: u64) -> Option<u64> {
+    file.segments().find_map(|segment| {
+        let (start, length) = segment.file_range();
+        let inside = index.checked_sub(start)?;
+        (inside < length).then(|| segment.address().wrapping_add(inside))
+    })
 }
 
 /// One kernel's symbols and structures.
@@ -49,7 +58,8 @@ impl KernelImage {
         let file = ElfFile64::<Endianness>::parse(image).map_err(|_| Unwatchable::Image)?;
         let types =
             file.section_by_name(".BTF").and_then(|section| section.data().ok()).ok_or(Unknown::Types)?;
-        Ok(Self { symbols: Symbols::of(image)?, structures: Structures::of(types)? })
+        let loaded_at = |index: usize| loaded_at(&file, index as u64);
+        Ok(Self { symbols: Symbols::of(image, loaded_at)?, structures: Structures::of(types)? })
     }
 
     /// The orders for a guest with that much memory. `is_counted`: whether sections with interrupts or preemption off are. `of_program`:

@@ -1,9 +1,10 @@
 //! Compressed module files: `.ko`, `.ko.xz`, `.ko.gz`, `.ko.zst`.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
 
 /// The longest uncompressed module in bytes; a debug build of amdgpu is about half as long. A longer file is treated as
@@ -14,12 +15,7 @@ const SIZE_LIMIT: u64 = 1 << 30;
 pub(super) fn unpack(path: &Path, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
-        "xz" => {
-            let mut unpacked = Limited(Vec::new());
-            lzma_rs::xz_decompress(&mut packed.as_slice(), &mut unpacked)
-                .map_err(|error| invalid("xz", error))?;
-            Ok(unpacked.0)
-        }
+        "xz" => read_all("xz", XzReader::new(packed.as_slice(), false)),
         "gz" => read_all("gzip", GzDecoder::new(packed.as_slice())),
         "zst" => {
             let decoder = StreamingDecoder::new(packed.as_slice()).map_err(|error| invalid("zstd", error))?;
@@ -32,38 +28,23 @@ pub(super) fn unpack(path: &Path, packed: Vec<u8>) -> io::Result<Vec<u8>> {
 fn read_all(format: &str, reader: impl Read) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     reader.take(SIZE_LIMIT + 1).read_to_end(&mut unpacked).map_err(|error| invalid(format, error))?;
-    if unpacked.len() as u64 > SIZE_LIMIT { Err(invalid(format, too_long())) } else { Ok(unpacked) }
+    if unpacked.len() as u64 > SIZE_LIMIT {
+        return Err(invalid(format, "longer than any module"));
+    }
+    Ok(unpacked)
 }
 
 fn invalid(format: &str, error: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{format}: {error}"))
 }
 
-fn too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "longer than any module")
-}
-
-/// A buffer that accepts at most the length of the longest module.
-struct Limited(Vec<u8>);
-
-impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if (self.0.len() + bytes.len()) as u64 > SIZE_LIMIT {
-            return Err(too_long());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
+    use std::io::Write;
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use lzma_rust2::{XzOptions, XzWriter};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
@@ -72,9 +53,9 @@ pub(super) mod tests {
     pub(crate) fn pack(name: &str, bytes: &[u8]) -> Vec<u8> {
         match name.rsplit_once('.').unwrap().1 {
             "xz" => {
-                let mut packed = Vec::new();
-                lzma_rs::xz_compress(&mut &*bytes, &mut packed).unwrap();
-                packed
+                let mut encoder = XzWriter::new(Vec::new(), XzOptions::with_preset(0)).unwrap();
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
             }
             "gz" => {
                 let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
