@@ -6,7 +6,7 @@
 //! - `token_table`: 256 strings, and `token_index`, where each begins. A name is a list of tokens.
 //! - `names`: for each symbol its number of tokens (one byte, or two if the first has its high bit), and the tokens. The first
 //!   character of the whole is the symbol's type as nm(1) prints it.
-//! - `markers`: where every 256th symbol begins in `names`.
+//! - `markers`: where every 256th symbol begins in `names`. In 6.2, and in later builds of 6.1, the order of the names follows.
 //! - `offsets`: the addresses. Until Linux 6.19 they count from `relative_base`, which follows them, and since 7.0 each counts from its
 //!   own place. They stand before the names until 6.3, and after the tokens since.
 //!
@@ -24,6 +24,10 @@ const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
 const TOKENS: usize = 256;
 /// Symbols between two markers.
 const STRIDE: usize = 256;
+/// The bytes of a name, at most: its length, and 512 tokens.
+const NAME_MAX: usize = 514;
+/// The bytes of the markers and of the order of the names, at most: those of a million symbols.
+const MARKERS_AND_ORDER_MAX: usize = 4 << 20;
 /// The lowest virtual address of the kernel's image (Documentation/arch/x86/x86_64/mm.rst).
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
@@ -57,13 +61,15 @@ impl Symbols {
         let names = Names::find(image, tokens.start).ok_or(NoSymbols::Form)?;
         let named = names.all(image, &tokens).ok_or(NoSymbols::Form)?;
         let offsets = Offsets { image, count: names.count };
-        let first_text = named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"));
-        let is_plausible = |addresses: &Vec<u64>| first_text.is_some_and(|index| begins_text(addresses[index]));
+        let first_text =
+            named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"));
+        let is_plausible =
+            |addresses: &Vec<u64>| first_text.is_some_and(|index| begins_text(addresses[index]));
         let addresses = offsets
-            .from_base(tokens.after())
+            .relative_to_base(tokens.after())
             .filter(is_plausible)
-            .or_else(|| offsets.from_base(offsets.before(names.start)).filter(is_plausible))
-            .or_else(|| offsets.from_places(tokens.after(), loaded_at).filter(is_plausible))
+            .or_else(|| offsets.relative_to_base(offsets.before(names.start)).filter(is_plausible))
+            .or_else(|| offsets.relative_to_places(tokens.after(), loaded_at).filter(is_plausible))
             .ok_or(NoSymbols::Form)?;
         Ok(Self::from_all(named.into_iter().zip(addresses)))
     }
@@ -167,31 +173,41 @@ struct Names {
 }
 
 impl Names {
-    /// From the markers, which end where the tokens begin, but for padding.
+    /// From the markers, which the tokens follow. Until Linux 6.3 the order of the names can stand between the two
+    /// (`kallsyms_seqs_of_names`), three bytes for each.
     fn find(image: &[u8], tokens: usize) -> Option<Self> {
-        let markers_end = tokens & !3;
-        let padding = usize::from(word(image, markers_end.checked_sub(4)?)? == 0);
-        let mut markers = Vec::new();
-        let mut at = markers_end - 4 * padding;
-        loop {
-            at = at.checked_sub(4)?;
-            let marker = word(image, at)? as usize;
-            if markers.last().is_some_and(|later| marker >= *later) {
-                return None;
-            }
-            markers.push(marker);
-            if marker == 0 {
+        let latest = tokens & !7;
+        let earliest = latest.saturating_sub(MARKERS_AND_ORDER_MAX);
+        (earliest..latest).rev().filter(|at| at % 8 == 0).find_map(|at| {
+            let markers = Self::markers(image, at);
+            (markers.len() > 1).then(|| Self::before(image, at, &markers)).flatten()
+        })
+    }
+
+    /// The longest list of ascending markers from here.
+    fn markers(image: &[u8], from: usize) -> Vec<usize> {
+        let mut markers: Vec<usize> = Vec::new();
+        for at in (from..).step_by(4) {
+            let Some(marker) = word(image, at).map(|marker| marker as usize) else { break };
+            let follows = match markers.last() {
+                None => marker == 0,
+                Some(last) => marker > *last && marker - last <= STRIDE * NAME_MAX,
+            };
+            if !follows {
                 break;
             }
+            markers.push(marker);
         }
-        markers.reverse();
-        let last = *markers.last()?;
-        let latest = at.checked_sub(last)? & !7;
-        // The names after the last marker: at most 256, of at most 512 characters.
-        let earliest = latest.saturating_sub(STRIDE * 514);
+        markers
+    }
+
+    /// The names that end where these markers begin, but for padding.
+    fn before(image: &[u8], markers_start: usize, markers: &[usize]) -> Option<Self> {
+        let latest = markers_start.checked_sub(*markers.last()?)? & !7;
+        let earliest = latest.saturating_sub(STRIDE * NAME_MAX);
         (earliest..=latest).rev().step_by(8).find_map(|start| {
             let count = word(image, start.checked_sub(8)?)? as usize;
-            let fits = count.div_ceil(STRIDE) == markers.len() && Self::agree(image, start, &markers);
+            let fits = count.div_ceil(STRIDE) == markers.len() && Self::agree(image, start, markers);
             fits.then_some(Self { start, count })
         })
     }
@@ -258,7 +274,7 @@ impl Offsets<'_> {
     }
 
     /// The addresses if the offsets count from the number that follows them.
-    fn from_base(&self, at: usize) -> Option<Vec<u64>> {
+    fn relative_to_base(&self, at: usize) -> Option<Vec<u64>> {
         let base = (at + 4 * self.count).next_multiple_of(8);
         let base = number(self.image.get(base..base + 8)?);
         if base < IMAGE {
@@ -276,7 +292,7 @@ impl Offsets<'_> {
     }
 
     /// The addresses if each offset counts from where it is loaded.
-    fn from_places(&self, at: usize, loaded_at: impl Fn(usize) -> Option<u64>) -> Option<Vec<u64>> {
+    fn relative_to_places(&self, at: usize, loaded_at: impl Fn(usize) -> Option<u64>) -> Option<Vec<u64>> {
         let first = loaded_at(at)?;
         let address = |(place, offset): (u64, u32)| place.wrapping_add(i64::from(offset as i32) as u64);
         Some((first..).step_by(4).zip(self.read(at)?).map(address).collect())
@@ -298,8 +314,10 @@ mod tests {
     /// How scripts/kallsyms.c writes the addresses.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Form {
-        /// Until Linux 6.3.
+        /// Until Linux 6.1.
         BeforeNames,
+        /// In 6.2 and 6.3, and in later builds of 6.1: with the order of the names.
+        WithOrder,
         /// From 6.4 to 6.19.
         AfterTokens,
         /// Since 7.0.
@@ -327,7 +345,7 @@ mod tests {
             image.resize(image.len().next_multiple_of(8), 0);
             image.extend(BASE.to_le_bytes());
         };
-        if form == Form::BeforeNames {
+        if matches!(form, Form::BeforeNames | Form::WithOrder) {
             offsets(&mut image);
         }
         image.extend((symbols.len() as u64).to_le_bytes());
@@ -345,6 +363,9 @@ mod tests {
         }
         image.resize(image.len().next_multiple_of(8), 0);
         image.extend(markers.iter().flatten());
+        if form == Form::WithOrder {
+            image.extend((0..symbols.len()).flat_map(|index| (index as u32).to_be_bytes()[1..].to_vec()));
+        }
         image.resize(image.len().next_multiple_of(8), 0);
         let (tokens, mut index) = (image.len(), Vec::new());
         for byte in 0..=255_u8 {
@@ -355,7 +376,7 @@ mod tests {
         image.resize(image.len().next_multiple_of(8), 0);
         image.extend(index);
         match form {
-            Form::BeforeNames => {}
+            Form::BeforeNames | Form::WithOrder => {}
             Form::AfterTokens => offsets(&mut image),
             Form::FromPlaces => {
                 for (_, address) in symbols {
@@ -378,7 +399,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_tables_is_read() {
-        for form in [Form::BeforeNames, Form::AfterTokens, Form::FromPlaces] {
+        for form in [Form::BeforeNames, Form::WithOrder, Form::AfterTokens, Form::FromPlaces] {
             let mut symbols = symbols();
             if form == Form::FromPlaces {
                 // The offset from a place cannot express small numbers. Per-CPU variables have addresses since 6.15.

@@ -23,7 +23,9 @@ const KEPT_BEFORE: u64 = 100_000;
 #[derive(Debug, Error)]
 pub enum Unwatchable {
     /// Its image is not an ELF file that could be unpacked.
-    #[error("the kernel's image cannot be unpacked here; if an earlier tardy fetched it, remove it from the cache and run again")]
+    #[error(
+        "the kernel's image cannot be unpacked here; if an earlier tardy fetched it, remove it from the cache and run again"
+    )]
     Image,
     /// It has no symbols.
     #[error(transparent)]
