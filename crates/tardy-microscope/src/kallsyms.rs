@@ -22,6 +22,8 @@ use crate::little_endian::{number, word};
 /// The tokens "0" to "9", one after the other.
 const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\x00";
 const TOKENS: usize = 256;
+/// Of the arrays: until Linux 6.19, and since 7.0.
+const ALIGNMENTS: [usize; 2] = [8, 4];
 /// Symbols between two markers.
 const STRIDE: usize = 256;
 /// The bytes of a name, at most: its length, and 512 tokens.
@@ -57,21 +59,27 @@ impl Symbols {
     /// # Errors
     /// If they are not found, or contradict each other.
     pub fn of(image: &[u8], loaded_at: impl Fn(usize) -> Option<u64>) -> Result<Self, NoSymbols> {
-        let tokens = Tokens::find(image).ok_or(NoSymbols::Tokens)?;
-        let names = Names::find(image, tokens.start).ok_or(NoSymbols::Form)?;
-        let named = names.all(image, &tokens).ok_or(NoSymbols::Form)?;
+        let tables: Vec<Tokens> =
+            ALIGNMENTS.into_iter().filter_map(|alignment| Tokens::find(image, alignment)).collect();
+        if tables.is_empty() {
+            return Err(NoSymbols::Tokens);
+        }
+        tables.iter().find_map(|tokens| Self::read(image, tokens, &loaded_at)).ok_or(NoSymbols::Form)
+    }
+
+    fn read(image: &[u8], tokens: &Tokens, loaded_at: impl Fn(usize) -> Option<u64>) -> Option<Self> {
+        let names = Names::find(image, tokens)?;
+        let named = names.all(image, tokens)?;
         let offsets = Offsets { image, count: names.count };
         let first_text =
-            named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"));
-        let is_plausible =
-            |addresses: &Vec<u64>| first_text.is_some_and(|index| begins_text(addresses[index]));
+            named.iter().position(|name| matches!(name.as_str(), "T_text" | "T_stext" | "A_text"))?;
+        let is_plausible = |addresses: &Vec<u64>| begins_text(addresses[first_text]);
         let addresses = offsets
-            .relative_to_base(tokens.after())
+            .relative_to_base(tokens.end)
             .filter(is_plausible)
             .or_else(|| offsets.relative_to_base(offsets.before(names.start)).filter(is_plausible))
-            .or_else(|| offsets.relative_to_places(tokens.after(), loaded_at).filter(is_plausible))
-            .ok_or(NoSymbols::Form)?;
-        Ok(Self::from_all(named.into_iter().zip(addresses)))
+            .or_else(|| offsets.relative_to_places(tokens.end, loaded_at).filter(is_plausible))?;
+        Some(Self::from_all(named.into_iter().zip(addresses)))
     }
 
     /// Of symbols with their types, as nm(1) and /proc/kallsyms show them.
@@ -117,21 +125,18 @@ impl Symbols {
 
 struct Tokens {
     start: usize,
-    /// After the index.
+    /// After the index, where the next array begins.
     end: usize,
+    /// That of all arrays.
+    alignment: usize,
     texts: Vec<Vec<u8>>,
 }
 
 impl Tokens {
-    /// Where the next array begins.
-    fn after(&self) -> usize {
-        self.end.next_multiple_of(8)
-    }
-
-    fn find(image: &[u8]) -> Option<Self> {
+    fn find(image: &[u8], alignment: usize) -> Option<Self> {
         let mut from = 0;
         while let Some(at) = find(&image[from..], DIGITS).map(|at| from + at) {
-            if let Some(tokens) = Self::around(image, at) {
+            if let Some(tokens) = Self::around(image, at, alignment) {
                 return Some(tokens);
             }
             from = at + 1;
@@ -140,7 +145,7 @@ impl Tokens {
     }
 
     /// The table whose token of the digit 0 is here. Tokens that are not used are empty, so where it begins shows only by its index.
-    fn around(image: &[u8], digits: usize) -> Option<Self> {
+    fn around(image: &[u8], digits: usize, alignment: usize) -> Option<Self> {
         let mut texts: Vec<Vec<u8>> = Vec::with_capacity(TOKENS);
         let mut end = digits;
         for _ in usize::from(b'0')..TOKENS {
@@ -148,7 +153,7 @@ impl Tokens {
             texts.push(image[end..end + length].to_vec());
             end += length + 1;
         }
-        let index = end.next_multiple_of(8);
+        let index = end.next_multiple_of(alignment);
         let index_end = index + 2 * TOKENS;
         let starts: Vec<usize> =
             image.get(index..index_end)?.chunks(2).map(|two| number(two) as usize).collect();
@@ -163,7 +168,7 @@ impl Tokens {
             }
             texts.push(image[at..at + length].to_vec());
         }
-        Some(Self { start, end: index_end, texts })
+        Some(Self { start, end: index_end, alignment, texts })
     }
 }
 
@@ -175,12 +180,12 @@ struct Names {
 impl Names {
     /// From the markers, which the tokens follow. Until Linux 6.3 the order of the names can stand between the two
     /// (`kallsyms_seqs_of_names`), three bytes for each.
-    fn find(image: &[u8], tokens: usize) -> Option<Self> {
-        let latest = tokens & !7;
-        let earliest = latest.saturating_sub(MARKERS_AND_ORDER_MAX);
-        (earliest..latest).rev().filter(|at| at % 8 == 0).find_map(|at| {
+    fn find(image: &[u8], tokens: &Tokens) -> Option<Self> {
+        let earliest = tokens.start.saturating_sub(MARKERS_AND_ORDER_MAX);
+        let aligned = (earliest..tokens.start).rev().filter(|at| at % tokens.alignment == 0);
+        aligned.into_iter().find_map(|at| {
             let markers = Self::markers(image, at);
-            (markers.len() > 1).then(|| Self::before(image, at, &markers)).flatten()
+            (markers.len() > 1).then(|| Self::before(image, at, &markers, tokens.alignment)).flatten()
         })
     }
 
@@ -202,11 +207,11 @@ impl Names {
     }
 
     /// The names that end where these markers begin, but for padding.
-    fn before(image: &[u8], markers_start: usize, markers: &[usize]) -> Option<Self> {
-        let latest = markers_start.checked_sub(*markers.last()?)? & !7;
+    fn before(image: &[u8], markers_start: usize, markers: &[usize], alignment: usize) -> Option<Self> {
+        let latest = markers_start.checked_sub(*markers.last()?)? & !(alignment - 1);
         let earliest = latest.saturating_sub(STRIDE * NAME_MAX);
-        (earliest..=latest).rev().step_by(8).find_map(|start| {
-            let count = word(image, start.checked_sub(8)?)? as usize;
+        (earliest..=latest).rev().step_by(alignment).find_map(|start| {
+            let count = word(image, start.checked_sub(alignment)?)? as usize;
             let fits = count.div_ceil(STRIDE) == markers.len() && Self::agree(image, start, markers);
             fits.then_some(Self { start, count })
         })
@@ -335,7 +340,8 @@ mod tests {
 
     /// An image with this table.
     fn image(symbols: &[(String, u64)], form: Form) -> Vec<u8> {
-        let mut image = vec![0x55; 64];
+        let alignment = if form == Form::FromPlaces { 4 } else { 8 };
+        let mut image = vec![0x55; 64 + alignment];
         let offsets = |image: &mut Vec<u8>| {
             for (_, address) in symbols {
                 let offset =
@@ -348,7 +354,7 @@ mod tests {
         if matches!(form, Form::BeforeNames | Form::WithOrder) {
             offsets(&mut image);
         }
-        image.extend((symbols.len() as u64).to_le_bytes());
+        image.extend(&(symbols.len() as u64).to_le_bytes()[..alignment]);
         let start = image.len();
         let mut markers = Vec::new();
         for (index, (name, _)) in symbols.iter().enumerate() {
@@ -361,19 +367,19 @@ mod tests {
             }
             image.extend(name.bytes());
         }
-        image.resize(image.len().next_multiple_of(8), 0);
+        image.resize(image.len().next_multiple_of(alignment), 0);
         image.extend(markers.iter().flatten());
         if form == Form::WithOrder {
             image.extend((0..symbols.len()).flat_map(|index| (index as u32).to_be_bytes()[1..].to_vec()));
         }
-        image.resize(image.len().next_multiple_of(8), 0);
+        image.resize(image.len().next_multiple_of(alignment), 0);
         let (tokens, mut index) = (image.len(), Vec::new());
         for byte in 0..=255_u8 {
             index.extend(((image.len() - tokens) as u16).to_le_bytes());
             image.extend((byte.is_ascii_graphic()).then_some(byte));
             image.push(0);
         }
-        image.resize(image.len().next_multiple_of(8), 0);
+        image.resize(image.len().next_multiple_of(alignment), 0);
         image.extend(index);
         match form {
             Form::BeforeNames | Form::WithOrder => {}
