@@ -678,7 +678,10 @@ mod tests {
         let whole = no_rhythm("7", &others, 0, 8);
         assert!(whole.contains("'loop' waited 3 x ppoll") && whole.contains("a longer --warmup"), "{whole}");
         let lossy = no_rhythm("7", &others, 9000, 8);
-        assert!(lossy.contains("9000 events were lost") && lossy.contains("--buffer of more than 8 KiB"), "{lossy}");
+        assert!(
+            lossy.contains("9000 events were lost") && lossy.contains("--buffer of more than 8 KiB"),
+            "{lossy}"
+        );
         assert!(!lossy.contains("--warmup"), "{lossy}");
     }
 }

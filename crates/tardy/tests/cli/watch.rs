@@ -141,8 +141,19 @@ fn a_command_that_hangs_or_fails_does_not_stop_the_watching() {
 fn a_redacted_watch_names_neither_the_machine_nor_the_program() {
     let bench = Bench::new();
     let command = "printf %s \"$TARDY_LATE_RUN\" > late";
-    let arguments =
-        ["--late", "1ms", "--on-late", command, "--every", "700ms", "--duration", "2s", "-o", "runs", "--redact"];
+    let arguments = [
+        "--late",
+        "1ms",
+        "--on-late",
+        command,
+        "--every",
+        "700ms",
+        "--duration",
+        "2s",
+        "-o",
+        "runs",
+        "--redact",
+    ];
     let Some(printed) = watched(&bench, &arguments) else { return };
     let printed = printed.exits(0);
     assert!(bench.path("late").exists(), "no cycle was late: {}", printed.err);

@@ -13,8 +13,8 @@ use crate::{c_program, guests};
 const CONTROL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/control.c");
 /// The name of the scene that shares a boot.
 const NAME: &str = "program-faults";
-/// Runs of each fault in the shared boot; the long test makes twenty times as many, in several boots.
-const FEW: u32 = 5;
+/// Runs of each fault in the shared boot, a second each; the long test makes a hundred times as many, in several boots.
+const FEW: u32 = 1;
 const BOOTS: u32 = 4;
 const SEEDS_PER_BOOT: u32 = 25;
 /// Of 100 runs with a fault, so many must name it; of 100 without, so many may name one.
@@ -65,7 +65,7 @@ pub(crate) fn scene_of(name: &'static str, seeds: std::ops::Range<u32>) -> Optio
     let program = c_program::compiled_with(CONTROL, &["-pthread"])?;
     let mut script = "mkdir -p /cgroup && mount -t cgroup2 none /cgroup || exit\n\
          echo +cpu > /cgroup/cgroup.subtree_control && mkdir /cgroup/quota || exit\n\
-         echo '3000 20000' > /cgroup/quota/cpu.max || exit\n\
+         echo '1500 5000' > /cgroup/quota/cpu.max || exit\n\
          cd /tmp || exit\n"
         .to_owned();
     let seeds: Vec<String> = seeds.map(|seed| seed.to_string()).collect();
@@ -108,15 +108,18 @@ impl Tally {
     /// Adds a run with the causes of its late cycles.
     fn add(&mut self, fault: &Fault, run: &str, cycles: &BTreeMap<u32, Causes>) {
         const BEFORE: &str = "previous_cycle";
-        let faulty: Vec<&Causes> =
-            cycles.values().filter(|causes| causes.iter().any(|(why, _)| why != BEFORE)).collect();
+        // tardy itself is an ordinary program, and delays one that has no priority.
+        let is_other = |(why, what): &(String, String)| {
+            why == BEFORE || fault.priority == 0 && why == "no_priority" && what.starts_with("'tardy' ")
+        };
+        let faulty: Vec<&Causes> = cycles.values().filter(|causes| !causes.iter().all(is_other)).collect();
         let has = |causes: &Causes, (why, what): &(&str, &str)| {
             causes.iter().any(|(one, text)| one == why && text.contains(what))
         };
         let is_named = |causes: &&Causes| fault.expected.iter().all(|one| has(causes, one));
-        let is_true = |(why, _): &(String, String)| {
-            let why = why.as_str();
-            why == BEFORE
+        let is_true = |cause: &(String, String)| {
+            let why = cause.0.as_str();
+            is_other(cause)
                 || fault.expected.iter().any(|(one, _)| *one == why)
                 || fault.allowed.contains(&why)
         };
@@ -159,7 +162,7 @@ fn tallies(texts: &[String]) -> Vec<Tally> {
             "{}: named in {} of {}, accused falsely in {}",
             fault.name, tally.named, tally.runs, tally.accused
         );
-        tally.remarks.iter().for_each(|remark| println!("    {remark}"));
+        tally.remarks.iter().for_each(|remark| println!("    seed {remark}"));
         tally
     };
     FAULTS.iter().map(tally).collect()
@@ -172,12 +175,7 @@ fn are_named(texts: &[String], runs: usize) {
         // One run of a few may be wrong.
         let wrong_max = |share: usize| (runs * share / 100).max(1);
         if !fault.expected.is_empty() {
-            assert!(
-                runs - tally.named <= wrong_max(100 - NAMED_MIN),
-                "{}: {:#?}",
-                fault.name,
-                tally.remarks
-            );
+            assert!(runs - tally.named <= wrong_max(100 - NAMED_MIN), "{}: {:#?}", fault.name, tally.remarks);
         }
         assert!(tally.accused <= wrong_max(ACCUSED_MAX), "{}: {:#?}", fault.name, tally.remarks);
     }
@@ -190,7 +188,7 @@ fn a_few_faults_are_named() {
 }
 
 #[test]
-#[ignore = "twenty times as long as the test of a few"]
+#[ignore = "half an hour"]
 fn long_faults_are_named_by_the_hundred() {
     let Some(guests) = guests::directory() else { return };
     let spec = KernelSpec::parse(KERNELS[1]).unwrap();

@@ -9,7 +9,7 @@
  *        page-fault   touches new pages                     mutex        waits for a mutex whose owner works
  *        pipe         writes to a full pipe                 inversion    the same, and a third thread preempts the owner
  *        fsync        writes and syncs a file               preempt      a thread of higher priority has the CPU
- *        busy         an ordinary thread has the CPU
+ *        busy         an ordinary thread of low nice value has the CPU, and the loop has a high one
  *        allocate     maps and unmaps memory                work         works longer
  *        calls        makes many short system calls         quota        works until the quota of its cgroup is used up
  *        hog          an ordinary thread has the CPU in every cycle
@@ -311,7 +311,7 @@ static void allocate(void)
 {
 	long long end = now_ns() + fault_ns;
 	while (now_ns() < end) {
-		size_t size = 4 << 20;
+		size_t size = 1 << 20;
 		char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		munmap(memory, size);
 	}
@@ -323,7 +323,7 @@ static void make_fault(void)
 	if (has_fault("work"))
 		work(fault_ns);
 	if (has_fault("quota"))
-		work(4 * fault_ns);
+		work(2 * fault_ns);
 	if (has_fault("page-fault"))
 		touch_pages();
 	if (has_fault("mutex") || has_fault("inversion"))
@@ -459,6 +459,8 @@ int main(int argc, char **argv)
 	fault_ns = 2 * period_ns;
 	prepare_fault();
 	set_priority(priority);
+	if (has_fault("busy") && setpriority(PRIO_PROCESS, 0, 19))
+		fail("nice");
 	mlockall(MCL_CURRENT);
 	int place = seed ? rand_r(&seed) % EVERY : 0;
 	long long due_ns = now_ns() + varied(period_ns, 1000, 2000);
