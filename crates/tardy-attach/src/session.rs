@@ -174,6 +174,8 @@ pub trait Listener {
 pub struct Session {
     request: Request,
     trace: ProgramTrace,
+    /// Buffer of each CPU in each instance.
+    buffer_kib: u32,
     /// Dropped after the trace, which records its events.
     probes: ProbeSearch,
     tracker: Tracker,
@@ -215,6 +217,7 @@ impl Session {
         Ok(Self {
             request,
             trace,
+            buffer_kib,
             probes: ProbeSearch::new(tracefs),
             tracker,
             recorder: Recorder::new(settings),
@@ -326,7 +329,7 @@ impl Session {
             }
             // A program that was started here may begin its cycles late, and it is watched until it ends.
             if self.request.duration_ns.is_some() && passed_ns >= FIRST_MAX_NS.max(self.request.warmup_ns) {
-                return Err(no_rhythm(&self.request.named, &self.others()));
+                return Err(self.no_rhythm());
             }
         }
         if self.request.warmup_ns > 0 {
@@ -573,12 +576,15 @@ impl Session {
     }
 
     fn finish(&self, end: End) -> Result<Watched, String> {
-        let has_marks = self.marks.found() > 0;
-        let watched = self.watched(end);
-        if self.recorder.found().0 == 0 && !has_marks {
-            return Err(no_rhythm(&self.request.named, &watched.others));
+        if self.recorder.found().0 == 0 && self.marks.found() == 0 {
+            return Err(self.no_rhythm());
         }
-        Ok(watched)
+        Ok(self.watched(end))
+    }
+
+    /// That no thread is periodic.
+    fn no_rhythm(&self) -> String {
+        no_rhythm(&self.request.named, &self.others(), self.trace.lost_events(), self.buffer_kib)
     }
 
     /// What was seen until now.
@@ -636,8 +642,8 @@ fn label(pid: u32, name: String) -> String {
     if process == name { name } else { format!("{process}/{name}") }
 }
 
-/// That no thread is periodic, and what they do.
-fn no_rhythm(named: &str, others: &[(String, Vec<(String, usize)>)]) -> String {
+/// That no thread is periodic, and what they do. `lost` events were lost by buffers of this size for each CPU.
+fn no_rhythm(named: &str, others: &[(String, Vec<(String, usize)>)], lost: u64, buffer_kib: u32) -> String {
     const SHOWN: usize = 5;
     let thread = |(name, waits): &(String, Vec<(String, usize)>)| {
         let waits: Vec<String> = waits.iter().map(|(wait, count)| format!("{count} x {wait}")).collect();
@@ -649,9 +655,33 @@ fn no_rhythm(named: &str, others: &[(String, Vec<(String, usize)>)]) -> String {
     let shown: Vec<String> = others.iter().take(SHOWN).map(thread).collect();
     let more = others.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let advice = match lost {
+        0 => "a longer --warmup finds longer periods".to_owned(),
+        _ => format!(
+            "{lost} events were lost, and waits with them; a --buffer of more than {buffer_kib} KiB loses fewer"
+        ),
+    };
     format!(
-        "no thread of {} waits periodically: {}{more}; a longer --warmup finds longer periods",
+        "no thread of {} waits periodically: {}{more}; {advice}",
         named,
         if shown.is_empty() { "it has ended".to_owned() } else { shown.join("; ") }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_depends_on_whether_events_were_lost() {
+        let others = [("loop".to_owned(), vec![("ppoll until its time-out".to_owned(), 3)])];
+        let whole = no_rhythm("7", &others, 0, 8);
+        assert!(whole.contains("'loop' waited 3 x ppoll") && whole.contains("a longer --warmup"), "{whole}");
+        let lossy = no_rhythm("7", &others, 9000, 8);
+        assert!(
+            lossy.contains("9000 events were lost") && lossy.contains("--buffer of more than 8 KiB"),
+            "{lossy}"
+        );
+        assert!(!lossy.contains("--warmup"), "{lossy}");
+    }
 }

@@ -177,11 +177,12 @@ fn each_fault_is_named_as_the_cause() {
         let named = causes(thread).get(why).copied().unwrap_or(0);
         assert!(counted > 2 && named + 2 >= counted, "{fault}: {named} of about {counted}: {thread:#}");
         let late = thread["late"].as_array().unwrap();
-        let of_why = late
+        let texts: Vec<&str> = late
             .iter()
             .flat_map(|cycle| cycle["causes"].as_array().unwrap())
-            .find(|cause| cause["why"] == why);
-        let what = of_why.unwrap()["what"].as_str().unwrap();
+            .filter(|cause| cause["why"] == why)
+            .map(|cause| cause["what"].as_str().unwrap())
+            .collect();
         let expected = match fault {
             "page-fault" => "page faults",
             // Its name is unknown until it is switched to.
@@ -191,7 +192,8 @@ fn each_fault_is_named_as_the_cause() {
             "allocate" => "(memory allocation)",
             _ => "",
         };
-        assert!(what.contains(expected), "{fault}: {what}");
+        // A file that the program had open when it ended has no name any longer.
+        assert!(texts.iter().any(|text| text.contains(expected)), "{fault}: {texts:?}");
     }
 }
 
@@ -221,9 +223,13 @@ fn a_lossy_buffer_drops_cycles_and_says_so() {
     if !can_watch(&bench) {
         return;
     }
-    // Many system calls in each cycle, and the smallest buffer.
-    let command = ["./control", "absolute", "allocate", "1000", "4000", "0"];
-    let arguments = [&["exec", "--quiet", "--buffer", "4", "-o", "a.run.json", "--"], &command[..]].concat();
+    // The calls of one faulty cycle overflow the buffer. Without them it is large enough, so that the period is found.
+    let command = ["./control", "absolute", "calls", PERIOD_US, "1200", "0"];
+    let arguments = [
+        &["exec", "--quiet", "--buffer", "512", "--warmup", "300ms", "-o", "a.run.json", "--"],
+        &command[..],
+    ]
+    .concat();
     let printed = bench.run(&arguments).exits(0);
     assert!(printed.out.contains("buffers lost"), "{}", printed.out);
     let run = bench.json("a.run.json");

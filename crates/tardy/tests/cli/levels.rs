@@ -5,15 +5,18 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_sys::kernel_files::KernelFiles;
 
 use crate::bench::{Bench, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
-/// Whether this process may make trace instances; if not, prints why a test is skipped.
+/// Whether this process may make trace instances; if not, prints why a test is skipped. tracefs is mounted for the test's thread and
+/// the programs that it starts, if it is not mounted.
 pub(crate) fn can_trace() -> bool {
-    let offer = tardy_host::trace::tracefs::Offer::of(&KernelFiles::real());
+    Tracefs::mount_if_missing(&KernelFiles::real());
+    let offer = Offer::of(&KernelFiles::real());
     let instances =
         Path::new("/sys/kernel/tracing/instances").join(format!("tardy-try-{}", std::process::id()));
     let may = offer.events.and_then(|()| fs::create_dir(&instances).map_err(|error| error.to_string()));

@@ -138,6 +138,40 @@ fn a_command_that_hangs_or_fails_does_not_stop_the_watching() {
 }
 
 #[test]
+fn a_redacted_watch_names_neither_the_machine_nor_the_program() {
+    let bench = Bench::new();
+    let command = "printf %s \"$TARDY_LATE_RUN\" > late";
+    let arguments = [
+        "--late",
+        "1ms",
+        "--on-late",
+        command,
+        "--every",
+        "700ms",
+        "--duration",
+        "2s",
+        "-o",
+        "runs",
+        "--redact",
+    ];
+    let Some(printed) = watched(&bench, &arguments) else { return };
+    let printed = printed.exits(0);
+    assert!(bench.path("late").exists(), "no cycle was late: {}", printed.err);
+    // The ring of late cycles has names that the program chose.
+    assert_eq!(files(&bench, "runs", ".late.json"), [""; 0]);
+    let runs = files(&bench, "runs", ".run.json");
+    assert!(runs.len() >= 2, "{runs:?}");
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    for name in &runs {
+        let run = bench.json(&format!("runs/{name}"));
+        assert!(run["redacted"].as_array().unwrap().contains(&"origin.host".into()), "{}", run["redacted"]);
+        assert!(run["series"][0]["tally"]["recorded"].as_u64().unwrap() > 0, "{name}");
+        let text = fs::read_to_string(bench.path(&format!("runs/{name}"))).unwrap();
+        assert!(!text.contains("\"control") && !text.contains(boot_id.trim()), "{name}");
+    }
+}
+
+#[test]
 fn a_run_starts_the_command_for_its_own_late_wake_ups() {
     let bench = Bench::new();
     let command = "printf '%s %s %s' \"$TARDY_LATE_THREAD\" $TARDY_LATE_NS \"$TARDY_LATE_RUN\" > late";

@@ -14,6 +14,7 @@ mod documented;
 mod early_ends;
 mod explain;
 mod explain_disturbances;
+mod faults;
 mod guests;
 mod hostile_guest;
 mod hostile_users;

@@ -8,7 +8,7 @@ use tardy_lab::kernel::{self, Kernel, KernelSpec, Request, own_modules};
 use tardy_lab::packages::PackageStore;
 
 use crate::scripted::{Printed, Scene, SharedBoot};
-use crate::{causes, pins, repeated};
+use crate::{causes, faults, pins, repeated};
 
 /// The kernels for which the modules are built: Debian's standard kernel and its real-time kernel.
 pub(crate) const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
@@ -17,13 +17,22 @@ static BOOTS: [SharedBoot; 2] =
     [SharedBoot::new(KERNELS[0], standard_scenes), SharedBoot::new(KERNELS[1], real_time_scenes)];
 const NAMES: [&str; 2] = ["tardy_pins", "tardy_disturb"];
 
+fn both_kernels_scenes() -> impl Iterator<Item = Scene> {
+    causes::scenes().chain(pins::scenes())
+}
+
 fn standard_scenes() -> Vec<Scene> {
-    real_time_scenes().into_iter().chain([pins::reaction()]).collect()
+    both_kernels_scenes().chain([pins::reaction()]).collect()
 }
 
 /// The real-time kernel runs [`pins::reaction`] in the repeated boots.
 fn real_time_scenes() -> Vec<Scene> {
-    causes::scenes().chain(pins::scenes()).collect()
+    both_kernels_scenes().chain(faults::scene()).collect()
+}
+
+/// What a scene printed that only the real-time kernel's boot has.
+pub(crate) fn on_real_time(scene: &str) -> Option<&'static Printed> {
+    BOOTS[1].scene(scene)
 }
 
 /// What a scene printed on the standard and on the real-time kernel.

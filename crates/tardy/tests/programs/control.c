@@ -2,12 +2,21 @@
  * A periodic loop, as control programs have it, that waits in a chosen way and makes a chosen fault in some of its cycles. The
  * tests of `tardy attach` watch it. Build: cc -O1 -pthread -o control control.c
  *
- *   control WAIT FAULT PERIOD_US CYCLES PRIORITY [LOG]
+ *   control WAIT FAULT PERIOD_US CYCLES PRIORITY [LOG [SEED]]
  *
  * WAIT   absolute, relative, timerfd, epoll, poll, condition, signal, deadline
- * FAULT  none, page-fault, mutex, pipe, fsync, work, preempt, hog, allocate
- * PRIORITY 0: SCHED_OTHER. The fault is in every 50th cycle. LOG receives a line for each cycle: due time and lateness in ns
- * (of schedules that the program knows), and whether the fault was in it.
+ * FAULT  none, or one of the faults below, or several with a + in between:
+ *        page-fault   touches new pages                     mutex        waits for a mutex whose owner works
+ *        pipe         writes to a full pipe                 inversion    the same, and a third thread preempts the owner
+ *        fsync        writes and syncs a file               preempt      a thread of higher priority has the CPU
+ *        busy         an ordinary thread of low nice value has the CPU, and the loop has a high one
+ *        allocate     maps and unmaps memory                work         works longer
+ *        calls        makes many short system calls         quota        works until the quota of its cgroup is used up
+ *        hog          an ordinary thread has the CPU in every cycle
+ * PRIORITY 0: SCHED_OTHER. The fault is in every 50th cycle, and takes two periods. LOG receives a line for each cycle: due time
+ * and lateness in ns (of schedules that the program knows), and whether the fault was in it; - is none. With a SEED, the place in
+ * each 50 cycles, the fault's length, the phase and the length of the work vary. CONTROL_CGROUP in the environment is the directory
+ * of the cgroup that the program enters.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,6 +32,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -30,16 +40,19 @@
 
 #define EVERY 50
 #define WARM_CYCLES 100
-#define FAULT_PAGES 1500
+#define FAULT_PAGES 3000
+#define FAULT_CALLS 20000
 #define NS_PER_S 1000000000LL
 
 static const char *fault;
 static long long period_ns;
 static int priority;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sem_t wanted;
+static sem_t holder_wanted, middle_wanted, reader_wanted, rival_wanted, busy_wanted;
 static sem_t taken;
 static int pipe_ends[2];
+static long long fault_ns;
+static unsigned int seed;
 static volatile int sink;
 
 static void fail(const char *what)
@@ -59,6 +72,21 @@ static struct timespec timespec_of(long long ns)
 {
 	struct timespec time = { .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
 	return time;
+}
+
+/* Between `least` and `most` thousandths of `ns`; `ns` without a seed. */
+static long long varied(long long ns, int least, int most)
+{
+	return seed ? ns * (least + rand_r(&seed) % (most - least)) / 1000 : ns;
+}
+
+static int has_fault(const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = strstr(fault, name); at; at = strstr(at + 1, name))
+		if ((at == fault || at[-1] == '+') && (!at[length] || at[length] == '+'))
+			return 1;
+	return 0;
 }
 
 /* Uses the CPU for so long, by this thread's own CPU time. */
@@ -90,20 +118,43 @@ static void pin(int cpu)
 		fail("affinity");
 }
 
-/* Takes the mutex when told to, and works while it has it. Of lower priority, but above ordinary programs. */
+/* Takes the mutex when requested, and works while it has it. Of lower priority, but above ordinary programs. */
 static void *holder(void *unused)
 {
 	(void)unused;
 	pthread_setname_np(pthread_self(), "holder");
-	set_priority(priority > 1 ? priority - 1 : 0);
+	set_priority(priority > 2 ? priority - 2 : 0);
 	for (;;) {
-		sem_wait(&wanted);
+		sem_wait(&holder_wanted);
 		pthread_mutex_lock(&lock);
 		sem_post(&taken);
-		work(2 * period_ns);
+		work(has_fault("inversion") ? fault_ns / 4 : fault_ns);
 		pthread_mutex_unlock(&lock);
 	}
 	return NULL;
+}
+
+/* Has a higher priority than the holder, and the same CPU. */
+static void *middle(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "middle");
+	set_priority(priority > 1 ? priority - 1 : 0);
+	for (;;) {
+		sem_wait(&middle_wanted);
+		work(fault_ns);
+	}
+	return NULL;
+}
+
+/* Writes to the pipe until the kernel accepts no more. */
+static void fill_pipe(void)
+{
+	static char full[4096];
+	fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK);
+	while (write(pipe_ends[1], full, sizeof(full)) > 0)
+		;
+	fcntl(pipe_ends[1], F_SETFL, 0);
 }
 
 /* Empties the pipe late. */
@@ -113,8 +164,8 @@ static void *reader(void *unused)
 	(void)unused;
 	pthread_setname_np(pthread_self(), "reader");
 	for (;;) {
-		sem_wait(&wanted);
-		struct timespec pause = timespec_of(2 * period_ns);
+		sem_wait(&reader_wanted);
+		struct timespec pause = timespec_of(fault_ns);
 		nanosleep(&pause, NULL);
 		if (read(pipe_ends[0], buffer, sizeof(buffer)) < 0)
 			fail("pipe");
@@ -129,8 +180,22 @@ static void *rival(void *unused)
 	pthread_setname_np(pthread_self(), "rival");
 	set_priority(priority + 1);
 	for (;;) {
-		sem_wait(&wanted);
-		work(2 * period_ns);
+		sem_wait(&rival_wanted);
+		work(fault_ns);
+	}
+	return NULL;
+}
+
+/* An ordinary thread that the scheduler prefers among ordinary threads. */
+static void *busy(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "busy");
+	if (setpriority(PRIO_PROCESS, 0, -20))
+		fail("nice");
+	for (;;) {
+		sem_wait(&busy_wanted);
+		work(fault_ns);
 	}
 	return NULL;
 }
@@ -159,75 +224,122 @@ static void start(void *(*thread)(void *))
 		fail("thread");
 }
 
+static void enter_cgroup(void)
+{
+	const char *directory = getenv("CONTROL_CGROUP");
+	char path[256];
+	if (!directory)
+		return;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
+	FILE *file = fopen(path, "w");
+	if (!file || fprintf(file, "%d\n", getpid()) < 0 || fclose(file))
+		fail(path);
+}
+
 static void prepare_fault(void)
 {
-	sem_init(&wanted, 0, 0);
+	sem_init(&holder_wanted, 0, 0);
+	sem_init(&middle_wanted, 0, 0);
+	sem_init(&reader_wanted, 0, 0);
+	sem_init(&rival_wanted, 0, 0);
+	sem_init(&busy_wanted, 0, 0);
 	sem_init(&taken, 0, 0);
-	if (!strcmp(fault, "mutex"))
+	if (has_fault("preempt") || has_fault("hog") || has_fault("busy") || has_fault("inversion"))
+		pin(0);
+	if (has_fault("mutex") || has_fault("inversion"))
 		start(holder);
-	if (!strcmp(fault, "preempt"))
+	if (has_fault("inversion"))
+		start(middle);
+	if (has_fault("preempt"))
 		start(rival);
-	if (!strcmp(fault, "hog"))
+	if (has_fault("busy"))
+		start(busy);
+	if (has_fault("hog"))
 		start(hog);
-	if (!strcmp(fault, "pipe")) {
-		static char full[1 << 20];
+	if (has_fault("pipe")) {
 		if (pipe(pipe_ends))
 			fail("pipe");
-		fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK);
-		while (write(pipe_ends[1], full, 4096) > 0)
-			;
-		fcntl(pipe_ends[1], F_SETFL, 0);
+		fill_pipe();
 		start(reader);
+	}
+}
+
+static void write_late(void)
+{
+	sem_post(&reader_wanted);
+	if (write(pipe_ends[1], "x", 1) != 1)
+		fail("write");
+	/* Full again for the next time. */
+	fill_pipe();
+}
+
+static void wait_for_mutex(void)
+{
+	sem_post(&holder_wanted);
+	sem_wait(&taken);
+	if (has_fault("inversion"))
+		sem_post(&middle_wanted);
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void touch_pages(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, FAULT_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(memory, FAULT_PAGES * page, MADV_NOHUGEPAGE);
+	/* As many as take the fault's time. */
+	long long end = now_ns() + fault_ns;
+	for (int i = 0; i < FAULT_PAGES && now_ns() < end; i++)
+		memory[i * page] = 1;
+}
+
+static void sync_file(void)
+{
+	static char block[1 << 20];
+	static int file = -1;
+	if (file < 0)
+		file = open("control.fsync", O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	long long end = now_ns() + fault_ns;
+	do {
+		if (pwrite(file, block, sizeof(block), 0) < 0 || fsync(file))
+			fail("fsync");
+	} while (now_ns() < end);
+}
+
+static void allocate(void)
+{
+	long long end = now_ns() + fault_ns;
+	while (now_ns() < end) {
+		size_t size = 1 << 20;
+		char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		munmap(memory, size);
 	}
 }
 
 static void make_fault(void)
 {
-	if (!strcmp(fault, "work")) {
-		work(2 * period_ns);
-	} else if (!strcmp(fault, "page-fault")) {
-		long page = sysconf(_SC_PAGESIZE);
-		char *memory = mmap(NULL, FAULT_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		madvise(memory, FAULT_PAGES * page, MADV_NOHUGEPAGE);
-		/* As many as take two periods. */
-		long long end = now_ns() + 2 * period_ns;
-		for (int i = 0; i < FAULT_PAGES && now_ns() < end; i++)
-			memory[i * page] = 1;
-	} else if (!strcmp(fault, "mutex")) {
-		sem_post(&wanted);
-		sem_wait(&taken);
-		pthread_mutex_lock(&lock);
-		pthread_mutex_unlock(&lock);
-	} else if (!strcmp(fault, "pipe")) {
-		sem_post(&wanted);
-		if (write(pipe_ends[1], "x", 1) != 1)
-			fail("write");
-		/* Full again for the next time. */
-		static char full[1 << 16];
-		fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK);
-		while (write(pipe_ends[1], full, 4096) > 0)
-			;
-		fcntl(pipe_ends[1], F_SETFL, 0);
-	} else if (!strcmp(fault, "fsync")) {
-		static char block[1 << 20];
-		static int file = -1;
-		if (file < 0)
-			file = open("control.fsync", O_CREAT | O_WRONLY | O_TRUNC, 0600);
-		long long end = now_ns() + 2 * period_ns;
-		do {
-			if (pwrite(file, block, sizeof(block), 0) < 0 || fsync(file))
-				fail("fsync");
-		} while (now_ns() < end);
-	} else if (!strcmp(fault, "preempt")) {
-		sem_post(&wanted);
-	} else if (!strcmp(fault, "allocate")) {
-		long long end = now_ns() + 2 * period_ns;
-		while (now_ns() < end) {
-			size_t size = 4 << 20;
-			char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-			munmap(memory, size);
-		}
-	}
+	fault_ns = varied(2 * period_ns, 750, 1500);
+	if (has_fault("work"))
+		work(fault_ns);
+	if (has_fault("quota"))
+		work(2 * fault_ns);
+	if (has_fault("page-fault"))
+		touch_pages();
+	if (has_fault("mutex") || has_fault("inversion"))
+		wait_for_mutex();
+	if (has_fault("pipe"))
+		write_late();
+	if (has_fault("fsync"))
+		sync_file();
+	if (has_fault("allocate"))
+		allocate();
+	for (int call = 0; call < FAULT_CALLS && has_fault("calls"); call++)
+		syscall(SYS_getppid);
+	if (has_fault("preempt"))
+		sem_post(&rival_wanted);
+	if (has_fault("busy"))
+		sem_post(&busy_wanted);
 }
 
 static void ignore(int signal)
@@ -333,28 +445,32 @@ int main(int argc, char **argv)
 	struct waiter waiter = { 0 };
 	FILE *log;
 	if (argc < 6) {
-		fprintf(stderr, "control WAIT FAULT PERIOD_US CYCLES PRIORITY [LOG]\n");
+		fprintf(stderr, "control WAIT FAULT PERIOD_US CYCLES PRIORITY [LOG [SEED]]\n");
 		return 2;
 	}
 	fault = argv[2];
 	period_ns = atoll(argv[3]) * 1000;
 	long cycles = atol(argv[4]);
 	priority = atoi(argv[5]);
-	log = argc > 6 ? fopen(argv[6], "w") : NULL;
+	log = argc > 6 && strcmp(argv[6], "-") ? fopen(argv[6], "w") : NULL;
+	seed = argc > 7 ? (unsigned int)atol(argv[7]) : 0;
+	enter_cgroup();
 	struct entry { long long due_ns, late_ns; int faulty; } *entries = calloc((size_t)cycles, sizeof(*entries));
-	if (!strcmp(fault, "preempt") || !strcmp(fault, "hog"))
-		pin(0);
+	fault_ns = 2 * period_ns;
 	prepare_fault();
 	set_priority(priority);
+	if (has_fault("busy") && setpriority(PRIO_PROCESS, 0, 19))
+		fail("nice");
 	mlockall(MCL_CURRENT);
-	long long due_ns = now_ns() + period_ns;
+	int place = seed ? rand_r(&seed) % EVERY : 0;
+	long long due_ns = now_ns() + varied(period_ns, 1000, 2000);
 	prepare_waiter(&waiter, argv[1], due_ns);
 	for (long cycle = 0; cycle < cycles; cycle++) {
 		long long next_ns = wait_for(&waiter, due_ns);
-		int faulty = cycle >= WARM_CYCLES && cycle % EVERY == 0;
+		int faulty = cycle >= WARM_CYCLES && cycle % EVERY == place;
 		entries[cycle] = (struct entry){ next_ns - period_ns, now_ns() - (next_ns - period_ns), faulty };
 		due_ns = next_ns;
-		work(period_ns / 20);
+		work(varied(period_ns / 20, 900, 1100));
 		if (faulty)
 			make_fault();
 	}
