@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use tardy_recipe::values::PositiveDuration;
 use tardy_record::load_spec::LoadSpec;
 use tardy_tsn::plan::commands::Classifying;
+use tardy_tsn::plan::yang::Model;
 
 use super::RedactionFlag;
 use super::switch_file::SwitchFileArgs;
@@ -75,6 +76,9 @@ pub struct TsnPlanArgs {
     /// Program that assigns priorities to frames. With Open vSwitch, whose frames nft does not see, tc replaces nft.
     #[arg(long, value_enum, value_name = "PROGRAM", default_value_t = ClassifierProgram::Nft)]
     pub classifier: ClassifierProgram,
+    /// Place and form of the gate control lists in YANG, which differ by the revision of the modules that the device has.
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t = YangModel::Bridge)]
+    pub yang: YangModel,
     /// Switch of the file, if it has several.
     #[arg(long = "switch", value_name = "NAME")]
     pub of: Option<String>,
@@ -85,10 +89,34 @@ pub struct TsnPlanArgs {
 pub enum PlanForm {
     /// A shell script of ip, bridge, nft and tc.
     Commands,
-    /// JSON of the YANG module ieee802-dot1q-sched (IEEE 802.1Q).
+    /// JSON of the YANG modules ieee802-dot1q-sched and ieee802-dot1q-bridge (IEEE 802.1Q).
     Yang,
+    /// The same as XML, for NETCONF's edit-config.
+    YangXml,
     /// The netlink message that configures each port's shaper, field by field.
     Netlink,
+}
+
+/// Where gate control lists are in YANG data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum YangModel {
+    /// At the bridge port: ieee802-dot1q-sched-bridge, from 2022 on (802.1Qcw).
+    Bridge,
+    /// At the interface: ieee802-dot1dc-sched-if (802.1DC-2024).
+    Interface,
+    /// At the interface: ieee802-dot1q-sched of 2018-09-10.
+    #[value(name = "2018")]
+    Of2018,
+}
+
+impl From<YangModel> for Model {
+    fn from(model: YangModel) -> Self {
+        match model {
+            YangModel::Bridge => Self::Bridge,
+            YangModel::Interface => Self::Interface,
+            YangModel::Of2018 => Self::Of2018,
+        }
+    }
 }
 
 /// Program that assigns priorities to frames.
@@ -212,6 +240,14 @@ pub struct TsnTestArgs {
     /// Also write the first 262,144 frames of each listener and phase to a CSV file, warm-up included.
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     pub frames: Option<std::path::PathBuf>,
+    /// Also measure how long talkers, switches, gates and listeners take, from the kernel's trace of the scheduled frames at every port,
+    /// print it, and write it for `tardy tsn synthesize --intervals`.
+    #[arg(long, value_name = "FILE.toml", value_parser = output_path(), requires = "netns", conflicts_with = "without_shaper")]
+    pub intervals: Option<std::path::PathBuf>,
+    /// Change to this switch file in the middle of the time with the shaper, while the flows are sent: the same network with
+    /// other schedules.
+    #[arg(long, value_name = "NEXT.toml", requires = "netns", conflicts_with = "without_shaper")]
+    pub replace: Option<String>,
     /// Overwrite existing files.
     #[arg(long)]
     pub force: bool,

@@ -49,6 +49,10 @@ pub struct TsnSynthesizeArgs {
     /// file, 0s for tables]
     #[arg(long, value_name = "TIME")]
     pub margin: Option<Duration>,
+    /// How long talkers, switches, gates and listeners take on the machine that runs the schedule, as `tardy tsn test --intervals`
+    /// measured: windows are widened to it. Longest times are doubled [default: the forwarding times of the switch file]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "tsnkit")]
+    pub intervals: Option<PathBuf>,
 
     /// Gates for the bounds and the simulation of a switch file: those of the standard, or those of the kernel's software TAPRIO
     /// with its deviations.

@@ -56,9 +56,17 @@ pub(crate) fn switch(path: &str, output: &str, time: Option<&str>) -> Result<(),
     };
     let plan = experiment::plan(&network, path, duration_ns, &[true, false]);
     let request = Request { measures_in_process: true, ..request(plan, output)? };
-    let test = Test { network, file_name: path.to_owned(), file: text, namespaces: true, keep_frames: false };
+    let test = Test {
+        network,
+        file_name: path.to_owned(),
+        file: text,
+        namespaces: true,
+        keep_frames: false,
+        follow: false,
+        replacement: None,
+    };
     let ignore = |_: bool, _: &ObservedFrame| {};
-    let test = SwitchTest { test, frames: RefCell::new(Box::new(ignore)) };
+    let test = SwitchTest { test, frames: RefCell::new(Box::new(ignore)), followed: RefCell::default() };
     end(tardy_measure::test_switch(&request, &test, &mut Messages::default()))
 }
 

@@ -16,7 +16,7 @@ use super::saved_states::{self, SavedStates, SwitchState};
 use super::shaper::{ShaperRecord, is_changeable, is_same, lifting_limits, to_kernel};
 use super::survey::{Allowances, Survey};
 use super::timing::{self, Leak};
-use super::{bridge, classifier};
+use super::{bridge, children, classifier};
 use tardy_host::journal::Place;
 
 /// The requested switch.
@@ -126,6 +126,11 @@ fn set_everything(
         match port.taprio.as_ref().filter(|_| request.shaped) {
             Some(taprio) => {
                 shape(&port.interface, taprio, known, changes, &mut applied)?;
+                let children = children::set(&port.interface, &port.children)?;
+                if !children.is_empty() && taprio.flags == 0 {
+                    restart_gates(&port.interface, taprio)?;
+                }
+                applied.changed.extend(children);
                 shapers.push((port.interface.clone(), as_text(taprio)));
             }
             None => unshape(&port.interface, known, &mut applied)?,
@@ -142,6 +147,13 @@ fn set_everything(
         classifier: classified.sent,
     };
     Ok((applied, state))
+}
+
+/// Sends a shaper again: the kernel stops the gates' timer if a discipline below it changes.
+fn restart_gates(name: &str, taprio: &Taprio) -> Result<(), String> {
+    let about = format!("shaper of {name}");
+    let sent = taprio::prepare(name, &to_kernel(taprio)).and_then(|prepared| prepared.send());
+    sent.map(drop).map_err(|error| describe_refusal(&about, error))
 }
 
 /// The text of a shaper, which is saved and compared.

@@ -9,6 +9,7 @@ mod apply;
 mod bridge;
 mod change;
 mod change_journal;
+mod children;
 mod classifier;
 mod displaced;
 pub mod experiment;

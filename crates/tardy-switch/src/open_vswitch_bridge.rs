@@ -138,7 +138,12 @@ mod tests {
     use tardy_tsn::settings::PortVlan;
 
     fn columns(vlans: &[PortVlan]) -> String {
-        let port = PortSettings { interface: "p1".to_owned(), vlans: vlans.to_vec(), taprio: None };
+        let port = PortSettings {
+            interface: "p1".to_owned(),
+            vlans: vlans.to_vec(),
+            taprio: None,
+            children: Vec::new(),
+        };
         let columns = columns_of(&port);
         assert!(are_columns(&columns));
         columns.join(" ")

@@ -23,6 +23,9 @@ pub struct ShaperRecord {
     txtime_delay_ns: Option<u32>,
     /// Class and largest service data unit.
     max_sdu: Vec<(u32, u32)>,
+    /// The preemptible classes.
+    #[serde(default)]
+    preemptible: Vec<u32>,
 }
 
 impl ShaperRecord {
@@ -41,6 +44,7 @@ impl ShaperRecord {
             flags: shown.flags,
             txtime_delay_ns: shown.txtime_delay_ns,
             max_sdu: shown.class_options.iter().map(|one| (one.class, one.max_sdu)).collect(),
+            preemptible: preemptible(&shown.class_options).collect(),
         })
     }
 
@@ -63,7 +67,7 @@ impl ShaperRecord {
         let options = (0..self.queues.len() as u32).map(|class| ClassOption {
             class,
             max_sdu: limit(class),
-            preemptible: None,
+            preemptible: self.preemptible.contains(&class).then_some(true),
         });
         taprio::Taprio {
             handle: HANDLE,
@@ -89,7 +93,15 @@ pub const HANDLE: u16 = 0x7514;
 /// A shaper as it is sent to the kernel.
 pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
     let queues = taprio.queues.iter().map(|one| taprio::Queues { count: one.count, first: one.offset });
-    let limited = taprio.max_sdu.iter().enumerate().filter(|(_, max_sdu)| **max_sdu != 0);
+    // Express is the default, and the kernel does not show it.
+    let is_preemptible = |class: usize| taprio.preemptible >> class & 1 == 1;
+    let stated =
+        taprio.max_sdu.iter().enumerate().filter(|(class, bytes)| **bytes != 0 || is_preemptible(*class));
+    let option = |(class, max_sdu): (usize, &u32)| ClassOption {
+        class: class as u32,
+        max_sdu: *max_sdu,
+        preemptible: is_preemptible(class).then_some(true),
+    };
     taprio::Taprio {
         handle: HANDLE,
         overhead_bytes: (taprio.overhead != 0).then_some(taprio.overhead),
@@ -103,9 +115,7 @@ pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
         clock_id: taprio.clockid,
         flags: taprio.flags,
         txtime_delay_ns: taprio.txtime_delay_ns,
-        class_options: limited
-            .map(|(class, max_sdu)| ClassOption { class: class as u32, max_sdu: *max_sdu, preemptible: None })
-            .collect(),
+        class_options: stated.map(option).collect(),
     }
 }
 
@@ -144,13 +154,23 @@ pub(super) fn is_changeable(shown: &Shown, wanted: &taprio::Taprio) -> bool {
         && shown.txtime_delay_ns.unwrap_or(0) == wanted.txtime_delay_ns.unwrap_or(0)
 }
 
-/// `wanted` as it is sent to a running shaper. The kernel keeps the limits of classes that are not named
-/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), so a limit that is to be removed is sent as 0.
+/// The preemptible classes of these.
+fn preemptible(options: &[ClassOption]) -> impl Iterator<Item = u32> {
+    options.iter().filter(|option| option.preemptible == Some(true)).map(|option| option.class)
+}
+
+/// `wanted` as it is sent to a running shaper. The kernel keeps the limits and the preemption of classes that are not named
+/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), so a limit that is to be removed is sent as 0, and a class that is not
+/// preemptible any more as express.
 pub(super) fn lifting_limits(wanted: &taprio::Taprio, shown: &Shown) -> taprio::Taprio {
     let mut request = wanted.clone();
     let stays = |old: &&ClassOption| wanted.class_options.iter().any(|new| new.class == old.class);
     let goes = shown.class_options.iter().filter(|old| !stays(old));
     request.class_options.extend(goes.map(|old| ClassOption { max_sdu: 0, preemptible: None, ..*old }));
+    let was: Vec<u32> = preemptible(&shown.class_options).collect();
+    for option in request.class_options.iter_mut().filter(|option| was.contains(&option.class)) {
+        option.preemptible.get_or_insert(false);
+    }
     request
 }
 

@@ -76,6 +76,8 @@ fn ring(switches: usize, flows: usize, seed: u64) -> Result<Instance, Box<dyn st
         bits_per_second: 1_000_000_000,
         propagation_ns: 0,
         processing_ns: 2000,
+        late_ns: 0,
+        early_ns: 0,
         queues: 8,
         has_gates: true,
     });

@@ -41,7 +41,7 @@ fn earliest(instance: &Instance, flow: &Flow, leaving: &[Vec<usize>]) -> Vec<u64
                 continue;
             }
             let link = &instance.links[*number];
-            let end_ns = at_ns + link.wire_ns(flow.wire_bytes) + link.propagation_ns;
+            let end_ns = at_ns + link.wire_ns(flow.wire_bytes) + link.arrival_ns();
             arrival_ns[link.to] = arrival_ns[link.to].min(end_ns);
             if end_ns + link.processing_ns < ready_ns[link.to] {
                 ready_ns[link.to] = end_ns + link.processing_ns;

@@ -5,6 +5,7 @@ use tardy_tsn::network::Network;
 use crate::answer::{Answer, Verdict};
 use crate::instance::{InputError, Instance};
 use crate::keep::{KeepError, Kept};
+use crate::lateness::Lateness;
 use crate::read::network::{self, Scheduled};
 use crate::read::tsnkit::Tables;
 use crate::write;
@@ -20,6 +21,8 @@ pub enum Files {
         network: Box<Network>,
         /// Its flows that are scheduled.
         scheduled: Box<Scheduled>,
+        /// How late frames, gates and talkers can be.
+        lateness: Lateness,
         /// The schedule that is extended.
         kept: Option<Box<Kept>>,
     },
@@ -28,14 +31,15 @@ pub enum Files {
 }
 
 impl Files {
-    /// The instance of a switch file; `margin_ns` is [`Instance::margin_ns`].
+    /// The instance of a switch file; `lateness` is how late frames, gates and talkers can be.
     ///
     /// # Errors
     ///
     /// As [`network::read`].
-    pub fn of_switch(network: &Network, text: &str, margin_ns: u64) -> Result<Self, InputError> {
-        let scheduled = Box::new(network::read(network, text, margin_ns)?);
-        Ok(Self::Switch { text: text.to_owned(), network: Box::new(network.clone()), scheduled, kept: None })
+    pub fn of_switch(network: &Network, text: &str, lateness: Lateness) -> Result<Self, InputError> {
+        let scheduled = Box::new(network::read(network, text, lateness)?);
+        let network = Box::new(network.clone());
+        Ok(Self::Switch { text: text.to_owned(), network, scheduled, lateness, kept: None })
     }
 
     /// Leaves the flows of the switch file `old` with the text `old_text` where they are. TSNKit's tables keep nothing.
@@ -44,8 +48,8 @@ impl Files {
     ///
     /// As [`Kept::read`].
     pub fn keep(&mut self, old: &Network, old_text: &str) -> Result<(), KeepError> {
-        if let Self::Switch { network, scheduled, kept, .. } = self {
-            *kept = Some(Box::new(Kept::read(old, old_text, network, scheduled)?));
+        if let Self::Switch { network, scheduled, lateness, kept, .. } = self {
+            *kept = Some(Box::new(Kept::read(old, old_text, network, scheduled, *lateness)?));
         }
         Ok(())
     }
@@ -102,7 +106,7 @@ impl Files {
             (Self::Tables(tables), _) => {
                 Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
             }
-            (Self::Switch { text, network, scheduled, kept }, Verdict::Scheduled) => {
+            (Self::Switch { text, network, scheduled, kept, .. }, Verdict::Scheduled) => {
                 let timing = write::switch_file::Timing {
                     schedule: &answer.schedule,
                     ports: &answer.ports,

@@ -2,7 +2,8 @@
 //!
 //! A window opens the gate of a frame's queue alone. Between windows the gates of best effort are open, that is of all queues
 //! without scheduled frames on the link. A gap that is too short for a full frame of best effort becomes part of the window before
-//! it, and so do the shortest gaps of a port with more entries than are permitted.
+//! it, and so do the shortest gaps of a port with more entries than are permitted. If frames can be in their queue before their window,
+//! a gap before a window of the same class is closed instead: an open gate would send them early.
 
 use tardy_record::gates::GateEntry;
 
@@ -56,11 +57,13 @@ fn port(instance: &Instance, link: usize, frames: &[Frame], entries_max: Option<
     let best_effort = ((1_u32 << instance.links[link].queues) - 1) & !scheduled;
     let windows = windows(instance, link, frames, cycle_ns);
     let shortest_ns = instance.links[link].wire_ns(instance.best_effort_bytes);
-    let kept = kept_gaps(&windows, cycle_ns, shortest_ns, entries_max);
-    let mut entries = entries(&changes(&windows, &kept, cycle_ns, best_effort), cycle_ns);
+    let has_early = instance.links[link].early_ns > 0;
+    let kept = kept_gaps(&windows, cycle_ns, shortest_ns, entries_max.map(|most| (most, has_early)));
+    let gap = Gap { best_effort, has_early };
+    let mut entries = entries(&changes(&windows, &kept, cycle_ns, gap), cycle_ns);
     if instance.starts_at_zero {
         let least_ns = least_entry_ns(&instance.links[link]);
-        separate(&mut entries, best_effort, &windows, least_ns, entries_max.unwrap_or(usize::MAX));
+        separate(&mut entries, gap, &windows, least_ns, entries_max.unwrap_or(usize::MAX));
     }
     PortGates { link, cycle_ns, entries, best_effort }
 }
@@ -87,18 +90,35 @@ fn gaps_ns(windows: &[Window], cycle_ns: u64) -> Vec<u64> {
     windows.iter().zip(next_ns).map(|(window, next_ns)| next_ns.saturating_sub(window.end_ns)).collect()
 }
 
-/// Whether the gap after each window stays open for best effort.
-fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: Option<usize>) -> Vec<bool> {
+/// The gates between two windows.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    /// The gates of best effort.
+    best_effort: u32,
+    /// Whether frames can be in their queue before their window.
+    has_early: bool,
+}
+
+/// Whether the gap after each window stays open for best effort. `entries_max` has the permitted number of entries, if it is limited,
+/// and whether a gap that does not stay open is closed if the window after it is of the same class.
+fn kept_gaps(
+    windows: &[Window],
+    cycle_ns: u64,
+    shortest_ns: u64,
+    entries_max: Option<(usize, bool)>,
+) -> Vec<bool> {
     let gaps_ns = gaps_ns(windows, cycle_ns);
     let mut kept: Vec<bool> = gaps_ns.iter().map(|gap_ns| *gap_ns > 0 && *gap_ns >= shortest_ns).collect();
-    let Some(entries_max) = entries_max else { return kept };
+    let Some((entries_max, has_early)) = entries_max else { return kept };
     let has_other_gates = |place: usize| windows[place].gates != windows[(place + 1) % windows.len()].gates;
     // A gap costs an entry, and another one for the window after it, unless that has an entry in any case.
     let cost = |place: usize| if has_other_gates(place) { 1 } else { 2 };
     let of_gap = |place: usize| if kept[place] { cost(place) } else { 0 };
     let mut entries: usize =
         (0..windows.len()).map(|place| of_gap(place) + usize::from(has_other_gates(place))).sum();
-    let mut shortest: Vec<usize> = (0..windows.len()).filter(|place| kept[*place]).collect();
+    // A closed gap would cost as many entries as an open one.
+    let saves = |place: &usize| kept[*place] && (!has_early || has_other_gates(*place));
+    let mut shortest: Vec<usize> = (0..windows.len()).filter(saves).collect();
     shortest.sort_by_key(|place| (gaps_ns[*place], *place));
     for place in shortest {
         if entries <= entries_max {
@@ -111,7 +131,7 @@ fn kept_gaps(windows: &[Window], cycle_ns: u64, shortest_ns: u64, entries_max: O
 }
 
 /// Ends what is open at the end of the cycle there, so that no opening continues from the last entry to the first.
-fn separate(entries: &mut Vec<GateEntry>, best_effort: u32, windows: &[Window], least_ns: u64, most: usize) {
+fn separate(entries: &mut Vec<GateEntry>, gap: Gap, windows: &[Window], least_ns: u64, most: usize) {
     let (Some(first), Some(last)) = (entries.first().copied(), entries.last().copied()) else { return };
     let (Some(first_window), Some(last_window)) = (windows.first(), windows.last()) else { return };
     if entries.len() < 3 || first.gates != last.gates {
@@ -119,7 +139,13 @@ fn separate(entries: &mut Vec<GateEntry>, best_effort: u32, windows: &[Window], 
     }
     let end = entries.len() - 1;
     let gap_before_first = first.gates != first_window.gates;
-    if gap_before_first && first.gates == best_effort && first.interval_ns >= last.interval_ns {
+    if gap_before_first && gap.has_early {
+        // Neither window may be longer: its gate would be open for frames that are early. If the last entry is a window and the gap
+        // after it, the first one is the rest of that gap.
+        let is_longer = first.gates == gap.best_effort && first.interval_ns >= last.interval_ns;
+        let closed = if is_longer { end } else { 0 };
+        entries[closed].gates = 0;
+    } else if gap_before_first && first.gates == gap.best_effort && first.interval_ns >= last.interval_ns {
         // The longer part of best effort stays, and the shorter one becomes part of the window before it.
         entries[end - 1].interval_ns += last.interval_ns;
         entries.remove(end);
@@ -146,12 +172,17 @@ fn separate(entries: &mut Vec<GateEntry>, best_effort: u32, windows: &[Window], 
 }
 
 /// When the gates change, in the order of time.
-fn changes(windows: &[Window], kept: &[bool], cycle_ns: u64, best_effort: u32) -> Vec<Change> {
+fn changes(windows: &[Window], kept: &[bool], cycle_ns: u64, gap: Gap) -> Vec<Change> {
     let mut changes = Vec::with_capacity(2 * windows.len());
-    for (window, is_kept) in windows.iter().zip(kept) {
+    let next = windows.iter().cycle().skip(1);
+    for (((window, next), is_kept), gap_ns) in
+        windows.iter().zip(next).zip(kept).zip(gaps_ns(windows, cycle_ns))
+    {
         changes.push(Change { at_ns: window.start_ns, gates: window.gates });
         if *is_kept {
-            changes.push(Change { at_ns: window.end_ns, gates: best_effort });
+            changes.push(Change { at_ns: window.end_ns, gates: gap.best_effort });
+        } else if gap.has_early && gap_ns > 0 && next.gates == window.gates {
+            changes.push(Change { at_ns: window.end_ns, gates: 0 });
         }
     }
     changes.dedup_by_key(|change| change.gates);

@@ -49,6 +49,11 @@ pub struct Link {
     pub propagation_ns: u64,
     /// The time from the last bit at the receiving node to the queue of the next link, in ns.
     pub processing_ns: u64,
+    /// How late a transmission can start because its gate opens late, in ns.
+    pub late_ns: u64,
+    /// How much earlier than planned a frame can be in the queue of this link, in ns, because nodes before it took less time than they
+    /// can.
+    pub early_ns: u64,
     /// The number of its queues; each has a gate.
     pub queues: u8,
     /// Whether the sending node has gates.
@@ -137,9 +142,14 @@ impl Link {
         u64::try_from(bits.div_ceil(u128::from(self.bits_per_second.max(1)))).unwrap_or(u64::MAX)
     }
 
-    /// The time from the end of a frame at the sending node to its entry into the queue of the next link, in ns.
+    /// The longest time from the planned end of a frame at the sending node to its entry into the queue of the next link, in ns.
     pub fn forwarding_ns(&self) -> u64 {
-        self.propagation_ns + self.processing_ns
+        self.late_ns + self.propagation_ns + self.processing_ns
+    }
+
+    /// The longest time from the planned end of a frame at the sending node to its last bit at the receiving one, in ns.
+    pub fn arrival_ns(&self) -> u64 {
+        self.late_ns + self.propagation_ns
     }
 }
 
@@ -150,9 +160,10 @@ impl Instance {
         format!("{}→{}", self.nodes[from], self.nodes[to])
     }
 
-    /// How long a link is reserved for a frame of a flow, in ns: the frame, and the margin after it.
+    /// How long a link is reserved for a frame of a flow, in ns: for a late start, the frame, and the margin after it.
     pub fn reserved_ns(&self, flow: &Flow, link: usize) -> u64 {
-        self.links[link].wire_ns(flow.wire_bytes) + self.margin_ns
+        let link = &self.links[link];
+        link.late_ns + link.wire_ns(flow.wire_bytes) + self.margin_ns
     }
 
     /// The links that leave each node, in the order of the instance.

@@ -17,6 +17,7 @@ pub use replacement::{PortChange, PortReplacement};
 
 use crate::checker::{self, Fault};
 use crate::instance::{Flow, InputError, Instance, Source};
+use crate::lateness::Lateness;
 use crate::read::network::{self, Scheduled};
 use crate::schedule::{Hop, Placement, PortGates, Schedule};
 
@@ -75,7 +76,7 @@ struct OldSchedule {
 
 impl Kept {
     /// The flows of `scheduled`, the instance of the network `new`, that keep the places they have in the file `old` with the text
-    /// `old_text`.
+    /// `old_text`. The intervals of `lateness` must be those of the old schedule, from which the times at its switches follow.
     ///
     /// # Errors
     ///
@@ -86,13 +87,14 @@ impl Kept {
         old_text: &str,
         new: &Network,
         scheduled: &Scheduled,
+        lateness: Lateness,
     ) -> Result<Self, KeepError> {
         let differences = network_differences::find(old, new);
         if !differences.is_empty() {
             return Err(KeepError::OtherNetwork(differences));
         }
         let base_time_ns = base_time_ns(old, old_text).map_err(KeepError::Old)?;
-        let before = OldSchedule::read(old, old_text).map_err(KeepError::Old)?;
+        let before = OldSchedule::read(old, old_text, lateness).map_err(KeepError::Old)?;
         let instance = &scheduled.instance;
         let mut kept = Self {
             placements: vec![None; instance.flows.len()],
@@ -195,8 +197,8 @@ fn base_time_ns(network: &Network, text: &str) -> Result<i64, InputError> {
 
 impl OldSchedule {
     /// Reads the schedule, and finds the flows that it does not send where their offsets and routes would have them.
-    fn read(network: &Network, text: &str) -> Result<Self, InputError> {
-        let mut scheduled = network::read(network, text, 0)?;
+    fn read(network: &Network, text: &str, lateness: Lateness) -> Result<Self, InputError> {
+        let mut scheduled = network::read(network, text, Lateness { margin_ns: 0, ..lateness })?;
         // The limits of the new file count.
         scheduled.instance.flows.iter_mut().for_each(|flow| flow.deadline_ns = None);
         let instance = &scheduled.instance;

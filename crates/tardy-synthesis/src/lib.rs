@@ -15,6 +15,7 @@ pub mod files;
 pub mod gates;
 pub mod instance;
 pub mod keep;
+pub mod lateness;
 pub mod proof;
 mod random;
 pub mod read;

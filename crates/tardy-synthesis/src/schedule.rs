@@ -30,12 +30,24 @@ impl Placement {
         self.hops.first().map_or(0, |hop| hop.start_ns)
     }
 
-    /// The longest time from the first bit sent to the last bit received by a listener, in ns.
+    /// From the planned sending to the end of a frame whose last gate opens on time, at the sending end of its last link, in ns: no
+    /// frame is received earlier.
+    pub fn least_latency_ns(&self, instance: &Instance, flow: usize) -> u64 {
+        let flow = &instance.flows[flow];
+        let arrival = |hop: &Hop| {
+            let link = &instance.links[hop.link];
+            let end_ns = hop.start_ns + link.wire_ns(flow.wire_bytes);
+            flow.destinations.contains(&link.to).then(|| end_ns.saturating_sub(self.offset_ns()))
+        };
+        self.hops.iter().filter_map(arrival).min().unwrap_or(0)
+    }
+
+    /// The longest time from the planned sending to the last bit received by a listener, in ns.
     pub fn latency_ns(&self, instance: &Instance, flow: usize) -> u64 {
         let flow = &instance.flows[flow];
         let arrival = |hop: &Hop| {
             let link = &instance.links[hop.link];
-            let end_ns = hop.start_ns + link.wire_ns(flow.wire_bytes) + link.propagation_ns;
+            let end_ns = hop.start_ns + link.wire_ns(flow.wire_bytes) + link.arrival_ns();
             flow.destinations.contains(&link.to).then(|| end_ns.saturating_sub(self.offset_ns()))
         };
         self.hops.iter().filter_map(arrival).max().unwrap_or(0)

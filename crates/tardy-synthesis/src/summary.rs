@@ -129,8 +129,10 @@ pub struct PlacedFlow {
     pub flow: String,
     /// When its talker sends, in ns from the start of the period.
     pub offset_ns: u64,
-    /// The time from the first bit sent to the last bit received, in ns.
+    /// The longest time from the first bit sent to the last bit received, in ns.
     pub latency_ns: u64,
+    /// Less than the shortest time, in ns: the last gate opens on time, and propagation is not counted.
+    pub least_latency_ns: u64,
     /// The time between its latency and its deadline, in ns; `None`: no deadline.
     pub slack_ns: Option<u64>,
     /// Its period, in ns.
@@ -197,6 +199,7 @@ fn placements(instance: &Instance, answer: &Answer) -> Vec<PlacedFlow> {
             flow: flow.name.clone(),
             offset_ns: placement.offset_ns(),
             latency_ns,
+            least_latency_ns: placement.least_latency_ns(instance, number),
             slack_ns: flow.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(latency_ns)),
             period_ns: flow.period_ns,
             links: placement.hops.iter().map(|hop| instance.link_name(hop.link)).collect(),

@@ -38,6 +38,8 @@ pub(crate) fn link(from: usize, to: usize) -> Link {
         bits_per_second: 1_000_000_000,
         propagation_ns: 0,
         processing_ns: 2000,
+        late_ns: 0,
+        early_ns: 0,
         queues: 8,
         has_gates: true,
     }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use tardy_synthesis::answer::{self, Answer, Verdict};
 use tardy_synthesis::files::Files;
 use tardy_synthesis::keep::{KeepError, Kept, PortChange};
+use tardy_synthesis::lateness::Lateness;
 use tardy_synthesis::schedule::Schedule;
 use tardy_synthesis::verify;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
@@ -80,13 +81,14 @@ fn scheduled(text: &str, margin_ns: u64) -> Option<String> {
 }
 
 fn scheduled_within(text: &str, margin_ns: u64, entries_max: Option<usize>) -> Option<String> {
-    let files = Files::of_switch(&file::parse(text).unwrap(), text, margin_ns).unwrap();
+    let files = Files::of_switch(&file::parse(text).unwrap(), text, Lateness::of_margin(margin_ns)).unwrap();
     let answer = answer::find(files.instance(), &options(3, 1, 2), entries_max).unwrap();
     files.texts(&answer).unwrap().pop()
 }
 
 fn read(text: &str, old: &str, margin_ns: u64) -> Result<Files, KeepError> {
-    let mut files = Files::of_switch(&file::parse(text).unwrap(), text, margin_ns).unwrap();
+    let mut files =
+        Files::of_switch(&file::parse(text).unwrap(), text, Lateness::of_margin(margin_ns)).unwrap();
     files.keep(&file::parse(old).unwrap(), old)?;
     Ok(files)
 }
@@ -194,9 +196,9 @@ fn check_gates(what: &str, text: &str) {
 /// By the gates of the standard and of Linux, every frame takes the planned time, and the bound is not below it.
 fn check_promises(what: &str, text: &str) {
     let network = file::parse(text).unwrap();
-    let files = Files::of_switch(&network, text, 1000).unwrap();
+    let files = Files::of_switch(&network, text, Lateness::of_margin(1000)).unwrap();
     let scheduled = files.scheduled().unwrap();
-    let kept = Kept::read(&network, text, &network, scheduled).unwrap();
+    let kept = Kept::read(&network, text, &network, scheduled, Lateness::of_margin(1000)).unwrap();
     let schedule = Schedule { placements: kept.placements };
     for mode in [Mode::Standard, Mode::Linux] {
         let simulated = Options { mode, ports: Ports::Hardware, ring_frames: 1, ..Options::default() };

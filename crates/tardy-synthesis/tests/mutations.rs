@@ -201,6 +201,24 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation!("a margin that is not kept", |instance, _| instance.margin_ns = 90_000, Fault::Overlap { .. }),
     mutation!(
+        "a gate that opens later than its window allows",
+        |instance, _| instance.links[RIGHT_TO_LISTENER].late_ns = 90_000,
+        Fault::Late { .. }
+    ),
+    mutation!(
+        "gates that open too late for the windows of their frames",
+        |instance, _| {
+            instance.links.iter_mut().for_each(|link| link.late_ns = 900);
+            instance.links.iter_mut().for_each(|link| link.processing_ns = 1_100);
+        },
+        Fault::GateClosed { .. }
+    ),
+    mutation!(
+        "frames that are early enough to find a gate open",
+        |instance, _| instance.links[LEFT_TO_RIGHT].early_ns = 95_000,
+        Fault::GateEarly { .. } | Fault::Queue { .. }
+    ),
+    mutation!(
         "two frames in a queue",
         |_, answer| {
             // Flow 1 waits at the left switch while flow 0 passes through the same queue.

@@ -62,6 +62,23 @@ proptest! {
         let answer = answer::find(&instance, &options(1, 7, 2), None);
         prop_assert!(answer.is_ok(), "{:?}", answer);
     }
+
+    /// Multiples of the least frame's time, so that a step is not 1 ns.
+    #[test]
+    fn windows_are_widened_to_late_gates_and_early_frames(
+        flows in prop::collection::vec(any_flow(), 1..12), early in 0_u64..12, late in 0_u64..4, starts_at_zero in any::<bool>(),
+        entries_max in prop::option::of(4_usize..12),
+    ) {
+        let mut instance = Instance { margin_ns: 1_000, starts_at_zero, ..ring(flows) };
+        for flow in &mut instance.flows {
+            flow.wire_bytes = flow.wire_bytes.next_multiple_of(125);
+        }
+        for link in &mut instance.links {
+            (link.early_ns, link.late_ns) = (early * 1_000, late * 1_000);
+        }
+        let answer = answer::find(&instance, &options(0, 7, 2), entries_max);
+        prop_assert!(answer.is_ok(), "{:?}", answer);
+    }
 }
 
 /// The steps of 1 us in which a frame that starts at `start_ns` occupies a link, in all periods.

@@ -54,19 +54,35 @@ pub fn make_veth(
     peer: Option<&File>,
     queues: Option<u32>,
 ) -> Result<(), NetlinkError> {
+    make_veth_with_indices(name, peer_name, peer, queues, None)
+}
+
+/// The same, with interface indices for both ends that are free in their namespaces.
+///
+/// # Errors
+/// As [`make_veth`], and EBUSY if an index is in use.
+pub fn make_veth_with_indices(
+    name: &str,
+    peer_name: &str,
+    peer: Option<&File>,
+    queues: Option<u32>,
+    indices: Option<[u32; 2]>,
+) -> Result<(), NetlinkError> {
+    // With 0 the kernel chooses.
+    let [index, peer_index] = indices.unwrap_or_default();
     let set_queues = |request: &mut Request| {
         if let Some(queues) = queues {
             request.attribute(libc::IFLA_NUM_TX_QUEUES, &queues.to_ne_bytes());
             request.attribute(libc::IFLA_NUM_RX_QUEUES, &queues.to_ne_bytes());
         }
     };
-    let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(0, 0, 0));
+    let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(index, 0, 0));
     request.text(libc::IFLA_IFNAME, name);
     set_queues(&mut request);
     request.nest(libc::IFLA_LINKINFO, |info| {
         info.text(IFLA_INFO_KIND, "veth").nest(IFLA_INFO_DATA, |data| {
             data.nest(VETH_INFO_PEER, |other| {
-                other.raw(&link(0, 0, 0)).text(libc::IFLA_IFNAME, peer_name);
+                other.raw(&link(peer_index, 0, 0)).text(libc::IFLA_IFNAME, peer_name);
                 set_queues(other);
                 if let Some(peer) = peer {
                     other.attribute(libc::IFLA_NET_NS_FD, &peer.as_raw_fd().to_ne_bytes());

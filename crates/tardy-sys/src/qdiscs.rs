@@ -169,6 +169,80 @@ pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkEr
     })
 }
 
+/// How an ETF treats frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EtfMode {
+    /// Whether the card sends each frame at its time.
+    pub offload: bool,
+    /// Whether frames without a socket are accepted: those of other hosts, which a switch forwards.
+    pub accepts_other_hosts: bool,
+}
+
+/// The settings of an ETF, in the form of [`Qdisc::options`].
+pub fn etf_options(etf: Etf, mode: EtfMode) -> Vec<u8> {
+    // include/uapi/linux/pkt_sched.h: TC_ETF_OFFLOAD_ON and TC_ETF_SKIP_SOCK_CHECK; struct tc_etf_qopt: delta, clock, flags.
+    let flags = u32::from(mode.offload) << 1 | u32::from(mode.accepts_other_hosts) << 2;
+    let mut parameters = etf.delta_ns.to_ne_bytes().to_vec();
+    parameters.extend_from_slice(&etf.clock_id.to_ne_bytes());
+    parameters.extend_from_slice(&flags.to_ne_bytes());
+    parameters_alone(&parameters)
+}
+
+/// A credit-based shaper (tc-cbs(8)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cbs {
+    /// The rate, in kbit/s.
+    pub idle_slope_kbps: i32,
+    /// The rate less that of the port, in kbit/s.
+    pub send_slope_kbps: i32,
+    /// The most credit, in bytes.
+    pub high_credit_bytes: i32,
+    /// The least credit, in bytes.
+    pub low_credit_bytes: i32,
+    /// Whether the card shapes.
+    pub offload: bool,
+}
+
+/// The settings of a credit-based shaper, in the form of [`Qdisc::options`].
+pub fn cbs_options(cbs: Cbs) -> Vec<u8> {
+    // struct tc_cbs_qopt: offload, padding, hicredit, locredit, idleslope, sendslope.
+    let mut parameters = vec![u8::from(cbs.offload), 0, 0, 0];
+    for number in [cbs.high_credit_bytes, cbs.low_credit_bytes, cbs.idle_slope_kbps, cbs.send_slope_kbps] {
+        parameters.extend_from_slice(&number.to_ne_bytes());
+    }
+    parameters_alone(&parameters)
+}
+
+/// `TCA_ETF_PARMS` or `TCA_CBS_PARMS`, which have the same number, with these bytes.
+fn parameters_alone(bytes: &[u8]) -> Vec<u8> {
+    const PARMS: u16 = 1;
+    let length = 4 + bytes.len() as u16;
+    let mut attribute = length.to_ne_bytes().to_vec();
+    attribute.extend_from_slice(&PARMS.to_ne_bytes());
+    attribute.extend_from_slice(bytes);
+    attribute
+}
+
+/// Adds a queueing discipline of `kind` to the class `parent` of the device `name`, or replaces the one there. `options` has the form of
+/// [`Qdisc::options`].
+///
+/// # Errors
+/// ENOENT if the kernel has none of that kind, EOPNOTSUPP if the device does not support what is to be done there.
+pub fn set_below(name: &str, parent: u32, kind: &str, options: &[u8]) -> Result<(), NetlinkError> {
+    set(name, parent, 0, kind, |request| {
+        request.attribute(TCA_OPTIONS, options);
+    })
+}
+
+/// Deletes the queueing discipline of the class `parent` of the device `name`.
+///
+/// # Errors
+/// ENOENT if there is none.
+pub fn delete_below(name: &str, parent: u32) -> Result<(), NetlinkError> {
+    let fixed = traffic(links::index_of(name)?, 0, parent);
+    RouteSocket::open()?.ask(&Request::new(libc::RTM_DELQDISC, 0, &fixed))
+}
+
 /// Makes a queueing discipline of `kind` the root of the device `name`, with `major` as the upper half of its handle
 /// and `options` as its settings, in the form of [`Qdisc::options`].
 ///
@@ -219,4 +293,29 @@ pub(crate) fn traffic(device: u32, handle: u32, parent: u32) -> [u8; FIXED_BYTES
 pub fn device_of(message: &Message) -> Option<u32> {
     let of_traffic = [libc::RTM_NEWQDISC, libc::RTM_DELQDISC].contains(&message.kind);
     of_traffic.then(|| message.number_at(4)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_have_the_form_in_which_the_kernel_shows_them() {
+        let etf = Etf { delta_ns: 300_000, clock_id: 11 };
+        let options = etf_options(etf, EtfMode { offload: false, accepts_other_hosts: true });
+        assert_eq!((options.len(), options[12]), (16, 4));
+        let shown = Qdisc { kind: "etf".to_owned(), options, ..Qdisc::default() };
+        assert_eq!(shown.etf(), Some(etf));
+        let cbs = Cbs {
+            idle_slope_kbps: 20_000,
+            send_slope_kbps: -80_000,
+            high_credit_bytes: 309,
+            low_credit_bytes: -1234,
+            offload: true,
+        };
+        let options = cbs_options(cbs);
+        assert_eq!((options.len(), options[4]), (24, 1));
+        assert_eq!(options[8..12], 309i32.to_ne_bytes());
+        assert_eq!(options[20..24], (-80_000i32).to_ne_bytes());
+    }
 }

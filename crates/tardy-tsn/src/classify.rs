@@ -206,6 +206,7 @@ mod tests {
             flags: 0,
             txtime_delay_ns: None,
             max_sdu: [0; 16],
+            preemptible: 0,
             overhead: 0,
         };
         Settings {
@@ -214,6 +215,7 @@ mod tests {
                 interface: "swp1".to_owned(),
                 vlans: Vec::new(),
                 taprio: Some(taprio),
+                children: Vec::new(),
             }],
             classifiers: rules
                 .iter()

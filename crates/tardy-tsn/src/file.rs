@@ -5,6 +5,7 @@
 
 mod classes;
 mod flows;
+mod intervals;
 mod keys;
 mod ports;
 mod schedule;
@@ -17,6 +18,7 @@ use toml::de::DeTable;
 
 use crate::network::{Netns, Network, VirtualPorts};
 use crate::span::Span;
+pub use intervals::parse_intervals;
 use keys::{Keys, Problems};
 pub use values::format_rate;
 
@@ -115,6 +117,7 @@ fn netns(mut keys: Keys<'_>, problems: &mut Problems) -> Netns {
     let netns = Netns {
         ports: keys.word("ports", &PORTS, problems).map(|ports| ports.value).unwrap_or_default(),
         ingress_bits_per_second: keys.rate("ingress_rate", problems).map(|rate| rate.value),
+        etf_delta_ns: classes::etf_delta(&mut keys, problems).map(|delta| delta.value),
     };
     keys.finish(problems);
     netns

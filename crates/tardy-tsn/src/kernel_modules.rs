@@ -2,7 +2,7 @@
 
 /// Modules for links, bridge, VLANs, classifiers and shapers, and for the talkers of a test. A machine loads them on
 /// demand; a guest that cannot must be given them.
-pub const KERNEL_MODULES: [&str; 12] = [
+pub const KERNEL_MODULES: [&str; 13] = [
     "veth",
     "tun",
     "bridge",
@@ -11,6 +11,7 @@ pub const KERNEL_MODULES: [&str; 12] = [
     "nft_meta_bridge",
     "sch_taprio",
     "sch_etf",
+    "sch_cbs",
     "sch_tbf",
     "sch_ingress",
     "cls_flower",

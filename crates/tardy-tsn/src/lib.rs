@@ -10,9 +10,11 @@
 //! [`Settings`]: settings::Settings
 
 pub mod check;
+pub mod class_queueing;
 pub mod classify;
 pub mod file;
 pub mod generate;
+pub mod intervals;
 pub mod kernel_modules;
 pub mod network;
 pub mod plan;

@@ -73,6 +73,12 @@ pub struct Class {
     pub queues: Option<Located<QueueRange>>,
     /// Longest service data unit in bytes, without the 14 bytes of Ethernet header; longer frames are dropped.
     pub max_sdu: Option<Located<u32>>,
+    /// Its queues send frames at their transmit times (ETF), and get them from the shaper this long before, in ns.
+    pub etf_delta_ns: Option<Located<u32>>,
+    /// Its queues have a credit-based shaper (802.1Qav) with this rate, in bits per second.
+    pub idle_slope: Option<Located<u64>>,
+    /// Whether frames of express classes may interrupt its frames (802.1Qbu).
+    pub preemptible: Option<Located<bool>>,
     /// Its place in the file.
     pub span: Span,
 }
@@ -520,6 +526,8 @@ pub struct Netns {
     pub ports: VirtualPorts,
     /// The rate limit between each talker and the switch; `None`: the speed of the talker's port.
     pub ingress_bits_per_second: Option<u64>,
+    /// How long before its transmit time the talkers' ETF releases a frame, in ns; `None`: talkers have no ETF.
+    pub etf_delta_ns: Option<u32>,
 }
 
 /// The devices of a virtual switch's ports.

@@ -3,7 +3,8 @@
 use serde::{Serialize, Serializer};
 use tardy_record::gates::{GateEntry, GateOperation};
 
-use crate::network::{Bridge, CLASSES_MAX, Marks, Port, PortVlans, QueueRange, Schedule, Switch};
+use crate::class_queueing::{self, Child};
+use crate::network::{Bridge, CLASSES_MAX, Class, Marks, Port, PortVlans, QueueRange, Schedule, Switch};
 
 /// All settings of one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct PortSettings {
     pub vlans: Vec<PortVlan>,
     /// Its root qdisc; `None`: the root qdisc is not changed.
     pub taprio: Option<Taprio>,
+    /// The queueing disciplines below it, in the order of the queues.
+    pub children: Vec<Child>,
 }
 
 /// A port's membership of a VLAN.
@@ -85,6 +88,8 @@ pub struct Taprio {
     pub txtime_delay_ns: Option<u32>,
     /// `TCA_TAPRIO_TC_ENTRY_MAX_SDU` of each class, bytes; 0 means no limit, and is not sent.
     pub max_sdu: [u32; CLASSES_MAX],
+    /// The classes with `TCA_TAPRIO_TC_ENTRY_FP` of `TC_FP_PREEMPTIBLE`, one bit each. The attribute is not sent for others, whose default is `TC_FP_EXPRESS`.
+    pub preemptible: u32,
     /// `tc_sizespec.overhead` of `TCA_STAB`, bytes; 0 means no size table.
     pub overhead: u32,
 }
@@ -108,16 +113,30 @@ const PRIORITY_MAP_BYTES: usize = 88;
 const LONG_BYTES: usize = 12;
 /// An attribute of 32 bits, with its header.
 const WORD_BYTES: usize = 8;
-/// A `TCA_TAPRIO_ATTR_TC_ENTRY` with a class and its longest service data unit: 4 + 8 + 8.
-const CLASS_LIMIT_BYTES: usize = 20;
+/// A `TCA_TAPRIO_ATTR_TC_ENTRY` with its class: 4 + 8. Its longest service data unit and its preemption have 8 bytes each.
+const CLASS_ENTRY_BYTES: usize = 12;
 
 impl Taprio {
     /// Bytes of `TCA_OPTIONS` as tardy sends it, including its header.
     pub fn options_bytes(&self) -> usize {
         // The headers of the options and of the list, and the base time, which tardy always sends.
         let fixed = 4 + PRIORITY_MAP_BYTES + 4 + LONG_BYTES;
-        let limits = CLASS_LIMIT_BYTES * self.max_sdu.iter().filter(|bytes| **bytes > 0).count();
-        fixed + self.optional_bytes() + limits + self.entry_bytes() * self.entries.len()
+        fixed + self.optional_bytes() + self.class_bytes(false) + self.entry_bytes() * self.entries.len()
+    }
+
+    /// Bytes of the classes' entries. `tc` sends the maximum SDU and the preemption of each class on its command line, and tardy writes
+    /// all of them there if there is one.
+    fn class_bytes(&self, of_tc: bool) -> usize {
+        let classes = self.max_sdu.iter().enumerate().take(usize::from(self.num_tc));
+        let is_limited =
+            |bytes: u32| if of_tc { self.max_sdu.iter().any(|bytes| *bytes > 0) } else { bytes > 0 };
+        let is_stated =
+            |class: usize| if of_tc { self.preemptible != 0 } else { self.preemptible >> class & 1 == 1 };
+        let bytes = classes.map(|(class, bytes)| {
+            let attributes = usize::from(is_limited(*bytes)) + usize::from(is_stated(class));
+            if attributes == 0 { 0 } else { CLASS_ENTRY_BYTES + WORD_BYTES * attributes }
+        });
+        bytes.sum()
     }
 
     /// Bytes of the attributes that are sent only if they are set: cycle time, its extension, clock, flags and the delay
@@ -157,13 +176,7 @@ impl Taprio {
     /// need space.
     pub fn entries_max_of_tc(&self) -> usize {
         let base_time = LONG_BYTES * usize::from(self.base_time_ns != 0);
-        // `tc` sends the maximum SDU of each class on its command line, and tardy writes all of them if there is one.
-        let limits = if self.max_sdu.iter().any(|bytes| *bytes > 0) {
-            CLASS_LIMIT_BYTES * usize::from(self.num_tc)
-        } else {
-            0
-        };
-        let others = PRIORITY_MAP_BYTES + self.optional_bytes() + base_time + limits;
+        let others = PRIORITY_MAP_BYTES + self.optional_bytes() + base_time + self.class_bytes(true);
         TC_ROOM_BYTES.saturating_sub(others) / ENTRY_BYTES
     }
 }
@@ -199,6 +212,7 @@ pub fn of(switch: &Switch) -> Settings {
         interface: port.interface.value.clone(),
         vlans: if vlan_filtering { vlans_of(&port.vlans) } else { Vec::new() },
         taprio: taprio_of(switch, port),
+        children: class_queueing::of(switch, port),
     });
     Settings {
         bridge: BridgeSettings { name: switch.name.value.clone(), kind: switch.bridge, vlan_filtering },
@@ -238,8 +252,20 @@ fn taprio(switch: &Switch, schedule: &Schedule) -> Taprio {
         flags: schedule.flags.value,
         txtime_delay_ns: schedule.txtime_delay_ns.as_deref().copied(),
         max_sdu,
+        preemptible: preemptible(switch),
         overhead: schedule.overhead.value,
     }
+}
+
+/// The preemptible classes, one bit each.
+fn preemptible(switch: &Switch) -> u32 {
+    let is_so = |class: &Class| class.preemptible.as_ref().is_some_and(|preemptible| preemptible.value);
+    switch
+        .classes
+        .iter()
+        .take(CLASSES_MAX)
+        .zip(0..)
+        .fold(0, |mask, (class, number)| mask | u32::from(is_so(class)) << number)
 }
 
 /// The kernel's attribute is signed; a larger value is too long for it anyway.

@@ -5,3 +5,4 @@ mod findings;
 mod plans;
 mod simulation;
 mod tsnkit;
+mod yang;

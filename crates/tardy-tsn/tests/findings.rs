@@ -58,6 +58,19 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 2\nclock = \"monotonic-raw\"", &["clock"]),
     ("queues = 2", "queues = 2\nflags = 1", &["no-etf"]),
     ("queues = 2", "queues = 2\nflags = 3", &["flags"]),
+    ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = true\nqueues", &["preemption-in-software"]),
+    ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = false\nqueues", &[]),
+    (
+        "name = \"red\"\nqueues",
+        "name = \"red\"\netf_delta = \"200us\"\nqueues",
+        &["etf-without-transmit-times"],
+    ),
+    ("name = \"red\"\nqueues", "name = \"red\"\nidle_slope = \"20Mbit/s\"\nqueues", &[]),
+    (
+        "name = \"red\"\nqueues",
+        "name = \"red\"\nidle_slope = \"100Mbit/s\"\nqueues",
+        &["idle-slope-too-high"],
+    ),
     ("queues = 2", "queues = 2\nflags = 4", &["flags"]),
     ("queues = 2", "queues = 2\nflags = 2", &["clock"]),
     ("queues = 2", "queues = 2\ntxtime_delay = \"1us\"", &["txtime-delay"]),
@@ -344,6 +357,35 @@ fn attributes_other_than_entries_take_space_in_tcs_message() {
     ] {
         assert_eq!(taprio.entries_max_of_tc(), most, "{taprio:?}");
     }
+}
+
+#[test]
+fn etf_needs_transmit_times_in_time_and_of_its_clock() {
+    let own = rules(TWO_FLOWS);
+    let news = |port: &str, classes: [&str; 2]| -> Vec<&'static str> {
+        let text = TWO_FLOWS
+            .replace("queues = 2", &format!("queues = 2\n{port}"))
+            .replace("name = \"blue\"\nqueues", &format!("name = \"blue\"\n{}\nqueues", classes[0]))
+            .replace("name = \"red\"\nqueues", &format!("name = \"red\"\n{}\nqueues", classes[1]));
+        rules(&text).into_iter().filter(|rule| !own.contains(rule)).collect()
+    };
+    let etf = "etf_delta = \"200us\"";
+    let delayed = "flags = 1\ntxtime_delay = \"300us\"";
+    assert_eq!(news(delayed, [etf, etf]), Vec::<&str>::new());
+    assert_eq!(news(delayed, [etf, ""]), ["no-etf"]);
+    assert_eq!(news("flags = 1", [etf, etf]), ["etf-too-early", "etf-too-early"]);
+    let shorter = "flags = 1\ntxtime_delay = \"200us\"";
+    assert_eq!(news(shorter, [etf, etf]), ["etf-too-early", "etf-too-early"]);
+    let realtime = "flags = 1\ntxtime_delay = \"300us\"\nclock = \"realtime\"";
+    assert_eq!(news(realtime, [etf, etf]), ["etf-clock", "etf-clock"]);
+}
+
+#[test]
+fn an_idle_slope_needs_a_known_speed() {
+    let text = TWO_FLOWS
+        .replace("name = \"red\"\nqueues", "name = \"red\"\nidle_slope = \"20Mbit/s\"\nqueues")
+        .replace("speed = \"100Mbit/s\"\nqueues", "queues");
+    assert!(rules(&text).contains(&"idle-slope-without-speed"), "{:?}", rules(&text));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use tardy_tsn::file;
 use tardy_tsn::network::Bridge;
 use tardy_tsn::plan::commands::{self, Classifying};
-use tardy_tsn::plan::{message, yang};
+use tardy_tsn::plan::message;
+use tardy_tsn::plan::yang::{self, Model};
 use tardy_tsn::settings::{self, Settings};
 
 const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
@@ -62,7 +63,7 @@ fn settings_of(text: &str) -> Settings {
 }
 
 fn everything_in_json(settings: &Settings) -> String {
-    serde_json::to_string_pretty(&yang::document(settings).unwrap()).unwrap()
+    serde_json::to_string_pretty(&yang::document(settings, Model::Bridge).unwrap()).unwrap()
 }
 
 #[test]
@@ -120,8 +121,9 @@ fn the_standards_model() {
 #[test]
 fn no_priority_has_a_class_whose_gate_the_list_closes_for_ever() {
     for text in [TWO_FLOWS, EVERYTHING] {
-        let json = serde_json::to_value(yang::document(&settings_of(text)).unwrap()).unwrap();
-        let port = &json["ietf-interfaces:interfaces"]["interface"][0]["ieee802-dot1q-bridge:bridge-port"];
+        let json = serde_json::to_value(yang::document(&settings_of(text), Model::Bridge).unwrap()).unwrap();
+        let port = &json["ietf-interfaces:interfaces"]["interface"].as_array().unwrap().last().unwrap();
+        let port = &port["ieee802-dot1q-bridge:bridge-port"];
         let gates = &port["ieee802-dot1q-sched-bridge:gate-parameter-table"]["admin-control-list"];
         let entries = gates["gate-control-entry"].as_array().unwrap();
         let opened = entries.iter().fold(0, |all, entry| all | entry["gate-states-value"].as_u64().unwrap());
@@ -139,9 +141,9 @@ fn no_priority_has_a_class_whose_gate_the_list_closes_for_ever() {
 #[test]
 fn settings_that_the_standard_cannot_express_are_errors() {
     let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);
-    assert!(yang::document(&settings_of(&nine)).unwrap_err().contains("8"));
+    assert!(yang::document(&settings_of(&nine), Model::Bridge).unwrap_err().contains("8"));
     let long = EVERYTHING.replace("cycle_time = \"1ms\"", "cycle_time = \"3s\"");
-    assert!(yang::document(&settings_of(&long)).unwrap_err().contains("cycle"));
+    assert!(yang::document(&settings_of(&long), Model::Bridge).unwrap_err().contains("cycle"));
 }
 
 /// Feeds a program in a separate network namespace; `None`, with the reason printed, if that is not possible.
@@ -221,4 +223,38 @@ fn the_script_makes_a_bridge_and_its_classifier() {
             None => {}
         }
     }
+}
+
+/// Three classes whose queues have disciplines of their own, for a card that preempts and shapes.
+fn with_disciplines(offload: bool) -> Settings {
+    let text = EVERYTHING.replacen(
+        "[[class]]\n[[class]]\n",
+        "[[class]]\npreemptible = true\n[[class]]\nidle_slope = \"20Mbit/s\"\n",
+        1,
+    );
+    let text = text.replace("queues = \"2@2\"", "queues = \"2@2\"\netf_delta = \"300us\"");
+    let text = text.replace("interface = \"swp1\"", "interface = \"swp1\"\nspeed = \"100Mbit/s\"");
+    assert!(text.contains("etf_delta") && text.contains("idle_slope") && text.contains("speed"));
+    match offload {
+        true => settings_of(&text.replace(
+            "clock = \"realtime\"\nflags = 1\ntxtime_delay = \"500us\"",
+            "clock = \"none\"\nflags = 2",
+        )),
+        false => settings_of(&text.replace("preemptible = true\n", "")),
+    }
+}
+
+#[test]
+fn disciplines_below_the_shaper_in_commands_and_messages() {
+    let of = |offload| {
+        let settings = with_disciplines(offload);
+        let commands = commands::script(&settings, Classifying::Nft, &[]).unwrap();
+        let commands = commands.split("# The gates of").nth(1).unwrap().to_owned();
+        let message = message::text(&settings);
+        format!(
+            "# The gates of{commands}\n{}",
+            message.split("TCA_TAPRIO_ATTR_SCHED_BASE_TIME").nth(1).unwrap()
+        )
+    };
+    insta::assert_snapshot!(format!("In software:\n{}\nIn the card:\n{}", of(false), of(true)));
 }

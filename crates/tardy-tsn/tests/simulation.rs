@@ -508,3 +508,17 @@ fn the_run_states_why_frames_did_not_arrive() {
     assert_ne!(red.frames.sent, Knowable::Known(0));
     assert!(simulated.run.phases[0].remarks[0].contains("'red'"), "{:?}", simulated.run.phases[0].remarks);
 }
+
+#[test]
+fn a_credit_based_shaper_and_preemption_are_refused() {
+    let with = |key: &str| {
+        let text = include_str!("../../../recipes/tsn-two-flows.toml")
+            .replace("name = \"red\"\nqueues", &format!("name = \"red\"\n{key}\nqueues"));
+        let network = tardy_tsn::file::parse(&text).unwrap();
+        let options = Options { mode: Mode::Standard, ..Options::default() };
+        wire(&network, &options, true).map(drop).map_err(|error| error.to_string())
+    };
+    assert!(with("idle_slope = \"20Mbit/s\"").unwrap_err().contains("not simulated"));
+    assert!(with("preemptible = true").unwrap_err().contains("not simulated"));
+    assert_eq!(with("preemptible = false"), Ok(()));
+}

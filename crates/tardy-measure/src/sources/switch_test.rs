@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use tardy_record::reason::Reason;
 use tardy_record::{Run, Series};
-use tardy_switch::experiment::{self, ObservedFrame, PhaseTimes, Test, TestPhase};
+use tardy_switch::experiment::{self, Followed, ObservedFrame, PhaseTimes, Test, TestPhase};
 
 use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
 
@@ -23,6 +23,21 @@ pub struct SwitchTest<'f> {
     pub test: Test,
     /// Called for every frame after its phase has ended, if frames are kept.
     pub frames: RefCell<FrameReceiver<'f>>,
+    /// What following the frames measured, or why it failed, once a phase with the shaper has ended.
+    pub followed: RefCell<Option<Result<Followed, String>>>,
+}
+
+impl SwitchTest<'_> {
+    /// What following the frames measured.
+    ///
+    /// # Errors
+    /// A message for the user: why it is not known.
+    pub fn followed(&self) -> Result<Followed, String> {
+        let known = self.followed.take();
+        known
+            .unwrap_or_else(|| Err("the phase with the shaper did not end".to_owned()))
+            .map_err(|reason| format!("the intervals cannot be measured: {reason}"))
+    }
 }
 
 /// The test in one phase.
@@ -101,6 +116,9 @@ impl Source for SwitchSource<'_, '_> {
         let outcome = self.phase.as_mut().map(TestPhase::finish).unwrap_or_default();
         let mut receive = self.switch.frames.borrow_mut();
         outcome.frames.iter().for_each(|frame| receive(self.shaped, frame));
+        if outcome.followed.is_some() {
+            *self.switch.followed.borrow_mut() = outcome.followed;
+        }
         Finished { remarks: outcome.remarks, reasons: outcome.invalid_because }
     }
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 use tardy_sys::files::PrivateDirectory;
 
 use tardy_record::switch::PortSchedule;
+use tardy_record::units::format_duration_ns;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::links::{self, LinkInfo, QueueRange};
 use tardy_sys::network::Namespace;
-use tardy_sys::qdiscs::Etf;
+use tardy_sys::qdiscs::{Etf, EtfMode};
 use tardy_sys::{qdiscs, taprio};
-use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
+use tardy_tsn::network::{self, Bridge, End, Network, Pace, Port, Switch, VirtualPorts};
 use tardy_tsn::settings;
 
 use super::cable::{Cable, TapEnd};
@@ -25,14 +26,16 @@ use crate::{Applied, OpenVSwitch, Request, apply};
 
 /// The interface of every host.
 pub(super) const HOST_INTERFACE: &str = "eth0";
+/// The index of the first interface of a cable. The kernel numbers interfaces from 1, bridges included.
+const FIRST_INDEX: u32 = 1000;
 /// The limit of a host's queue towards the switch, in bytes: more than all sockets of a host can have queued.
 const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
 
 /// The place of a host.
 #[derive(Debug)]
 enum HostPlace {
-    /// A separate namespace with one interface, and the hardware address of that interface.
-    Namespace(Namespace, [u8; 6]),
+    /// A separate namespace with one interface, the hardware address of that interface, and its ETF, if it has one.
+    Namespace(Namespace, [u8; 6], Option<Etf>),
     /// An interface of this machine; `None` for a host without flows.
     Machine(Option<Cabled>),
 }
@@ -62,17 +65,19 @@ impl Scene {
         let switches = namespaces(network.switches.len())?;
         let hosts = namespaces(network.hosts.len())?;
         let mut cables = Vec::new();
-        for link in &network.links {
-            cables.extend(lay(network, (link.a, link.b), &switches, &hosts)?);
+        for (number, link) in network.links.iter().enumerate() {
+            // Unique on the machine, so that the kernel's trace distinguishes ports of several namespaces.
+            let first = FIRST_INDEX + 2 * number as u32;
+            let indices = [first, first + 1];
+            cables.extend(lay(network, ((link.a, link.b), indices), &switches, &hosts)?);
         }
         for (index, host) in hosts.iter().enumerate() {
             inside(host, || configure_host(network, index))??;
         }
         let saved_states = TemporarySavedStates::new()?;
-        let hosts = hosts
-            .into_iter()
-            .enumerate()
-            .map(|(index, namespace)| HostPlace::Namespace(namespace, network.address_of(index)));
+        let hosts = hosts.into_iter().enumerate().map(|(index, namespace)| {
+            HostPlace::Namespace(namespace, network.address_of(index), etf_of(network, index))
+        });
         let mut scene = Self {
             _open_vswitches: Vec::new(),
             switches,
@@ -117,15 +122,7 @@ impl Scene {
                     handle
                 }
             };
-            let request = Request {
-                settings: settings::of(switch),
-                file: file.to_owned(),
-                replace: false,
-                unchecked: false,
-                even_own_connection: true,
-                shaped,
-                open_vswitch,
-            };
+            let request = request(switch, file, shaped, open_vswitch);
             let saved_states = &self.state_directory.saved_states;
             let (applied, schedules) = inside(namespace, || -> Result<_, String> {
                 let (applied, changes) = apply(None, saved_states, &request)?;
@@ -148,6 +145,33 @@ impl Scene {
             }
         }
         Ok(())
+    }
+
+    /// Replaces the schedules by those of `network`, which has the same switches, while they run. Returns what was done, for the user.
+    ///
+    /// # Errors
+    /// A message for the user.
+    pub(super) fn replace(&self, network: &Network, file: &str) -> Result<Vec<String>, String> {
+        let mut remarks = Vec::new();
+        for (switch, namespace) in network.switches.iter().zip(&self.switches) {
+            let request = request(switch, file, true, OpenVSwitch::System);
+            let applied = inside(namespace, || -> Result<Applied, String> {
+                let (applied, changes) = apply(None, &self.state_directory.saved_states, &request)?;
+                changes.keep();
+                Ok(applied)
+            })??;
+            let name = &switch.name.value;
+            remarks.extend(applied.changed.iter().map(|change| format!("{name}: {change}")));
+            for leak in applied.leaks.iter().filter(|leak| leak.bound_ns > 0) {
+                let bound = format_duration_ns(leak.bound_ns);
+                remarks.push(format!(
+                    "{name}: {}: gates that should be closed were open for at most {bound}",
+                    leak.port
+                ));
+            }
+            remarks.extend(applied.remarks);
+        }
+        Ok(remarks)
     }
 
     /// The schedules of the ports.
@@ -194,7 +218,7 @@ impl Scene {
     /// The hardware address of a host.
     pub(super) fn address(&self, host: usize) -> [u8; 6] {
         match &self.hosts[host] {
-            HostPlace::Namespace(_, address) => *address,
+            HostPlace::Namespace(_, address, _) => *address,
             HostPlace::Machine(cabled) => cabled.as_ref().map_or([0; 6], |cabled| cabled.address),
         }
     }
@@ -203,7 +227,8 @@ impl Scene {
     pub(super) fn etf(&self, host: usize) -> Option<Etf> {
         match &self.hosts[host] {
             HostPlace::Machine(Some(cabled)) => cabled.etf,
-            HostPlace::Machine(None) | HostPlace::Namespace(..) => None,
+            HostPlace::Namespace(_, _, etf) => *etf,
+            HostPlace::Machine(None) => None,
         }
     }
 
@@ -218,7 +243,7 @@ impl Scene {
     /// A message for the user, if the host cannot be entered.
     pub(super) fn in_host<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
         match &self.hosts[host] {
-            HostPlace::Namespace(namespace, _) => inside(namespace, work),
+            HostPlace::Namespace(namespace, ..) => inside(namespace, work),
             HostPlace::Machine(_) => Ok(work()),
         }
     }
@@ -238,6 +263,28 @@ impl Scene {
             None => Ok(work()),
         }
     }
+}
+
+/// The request to set up a switch of a test.
+fn request(switch: &Switch, file: &str, shaped: bool, open_vswitch: OpenVSwitch) -> Request {
+    Request {
+        settings: settings::of(switch),
+        file: file.to_owned(),
+        replace: false,
+        unchecked: false,
+        even_own_connection: true,
+        shaped,
+        open_vswitch,
+    }
+}
+
+/// The ETF of a host: it has one if the file asks for it and all flows of the host have transmit times.
+fn etf_of(network: &Network, host: usize) -> Option<Etf> {
+    let mut flows = network.flows.iter().filter(|flow| flow.talker.value == host).peekable();
+    flows.peek()?;
+    let delta_ns = i32::try_from(network.netns.etf_delta_ns?).ok()?;
+    let has_times = flows.all(|flow| matches!(flow.pace, Pace::Periodic { .. }));
+    has_times.then_some(Etf { delta_ns, clock_id: network::Clock::Tai.id() })
 }
 
 fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
@@ -293,7 +340,7 @@ fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), Str
 /// Connects two ends by a veth pair, or by two tap devices with this process between them if an end has a set speed.
 fn lay(
     network: &Network,
-    ends: (End, End),
+    (ends, indices): ((End, End), [u32; 2]),
     switches: &[Namespace],
     hosts: &[Namespace],
 ) -> Result<Option<Cable>, String> {
@@ -311,17 +358,18 @@ fn lay(
     let is_tap = |end: End| port(end).is_some_and(|port| wants_tap(network.netns.ports, port));
     if !is_tap(a) && !is_tap(b) {
         let (near, far) = (name(a), name(b));
-        inside(namespace(a), || links::make_veth(&near, &far, Some(namespace(b).file()), Some(queues)))?
-            .map_err(|error| explained(&format!("veth {near}"), &error))?;
+        let peer = Some(namespace(b).file());
+        let make = || links::make_veth_with_indices(&near, &far, peer, Some(queues), Some(indices));
+        inside(namespace(a), make)?.map_err(|error| explained(&format!("veth {near}"), &error))?;
         return Ok(None);
     }
-    let tap = |end: End| -> Result<TapEnd, String> {
+    let tap = |end: End, index: u32| -> Result<TapEnd, String> {
         let speed = port(end).and_then(|port| port.speed.value.known());
         let (name, queues) = (name(end), queues_of(network, end) as usize);
         let of_priority = queues_of_priority(network, end);
-        inside(namespace(end), || TapEnd::make(&name, queues, speed, of_priority))?
+        inside(namespace(end), || TapEnd::make((name.as_str(), index), queues, speed, of_priority))?
     };
-    Cable::lay(tap(a)?, tap(b)?).map(Some)
+    Cable::lay(tap(a, indices[0])?, tap(b, indices[1])?).map(Some)
 }
 
 /// Whether a port is a tap device, whose speed can be set. By default, a port with a schedule and a known speed is one.
@@ -368,7 +416,14 @@ fn configure_host(network: &Network, host: usize) -> Result<(), String> {
     }
     links::set_address(name, network.address_of(host)).map_err(explained)?;
     let talks = network.flows.iter().any(|flow| flow.talker.value == host);
-    if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
+    if let Some(etf) = etf_of(network, host) {
+        qdiscs::set_root(name, "etf", 1, &qdiscs::etf_options(etf, EtfMode::default())).map_err(|error| {
+            format!(
+                "host {}: no ETF, which etf_delta asks for: {error}; this requires CONFIG_NET_SCH_ETF (module sch_etf)",
+                network.hosts[host].name.value
+            )
+        })?;
+    } else if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
         let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
         let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(1514);
         let burst = longest + flow_paths::WIRE_OVERHEAD_BYTES;

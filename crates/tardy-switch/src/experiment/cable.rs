@@ -21,7 +21,7 @@ use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::wait_readable;
 use tardy_sys::waiting::sleep_until;
 
-use super::flow_paths::WIRE_OVERHEAD_BYTES;
+use super::flow_paths::wire_ns;
 
 const FRAME_BYTES_MAX: usize = 1 << 14;
 /// The interval at which the threads check whether to stop, in ns.
@@ -31,8 +31,6 @@ const POLL_NS: u64 = 20_000_000;
 /// frames must have a higher priority.
 const PRIORITY_GIVING: u32 = 40;
 const PRIORITY_TAKING: u32 = 49;
-/// The shortest frame without its checksum, in bytes.
-const FRAME_BYTES_MIN: usize = 60;
 
 /// One end of a cable.
 #[derive(Debug)]
@@ -43,18 +41,18 @@ pub(super) struct TapEnd {
 }
 
 impl TapEnd {
-    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queues of each
-    /// priority.
+    /// Creates the tap device with this name and interface index in the calling thread's namespace, and sets its speed and the
+    /// queues of each priority.
     ///
     /// # Errors
     /// A message for the user.
     pub(super) fn make(
-        name: &str,
+        (name, index): (&str, u32),
         queues: usize,
         speed_bps: Option<u64>,
         of_priority: Option<[QueueRange; 16]>,
     ) -> Result<Self, String> {
-        let tap = Tap::make(name, queues).map_err(|error| {
+        let tap = Tap::make_with_index(name, queues, Some(index)).map_err(|error| {
             format!("tap device {name}: {error}; this requires root and CONFIG_TUN (module tun)")
         })?;
         if let Some(speed_bps) = speed_bps {
@@ -163,10 +161,9 @@ fn give_all(far: &TapEnd, frames: &Receiver<(i64, Vec<u8>)>, stop: &AtomicBool) 
 /// Takes a frame that an end has sent, and puts it on the wire after the previous frame.
 fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
     let Ok(Some(length @ 1..)) = end.tap.take(queue, buffer) else { return };
-    let bytes = length.max(FRAME_BYTES_MIN) as u64 + u64::from(WIRE_OVERHEAD_BYTES);
-    let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
+    let takes_ns = end.speed_bps.map_or(0, |bits_per_second| wire_ns(length as u32, bits_per_second));
     let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
-    wire.free_from_ns = start_ns + takes_ns.cast_signed();
+    wire.free_from_ns = start_ns + takes_ns;
     // Sending fails only if the other thread has ended because the cable is being removed.
     let _ = wire.frames.send((wire.free_from_ns, buffer[..length].to_vec()));
 }

@@ -1,15 +1,15 @@
-//! The time from a frame's dequeueing by the shaper to its reception, from the kernel's own trace.
+//! When frames entered and left the shapers' queues, from the kernel's own trace.
 //!
 //! The times of the event qdisc_dequeue at the last port are compared with the listener's arrival times. The wire
 //! between the two neither loses nor reorders frames, so the n-th frame that was dequeued is the n-th that arrived.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tardy_record::flow::DequeueCost;
 use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::links;
-use tardy_tsn::network::{End, Network};
+use tardy_tsn::network::{End, Network, PortId};
 
 use super::Test;
 use super::build::Scene;
@@ -30,8 +30,16 @@ pub(super) struct DequeueWatch {
     instance: Instance,
     page: PageLayout,
     fields: Fields,
-    /// The host at the other end of each port's cable, by the index of the port's interface.
-    hosts: BTreeMap<u64, usize>,
+    ports: TracedPorts,
+}
+
+/// The ports with a shaper.
+#[derive(Debug, Default)]
+struct TracedPorts {
+    /// By the index of the port's interface.
+    of_index: BTreeMap<u64, PortId>,
+    /// The host at the other end of a port's cable.
+    hosts: BTreeMap<PortId, usize>,
 }
 
 struct Fields {
@@ -39,6 +47,8 @@ struct Fields {
     id: u16,
     device: Field,
     packets: Field,
+    /// The address of the first frame, if frames are followed.
+    frame: Option<Field>,
     /// The fields of qdisc_enqueue, which kernels before 5.15 do not have.
     enqueue: Option<EnqueueFields>,
 }
@@ -47,6 +57,40 @@ struct EnqueueFields {
     id: u16,
     device: Field,
     queue: Field,
+    frame: Option<Field>,
+}
+
+/// A frame that entered a queue of a port or left one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameEvent {
+    /// When, in ns of CLOCK_REALTIME.
+    pub(super) at_ns: i64,
+    /// Its address in kernel memory, which other frames use after it left.
+    pub(super) frame: u64,
+    /// The address of the queue that it entered; `None`: it left.
+    pub(super) queue: Option<u64>,
+}
+
+/// The trace of all ports with a shaper.
+#[derive(Debug, Default)]
+pub(super) struct PortTimes {
+    of_port: BTreeMap<PortId, DequeueTimes>,
+    hosts: BTreeMap<PortId, usize>,
+    /// In the order of time, if frames are followed.
+    events: BTreeMap<PortId, Vec<FrameEvent>>,
+}
+
+impl PortTimes {
+    /// The times of the port towards a host.
+    pub(super) fn towards(&self, host: usize) -> Option<&DequeueTimes> {
+        let (port, _) = self.hosts.iter().find(|(_, other)| **other == host)?;
+        self.of_port.get(port)
+    }
+
+    /// The frames that entered a port's queues and left them.
+    pub(super) fn events(&self, port: PortId) -> &[FrameEvent] {
+        self.events.get(&port).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// When frames left a port, in ns of CLOCK_REALTIME.
@@ -59,14 +103,14 @@ pub(super) struct DequeueTimes {
 }
 
 impl DequeueWatch {
-    /// Starts tracing the ports towards listeners; `None` if the kernel does not have the event, or the ports have no
+    /// Starts tracing the ports with a shaper; `None` if the kernel does not have the event, or the ports have no
     /// shaper. `id` names the trace.
     pub(super) fn start(test: &Test, scene: &Scene, id: &str) -> Option<Self> {
         if scene.schedules().is_empty() {
             return None;
         }
         // An event contains only an interface's index, and each namespace numbers its interfaces separately.
-        let hosts = ports_towards_listeners(&test.network, scene)?;
+        let ports = traced_ports(&test.network, scene)?;
         let tracefs = Tracefs::find(&KernelFiles::real()).ok()?;
         let format = tracefs.format(EVENT).ok()?;
         let page = tracefs.page().ok()?;
@@ -75,7 +119,8 @@ impl DequeueWatch {
             id: format.id,
             device: format.field("ifindex")?,
             packets: format.field("packets")?,
-            enqueue: test.keep_frames.then(|| enqueue_fields(&tracefs)).flatten(),
+            frame: test.follow.then(|| format.field("skbaddr")).flatten(),
+            enqueue: test.keep_frames.then(|| enqueue_fields(&tracefs, test.follow)).flatten(),
         };
         let instance = Instance::make(&tracefs, id).ok()?;
         let handle = u32::from(HANDLE) << 16;
@@ -89,48 +134,59 @@ impl DequeueWatch {
             instance.write(&format!("events/{ENQUEUE_EVENT}/enable"), "1").ok()?;
         }
         instance.write("tracing_on", "1").ok()?;
-        Some(Self { instance, page, fields, hosts })
+        Some(Self { instance, page, fields, ports })
     }
 
-    /// Ends the trace. Returns when frames left towards each host; nothing if events were lost.
-    pub(super) fn end(self) -> BTreeMap<usize, DequeueTimes> {
+    /// Ends the trace. Returns when frames left each port; nothing if events were lost.
+    pub(super) fn end(self) -> PortTimes {
         let _ = self.instance.write("tracing_on", "0");
-        let mut times: BTreeMap<usize, DequeueTimes> = BTreeMap::new();
-        let Ok(mut reader) = self.instance.reader(self.page) else { return times };
+        let mut times: BTreeMap<PortId, DequeueTimes> = BTreeMap::new();
+        let mut events: BTreeMap<PortId, Vec<FrameEvent>> = BTreeMap::new();
+        let Ok(mut reader) = self.instance.reader(self.page) else { return PortTimes::default() };
         let ahead_ns = Clock::Realtime.ahead_of_ns(Clock::Monotonic);
         let mut lost = false;
         let read = reader.read(u64::MAX, |_, piece| match piece {
             Piece::Lost { .. } => lost = true,
             Piece::Event { at_ns, bytes } => {
-                let Fields { kind, id, device, packets, enqueue } = &self.fields;
+                let Fields { kind, id, device, packets, frame, enqueue } = &self.fields;
+                let port_of = |device: &Field| {
+                    device.number(bytes).and_then(|index| self.ports.of_index.get(&index)).copied()
+                };
+                let at_ns = at_ns.cast_signed() + ahead_ns;
+                let frame_of = |frame: &Option<Field>| frame.as_ref().and_then(|frame| frame.number(bytes));
                 let found = kind.number(bytes);
-                if let Some(enqueue) = enqueue.as_ref().filter(|of| found == Some(u64::from(of.id))) {
-                    let host = enqueue.device.number(bytes).and_then(|device| self.hosts.get(&device));
-                    if let (Some(host), Some(queue)) = (host, enqueue.queue.number(bytes)) {
-                        let of_host = times.entry(*host).or_default();
-                        let of_queue = of_host.enqueued_ns.entry(queue).or_default();
-                        of_queue.push(at_ns.cast_signed() + ahead_ns);
+                if let Some(enqueue) = enqueue.as_ref().filter(|of| found == Some(u64::from(of.id)))
+                    && let (Some(port), Some(queue)) = (port_of(&enqueue.device), enqueue.queue.number(bytes))
+                {
+                    let of_port = times.entry(port).or_default();
+                    of_port.enqueued_ns.entry(queue).or_default().push(at_ns);
+                    if let Some(frame) = frame_of(&enqueue.frame) {
+                        let queue = Some(queue);
+                        events.entry(port).or_default().push(FrameEvent { at_ns, frame, queue });
                     }
                 }
                 if found != Some(u64::from(*id)) {
                     return;
                 }
-                let host = device.number(bytes).and_then(|device| self.hosts.get(&device));
-                if let (Some(host), Some(packets)) = (host, packets.number(bytes)) {
-                    let of_host = times.entry(*host).or_default();
-                    (0..packets).for_each(|_| of_host.times_ns.push(at_ns.cast_signed() + ahead_ns));
+                if let (Some(port), Some(packets)) = (port_of(device), packets.number(bytes)) {
+                    let of_port = times.entry(port).or_default();
+                    (0..packets).for_each(|_| of_port.times_ns.push(at_ns));
+                    if let Some(frame) = frame_of(frame) {
+                        events.entry(port).or_default().push(FrameEvent { at_ns, frame, queue: None });
+                    }
                 }
             }
         });
         if lost || read.is_err() || self.instance.lost_events() > 0 {
-            times.clear();
+            return PortTimes::default();
         }
         // The events of each CPU are in order, but those of several CPUs are not.
         for one in times.values_mut() {
             one.times_ns.sort_unstable();
             one.enqueued_ns.values_mut().for_each(|queue| queue.sort_unstable());
         }
-        times
+        events.values_mut().for_each(|events| events.sort_by_key(|event| event.at_ns));
+        PortTimes { of_port: times, hosts: self.ports.hosts, events }
     }
 }
 
@@ -172,15 +228,19 @@ impl DequeueTimes {
     }
 }
 
-fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
+fn enqueue_fields(tracefs: &Tracefs, follows: bool) -> Option<EnqueueFields> {
     let format = tracefs.format(ENQUEUE_EVENT).ok()?;
-    Some(EnqueueFields { id: format.id, device: format.field("ifindex")?, queue: format.field("txq")? })
+    Some(EnqueueFields {
+        id: format.id,
+        device: format.field("ifindex")?,
+        queue: format.field("txq")?,
+        frame: format.field("skbaddr").filter(|_| follows),
+    })
 }
 
-/// For each port with a shaper that leads to a host, its index and the host; `None` if another port with a shaper has the
-/// same index, since their events cannot be distinguished.
-fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
-    let (mut hosts, mut indices) = (BTreeMap::new(), BTreeSet::new());
+/// The ports with a shaper; `None` if two of them have the same index, since their events cannot be distinguished.
+fn traced_ports(network: &Network, scene: &Scene) -> Option<TracedPorts> {
+    let mut ports = TracedPorts::default();
     for link in &network.links {
         for (end, far) in [(link.a, link.b), (link.b, link.a)] {
             let End::Port(port) = end else { continue };
@@ -189,15 +249,15 @@ fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<
                 continue;
             }
             let index = scene.in_switch(port.switch, || links::index_of(name)).ok()?.ok()?;
-            if !indices.insert(index) {
+            if ports.of_index.insert(u64::from(index), port).is_some() {
                 return None;
             }
             if let End::Host(host) = far {
-                hosts.insert(u64::from(index), host);
+                ports.hosts.insert(port, host);
             }
         }
     }
-    Some(hosts)
+    Some(ports)
 }
 
 #[cfg(test)]

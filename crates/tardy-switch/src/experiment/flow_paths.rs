@@ -5,6 +5,8 @@ use tardy_tsn::network::{Flow, Network};
 
 /// Bytes of preamble, start delimiter, checksum and gap.
 pub(super) const WIRE_OVERHEAD_BYTES: u32 = 24;
+/// The shortest frame without its checksum, in bytes.
+const FRAME_BYTES_MIN: u32 = 60;
 /// The cycle of a flow in a network without schedules, in ns.
 const NO_CYCLE_NS: u64 = 1_000_000;
 
@@ -49,8 +51,18 @@ pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
         clock: clock.unwrap_or(Clock::Tai),
         base_ns: schedule.map_or(0, |schedule| schedule.base_time_ns.value),
         cycle_ns: schedule.map_or(NO_CYCLE_NS, |schedule| schedule.cycle_ns()).max(1),
-        wire_bytes: u64::from(flow.size.value.max(60) + WIRE_OVERHEAD_BYTES),
+        wire_bytes: wire_bytes(flow.size.value),
     })
+}
+
+/// The bytes that a frame of `bytes` takes on the wire.
+pub(super) fn wire_bytes(bytes: u32) -> u64 {
+    u64::from(bytes.max(FRAME_BYTES_MIN) + WIRE_OVERHEAD_BYTES)
+}
+
+/// The time of a frame of `bytes` on a wire with this rate, in ns.
+pub(super) fn wire_ns(bytes: u32, bits_per_second: u64) -> i64 {
+    (wire_bytes(bytes) * 8_000_000_000).div_ceil(bits_per_second.max(1)).cast_signed()
 }
 
 /// The rate at which a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.

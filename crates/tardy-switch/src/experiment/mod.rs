@@ -9,6 +9,7 @@ mod build;
 mod cable;
 mod dequeue;
 mod flow_paths;
+mod followed;
 mod frame;
 mod listener;
 mod machine;
@@ -26,8 +27,9 @@ mod test_threads;
 use tardy_record::Knowable;
 use tardy_record::switch::{PortSchedule, SwitchPlace, SwitchRecord};
 use tardy_sys::clock_discipline;
-use tardy_tsn::network::Network;
+use tardy_tsn::network::{Bridge, Network};
 
+pub use followed::Followed;
 pub use observed::ObservedFrame;
 pub use phase::{Outcome, TestPhase};
 pub use phase_times::PhaseTimes;
@@ -48,6 +50,43 @@ pub struct Test {
     /// Whether every frame is kept until its phase is over: 262,144 of each listener at most. The phase's remarks state
     /// how many more there were.
     pub keep_frames: bool,
+    /// Whether frames are followed from port to port, which measures how long talkers, switches, gates and listeners take. Needs
+    /// `keep_frames` and `namespaces`.
+    pub follow: bool,
+    /// What the schedules are replaced by in the middle of a phase with the shaper, while the flows are sent. Needs `namespaces`.
+    pub replacement: Option<Replacement>,
+}
+
+/// Other schedules of the same switches.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// The switches, with their new schedules. Its flows are not sent.
+    pub network: Network,
+    /// The switch file's text.
+    pub file: String,
+}
+
+impl Replacement {
+    /// The schedules of `new`, whose file has the text `file`, for the switches of `old`.
+    ///
+    /// # Errors
+    /// Why they cannot replace those of `old`.
+    pub fn of(old: &Network, new: Network, file: String) -> Result<Self, String> {
+        let ports = |network: &Network| -> Vec<(String, Vec<String>)> {
+            let names = network.switches.iter().map(|switch| {
+                let ports = switch.ports.iter().map(|port| port.interface.value.clone());
+                (switch.name.value.clone(), ports.collect())
+            });
+            names.collect()
+        };
+        if ports(&new) != ports(old) {
+            return Err("its switches or ports are others".to_owned());
+        }
+        if new.switches.iter().any(|switch| switch.bridge == Bridge::OpenVSwitch) {
+            return Err("a switch of Open vSwitch is not changed while it runs".to_owned());
+        }
+        Ok(Self { network: new, file })
+    }
 }
 
 impl Test {

@@ -18,8 +18,9 @@ use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
 
 use super::build::Scene;
-use super::dequeue::{DequeueTimes, DequeueWatch};
+use super::dequeue::{DequeueTimes, DequeueWatch, PortTimes};
 use super::flow_paths::{self, FlowPath};
+use super::followed::{self, Followed};
 use super::frame::{self, Template};
 use super::listener::{FRAMES_MAX, FlowRecord, KeptFrames, Listener, Stamp, lock};
 use super::observed::{self, ObservedFrame};
@@ -27,7 +28,7 @@ use super::phase_times::PhaseTimes;
 use super::stamps::DeviceStamps;
 use super::talker::{Launch, Talker, Times};
 use super::test_threads::{Ended, Signals, TestThreads};
-use super::{Test, tai_minus_utc};
+use super::{Replacement, Test, tai_minus_utc};
 
 /// The size of a listener's receive buffer, in bytes.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
@@ -41,6 +42,8 @@ const BASE_TIME_WAIT_NS: u64 = 60_000_000_000;
 pub struct Outcome {
     /// Every frame in the order of its arrival, if they are kept.
     pub frames: Vec<ObservedFrame>,
+    /// How long talkers, switches, gates and listeners took, or why that is not known, if frames were followed.
+    pub followed: Option<Result<Followed, String>>,
     /// Remarks for the user.
     pub remarks: Vec<String>,
     /// The reasons for which it is invalid.
@@ -60,6 +63,12 @@ pub struct TestPhase<'t> {
     stopped_ns: Option<u64>,
     /// The series, once the phase has ended.
     series: Vec<Series>,
+    /// When the schedules are replaced, in ns on the monotonic clock; `None`: not, or not any more.
+    replace_at_ns: Option<u64>,
+    /// What the replacement did.
+    replaced: Vec<String>,
+    /// Why it failed.
+    not_replaced: Option<String>,
 }
 
 impl<'t> TestPhase<'t> {
@@ -83,7 +92,19 @@ impl<'t> TestPhase<'t> {
             ));
         }
         let times = PhaseTimes { run_start_ns: 0, from_ns: 0, to_ns: 0 };
-        Ok(Self { test, threads: None, scene, paths, index, times, stopped_ns: None, series: Vec::new() })
+        Ok(Self {
+            test,
+            threads: None,
+            scene,
+            paths,
+            index,
+            times,
+            stopped_ns: None,
+            series: Vec::new(),
+            replace_at_ns: None,
+            replaced: Vec::new(),
+            not_replaced: None,
+        })
     }
 
     /// The schedules of the ports.
@@ -107,6 +128,9 @@ impl<'t> TestPhase<'t> {
     /// A message for the user.
     pub fn begin(&mut self, times: PhaseTimes, id: &str) -> Result<(), String> {
         self.times = times;
+        if self.test.replacement.is_some() && !self.scene.schedules().is_empty() {
+            self.replace_at_ns = Some(u64::midpoint(times.from_ns, times.to_ns));
+        }
         let signals = Signals::default();
         let listeners = self.listeners(&signals)?;
         self.say_hello()?;
@@ -118,12 +142,27 @@ impl<'t> TestPhase<'t> {
 
     /// How long until the next [`Self::step`] has something to do, in ns.
     pub fn wait_ns(&self) -> u64 {
-        self.threads.as_ref().map_or(0, TestThreads::wait_ns)
+        let until_replaced_ns =
+            self.replace_at_ns.map_or(u64::MAX, |at_ns| at_ns.saturating_sub(monotonic_ns()));
+        self.threads.as_ref().map_or(0, TestThreads::wait_ns).min(until_replaced_ns)
     }
 
     /// Continues the phase. Call it about once per second, and after [`Self::wait_ns`].
     pub fn step(&mut self) {
+        if self.replace_at_ns.is_some_and(|at_ns| monotonic_ns() >= at_ns) {
+            self.replace_at_ns = None;
+            self.replace();
+        }
         self.threads.iter_mut().for_each(TestThreads::step);
+    }
+
+    /// Replaces the schedules by those of the test's replacement.
+    fn replace(&mut self) {
+        let Some(Replacement { network, file }) = &self.test.replacement else { return };
+        match self.scene.replace(network, file) {
+            Ok(remarks) => self.replaced = remarks,
+            Err(error) => self.not_replaced = Some(error),
+        }
     }
 
     /// Whether the phase is over: talkers have ended, and no more frames arrive.
@@ -267,9 +306,18 @@ impl<'t> TestPhase<'t> {
             let (talker, listener) = (flow.talker.value, flow.listener.value);
             let interface = self.scene.interface(listener);
             let bytes = frame::hello(self.scene.address(listener), self.scene.address(talker), &flow.marks);
-            self.scene
-                .in_host(listener, || PacketSocket::sender(interface).and_then(|socket| socket.send(&bytes)))?
-                .map_err(|error| self.of_host(listener, &error))?;
+            let etf = self.scene.etf(listener);
+            let send = || {
+                let socket = PacketSocket::sender(interface)?;
+                match etf {
+                    // ETF drops a frame without a transmit time.
+                    Some(etf) => Launch::prepare(etf, &socket)
+                        .map_err(std::io::Error::other)?
+                        .send_soon(&socket, &bytes),
+                    None => socket.send(&bytes),
+                }
+            };
+            self.scene.in_host(listener, send)?.map_err(|error| self.of_host(listener, &error))?;
         }
         Ok(())
     }
@@ -329,6 +377,7 @@ impl<'t> TestPhase<'t> {
             ..Outcome::default()
         };
         self.judge_queues(&mut outcome);
+        let is_traced = dequeued.is_some();
         let costs = dequeued.map(DequeueWatch::end).unwrap_or_default();
         let mut series: Vec<(u8, Series)> = Vec::new();
         for (host, flows, mut result) in listener_results {
@@ -343,10 +392,10 @@ impl<'t> TestPhase<'t> {
                     ));
                 }
                 let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
-                let times = costs.get(&host);
+                let times = costs.towards(host);
                 outcome.frames.extend(observed::of(kept, &classes, times, &result.stamps, ahead_ns));
             }
-            let of_port = costs.get(&host);
+            let of_port = costs.towards(host);
             let cost = of_port.and_then(|times| times.cost(&result.stamps));
             let at_gate =
                 of_port.map(|times| self.at_gate(times, &result.stamps, &flows)).unwrap_or_default();
@@ -368,8 +417,34 @@ impl<'t> TestPhase<'t> {
             }
         }
         outcome.frames.sort_by_key(|frame| frame.arrival.arrived_ns);
+        if self.test.follow && !self.scene.schedules().is_empty() {
+            outcome.followed = Some(match is_traced {
+                true => self.followed(&costs, &outcome.frames),
+                false => Err("the kernel's events qdisc_enqueue and qdisc_dequeue cannot be traced; this requires tracefs".to_owned()),
+            });
+        }
+        outcome.remarks.append(&mut self.replaced);
+        outcome.invalid_because.extend(self.not_replaced.take().map(Reason::from));
         self.series = in_order(series);
         outcome
+    }
+
+    /// Follows the frames that count from port to port.
+    fn followed(&self, ports: &PortTimes, frames: &[ObservedFrame]) -> Result<Followed, String> {
+        let clock = self.paths.first().map_or(Clock::Tai, |path| path.clock);
+        let trace = followed::Trace {
+            network: self.network(),
+            ports,
+            schedules: self.scene.schedules(),
+            ahead_ns: clock.ahead_of_ns(Clock::Realtime),
+            etf_delta_ns: self.network().netns.etf_delta_ns.map_or(0, i64::from),
+        };
+        let times: Vec<Times> = (0..self.paths.len()).map(|flow| self.times(flow)).collect();
+        let counts = |frame: &&ObservedFrame| {
+            let Times { start_ns, end_ns } = times[frame.arrival.flow as usize];
+            (start_ns..end_ns).contains(&frame.arrival.sent_ns)
+        };
+        followed::follow(&trace, frames.iter().filter(counts))
     }
 
     /// Whether the frames of each flow were sent while their gates were open. A frame's transmission begins when it leaves

@@ -45,6 +45,14 @@ impl Launch {
             .map_err(|error| format!("the kernel does not accept transmit times (SO_TXTIME): {error}"))?;
         Ok(Self { clock, lead_ns: i64::from(etf.delta_ns) + LAUNCH_LEAD_NS })
     }
+
+    /// Sends a frame at the earliest time for which ETF surely accepts it.
+    ///
+    /// # Errors
+    /// As [`PacketSocket::send_at`].
+    pub(super) fn send_soon(self, socket: &PacketSocket, frame: &[u8]) -> std::io::Result<()> {
+        socket.send_at(frame, (self.clock.now_ns() + self.lead_ns).max(0).unsigned_abs())
+    }
 }
 
 /// A talker that is ready.

@@ -88,7 +88,7 @@ fn of_frame(
     if let Some(wrong) = list.find(start_ns, end_ns, |gates| gates != own) {
         return Some(fault(wrong));
     }
-    let early = list.find(frame.ready_ns + later_ns, start_ns, |gates| gates & own != 0);
+    let early = list.find(frame.early_ns + later_ns, start_ns, |gates| gates & own != 0);
     early.map(|(at_ns, _)| Fault::GateEarly { link, flow: frame.flow, at_ns })
 }
 

@@ -11,11 +11,15 @@ use crate::schedule::Schedule;
 pub(super) struct Frame {
     pub(super) flow: usize,
     pub(super) queue: u8,
-    /// When it enters the queue.
+    /// When it enters the queue at the earliest.
+    pub(super) early_ns: u64,
+    /// When it enters the queue at the latest.
     pub(super) ready_ns: u64,
-    /// When its transmission starts.
+    /// When its transmission starts at the earliest.
     pub(super) start_ns: u64,
-    /// When its transmission ends.
+    /// When its transmission starts at the latest.
+    pub(super) late_ns: u64,
+    /// When its transmission ends at the latest.
     pub(super) end_ns: u64,
 }
 
@@ -44,16 +48,20 @@ pub(super) fn frames(instance: &Instance, schedule: &Schedule) -> Vec<LinkFrames
         let mut ready_ns: BTreeMap<usize, u64> = BTreeMap::from([(flow.source, placement.offset_ns())]);
         for hop in &placement.hops {
             let link = &instance.links[hop.link];
-            let end_ns = hop.start_ns + link.wire_ns(flow.wire_bytes);
+            let end_ns = hop.start_ns + link.late_ns + link.wire_ns(flow.wire_bytes);
             let own_ns = ready_ns.get(&link.from).copied().unwrap_or(hop.start_ns);
             let of_link = &mut links[hop.link];
+            // Whole cycles later, so that the earliest time is not before the start of the schedule.
+            let first_ns = link.early_ns.div_ceil(of_link.cycle_ns) * of_link.cycle_ns;
             for number_of_period in 0..of_link.cycle_ns / flow.period_ns {
-                let later_ns = number_of_period * flow.period_ns;
+                let later_ns = first_ns + number_of_period * flow.period_ns;
                 of_link.frames.push(Frame {
                     flow: number,
                     queue: hop.queue,
+                    early_ns: own_ns + later_ns - link.early_ns,
                     ready_ns: own_ns + later_ns,
                     start_ns: hop.start_ns + later_ns,
+                    late_ns: hop.start_ns + link.late_ns + later_ns,
                     end_ns: end_ns + later_ns,
                 });
             }
@@ -91,7 +99,7 @@ pub(super) fn check(instance: &Instance, links: &[LinkFrames]) -> Vec<Fault> {
         }
         for queue in 0..instance.links[link].queues {
             let own = of.frames.iter().filter(|frame| frame.queue == queue);
-            let waiting = own.map(|frame| (frame.ready_ns, frame.start_ns, frame.flow));
+            let waiting = own.map(|frame| (frame.early_ns, frame.late_ns, frame.flow));
             if let Some((flows, at_ns)) = meeting(waiting.collect(), of.cycle_ns) {
                 faults.push(Fault::Queue { link, queue, flows, at_ns });
             }

@@ -50,7 +50,8 @@ fn must_cross(instance: &Instance, flow: usize, link: usize) -> bool {
 }
 
 fn reserved_ns(instance: &Instance, flow: usize, link: usize) -> u64 {
-    instance.links[link].wire_ns(instance.flows[flow].wire_bytes) + instance.margin_ns
+    let of = &instance.links[link];
+    of.wire_ns(instance.flows[flow].wire_bytes) + of.late_ns + instance.margin_ns
 }
 
 /// Whether the flows need more than the link's time: the sum of their times in a time that is a multiple of all periods.
@@ -91,7 +92,8 @@ fn is_late(instance: &Instance, flow: &Flow, listener: usize, least_ns: u64) -> 
             if !is_usable || ready_ns[link.from] == u64::MAX {
                 continue;
             }
-            let at_ns = ready_ns[link.from] + link.wire_ns(flow.wire_bytes) + link.propagation_ns;
+            let at_ns =
+                ready_ns[link.from] + link.wire_ns(flow.wire_bytes) + link.late_ns + link.propagation_ns;
             received_ns[link.to] = received_ns[link.to].min(at_ns);
             if at_ns + link.processing_ns < ready_ns[link.to] {
                 ready_ns[link.to] = at_ns + link.processing_ns;

@@ -1,7 +1,7 @@
 //! The way of one flow: that it is connected, reaches every listener, and is in time.
 //!
-//! Every frame of a flow starts at the same time of its period on each link, so all have the same latency, and the jitter is 0. That
-//! they start then and not earlier is checked with the gates.
+//! Every frame of a flow is planned for the same time of its period on each link, so all have the same latency, and the jitter is 0. If
+//! gates can be late, the latency is that of the latest frame. That frames do not start earlier is checked with the gates.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ fn way(instance: &Instance, number: usize, flow: &Flow, placement: &Placement) -
             });
         }
         continued.push(link.from);
-        let received_ns = hop.start_ns + link.wire_ns(flow.wire_bytes) + link.propagation_ns;
+        let received_ns = hop.start_ns + link.late_ns + link.wire_ns(flow.wire_bytes) + link.propagation_ns;
         if ready_ns.insert(link.to, received_ns + link.processing_ns).is_some() {
             faults.push(Fault::NodeTwice { flow: number, node: link.to });
         }

@@ -117,8 +117,8 @@ fn fixed_parameter(was: &Schedule, is: &Schedule) -> Option<String> {
         .or_else(|| differs("txtime_delay", delay(was).to_string(), delay(is).to_string()))
 }
 
-/// The time from the end of the last kept frame of a cycle, with its margin, to the end of the cycle, in ns. Every cycle that a
-/// list may have is a multiple of the flows' periods.
+/// The time from the end of the last kept frame of a cycle, with its margin, to the end of the cycle, in ns; 0 if a frame of the next
+/// cycle can be in the queue before. Every cycle that a list may have is a multiple of the flows' periods.
 fn quiet_ns(scheduled: &Scheduled, kept: &[Option<Placement>], link: usize) -> Option<u64> {
     let instance = &scheduled.instance;
     let mut quiet_ns = None;
@@ -127,7 +127,8 @@ fn quiet_ns(scheduled: &Scheduled, kept: &[Option<Placement>], link: usize) -> O
         for hop in hops.filter(|hop| hop.link == link) {
             let flow = &instance.flows[flow];
             let end_ns = hop.start_ns % flow.period_ns + instance.reserved_ns(flow, link);
-            let left_ns = flow.period_ns.saturating_sub(end_ns);
+            let waits = hop.start_ns % flow.period_ns < instance.links[link].early_ns;
+            let left_ns = if waits { 0 } else { flow.period_ns.saturating_sub(end_ns) };
             quiet_ns = Some(quiet_ns.map_or(left_ns, |least: u64| least.min(left_ns)));
         }
     }

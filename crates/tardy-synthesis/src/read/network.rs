@@ -3,9 +3,11 @@
 //! Every periodic flow is scheduled, on the route that its network gives it, in the class that each switch gives it. Flows that send
 //! as fast as they can are best effort.
 
+use tardy_tsn::intervals::Intervals;
 use tardy_tsn::network::{End, Flow as NetworkFlow, Link as Cable, Network, Pace, PortId};
 
-use crate::instance::{Flow, InputError, Instance, Lines, Link, Source};
+use crate::instance::{Flow, InputError, Instance, Lines, Link, Source, least_entry_ns};
+use crate::lateness::Lateness;
 
 /// What a link carries for a frame in addition to the bytes that the kernel counts: preamble and start delimiter 8, frame check
 /// sequence 4, gap 12.
@@ -28,18 +30,21 @@ pub struct Scheduled {
     pub remarks: Vec<String>,
 }
 
-/// The instance of a network. `text` is the file that it was read from, for the lines of messages, and `margin_ns` is
-/// [`Instance::margin_ns`].
+/// The instance of a network. `text` is the file that it was read from, for the lines of messages, and `lateness` is how late frames,
+/// gates and talkers can be.
 ///
 /// # Errors
 ///
 /// Flows without a route, cables without a speed, bursts of several frames, a scheduled flow and one of best effort in the same class
 /// of a port, and what [`Instance::complete`] refuses.
-pub fn read(network: &Network, text: &str, margin_ns: u64) -> Result<Scheduled, InputError> {
+pub fn read(network: &Network, text: &str, lateness: Lateness) -> Result<Scheduled, InputError> {
     let mut reader = Reader { network, text, links: Vec::new(), ports: Vec::new() };
     reader.read_links();
+    if let Some(intervals) = lateness.intervals {
+        reader.widen(&intervals);
+    }
     let mut scheduled = reader.scheduled()?;
-    scheduled.instance.margin_ns = margin_ns;
+    scheduled.instance.margin_ns = lateness.margin_ns;
     reader.check_best_effort(&mut scheduled)?;
     let line = |place: &usize| network.flows[*place].span.line(text);
     let lines = Lines { source: Source::Switch, flows: scheduled.flows.iter().map(line).collect() };
@@ -96,8 +101,39 @@ impl Reader<'_> {
             bits_per_second: cable.bits_per_second.unwrap_or(0),
             propagation_ns: cable.propagation_ns,
             processing_ns,
+            late_ns: 0,
+            early_ns: 0,
             queues,
             has_gates,
+        }
+    }
+
+    /// Replaces the forwarding times of the file by the longest ones of `intervals`, and widens windows to late gates. Frames can be in
+    /// a queue earlier by as much as everything between the gate before, or the talker, and this queue varies.
+    fn widen(&mut self, intervals: &Intervals) {
+        let Intervals { talker, forwarding, gate, listener } = intervals;
+        let length = |ns: i64| ns.max(0).unsigned_abs();
+        let from_switch_ns = length(gate.most_ns + forwarding.most_ns - forwarding.least_ns.max(0));
+        let from_host_ns = length(talker.most_ns.max(0) - talker.least_ns);
+        let switches = self.network.switches.len();
+        let mut early_ns = vec![0; switches];
+        for link in &mut self.links {
+            let from_host = link.from >= switches;
+            if link.to < switches {
+                let ns = if from_host { from_host_ns } else { from_switch_ns };
+                early_ns[link.to] = ns.max(early_ns[link.to]);
+                link.processing_ns = length(if from_host { talker.most_ns } else { forwarding.most_ns });
+            } else {
+                link.propagation_ns += length(listener.most_ns);
+            }
+            if !from_host {
+                link.late_ns = length(gate.most_ns);
+            }
+        }
+        for link in self.links.iter_mut().filter(|link| link.from < switches) {
+            // A gate that is closed before a window is an entry.
+            let least_ns = if link.bits_per_second == 0 { 0 } else { least_entry_ns(link) };
+            link.early_ns = Some(early_ns[link.from]).filter(|ns| *ns > 0).map_or(0, |ns| ns.max(least_ns));
         }
     }
 

@@ -100,6 +100,8 @@ fn links(text: &str, nodes: &mut Nodes) -> Result<Vec<Link>, InputError> {
             bits_per_second: record.number(rate, 1..=RATE_MAX)? * 1_000_000_000,
             propagation_ns: record.number(propagation, 0..=TIME_MAX_NS)?,
             processing_ns: record.number(processing, 0..=TIME_MAX_NS)?,
+            late_ns: 0,
+            early_ns: 0,
             queues: queues.map_or(8, |queues| queues as u8),
             has_gates: true,
         });

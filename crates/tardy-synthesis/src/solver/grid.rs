@@ -112,20 +112,24 @@ impl Grid {
             return None;
         }
         let period = self.periods[self.class_of[flow]];
+        let windows = route.hops.iter().map(|hop| {
+            let length_ns = instance.reserved_ns(of, hop.link);
+            self.hop(hop.link, (hop.shift_ns, length_ns), period)
+        });
+        let windows = windows.collect::<Option<Vec<_>>>()?;
         let hops = route.hops.iter().map(|hop| {
-            let within_ns = hop.shift_ns % self.step_ns;
-            let length = (within_ns + hop.wire_ns + instance.margin_ns).div_ceil(self.step_ns);
-            Some(GridHop {
-                port: self.port_of[hop.link]?,
-                shift: (hop.shift_ns / self.step_ns % u64::from(period)) as u32,
-                length: u32::try_from(length).ok().filter(|length| *length <= period)?,
-            })
+            let length_ns = instance.reserved_ns(of, hop.link);
+            self.hop(
+                hop.link,
+                self.with_early(instance, hop.link, (hop.shift_ns, length_ns), period)?,
+                period,
+            )
         });
         let hops = hops.collect::<Option<Vec<_>>>()?;
         let first = of.release_ns.div_ceil(self.step_ns) as u32;
         let mut offsets = vec![(first, period)];
         offsets.retain(|(first, end)| first < end);
-        for (hop, of_route) in hops.iter().zip(&route.hops) {
+        for (hop, of_route) in windows.iter().zip(&route.hops) {
             if instance.links[of_route.link].has_gates {
                 // Between a window at the end of the list and one of the same class at its start, the gates are closed for an entry.
                 let after_ns =
@@ -143,15 +147,38 @@ impl Grid {
     pub(super) fn kept_route(&self, instance: &Instance, flow: usize, placement: &Placement) -> GridRoute {
         let of = &instance.flows[flow];
         let period = self.periods[self.class_of[flow]];
-        let hops = placement.hops.iter().map(|hop| {
-            let reserved_ns = hop.start_ns % self.step_ns + instance.reserved_ns(of, hop.link);
-            GridHop {
-                port: self.port_of[hop.link].unwrap_or(0),
-                shift: (hop.start_ns / self.step_ns % u64::from(period)) as u32,
-                length: reserved_ns.div_ceil(self.step_ns).min(u64::from(period)) as u32,
-            }
+        let hops = placement.hops.iter().filter_map(|hop| {
+            let length_ns = instance.reserved_ns(of, hop.link);
+            let whole = (0, u64::from(period) * self.step_ns);
+            let reserved =
+                self.with_early(instance, hop.link, (hop.start_ns, length_ns), period).unwrap_or(whole);
+            self.hop(hop.link, reserved, period).or_else(|| self.hop(hop.link, whole, period))
         });
         GridRoute { hops: hops.collect(), offsets: vec![(0, 1)] }
+    }
+
+    /// A start and a length in ns as steps; `None` if it is longer than the period.
+    fn hop(&self, link: usize, (start_ns, length_ns): (u64, u64), period: u32) -> Option<GridHop> {
+        let length = (start_ns % self.step_ns + length_ns).div_ceil(self.step_ns);
+        Some(GridHop {
+            port: self.port_of[link]?,
+            shift: (start_ns / self.step_ns % u64::from(period)) as u32,
+            length: u32::try_from(length).ok().filter(|length| *length <= period)?,
+        })
+    }
+
+    /// A start and a length in ns, from the earliest time at which the frame can be in the queue: until its window opens, no other
+    /// frame may enter the queue or find its gate open. `None` if that is longer than the period.
+    fn with_early(
+        &self,
+        instance: &Instance,
+        link: usize,
+        (start_ns, length_ns): (u64, u64),
+        period: u32,
+    ) -> Option<(u64, u64)> {
+        let early_ns = instance.links[link].early_ns;
+        let period_ns = u64::from(period) * self.step_ns;
+        (early_ns < period_ns).then(|| (start_ns + period_ns - early_ns, length_ns + early_ns))
     }
 }
 
@@ -183,8 +210,12 @@ fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64, kept: &[Opt
         instance.links.iter().map(|link| (link.bits_per_second, link)).collect();
     let wires_ns = rates.values().flat_map(|link| sizes.iter().map(|size| link.wire_ns(*size)));
     let delays_ns = instance.links.iter().map(Link::forwarding_ns);
-    let exact_ns =
-        wires_ns.chain(delays_ns).chain([instance.margin_ns]).fold(of_periods_ns, greatest_common_divisor);
+    let early_ns = instance.links.iter().flat_map(|link| [link.early_ns, link.late_ns]);
+    let exact_ns = wires_ns
+        .chain(delays_ns)
+        .chain(early_ns)
+        .chain([instance.margin_ns])
+        .fold(of_periods_ns, greatest_common_divisor);
     let bits_ns = ports * (periods.iter().sum::<u64>() + instance.hyperperiod_ns);
     let least_ns = bits_ns.div_ceil(BITS_MAX);
     let kept_ns = kept.iter().flatten().map(Placement::offset_ns).fold(exact_ns, greatest_common_divisor);

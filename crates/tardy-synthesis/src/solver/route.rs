@@ -35,7 +35,7 @@ impl Route {
             let end_ns = shift_ns + wire_ns;
             ready_ns.insert(link.to, end_ns + link.forwarding_ns());
             if flow.destinations.contains(&link.to) {
-                route.latency_ns = route.latency_ns.max(end_ns + link.propagation_ns);
+                route.latency_ns = route.latency_ns.max(end_ns + link.arrival_ns());
             }
             route.hops.push(RouteHop { link: number, shift_ns, wire_ns });
         }

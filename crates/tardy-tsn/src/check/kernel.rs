@@ -2,7 +2,7 @@
 //!
 //! From `net/sched/sch_taprio.c` and `sch_mqprio_lib.c` of Linux 6.12.117. The kernel stops at the first refusal;
 //! this list has all of them in the kernel's order. Refusals of settings that a file cannot express (a parent other
-//! than the root, preemptible classes) are left out.
+//! than the root) are left out.
 
 use crate::network::Clock;
 use crate::settings::{Queues, Taprio};
@@ -43,6 +43,8 @@ pub enum About {
     Overlap(usize, usize),
     /// The longest frame of a class.
     MaxSdu(usize),
+    /// Preemptible classes.
+    Preemption,
     /// An entry's duration.
     Interval(usize),
     /// The list is empty.
@@ -128,6 +130,10 @@ fn mapping(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
         && let Some(class) = taprio.max_sdu.iter().position(|bytes| *bytes > most)
     {
         found.push(refusal("ERANGE", "TC max SDU exceeds device max MTU", About::MaxSdu(class)));
+    }
+    if taprio.preemptible != 0 && taprio.flags & FULL_OFFLOAD == 0 {
+        let message = "Preemption only supported with full offload";
+        found.push(refusal("EOPNOTSUPP", message, About::Preemption));
     }
 }
 

@@ -56,6 +56,7 @@ fn rule(about: About) -> &'static str {
         About::Queues(_) => "queues-not-there",
         About::Overlap(..) => "queues-overlap",
         About::MaxSdu(_) => "max-sdu-beyond-mtu",
+        About::Preemption => "preemption-in-software",
         About::Interval(_) => "interval-too-short",
         About::NoEntries => "empty-list",
         About::Sum | About::CycleLong => "cycle-too-long",
@@ -125,6 +126,7 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
                 format!("Write max_sdu = {most} or less, or remove it: without it there is no limit."),
             )
         }
+        About::Preemption => preemption(place),
         About::Interval(entry) => interval(place, entry),
         About::NoEntries => (
             schedule.gates_span,
@@ -219,6 +221,16 @@ fn interval(place: &Place<'_>, entry: usize) -> (Span, String, String) {
             "Write {shortest} or more: the time of 60 bytes at {}{why}.",
             crate::file::format_rate(speed)
         ),
+    )
+}
+
+fn preemption(place: &Place<'_>) -> (Span, String, String) {
+    let first = place.switch.classes.iter().find_map(|class| class.preemptible.as_ref());
+    (
+        first.map_or(place.port.interface.span, |preemptible| preemptible.span),
+        "preemptible classes with a schedule in software".to_owned(),
+        "Write flags = 2 and clock = \"none\" for a card that preempts (`ethtool --show-mm` lists it), or remove preemptible."
+            .to_owned(),
     )
 }
 

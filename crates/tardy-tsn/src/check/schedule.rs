@@ -4,6 +4,8 @@ use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Machine, Place};
+use crate::file::format_rate;
+use crate::network::Clock;
 
 /// Checks a port's list.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
@@ -12,12 +14,105 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     operations(place, found);
     negative_base_time(place, found);
     transmit_times(place, found);
+    transmit_time_children(place, found);
+    credit(place, found);
+}
+
+/// ETF below the shaper: it needs transmit times, which only the shaper with flags 1 writes into frames of other hosts, and in time.
+fn transmit_time_children(place: &Place<'_>, found: &mut Found<'_>) {
+    let schedule = place.schedule;
+    let with_etf = place
+        .switch
+        .classes
+        .iter()
+        .enumerate()
+        .filter_map(|(number, class)| Some((number, class.etf_delta_ns.as_ref()?)));
+    for (number, delta) in with_etf {
+        let class = place.class(number);
+        if schedule.flags.value & 1 == 0 {
+            found.accepted(
+                "etf-without-transmit-times",
+                delta.span,
+                [
+                    format!("ETF for {class}, whose frames have no transmit time"),
+                    "Frames that the switch forwards have one only with flags = 1. ETF drops all others."
+                        .to_owned(),
+                    "Write flags = 1 and a txtime_delay longer than etf_delta, or remove etf_delta."
+                        .to_owned(),
+                ],
+            );
+        } else if schedule.txtime_delay_ns.as_ref().is_none_or(|delay| delay.value <= delta.value) {
+            let delay_ns = schedule.txtime_delay_ns.as_ref().map_or(0, |delay| delay.value);
+            found.accepted(
+                "etf-too-early",
+                delta.span,
+                [
+                    format!(
+                        "etf_delta of {} for {class} and a txtime_delay of {}",
+                        format_duration_ns(u64::from(delta.value)),
+                        format_duration_ns(u64::from(delay_ns))
+                    ),
+                    "The shaper sets a transmit time at least txtime_delay ahead. ETF passes frames on etf_delta ahead, so it gets some too \
+                     late, and sends them before their time."
+                        .to_owned(),
+                    format!("Write a txtime_delay longer than {}.", format_duration_ns(u64::from(delta.value))),
+                ],
+            );
+        }
+        if schedule.clock.as_ref().is_some_and(|clock| clock.value != Clock::Tai) {
+            found.accepted(
+                "etf-clock",
+                delta.span,
+                [
+                    format!("ETF for {class} by CLOCK_TAI, and a schedule by another clock"),
+                    "The shaper writes transmit times of its own clock, and ETF reads them as TAI."
+                        .to_owned(),
+                    "Write clock = \"tai\".".to_owned(),
+                ],
+            );
+        }
+    }
+}
+
+/// The rates of credit-based shapers.
+fn credit(place: &Place<'_>, found: &mut Found<'_>) {
+    let slopes = || place.switch.classes.iter().filter_map(|class| class.idle_slope.as_ref());
+    let Some(last) = slopes().next_back() else { return };
+    let Some(rate) = place.port.speed.value.known() else {
+        found.accepted(
+            "idle-slope-without-speed",
+            last.span,
+            [
+                format!(
+                    "an idle_slope for {}, whose speed the file does not state",
+                    place.port.interface.value
+                ),
+                "The credits follow from the port's speed, so this port gets no credit-based shaper."
+                    .to_owned(),
+                "Write speed = \"1Gbit/s\".".to_owned(),
+            ],
+        );
+        return;
+    };
+    let sum: u64 = slopes().map(|slope| slope.value).sum();
+    if sum >= rate {
+        found.accepted(
+            "idle-slope-too-high",
+            last.span,
+            [
+                format!("idle slopes of {} in total on a port of {}", format_rate(sum), format_rate(rate)),
+                "A class whose rate is not below that of the port is not shaped, and other classes may never be sent.".to_owned(),
+                format!("Keep the sum of idle_slope below {}; 802.1BA allows three quarters.", format_rate(rate)),
+            ],
+        );
+    }
 }
 
 /// With flags 1 the kernel does not close any gate: it writes into each frame when it may leave, for ETF.
 fn transmit_times(place: &Place<'_>, found: &mut Found<'_>) {
     let flags = &place.schedule.flags;
-    if flags.value & 1 == 0 || !place.is_software() {
+    let all_have_etf = place.switch.classes.iter().all(|class| class.etf_delta_ns.is_some());
+    if flags.value & 1 == 0 || !place.is_software() || all_have_etf {
         return;
     }
     found.accepted(
@@ -25,12 +120,9 @@ fn transmit_times(place: &Place<'_>, found: &mut Found<'_>) {
         flags.span,
         [
             "flags = 1 without ETF below the shaper".to_owned(),
-            "TAPRIO only writes a transmit time into each frame, and tardy adds no queueing discipline that waits for it: every frame leaves at once."
+            "TAPRIO only writes a transmit time into each frame, and nothing below it waits for that in a class without etf_delta: its frames leave at once."
                 .to_owned(),
-            format!(
-                "Write flags = 0: gates in software. Or add ETF to each queue after `tardy tsn apply`: `tc qdisc add dev {} parent 7514:1 etf clockid CLOCK_TAI delta 200000 skip_sock_check`, and so on.",
-                place.port.interface.value
-            ),
+            "Write flags = 0: gates in software. Or write etf_delta = \"200us\" in each [[class]].".to_owned(),
         ],
     );
 }

@@ -24,8 +24,34 @@ pub(super) fn class(number: usize, mut keys: Keys<'_>, problems: &mut Problems) 
     let max_sdu = keys
         .number("max_sdu", 1..=i64::from(u32::MAX), problems)
         .map(|bytes| bytes.map(|bytes| bytes as u32));
+    let etf_delta_ns = etf_delta(&mut keys, problems);
+    let idle_slope = keys.rate("idle_slope", problems);
+    if let (Some(_), Some(slope)) = (&etf_delta_ns, &idle_slope) {
+        problems.add(
+            slope.span,
+            "a class has etf_delta or idle_slope, not both: a queue has one discipline".to_owned(),
+        );
+    }
+    let preemptible =
+        keys.take("preemptible").and_then(|value| Some(Located::new(value.flag(problems)?, value.span)));
     keys.finish(problems);
-    Class { name, queues, max_sdu, span }
+    Class { name, queues, max_sdu, etf_delta_ns, idle_slope, preemptible, span }
+}
+
+/// The kernel's attribute is signed with 32 bits, and ETF drops a frame that it gets after its transmit time.
+pub(super) fn etf_delta(keys: &mut Keys<'_>, problems: &mut Problems) -> Option<Located<u32>> {
+    const MOST_NS: u64 = 1_000_000_000;
+    let delta = keys.duration("etf_delta", problems)?;
+    if !(1..=MOST_NS).contains(&delta.value) {
+        problems.add(
+            delta.span,
+            "etf_delta is from 1ns to 1s: ETF drops a frame whose timer fires after its transmit time, so write more than a timer \
+             can be late, such as 300us"
+                .to_owned(),
+        );
+        return None;
+    }
+    Some(delta.map(|ns| ns as u32))
 }
 
 /// `count@offset`, as tc writes it.

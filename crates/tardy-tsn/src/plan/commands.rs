@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use tardy_record::gates::GateOperation;
 
+use crate::class_queueing::{Child, ChildKind};
 use crate::classify;
 use crate::network::{Bridge, Clock};
 use crate::settings::{PortSettings, Settings, Taprio};
@@ -192,6 +193,41 @@ fn shaper(port: &PortSettings, taprio: &Taprio, script: &mut String) {
         return;
     }
     let _ = writeln!(script, "{}", tc(interface, taprio));
+    if port.children.is_empty() {
+        return;
+    }
+    let _ = writeln!(script, "\n# What sends the frames of single queues of {interface}.");
+    for child in &port.children {
+        let _ = writeln!(script, "{}", tc_child(interface, child));
+    }
+    if taprio.flags == 0 {
+        let _ = writeln!(
+            script,
+            "# A new discipline below the shaper has stopped the gates' timer; the same request starts it again.\n{}",
+            tc(interface, taprio)
+        );
+    }
+}
+
+/// `tc qdisc replace … parent 7514:QUEUE …` for a discipline below the shaper.
+fn tc_child(interface: &str, child: &Child) -> String {
+    // tc's numbers are hexadecimal.
+    let mut options =
+        format!("tc qdisc replace dev {interface} parent {HANDLE}{:x}", u32::from(child.queue) + 1);
+    let _ = match child.kind {
+        ChildKind::Etf { delta_ns, offload } => {
+            let offload = if offload { " offload" } else { "" };
+            write!(options, " etf clockid CLOCK_TAI delta {delta_ns}{offload} skip_sock_check")
+        }
+        ChildKind::Cbs { idle_slope_kbps, send_slope_kbps, high_credit_bytes, low_credit_bytes, offload } => {
+            write!(
+                options,
+                " cbs idleslope {idle_slope_kbps} sendslope {send_slope_kbps} hicredit {high_credit_bytes} locredit {low_credit_bytes} offload {}",
+                u8::from(offload)
+            )
+        }
+    };
+    options
 }
 
 /// `tc qdisc replace … taprio …`, over several lines.
@@ -234,6 +270,11 @@ pub fn tc(interface: &str, taprio: &Taprio) -> String {
     if taprio.max_sdu.iter().any(|bytes| *bytes > 0) {
         let limits: Vec<String> = taprio.max_sdu[..classes].iter().map(ToString::to_string).collect();
         let _ = write!(options, " \\\n  max-sdu {}", limits.join(" "));
+    }
+    if taprio.preemptible != 0 {
+        let kind = |class: usize| if taprio.preemptible >> class & 1 == 1 { "P" } else { "E" };
+        let kinds: Vec<&str> = (0..classes).map(kind).collect();
+        let _ = write!(options, " \\\n  fp {}", kinds.join(" "));
     }
     if let Some(id) = taprio.clockid {
         let name = Clock::ALL.into_iter().find(|clock| clock.id() == id).map_or("CLOCK_TAI", Clock::name);

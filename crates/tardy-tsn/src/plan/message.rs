@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tardy_record::gates::GateOperation;
 
+use crate::class_queueing::ChildKind;
 use crate::network::Clock;
 use crate::settings::{PortSettings, Settings, Taprio};
 
@@ -58,10 +59,51 @@ fn message(port: &PortSettings, taprio: &Taprio, text: &mut String) {
     if let Some(delay) = taprio.txtime_delay_ns {
         field(2, "TCA_TAPRIO_ATTR_TXTIME_DELAY", &ns(i64::from(delay)));
     }
-    for (class, bytes) in taprio.max_sdu.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+    let is_preemptible = |class: usize| taprio.preemptible >> class & 1 == 1;
+    let stated =
+        taprio.max_sdu.iter().enumerate().filter(|(class, bytes)| **bytes > 0 || is_preemptible(*class));
+    for (class, bytes) in stated {
         field(2, "TCA_TAPRIO_ATTR_TC_ENTRY", "");
         field(3, "TCA_TAPRIO_TC_ENTRY_INDEX", &class.to_string());
-        field(3, "TCA_TAPRIO_TC_ENTRY_MAX_SDU", &format!("{bytes} bytes"));
+        if *bytes > 0 {
+            field(3, "TCA_TAPRIO_TC_ENTRY_MAX_SDU", &format!("{bytes} bytes"));
+        }
+        if is_preemptible(class) {
+            field(3, "TCA_TAPRIO_TC_ENTRY_FP", "2 (preemptible)");
+        }
+    }
+    for child in &port.children {
+        let _ = writeln!(text, "\nRTM_NEWQDISC  NLM_F_REQUEST NLM_F_ACK NLM_F_CREATE NLM_F_REPLACE");
+        let mut field = |depth: usize, name: &str, value: &str| {
+            let name = format!("{}{name}", "  ".repeat(depth));
+            let _ = writeln!(text, "{}", format!("{name:<VALUE_COLUMN$}{value}").trim_end());
+        };
+        field(1, "tcm_ifindex", &format!("that of {}", port.interface));
+        field(1, "tcm_parent", &format!("7514:{:x}", u32::from(child.queue) + 1));
+        match child.kind {
+            ChildKind::Etf { delta_ns, offload } => {
+                field(1, "TCA_KIND", "\"etf\"");
+                field(2, "TCA_ETF_PARMS", "struct tc_etf_qopt, 12 bytes");
+                field(3, "delta", &ns(i64::from(delta_ns)));
+                field(3, "clockid", "11 (CLOCK_TAI)");
+                field(3, "flags", if offload { "offload, skip_sock_check" } else { "skip_sock_check" });
+            }
+            ChildKind::Cbs {
+                idle_slope_kbps,
+                send_slope_kbps,
+                high_credit_bytes,
+                low_credit_bytes,
+                offload,
+            } => {
+                field(1, "TCA_KIND", "\"cbs\"");
+                field(2, "TCA_CBS_PARMS", "struct tc_cbs_qopt, 20 bytes");
+                field(3, "offload", if offload { "1" } else { "0" });
+                field(3, "hicredit", &format!("{high_credit_bytes} bytes"));
+                field(3, "locredit", &format!("{low_credit_bytes} bytes"));
+                field(3, "idleslope", &format!("{idle_slope_kbps} kbit/s"));
+                field(3, "sendslope", &format!("{send_slope_kbps} kbit/s"));
+            }
+        }
     }
 }
 

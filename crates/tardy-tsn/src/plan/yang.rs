@@ -1,157 +1,202 @@
-//! A switch's gate control lists in the YANG model of IEEE 802.1Q: module `ieee802-dot1q-sched`, at each interface's
-//! bridge port (`ieee802-dot1q-sched-bridge`), in the JSON of RFC 7951 (64-bit numbers are strings, identities have a
-//! module prefix).
+//! A switch in the YANG models of IEEE 802.1Q: its gate control lists, its VLANs and the traffic class tables of its ports.
 //!
-//! The priority map becomes the traffic class table of the bridge port (`ieee802-dot1q-bridge`): without it a bridge
-//! with eight queues would put priorities into classes that the list never opens.
+//! The gate control lists are in `ieee802-dot1q-sched`, whose place differs by revision ([`Model`]). The priority map becomes the
+//! traffic class table of the bridge port (`ieee802-dot1q-bridge`): without it a bridge with eight queues would put priorities into
+//! classes that the list never opens. VLANs are static registrations in the bridge, and the port's PVID.
 //!
 //! The standard has eight classes and priorities, a base time that is not negative, and cycles as fractions of a second.
-//! It has no queues, clocks or frame overhead, which exist only in Linux. VLANs and classifiers belong to other modules.
+//! It has no queues, clocks or frame overhead, which exist only in Linux. Classifiers belong to other modules.
 
-use serde::Serialize;
+mod tree;
+
 use tardy_record::gates::{self, GateOperation};
 
-use crate::settings::{PortSettings, Settings, Taprio};
+use crate::settings::{PortSettings, PortVlan, Settings, Taprio};
+pub use tree::Document;
+use tree::{Element, Module, Value};
 
 const NS_PER_S: i64 = 1_000_000_000;
 /// The most classes of a port in the standard.
 const CLASSES_MAX: u8 = 8;
 /// The number of priorities in the standard; Linux has eight more.
 const PRIORITIES: u8 = 8;
+/// The only filtering database of a bridge with shared VLAN learning.
+const DATABASE: i64 = 1;
 
-/// The document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Document {
-    #[serde(rename = "ietf-interfaces:interfaces")]
-    interfaces: Interfaces,
+/// Where gate control lists are in the data, and in which form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Model {
+    /// At the bridge port: `ieee802-dot1q-sched-bridge` with `ieee802-dot1q-sched` from 2022 on (802.1Qcw).
+    #[default]
+    Bridge,
+    /// At the interface, without a bridge: `ieee802-dot1dc-sched-if` (802.1DC-2024).
+    Interface,
+    /// At the interface, in the revision 2018-09-10 of `ieee802-dot1q-sched`.
+    Of2018,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Interfaces {
-    interface: Vec<Interface>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Interface {
-    name: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(rename = "ieee802-dot1q-bridge:bridge-port")]
-    bridge_port: BridgePort,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct BridgePort {
-    #[serde(rename = "traffic-class")]
-    classes: TrafficClassTable,
-    #[serde(rename = "ieee802-dot1q-sched-bridge:gate-parameter-table")]
-    gates: GateParameterTable,
-}
-
-/// The class of each priority (IEEE 802.1Q, 8.6.6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct TrafficClassTable {
-    traffic_class_map: Vec<PriorityClasses>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct PriorityClasses {
-    priority: u8,
-    available_traffic_class: Vec<AvailableClass>,
-}
-
-/// The class of a priority in a port with this number of classes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct AvailableClass {
-    num_traffic_class: u8,
-    traffic_class: u8,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct GateParameterTable {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    queue_max_sdu_table: Vec<QueueMaxSdu>,
-    gate_enabled: bool,
-    admin_gate_states: u8,
-    admin_control_list: AdminControlList,
-    admin_cycle_time: Rational,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    admin_cycle_time_extension: Option<u32>,
-    admin_base_time: PtpTime,
-    config_change: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct QueueMaxSdu {
-    traffic_class: u8,
-    queue_max_sdu: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct AdminControlList {
-    gate_control_entry: Vec<GateControlEntry>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct GateControlEntry {
-    index: u32,
-    operation_name: &'static str,
-    time_interval_value: u32,
-    gate_states_value: u8,
-}
-
-/// Seconds as a fraction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Rational {
-    numerator: i32,
-    denominator: i32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct PtpTime {
-    /// 64 bits, and therefore a string (RFC 7951, section 6.1).
-    seconds: String,
-    nanoseconds: u32,
-}
-
-/// The document for all ports that have a schedule.
+/// The document for all ports that have a schedule or VLANs.
 ///
-/// # Errors A setting that the standard's model cannot express.
-pub fn document(settings: &Settings) -> Result<Document, String> {
-    let shaped = settings.ports.iter().filter_map(|port| port.taprio.as_ref().map(|taprio| (port, taprio)));
-    let interface = shaped.map(|(port, taprio)| interface(port, taprio)).collect::<Result<_, _>>()?;
-    Ok(Document { interfaces: Interfaces { interface } })
+/// # Errors
+/// A setting that the standard's model cannot express.
+pub fn document(settings: &Settings, model: Model) -> Result<Document, String> {
+    let mut elements = Vec::new();
+    let bridge = &settings.bridge;
+    if bridge.vlan_filtering {
+        elements.push(bridges(settings));
+    }
+    let listed = settings.ports.iter().filter(|port| port.taprio.is_some() || bridge.vlan_filtering);
+    let interfaces = listed
+        .map(|port| {
+            interface(port, &bridge.name, model).map_err(|wrong| format!("{}: {wrong}", port.interface))
+        })
+        .collect::<Result<_, _>>()?;
+    let interfaces = Element::new(Module::Interfaces, "interface", Value::List(interfaces));
+    elements.push(Element::new(Module::Interfaces, "interfaces", Value::Container(vec![interfaces])));
+    Ok(Document { elements })
 }
 
-fn interface(port: &PortSettings, taprio: &Taprio) -> Result<Interface, String> {
-    let gates = gates(taprio).map_err(|wrong| format!("{}: {wrong}", port.interface))?;
-    Ok(Interface {
-        name: port.interface.clone(),
-        kind: "iana-if-type:ethernetCsmacd",
-        bridge_port: BridgePort { classes: classes(taprio), gates },
-    })
+fn of_bridge(name: &'static str, value: Value) -> Element {
+    Element::new(Module::Bridge, name, value)
 }
 
-/// The table has a row for each number of classes that a port may have and that includes those of the list.
-fn classes(taprio: &Taprio) -> TrafficClassTable {
-    let of_priority = |(priority, class): (u8, &u8)| PriorityClasses {
-        priority,
-        available_traffic_class: (taprio.num_tc.max(1)..=CLASSES_MAX)
-            .map(|num_traffic_class| AvailableClass { num_traffic_class, traffic_class: *class })
-            .collect(),
+fn of_sched(name: &'static str, value: Value) -> Element {
+    Element::new(Module::Sched, name, value)
+}
+
+/// The VLANs of the bridge. Ports are numbered in the order of the file, from 1.
+fn bridges(settings: &Settings) -> Element {
+    let mut ids: Vec<u16> =
+        settings.ports.iter().flat_map(|port| port.vlans.iter().map(|vlan| vlan.id)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let registrations = ids.iter().map(|id| registration(settings, *id)).collect();
+    let vlan = |id: &u16| vec![of_bridge("vid", Value::Number(i64::from(*id)))];
+    let name = || Value::Text(settings.bridge.name.clone());
+    let component = vec![
+        of_bridge("name", name()),
+        of_bridge(
+            "filtering-database",
+            Value::Container(vec![of_bridge("vlan-registration-entry", Value::List(registrations))]),
+        ),
+        of_bridge(
+            "bridge-vlan",
+            Value::Container(vec![of_bridge("vlan", Value::List(ids.iter().map(vlan).collect()))]),
+        ),
+    ];
+    let bridge = vec![of_bridge("name", name()), of_bridge("component", Value::List(vec![component]))];
+    of_bridge("bridges", Value::Container(vec![of_bridge("bridge", Value::List(vec![bridge]))]))
+}
+
+/// The ports of a VLAN.
+fn registration(settings: &Settings, id: u16) -> Vec<Element> {
+    let member = |(port, number): (&PortSettings, i64)| {
+        let vlan = port.vlans.iter().find(|vlan| vlan.id == id)?;
+        let transmitted = if vlan.untagged { "untagged" } else { "tagged" };
+        let entries = vec![
+            of_bridge("registrar-admin-control", Value::Text("fixed-new-propagated".to_owned())),
+            of_bridge("vlan-transmitted", Value::Text(transmitted.to_owned())),
+        ];
+        Some(vec![
+            of_bridge("port-ref", Value::Number(number)),
+            of_bridge("static-vlan-registration-entries", Value::Container(entries)),
+        ])
+    };
+    vec![
+        of_bridge("database-id", Value::Number(DATABASE)),
+        of_bridge("vids", Value::Text(id.to_string())),
+        of_bridge("entry-type", Value::Text("static".to_owned())),
+        of_bridge("port-map", Value::List(settings.ports.iter().zip(1..).filter_map(member).collect())),
+    ]
+}
+
+fn interface(port: &PortSettings, bridge: &str, model: Model) -> Result<Vec<Element>, String> {
+    let mut elements = vec![
+        Element::new(Module::Interfaces, "name", Value::Text(port.interface.clone())),
+        Element::new(Module::Interfaces, "type", Value::Identity(Module::InterfaceTypes, "ethernetCsmacd")),
+    ];
+    let mut bridge_port = Vec::new();
+    if !port.vlans.is_empty() {
+        bridge_port.extend(vlans(&port.vlans, bridge));
+    }
+    if let Some(taprio) = &port.taprio {
+        bridge_port.push(of_bridge("traffic-class", Value::Container(vec![classes(taprio)])));
+    }
+    let gates = port.taprio.as_ref().map(|taprio| gates(taprio, model)).transpose()?;
+    let (at_bridge_port, at_interface) = match model {
+        Model::Bridge => (gates, None),
+        Model::Interface | Model::Of2018 => (None, gates),
+    };
+    bridge_port.extend(at_bridge_port.unwrap_or_default());
+    if !bridge_port.is_empty() {
+        elements.push(of_bridge("bridge-port", Value::Container(bridge_port)));
+    }
+    elements.extend(at_interface.unwrap_or_default());
+    Ok(elements)
+}
+
+/// The PVID of a port. The model has one only for a port whose component is named.
+fn vlans(vlans: &[PortVlan], bridge: &str) -> Vec<Element> {
+    let component = of_bridge("component-name", Value::Text(bridge.to_owned()));
+    let untagged = match vlans.iter().find(|vlan| vlan.pvid) {
+        Some(vlan) => of_bridge("pvid", Value::Number(i64::from(vlan.id))),
+        None => of_bridge("acceptable-frame", Value::Text("admit-only-VLAN-tagged-frames".to_owned())),
+    };
+    vec![component, untagged]
+}
+
+/// The class of each priority (IEEE 802.1Q, 8.6.6). The table has a row for each number of classes that a port may have and that
+/// includes those of the list.
+fn classes(taprio: &Taprio) -> Element {
+    let number = |name, number: u8| of_bridge(name, Value::Number(i64::from(number)));
+    let of_priority = |(priority, class): (u8, &u8)| {
+        let available = (taprio.num_tc.max(1)..=CLASSES_MAX)
+            .map(|classes| vec![number("num-traffic-class", classes), number("traffic-class", *class)])
+            .collect();
+        vec![number("priority", priority), of_bridge("available-traffic-class", Value::List(available))]
     };
     let known = (0..PRIORITIES).zip(&taprio.prio_tc_map).filter(|(_, class)| **class < CLASSES_MAX);
-    TrafficClassTable { traffic_class_map: known.map(of_priority).collect() }
+    of_bridge("traffic-class-map", Value::List(known.map(of_priority).collect()))
 }
 
-fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
+/// A container in which a model has its own module's data.
+struct Form {
+    /// The module of all nodes: groupings become part of the module that uses them.
+    module: Module,
+    is_of_2018: bool,
+}
+
+impl Form {
+    fn element(&self, name: &'static str, value: Value) -> Element {
+        Element::new(self.module, name, value)
+    }
+
+    fn number(&self, name: &'static str, number: impl Into<i64>) -> Element {
+        self.element(name, Value::Number(number.into()))
+    }
+
+    fn entry(&self, index: u32, entry: &gates::GateEntry, all_open: u8) -> Vec<Element> {
+        let operation = match entry.operation {
+            GateOperation::Set => "set-gate-states",
+            GateOperation::SetAndHold => "set-and-hold-mac",
+            GateOperation::SetAndRelease => "set-and-release-mac",
+        };
+        let states = self.number("gate-states-value", entry.gates as u8 & all_open);
+        let interval = self.number("time-interval-value", entry.interval_ns);
+        let mut elements = vec![
+            self.number("index", index),
+            self.element("operation-name", Value::Identity(Module::Sched, operation)),
+        ];
+        if self.is_of_2018 {
+            elements.push(self.element("sgs-params", Value::Container(vec![states, interval])));
+        } else {
+            elements.extend([interval, states]);
+        }
+        elements
+    }
+}
+
+fn gates(taprio: &Taprio, model: Model) -> Result<Vec<Element>, String> {
     if taprio.num_tc > CLASSES_MAX {
         return Err(format!("{} classes; the standard has 8", taprio.num_tc));
     }
@@ -165,32 +210,56 @@ fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
     let base =
         if taprio.base_time_ns < 0 { taprio.base_time_ns.rem_euclid(cycle) } else { taprio.base_time_ns };
     let extension = taprio.cycle_time_extension_ns.map(u32::try_from).transpose();
+    let extension = extension.map_err(|_| "a cycle time extension beyond 4.294967295 s".to_owned())?;
     let all_open = ((1u16 << taprio.num_tc) - 1) as u8;
-    let entries = taprio.entries.iter().zip(0..).map(|(entry, index)| GateControlEntry {
-        index,
-        operation_name: match entry.operation {
-            GateOperation::Set => "ieee802-dot1q-sched:set-gate-states",
-            GateOperation::SetAndHold => "ieee802-dot1q-sched:set-and-hold-mac",
-            GateOperation::SetAndRelease => "ieee802-dot1q-sched:set-and-release-mac",
+    let form = Form {
+        module: match model {
+            Model::Bridge => Module::SchedBridge,
+            Model::Interface => Module::SchedInterface,
+            Model::Of2018 => Module::Sched,
         },
-        time_interval_value: entry.interval_ns,
-        gate_states_value: entry.gates as u8 & all_open,
-    });
-    let limits = taprio.max_sdu.iter().zip(0..).filter(|(bytes, _)| **bytes > 0);
-    Ok(GateParameterTable {
-        queue_max_sdu_table: limits
-            .map(|(bytes, class)| QueueMaxSdu { traffic_class: class, queue_max_sdu: *bytes })
-            .collect(),
-        gate_enabled: true,
-        admin_gate_states: all_open,
-        admin_control_list: AdminControlList { gate_control_entry: entries.collect() },
-        admin_cycle_time: Rational { numerator, denominator: NS_PER_S as i32 },
-        admin_cycle_time_extension: extension
-            .map_err(|_| "a cycle time extension beyond 4.294967295 s".to_owned())?,
-        admin_base_time: PtpTime {
-            seconds: (base / NS_PER_S).to_string(),
-            nanoseconds: (base % NS_PER_S) as u32,
+        is_of_2018: model == Model::Of2018,
+    };
+    let entries: Vec<Vec<Element>> =
+        taprio.entries.iter().zip(0..).map(|(entry, index)| form.entry(index, entry, all_open)).collect();
+    let limits = taprio.max_sdu.iter().zip(0_u8..).filter(|(bytes, _)| **bytes > 0);
+    let limits: Vec<Vec<Element>> = limits
+        .map(|(bytes, class)| vec![form.number("traffic-class", class), form.number("queue-max-sdu", *bytes)])
+        .collect();
+    let cycle = vec![form.number("numerator", numerator), form.number("denominator", NS_PER_S)];
+    let fraction = if form.is_of_2018 { "fractional-seconds" } else { "nanoseconds" };
+    let base = vec![
+        form.element("seconds", Value::Long(base / NS_PER_S)),
+        match form.is_of_2018 {
+            true => form.element(fraction, Value::Long(base % NS_PER_S)),
+            false => form.number(fraction, base % NS_PER_S),
         },
-        config_change: true,
-    })
+    ];
+    let mut table = Vec::new();
+    if !limits.is_empty() && !form.is_of_2018 {
+        table.push(form.element("queue-max-sdu-table", Value::List(limits.clone())));
+    }
+    table.push(form.element("gate-enabled", Value::Flag(true)));
+    table.push(form.number("admin-gate-states", all_open));
+    if form.is_of_2018 {
+        table.push(form.number("admin-control-list-length", entries.len() as i64));
+        table.push(form.element("admin-control-list", Value::List(entries)));
+    } else {
+        let list = form.element("gate-control-entry", Value::List(entries));
+        table.push(form.element("admin-control-list", Value::Container(vec![list])));
+    }
+    table.push(form.element("admin-cycle-time", Value::Container(cycle)));
+    table.extend(extension.map(|ns| form.number("admin-cycle-time-extension", ns)));
+    table.push(form.element("admin-base-time", Value::Container(base)));
+    table.push(form.element("config-change", Value::Flag(true)));
+    let mut elements = Vec::new();
+    if form.is_of_2018 {
+        if !limits.is_empty() {
+            elements.push(of_sched("max-sdu-table", Value::List(limits)));
+        }
+        elements.push(of_sched("gate-parameters", Value::Container(table)));
+    } else {
+        elements.push(form.element("gate-parameter-table", Value::Container(table)));
+    }
+    Ok(elements)
 }

@@ -120,6 +120,9 @@ impl PortBuilder<'_> {
             let what = format!("a gate control list of more than {ENTRIES_MAX} entries is not simulated");
             return Err(self.wrong(schedule.gates_span, &what));
         }
+        if schedule.is_some() {
+            self.refuse_unsimulated()?;
+        }
         let discipline = match schedule {
             None => Discipline::Priority,
             Some(schedule) => match (self.options.mode, schedule.flags.value) {
@@ -205,6 +208,21 @@ impl PortBuilder<'_> {
             range
         };
         (0..count).map(one).collect()
+    }
+
+    /// Refuses classes whose queues have a discipline of their own.
+    fn refuse_unsimulated(&self) -> Result<(), WiringError> {
+        for class in &self.switch.classes {
+            if let Some(slope) = &class.idle_slope {
+                return Err(
+                    self.wrong(slope.span, "a credit-based shaper is not simulated; remove idle_slope")
+                );
+            }
+            if let Some(preemptible) = class.preemptible.as_ref().filter(|preemptible| preemptible.value) {
+                return Err(self.wrong(preemptible.span, "preemption is not simulated; remove preemptible"));
+            }
+        }
+        Ok(())
     }
 
     fn standard(&self, schedule: &Schedule) -> Result<Discipline, WiringError> {

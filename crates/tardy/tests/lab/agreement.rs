@@ -31,6 +31,10 @@ const BITS_PER_SECOND: u64 = 10_000_000;
 /// Where the kernel records the frames at the switch's ports and when their gates' timers fire.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
+/// The files of the short test, and another scene at the rate that this CPU keeps up with.
+pub(crate) static FEW: SharedBoot =
+    SharedBoot::at_pace(PACE, KERNEL, || vec![switch::three_switches::scene(), scene(&few())]);
+
 /// The first seeds whose switch has the rate [`BITS_PER_SECOND`].
 fn seeds(count: usize) -> Vec<u64> {
     let has_rate = |seed: &u64| {
@@ -322,7 +326,6 @@ fn differing(compared: &[(u64, Vec<Agreement>)]) -> Vec<u64> {
 
 #[test]
 fn random_switches_agree_with_the_kernel_in_every_frame() {
-    static FEW: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&few())]);
     let Some(printed) = FEW.scene("agreement") else { return };
     assert_eq!(differing(&compare_all(printed, &few())), Vec::<u64>::new());
 }

@@ -28,9 +28,14 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
             output::print_data(&script)?;
         }
         PlanForm::Netlink => output::print(&message::text(&settings))?,
-        PlanForm::Yang => output::print_json(&yang::document(&settings).map_err(anyhow::Error::msg)?)?,
+        PlanForm::Yang => output::print_json(&yang_of(&settings, arguments)?)?,
+        PlanForm::YangXml => output::print_data(&yang_of(&settings, arguments)?.xml())?,
     }
     Ok(Exit::Done)
+}
+
+fn yang_of(settings: &Settings, arguments: &TsnPlanArgs) -> Result<yang::Document> {
+    yang::document(settings, arguments.yang.into()).map_err(anyhow::Error::msg)
 }
 
 /// Messages about settings that the kernel would refuse, without knowledge of this machine.

@@ -10,6 +10,7 @@ use tardy_synthesis::answer::{self, Answer, Verdict};
 use tardy_synthesis::files::Files;
 use tardy_synthesis::instance::{InputError, Source};
 use tardy_synthesis::keep::KeepError;
+use tardy_synthesis::lateness::Lateness;
 use tardy_synthesis::read::network::Scheduled;
 use tardy_synthesis::read::tsnkit;
 use tardy_synthesis::solver::Options;
@@ -167,7 +168,8 @@ fn read(arguments: &TsnSynthesizeArgs) -> Result<(Files, Vec<String>)> {
         return Ok((Files::Tables(tables), names.to_vec()));
     }
     let new = switch_file::find(arguments.file.as_deref().unwrap_or_default())?;
-    let input = Files::of_switch(&new.network, &new.text, margin_ns.unwrap_or(MARGIN_NS));
+    let lateness = lateness(arguments, margin_ns.unwrap_or(MARGIN_NS))?;
+    let input = Files::of_switch(&new.network, &new.text, lateness);
     let mut input = input.map_err(|wrong| unschedulable(&new.name, wrong))?;
     let Some(name) = &arguments.keep else { return Ok((input, vec![new.name])) };
     let old = switch_file::find(name)?;
@@ -178,6 +180,18 @@ fn read(arguments: &TsnSynthesizeArgs) -> Result<(Files, Vec<String>)> {
         }
     })?;
     Ok((input, vec![new.name, old.name]))
+}
+
+/// What windows are widened to.
+fn lateness(arguments: &TsnSynthesizeArgs, margin_ns: u64) -> Result<Lateness> {
+    let Some(path) = &arguments.intervals else { return Ok(Lateness::of_margin(margin_ns)) };
+    let wrong = |what: String| anyhow!("{}: {what}", path.display());
+    let measured = file::parse_intervals(&text_of(path)?).map_err(|error| wrong(error.to_string()))?;
+    let lateness = Lateness::of_measured(margin_ns, &measured).map_err(wrong)?;
+    if let Some(intervals) = lateness.intervals {
+        output::report(&format!("windows are widened to: {intervals}"));
+    }
+    Ok(lateness)
 }
 
 /// Claims the files of `-o`, which must not be those that are read.

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use tardy_host::facts;
 use tardy_measure::SwitchTest;
-use tardy_measure::engine::result_file::is_same_place;
+use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
 use tardy_recipe::plan::checked_loads;
-use tardy_switch::experiment::{self, ObservedFrame, Test};
+use tardy_switch::experiment::{self, ObservedFrame, Replacement, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::frames::{Frames, List};
@@ -34,22 +34,43 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     let frames =
         |place| Frames::to(place, arguments.force, (&arguments.switch.file, &network), List::Observed);
     let mut frames = arguments.frames.as_deref().map(frames).transpose()?;
+    let next = arguments.replace.as_deref().map(|name| replacement(name, &file)).transpose()?;
+    let intervals = arguments.intervals.as_deref();
+    let intervals = intervals.map(|path| ResultFile::claim(path, arguments.force)).transpose()?;
     let mut messages = Messages { quiet: arguments.quiet };
-    let Outcome { run, trouble, .. } = {
+    let (Outcome { run, trouble, .. }, followed) = {
         let add = |shaped: bool, frame: &ObservedFrame| {
             frames.iter_mut().for_each(|frames| frames.add_observed(shaped, frame));
         };
-        let test = SwitchTest { test: test(arguments, file), frames: RefCell::new(Box::new(add)) };
-        tardy_measure::test_switch(&request, &test, &mut messages)?
+        let test = SwitchTest {
+            test: test(arguments, file, next),
+            frames: RefCell::new(Box::new(add)),
+            followed: RefCell::default(),
+        };
+        (tardy_measure::test_switch(&request, &test, &mut messages)?, test.followed())
     };
     frames.map_or(Ok(()), Frames::finish)?;
     let run = output::redacted(run, arguments.redaction)?;
     show::print(&run, arguments.json)?;
     output::report(&format!("run file {}", path.display()));
-    match trouble {
-        Some(trouble) => bail!("{trouble}"),
-        None => Ok(Exit::of_measured(&run)),
+    if let Some(trouble) = trouble {
+        bail!("{trouble}");
     }
+    if let Some(file) = intervals {
+        let followed = followed.map_err(anyhow::Error::msg)?;
+        output::report(&format!("intervals of {followed}"));
+        file.write(followed.text(&arguments.switch.file).as_bytes())?;
+        output::report(&format!("wrote {}", file.path().display()));
+    }
+    Ok(Exit::of_measured(&run))
+}
+
+/// The file that replaces `file` while the flows are sent.
+fn replacement(name: &str, file: &SwitchFile) -> Result<Replacement> {
+    let next = switch_file::find(name)?;
+    Replacement::of(&file.network, next.network, next.text).map_err(|reason| {
+        anyhow!("{}: {reason}; --replace changes the schedules of {}", next.name, file.name)
+    })
 }
 
 fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
@@ -69,13 +90,15 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     })
 }
 
-fn test(arguments: &TsnTestArgs, file: SwitchFile) -> Test {
+fn test(arguments: &TsnTestArgs, file: SwitchFile, replacement: Option<Replacement>) -> Test {
     Test {
         network: file.network,
         file_name: file.name,
         file: file.text,
         namespaces: arguments.netns,
-        keep_frames: arguments.frames.is_some(),
+        keep_frames: arguments.frames.is_some() || arguments.intervals.is_some(),
+        follow: arguments.intervals.is_some(),
+        replacement,
     }
 }
 

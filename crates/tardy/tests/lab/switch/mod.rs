@@ -5,6 +5,7 @@
 //! namespaces. Frames come from the kernel's generator (pktgen); its trace shows when and by which queue they leave.
 //! `network.sh` has what the scripts share.
 
+mod children;
 mod classifiers;
 mod healing;
 mod lifecycle;
@@ -13,6 +14,7 @@ mod openvswitch;
 mod refusals;
 mod replacement;
 mod slots;
+pub(crate) mod three_switches;
 
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
@@ -60,6 +62,7 @@ static BRIDGED: SharedBoot = SharedBoot::new(KERNEL, || {
     let mut scenes = vec![
         // First, while no namespace of an earlier scene is being removed: that work delays requests.
         replacement::scene(),
+        children::scene(),
         classifiers::slots_scene(),
         healing::scene(),
         lists::scene(),
