@@ -11,20 +11,19 @@
 
 #include "observer.h"
 
-/* Bits of the preemption count (include/linux/preempt.h, arch/x86/include/asm/preempt.h). */
+/* Bits of the preemption count (include/linux/preempt.h, arch/x86/include/asm/preempt.h). Those of interrupts differ between kernels. */
 enum {
 	IN_SOFT_INTERRUPT = 0x0000ff00,
-	IN_HARD_INTERRUPT = 0x00ff0000,
 	PREEMPTION_IS_OFF = 0x7fffffff,
 };
-/* Inverted: 0 if the scheduler is wanted. */
+/* Inverted: 0 if the scheduler is wanted. In the count's own word, or in the one after it. */
 static const uint32_t SCHEDULER_IS_NOT_WANTED = 0x80000000;
 
 enum context { IN_THREAD, IN_SOFT, IN_HARD };
 enum { TABLE = 1 << 15, LATE_ARRIVALS = 64, ARRIVALS = 4096 };
 
 static uint32_t no_count = 0;
-struct census census = { .count_at = &no_count };
+struct census census = { .count_at = &no_count, .wanted_at = &no_count };
 
 /* A section that has not ended. */
 struct open {
@@ -206,11 +205,13 @@ static void arrived(const struct block *entry)
 
 void begin_census(void)
 {
-	const uint8_t *at = in_ram(cpu_base() + orders.preempt_count, 4);
+	const uint8_t *count = in_ram(cpu_base() + orders.preempt_count, 4);
+	const uint8_t *wanted = in_ram(cpu_base() + orders.scheduler_wanted, 4);
 
-	if (!at)
+	if (!count || !wanted)
 		fail("cannot find", "the preemption count");
-	census.count_at = (const uint32_t *)at;
+	census.count_at = (const uint32_t *)count;
+	census.wanted_at = (const uint32_t *)wanted;
 	census.count = *census.count_at;
 	census.is_on = true;
 	recent = must(calloc(1, sizeof(*recent)));
@@ -219,7 +220,7 @@ void begin_census(void)
 
 static enum context context(void)
 {
-	if (census.count & IN_HARD_INTERRUPT || state.interrupt.is_open)
+	if (census.count & orders.hard_interrupt || state.interrupt.is_open)
 		return IN_HARD;
 	return census.count & IN_SOFT_INTERRUPT ? IN_SOFT : IN_THREAD;
 }
@@ -266,7 +267,7 @@ static uint64_t without_interrupts(const struct open *open, uint64_t until)
 	return until > from ? until - from : 0;
 }
 
-static bool scheduler_is_wanted(void) { return !(census.count & SCHEDULER_IS_NOT_WANTED); }
+static bool scheduler_is_wanted(void) { return !(*census.wanted_at & SCHEDULER_IS_NOT_WANTED); }
 
 static void scheduler_allowed(uint64_t from, const struct block *by)
 {
@@ -373,7 +374,7 @@ static void after_block(const struct block *previous, const struct block *block,
 	if (previous->flags & TURNS_ON && is_whole) {
 		turn_on(previous);
 		/* What an interrupt does after its end, with interrupts on, is its thread's: softirqs, and the scheduler. */
-		if (!(census.count & IN_HARD_INTERRUPT))
+		if (!(census.count & orders.hard_interrupt))
 			end_interrupt(previous, now.instructions);
 	}
 	if (is_user(block->start) && !is_user(previous->start)) {

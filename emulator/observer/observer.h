@@ -34,6 +34,8 @@ struct orders {
 	uint64_t cpu_offset;		/* virtual address of __per_cpu_offset[0] */
 	uint64_t current;		/* per-CPU: the running task */
 	uint64_t preempt_count;		/* per-CPU */
+	uint64_t scheduler_wanted;	/* per-CPU: the word with that bit of the preemption count */
+	uint64_t hard_interrupt;	/* the bits of the preemption count that are set in interrupts */
 	uint64_t rq_clock;		/* per-CPU: runqueues.clock */
 	uint64_t cyc2ns;		/* per-CPU: cyc2ns.data[0] */
 	uint64_t sched_clock_offset;	/* virtual address */
@@ -270,7 +272,7 @@ struct vector {
 
 struct census {
 	bool is_on;
-	const uint32_t *count_at;	/* the preemption count, in QEMU's memory */
+	const uint32_t *count_at, *wanted_at;	/* words of the preemption count, in QEMU's memory */
 	uint32_t count;
 	uint64_t contradictions;	/* interrupts that came while they were off */
 	uint64_t restored;		/* executions of popf in the kernel */

@@ -14,7 +14,8 @@ unsigned int range_count;
 
 static const struct { const char *name; uint64_t *value; } order_names[] = {
 #define ORDER(field) { #field, &orders.field }
-	ORDER(ram_bytes), ORDER(page_tables), ORDER(direct_map), ORDER(cpu_offset), ORDER(current), ORDER(preempt_count), ORDER(rq_clock),
+	ORDER(ram_bytes), ORDER(page_tables), ORDER(direct_map), ORDER(cpu_offset), ORDER(current), ORDER(preempt_count),
+	ORDER(scheduler_wanted), ORDER(hard_interrupt), ORDER(rq_clock),
 	ORDER(cyc2ns), ORDER(sched_clock_offset), ORDER(hrtimer_bases), ORDER(clock_base_size), ORDER(clock_base_running),
 	ORDER(timer_expires), ORDER(timer_function), ORDER(sleeper_task), ORDER(task_name), ORDER(task_pid), ORDER(timekeeper),
 	ORDER(tk_cycle_last), ORDER(tk_mult), ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup),

@@ -99,6 +99,8 @@ impl KernelImage {
             ("cpu_offset", symbol("__per_cpu_offset")?),
             ("current", current),
             ("preempt_count", self.preempt_count()?),
+            ("scheduler_wanted", self.scheduler_wanted()?),
+            ("hard_interrupt", self.hard_interrupt_bits()),
             ("rq_clock", symbol("runqueues")? + offset("rq", "clock")?),
             ("cyc2ns", symbol("cyc2ns")?),
             ("sched_clock_offset", symbol("__sched_clock_offset")?),
@@ -158,6 +160,21 @@ impl KernelImage {
             Some(address) => Ok(address),
             None => Ok(self.address("pcpu_hot")? + self.structures.offset("pcpu_hot", "preempt_count")?),
         }
+    }
+
+    /// Whether the preemption count has 64 bits, as on 64-bit processors since 7.3 (include/linux/preempt.h).
+    fn has_long_count(&self) -> bool {
+        self.structures.variable_bytes("__preempt_count") == Some(8)
+    }
+
+    /// The offset of the word whose highest bit says that the scheduler is not wanted.
+    fn scheduler_wanted(&self) -> Result<u64, Unknown> {
+        Ok(self.preempt_count()? + if self.has_long_count() { 4 } else { 0 })
+    }
+
+    /// The bits of the preemption count that are set in interrupts and NMIs. Those below count `local_interrupt_disable` since 7.3.
+    fn hard_interrupt_bits(&self) -> u64 {
+        if self.has_long_count() { 0xff00_0000 } else { 0x00ff_0000 }
     }
 
     /// The physical address of the kernel's page tables.

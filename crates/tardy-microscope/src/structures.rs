@@ -51,12 +51,14 @@ struct Composite {
 
 /// Kinds of types, by their numbers.
 mod kind {
+    pub(super) const INTEGER: u32 = 1;
     pub(super) const STRUCTURE: u32 = 4;
     pub(super) const UNION: u32 = 5;
     pub(super) const TYPEDEF: u32 = 8;
     pub(super) const VOLATILE: u32 = 9;
     pub(super) const CONST: u32 = 10;
     pub(super) const RESTRICT: u32 = 11;
+    pub(super) const VARIABLE: u32 = 14;
     pub(super) const TYPE_TAG: u32 = 18;
 }
 
@@ -118,6 +120,14 @@ impl Structures {
         Ok(found.size)
     }
 
+    /// The size in bytes of a variable of each CPU that is a number; others are not in this section. `None` if there is no such variable.
+    pub fn variable_bytes(&self, name: &str) -> Option<u64> {
+        let mut all = self.starts.iter().copied().filter(|start| self.name(*start) == Some(name.as_bytes()));
+        let variable = all.find(|start| self.kind(*start) == Some(kind::VARIABLE))?;
+        let number = self.underlying(word(&self.types, variable + 8)?)?;
+        (self.kind(number)? == kind::INTEGER).then_some(u64::from(word(&self.types, number + 8)?))
+    }
+
     fn find(&self, structure: &str) -> Option<Composite> {
         let all = self.starts.iter().copied().filter(|start| self.name(*start) == Some(structure.as_bytes()));
         all.filter(|start| self.kind(*start) == Some(kind::STRUCTURE))
@@ -144,6 +154,11 @@ impl Structures {
 
     /// The structure or union that a type is, without qualifiers and names for other types.
     fn composite(&self, typed: u32) -> Option<Composite> {
+        self.composite_at(self.underlying(typed)?)
+    }
+
+    /// Where the type begins that this one is, without qualifiers and names for other types.
+    fn underlying(&self, typed: u32) -> Option<usize> {
         let mut typed = typed;
         for _ in 0..CHAIN_MAX {
             let start = *self.starts.get((typed as usize).checked_sub(1)?)?;
@@ -151,7 +166,7 @@ impl Structures {
                 kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT | kind::TYPE_TAG => {
                     typed = word(&self.types, start + 8)?;
                 }
-                _ => return self.composite_at(start),
+                _ => return Some(start),
             }
         }
         None
@@ -206,9 +221,9 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// `struct timer { int; union { struct node node; }; const node_t after; }`, `struct node { int; int expires; }`.
+    /// `struct timer { int; union { struct node node; }; const node_t after; }`, `struct node { int; int expires; }`, `const int count`.
     pub(crate) fn section() -> Vec<u8> {
-        let names = b"\0timer\0node\0expires\0after\0node_t\0int\0";
+        let names = b"\0timer\0node\0expires\0after\0node_t\0int\0count\0";
         let at = |name: &str| {
             let wanted = [b"\0", name.as_bytes(), b"\0"].concat();
             names.windows(wanted.len()).position(|window| window == wanted).unwrap() as u32 + 1
@@ -225,6 +240,8 @@ pub(crate) mod tests {
             &[0, info(5, 1), 8, at("node"), 2, 0],
             // 6: struct timer
             &[at("timer"), info(4, 3), 24, at("int"), 1, 0, 0, 5, 64, at("after"), 4, 128],
+            // 7: const int, 8: the variable
+            &[0, info(10, 0), 1, at("count"), info(14, 0), 7, 1],
         ]
         .concat();
         let length = 4 * types.len() as u32;
@@ -242,6 +259,10 @@ pub(crate) mod tests {
         assert_eq!(structures.offset("timer", "after.expires"), Ok(20));
         assert_eq!((structures.size("timer"), structures.size("node")), (Ok(24), Ok(8)));
         assert!(structures.has("node") && !structures.has("node_t"));
+        assert_eq!(
+            ["count", "node", "none"].map(|name| structures.variable_bytes(name)),
+            [Some(4), None, None]
+        );
         let error = structures.offset("timer", "node.function").unwrap_err();
         assert_eq!(error.to_string(), "this kernel has no struct timer with node.function");
     }
@@ -261,6 +282,7 @@ pub(crate) mod tests {
             if let Ok(structures) = Structures::of(&section) {
                 drop(structures.offset("timer", "node.expires"));
                 drop(structures.size("node"));
+                let _ = structures.variable_bytes("count");
             }
         }
     }
