@@ -1,10 +1,8 @@
 //! The command `tardy`: arguments, commands and exit statuses.
 
 mod build_identity;
-mod charset;
 mod commands;
 mod cyclictest;
-mod exit;
 mod gained_privileges;
 mod live;
 
@@ -12,10 +10,11 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use exit::Exit;
 use tardy_args::{Cli, Command};
+use tardy_command::{Exit, identity, message, output};
 
 fn main() -> ExitCode {
+    identity::set(build_identity::identity());
     let arguments: Option<Vec<String>> =
         std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
     let arguments = arguments.unwrap_or_default();
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
     if let Some(status) = tardy_measure::processes::run_command(&words) {
         return status;
     }
-    let matches = tardy_args::command(build_identity::identity()).try_get_matches();
+    let matches = tardy_args::command(identity::get()).try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit_code(run(cli)),
         Err(error) => tardy_args::with_similar_suggestion(error).exit(),
@@ -42,25 +41,14 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
-            commands::output::report(&message(&error));
+            output::report(&message(&error));
             let usage =
                 error.downcast_ref().is_some_and(|error: &tardy_recipe::UsageError| !error.machine_lacks)
                     || error.is::<tardy_recipe::RecipeError>()
-                    || error.is::<commands::tsn::SwitchFileError>();
+                    || error.is::<tardy_tsn_command::switch_file::SwitchFileError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
     }
-}
-
-/// The message of an error and of its causes. Omits a cause that the message already contains.
-pub(crate) fn message(error: &anyhow::Error) -> String {
-    let mut message = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !message.contains(&cause) {
-            message = if message.is_empty() { cause } else { format!("{message}: {cause}") };
-        }
-    }
-    message
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
@@ -92,7 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),
         Command::Lab(command) => commands::lab::run(command),
-        Command::Tsn(command) => commands::tsn::run(&command),
+        Command::Tsn(command) => tardy_tsn_command::run(&command, commands::programs::of_tardy),
         Command::Recover(arguments) => commands::recover::run(&arguments),
         Command::Restore(arguments) => commands::restore::run(&arguments),
         Command::Schema => commands::schema::run(),

@@ -6,46 +6,31 @@ mod export;
 mod index;
 mod prune;
 mod site;
-mod store;
 mod token;
 mod verify;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use tardy_archive::{ArchiveError, Entry, Query};
+use tardy_archive::ArchiveError;
 use tardy_args::ArchiveCommand;
+use tardy_command::{Exit, archives};
 use tardy_server::OpenStore;
 
-use crate::exit::Exit;
-
 pub(super) use add::Addition;
-pub(super) use store::{is_archive, stored_at};
-
-/// The files of the runs that `query` finds in the archive at `path`; `None` if it is not an archive.
-///
-/// # Errors
-/// If the archive cannot be read.
-pub(super) fn find(path: &Path, query: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
-    if !is_archive(path) {
-        return Ok(None);
-    }
-    let found = store::to_read(path)?.find(query)?;
-    Ok(Some(found.into_iter().map(|(address, entry)| (path.join(address.path()), entry)).collect()))
-}
 
 /// The directory of the server's records, and what opens the archive for a request. The archive is made if it is new, and what a killed
 /// process left is finished.
 pub(super) fn to_serve(path: &Path) -> Result<(PathBuf, OpenStore)> {
-    drop(store::to_add(path)?);
-    let (records, path) = (store::records(path), path.to_owned());
+    drop(archives::to_add(path)?);
+    let (records, path) = (archives::records(path), path.to_owned());
     let failed = |error: anyhow::Error| {
         error.downcast::<ArchiveError>().unwrap_or_else(|other| ArchiveError::Service {
             service: "the archive".to_owned(),
-            reason: crate::message(&other),
+            reason: tardy_command::message(&other),
         })
     };
-    Ok((records, Box::new(move || store::to_read(&path).map_err(failed))))
+    Ok((records, Box::new(move || archives::to_read(&path).map_err(failed))))
 }
 
 /// The user who runs this command, as the audit log names people without a token.

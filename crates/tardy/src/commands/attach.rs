@@ -18,11 +18,10 @@ use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 
-use super::messages::Messages;
+use super::gate;
 use super::run::default_output;
-use super::{gate, origin, output, show};
-use crate::exit::Exit;
 use tardy_args::{AttachArgs, WatchFlags};
+use tardy_command::{Exit, messages::Messages, origin, output, show_run};
 
 /// How long cycles are counted by default.
 const DURATION_NS: u64 = 60_000_000_000;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
     let tracefs = match tracefs() {
         Ok(tracefs) => tracefs,
         Err(error) => {
-            let why = crate::message(&error);
+            let why = tardy_command::message(&error);
             return from_proc::run(&request.target, duration_ns, &why, arguments.watch.json);
         }
     };
@@ -120,7 +119,7 @@ impl RunFile {
     pub(super) fn present(mut self, watched: Watched, flags: &WatchFlags) -> Result<Exit> {
         let run = output::redacted(self.run(watched), flags.redaction)?;
         self.file.write(&run)?;
-        show::print(&run, flags.json)?;
+        show_run(&run, flags.json)?;
         output::report(&format!("run file {}", self.file.path().display()));
         gate::after_measuring([&run], &flags.requirements.require, flags.json, Exit::of_measured(&run))
     }
@@ -168,7 +167,11 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn new(quiet: bool) -> Self {
         use std::io::IsTerminal;
-        Self { shown: !quiet && std::io::stderr().is_terminal(), is_open: false, messages: Messages::new() }
+        Self {
+            shown: !quiet && std::io::stderr().is_terminal(),
+            is_open: false,
+            messages: Messages::on_standard_error(),
+        }
     }
 
     /// Shows the present state, if the terminal accepts it.

@@ -13,9 +13,8 @@ use tardy_record::facts::Facts;
 use tardy_record::tuning::Tuning;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::CheckArgs;
+use tardy_command::{Exit, output};
 
 #[derive(Serialize)]
 struct Answer {

@@ -12,9 +12,9 @@ use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, published, versus};
-use crate::exit::Exit;
+use super::versus;
 use tardy_args::CompareArgs;
+use tardy_command::{Exit, output, published};
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {

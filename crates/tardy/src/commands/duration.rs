@@ -8,9 +8,8 @@ use tardy_record::units::format_duration_ns;
 use tardy_statistics::duration::{rate_possibly_missed, values_needed};
 use tardy_statistics::permutation;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::DurationArgs;
+use tardy_command::{Exit, output};
 
 /// The error of the first kind of a comparison, and the probability to see a difference of the printed size.
 const ALPHA: f64 = 0.05;

@@ -9,9 +9,8 @@ use tardy_attach::targets::Target;
 use tardy_sys::signals::EndSignals;
 
 use super::attach::{self, Line, Progress, RunFile};
-use super::{origin, output};
-use crate::exit::Exit;
 use tardy_args::ExecArgs;
+use tardy_command::{Exit, origin, output};
 
 /// Starts the command and watches it until it ends, or for the given time.
 pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {

@@ -7,9 +7,8 @@ use anyhow::{Context, Result, bail};
 use tardy_formats::{EXPORTS, ExportContent, ExportFormat, ExportOptions, Unit, export, what_is_lost};
 use tardy_recipe::wrong;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::ExportArgs;
+use tardy_command::{Exit, output};
 
 /// Writes a run in another format.
 pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
@@ -52,12 +51,12 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
         Some(output) => {
             let place = |suffix: &str| PathBuf::from(format!("{}{suffix}", output.display()));
             let files = parts.iter().map(|(suffix, _)| {
-                super::output::claim(&place(suffix), std::slice::from_ref(path), arguments.force)
+                tardy_command::output::claim(&place(suffix), std::slice::from_ref(path), arguments.force)
             });
             let files = files.collect::<Result<Vec<_>>>()?;
             for (file, (_, content)) in files.iter().zip(&parts) {
                 file.write(content)?;
-                super::output::report(&format!("{name} {}", file.path().display()));
+                tardy_command::output::report(&format!("{name} {}", file.path().display()));
             }
         }
     }

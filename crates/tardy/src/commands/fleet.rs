@@ -26,8 +26,7 @@ use tardy_sys::files::{self, Existing};
 use tardy_sys::signals::{EndSignals, wait_readable};
 
 use super::archive::Addition;
-use super::{origin, output};
-use crate::exit::Exit;
+use tardy_command::{Exit, origin, output};
 use view::View;
 
 /// The largest hosts file and recipe, in bytes.

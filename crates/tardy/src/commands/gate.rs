@@ -11,9 +11,8 @@ use tardy_plot::numbers::harmless;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::GateArgs;
+use tardy_command::{Exit, output};
 
 /// Judges each run by each requirement, and prints and writes the outcome.
 pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {

@@ -10,22 +10,20 @@ use clap::builder::Resettable;
 use clap_complete::Shell;
 use tardy_sys::files::{self, Directory, Existing, PrivateDirectory};
 
-use super::output;
-use crate::build_identity;
-use crate::exit::Exit;
 use tardy_args::manual_sections;
+use tardy_command::{Exit, identity, output};
 
 /// Prints the completions for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<Exit> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut tardy_args::command(build_identity::identity()), "tardy", &mut text);
+    clap_complete::generate(shell, &mut tardy_args::command(identity::get()), "tardy", &mut text);
     output::print_data(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
 
 /// The man pages of all commands: file names and contents.
 fn man_pages() -> Vec<(String, Vec<u8>)> {
-    let mut root = tardy_args::command(build_identity::identity()).disable_help_subcommand(true);
+    let mut root = tardy_args::command(identity::get()).disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
     add_pages(&root, "", &["tardy(1)".to_owned()], &mut pages);
@@ -66,13 +64,8 @@ pub(crate) fn all(directory: &Path) -> Result<Exit> {
             .with_context(|| format!("cannot write {name}"))?;
     }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(
-            shell,
-            &mut tardy_args::command(build_identity::identity()),
-            "tardy",
-            made.path(),
-        )
-        .context("cannot write the completions")?;
+        clap_complete::generate_to(shell, &mut tardy_args::command(identity::get()), "tardy", made.path())
+            .context("cannot write the completions")?;
     }
     for name in made.directory().names()? {
         let mut content = made.directory().open_own(&name)?;

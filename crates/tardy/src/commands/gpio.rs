@@ -8,9 +8,8 @@ use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::{GpioCommand, GpioListArgs};
+use tardy_command::{Exit, output};
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &GpioCommand) -> Result<Exit> {

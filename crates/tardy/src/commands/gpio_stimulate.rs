@@ -12,9 +12,8 @@ use tardy_record::Series;
 use tardy_record::line_name::LineName;
 use tardy_record::pins::Line;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::GpioStimulateArgs;
+use tardy_command::{Exit, output};
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -8,10 +8,9 @@ use tardy_compare::history::{self, Entry, History};
 use tardy_present::history as shown;
 use tardy_present::overview::remarks;
 
-use super::{opened, output, runs_below};
-use crate::build_identity;
-use crate::exit::Exit;
+use super::runs_below;
 use tardy_args::HistoryArgs;
+use tardy_command::{Exit, identity, opened, output};
 
 /// Prints the history of runs, and writes it as a page.
 pub(crate) fn run(arguments: &HistoryArgs) -> Result<Exit> {
@@ -31,7 +30,7 @@ pub(crate) fn run(arguments: &HistoryArgs) -> Result<Exit> {
     remarks(&left_out).iter().for_each(|remark| output::report(remark));
     if let Some(page) = page {
         let place = runs_below::named(&arguments.runs);
-        page.write(shown::html(&history, &place, build_identity::identity()).as_bytes())?;
+        page.write(shown::html(&history, &place, identity::get()).as_bytes())?;
         output::report(&format!("history {}", page.path().display()));
     }
     Ok(if left_out.unreadable.is_empty() { Exit::Done } else { Exit::CouldNot })

@@ -18,9 +18,9 @@ use tardy_sys::files;
 use tardy_unpack::{Content, Tar};
 
 use super::archive::Addition;
-use super::{file_tree, output};
-use crate::exit::Exit;
+use super::file_tree;
 use tardy_args::{ImportArgs, RedactionFlag, UnitRule};
+use tardy_command::{Exit, output};
 
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::exit::Exit;
+use tardy_command::Exit;
 
 /// Runs as the first program of a lab's guest.
 pub(crate) fn guest() -> Result<Exit> {
@@ -15,6 +15,6 @@ pub(crate) fn guest() -> Result<Exit> {
 /// Measures the CPU time per cycle of another command's real-time thread, and prints it as JSON.
 pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Result<Exit> {
     let cost = tardy_init::thread_cost::of(command, priority, cycles)?;
-    super::output::print_data(&(serde_json::to_string(&cost)? + "\n"))?;
+    tardy_command::output::print_data(&(serde_json::to_string(&cost)? + "\n"))?;
     Ok(Exit::Done)
 }

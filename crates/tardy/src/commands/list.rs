@@ -3,9 +3,9 @@
 use anyhow::Result;
 use tardy_present::published as shown;
 
-use super::{output, overview};
-use crate::exit::Exit;
+use super::overview;
 use tardy_args::ListArgs;
+use tardy_command::{Exit, output};
 
 /// Lists runs or published results.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {

@@ -7,9 +7,8 @@ use tardy_load::LoadContext;
 use tardy_recipe::wrong;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::LoadArgs;
+use tardy_command::{Exit, output};
 
 /// Runs the load for its duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {

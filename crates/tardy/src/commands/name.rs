@@ -4,9 +4,8 @@ use anyhow::Result;
 use serde::Serialize;
 use tardy_measure::recovery;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::NameArgs;
+use tardy_command::{Exit, output};
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -8,9 +8,9 @@ use tardy_compare::overview::{self, Overview, OverviewRow, SortKey};
 use tardy_present::overview as shown;
 use tardy_recipe::wrong;
 
-use super::{output, runs_below};
-use crate::exit::Exit;
+use super::runs_below;
 use tardy_args::RedactionFlag;
+use tardy_command::{Exit, output};
 
 /// The overview of the runs that `query` finds in `paths`, which are directories, archives and run files.
 ///

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use tardy_measure::engine::{Listener, RunProgress};
 use tardy_present::sections::headline::without_advice;
 
-use super::messages::Messages;
-use super::output;
+use tardy_command::messages::Messages;
+use tardy_command::output;
 
 /// Number of progress reports per line, if standard error is not a terminal.
 const REPORTS_A_LINE: u64 = 60;
@@ -30,7 +30,7 @@ impl Progress {
             line_is_open: false,
             has_summary: false,
             reports: 0,
-            messages: Messages::new(),
+            messages: Messages::on_standard_error(),
         }
     }
 

@@ -11,8 +11,8 @@ use tardy_push::{Report, Spool, Target, Token, send_all};
 use tardy_recipe::wrong;
 use tardy_sys::files::caller;
 
-use crate::commands::{file_tree, opened, output};
-use crate::exit::Exit;
+use crate::commands::file_tree;
+use tardy_command::{Exit, opened, output};
 
 /// Where runs of root's boards wait.
 const SPOOL_OF_ROOT: &str = "/var/lib/tardy/push";
@@ -106,7 +106,7 @@ fn add(spool: &Spool, runs: &[PathBuf]) -> Result<bool> {
     for path in runs {
         for file in run_files(path)? {
             if let Err(error) = add_one(spool, &file) {
-                output::report(&format!("{}: {}", file.display(), crate::message(&error)));
+                output::report(&format!("{}: {}", file.display(), tardy_command::message(&error)));
                 all = false;
             }
         }

@@ -6,9 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 use tardy_measure::recovery;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::RecoverArgs;
+use tardy_command::{Exit, output};
 
 /// What became of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]

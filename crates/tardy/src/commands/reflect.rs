@@ -5,8 +5,7 @@ use tardy_args::ReflectArgs;
 use tardy_round_trip::reflect::Reflector;
 use tardy_sys::signals::EndSignals;
 
-use super::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, output};
 
 /// Returns requests until a signal ends it.
 pub(crate) fn run(arguments: &ReflectArgs) -> Result<Exit> {

@@ -10,10 +10,9 @@ use tardy_present::report::{self, Chapter};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::{output, overview, published, runs_below, versus};
-use crate::build_identity;
-use crate::exit::Exit;
+use super::{overview, runs_below, versus};
 use tardy_args::ReportArgs;
+use tardy_command::{Exit, identity, output, published};
 
 /// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
@@ -58,7 +57,7 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
     let overview = overview::of(paths, &arguments.query.query(), SortKey::default(), false)?;
     let file = output::claim(&arguments.output, paths, arguments.force)?;
     let place = runs_below::named(paths);
-    finish(&shown::html(&overview, &place, build_identity::identity()), &file)?;
+    finish(&shown::html(&overview, &place, identity::get()), &file)?;
     Ok(overview::exit(&overview))
 }
 

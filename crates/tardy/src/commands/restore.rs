@@ -7,9 +7,8 @@ use tardy_measure::doctor;
 use tardy_sys::files;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::RestoreArgs;
+use tardy_command::{Exit, output};
 
 /// The result as JSON.
 #[derive(Serialize)]

@@ -29,11 +29,11 @@ use tardy_watch::late_wake_ups::LateWakeUps;
 
 use super::archive::Addition;
 use super::progress::Progress;
-use super::{gate, late, origin, output, programs, report, show};
-use crate::exit::Exit;
+use super::{gate, late, programs, report};
 use crate::live::LiveView;
 use tardy_args::LabRecipe;
 use tardy_args::RunArgs;
+use tardy_command::{Exit, origin, output, show_run};
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -149,7 +149,7 @@ fn present(
     report: Option<&ResultFile>,
 ) -> Result<Exit> {
     let Outcome { run, trouble, is_saved } = outcome;
-    show::print(run, arguments.json)?;
+    show_run(run, arguments.json)?;
     if *is_saved {
         output::report(&format!("run file {}", run_file.display()));
     }
@@ -167,7 +167,7 @@ fn present(
         (Some(trouble), Ok(())) => bail!("{trouble}"),
         (None, Err(error)) => Err(error),
         // A full disk fails both; the place of the run is more important.
-        (Some(trouble), Err(error)) => bail!("{trouble}\n{}", crate::message(&error)),
+        (Some(trouble), Err(error)) => bail!("{trouble}\n{}", tardy_command::message(&error)),
     }
 }
 

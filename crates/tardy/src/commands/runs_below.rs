@@ -8,7 +8,8 @@ use tardy_compare::overview::{LeftOut, Unreadable};
 use tardy_present::overview as shown;
 use tardy_record::Run;
 
-use super::{archive, file_tree, opened, output};
+use super::file_tree;
+use tardy_command::{archives, opened, output};
 
 /// What `of` makes of each run in `paths`, which are directories, archives and run files, and the files that are not runs. Of archives
 /// and directories, those that `query` finds.
@@ -58,7 +59,7 @@ struct Search<'a, T, O, K> {
 
 impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O, K> {
     fn path(&mut self, path: &Path) -> Result<()> {
-        if let Some(known) = archive::find(path, self.query)? {
+        if let Some(known) = archives::find(path, self.query)? {
             self.archive(known);
             return Ok(());
         }
@@ -76,7 +77,7 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
             match opened_if_run(file) {
                 Ok(Some(run)) => self.run(&run, file),
                 Ok(None) => self.left_out.other_files.push(text(file)),
-                Err(error) => self.unreadable(file, crate::message(&error)),
+                Err(error) => self.unreadable(file, tardy_command::message(&error)),
             }
         }
         Ok(())
@@ -90,7 +91,7 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
             }
             match opened_run(&file) {
                 Ok(run) => self.found.push((self.of)(&run, &text(&file))),
-                Err(error) => self.unreadable(&file, crate::message(&error)),
+                Err(error) => self.unreadable(&file, tardy_command::message(&error)),
             }
         }
     }
@@ -109,7 +110,7 @@ impl<T, O: Fn(&Run, &str) -> T, K: Fn(Entry, &str) -> Option<T>> Search<'_, T, O
 
 /// Whether a path is a directory of runs or an archive, not a run file.
 pub(super) fn has_several(path: &Path) -> bool {
-    path.is_dir() || archive::is_archive(path)
+    path.is_dir() || archives::is_archive(path)
 }
 
 /// Names the directories for a message.

@@ -3,8 +3,7 @@
 use anyhow::Result;
 use tardy_record::Run;
 
-use super::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, output};
 
 /// Prints the schema.
 pub(crate) fn run() -> Result<Exit> {

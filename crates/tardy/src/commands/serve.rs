@@ -4,9 +4,8 @@ use anyhow::Result;
 use tardy_args::ServeArgs;
 use tardy_server::{Reading, Settings, start};
 
-use crate::build_identity;
-use crate::commands::{archive, output};
-use crate::exit::Exit;
+use crate::commands::archive;
+use tardy_command::{Exit, identity, output};
 
 /// Serves until the process is asked to end.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
@@ -20,7 +19,7 @@ pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
         listen: arguments.listen,
         names: arguments.hosts.clone(),
         reading,
-        made_by: build_identity::identity().to_owned(),
+        made_by: identity::get().to_owned(),
     };
     let server = start(settings, open)?;
     let readers = match reading {

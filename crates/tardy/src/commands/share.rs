@@ -7,9 +7,8 @@ use tardy_present::{markdown, report};
 use tardy_record::Run;
 use tardy_share::{ShareError, Shared, link, shared};
 
-use super::output;
-use crate::exit::Exit;
 use tardy_args::{RedactionFlag, ShareArgs};
+use tardy_command::{Exit, output};
 use tardy_recipe::wrong;
 
 /// The link as JSON.

@@ -3,22 +3,19 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde::Serialize;
-use tardy_analyse::findings::{self, Findings};
+use tardy_analyse::findings;
 use tardy_analyse::published::PublishedResult;
 use tardy_analyse::tail::Depth;
 use tardy_archive::Query;
 use tardy_compare::overview::SortKey;
-use tardy_compare::recommend::{self, Recommendation};
 use tardy_present::sections::extremes;
-use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_share::link;
 
-use super::{output, overview, published, runs_below};
-use crate::exit::Exit;
+use super::{overview, runs_below};
 use tardy_args::ShowArgs;
+use tardy_command::{Exit, output, published, show_run};
 
 /// Shows a run file, a directory or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
@@ -47,7 +44,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     }
     match arguments.tail && !arguments.json {
         true => print_tails(&run)?,
-        false => print(&run, arguments.json)?,
+        false => show_run(&run, arguments.json)?,
     }
     Ok(Exit::of_verdict(&run))
 }
@@ -74,7 +71,7 @@ fn show_link(text: &str, arguments: &ShowArgs) -> Result<Exit> {
         }
         match arguments.tail && !arguments.json {
             true => print_tails(&run)?,
-            false => print(&run, arguments.json)?,
+            false => show_run(&run, arguments.json)?,
         }
         exits.push(Exit::of_verdict(&run));
     }
@@ -95,28 +92,4 @@ fn print_tails(run: &Run) -> Result<()> {
     let findings =
         findings::of(run, &findings::Options { tails: Depth::Levels, ..findings::Options::default() });
     output::print(&extremes::whole(run, &findings.tails, output::width(), output::colour()))
-}
-
-/// The numbers of a run as JSON.
-#[derive(Serialize)]
-struct Numbers {
-    #[serde(flatten)]
-    findings: Findings,
-    /// Which of several ways to use, for each load, if they were measured in interleaved rounds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    recommendations: Vec<Recommendation>,
-}
-
-/// Prints a run.
-pub(super) fn print(run: &Run, json: bool) -> Result<()> {
-    let tails = match json {
-        true => Depth::Diagnostics,
-        false if run.phases.len() <= extremes::PHASE_MAX => Depth::Quoted,
-        false => Depth::Nothing,
-    };
-    let findings = findings::of(run, &findings::Options { tails, ..published::options() });
-    if json {
-        return output::print_json(&Numbers { findings, recommendations: recommend::of_run(run) });
-    }
-    output::print(&summary::text(run, &findings, output::width(), output::colour()))
 }

@@ -7,10 +7,8 @@ use tardy_present::versus as shown;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::output;
-use crate::build_identity;
-use crate::exit::Exit;
 use tardy_args::{GroupArgs, RedactionFlag};
+use tardy_command::{Exit, identity, output};
 
 /// Two groups, compared.
 pub(super) struct Compared {
@@ -96,6 +94,6 @@ impl Compared {
 
     /// The comparison as a page.
     pub(super) fn page(&self) -> String {
-        shown::html(&self.versus, &self.runs.iter().collect::<Vec<_>>(), build_identity::identity())
+        shown::html(&self.versus, &self.runs.iter().collect::<Vec<_>>(), identity::get())
     }
 }

@@ -15,10 +15,10 @@ use tardy_watch::watcher::{Place, Reporter, Watcher};
 
 use super::archive::Addition;
 use super::attach::{self, Line};
+use super::late;
 use super::run::keep;
-use super::{late, origin, output, show};
-use crate::exit::Exit;
 use tardy_args::WatchArgs;
+use tardy_command::{Exit, origin, output, show_run};
 
 /// Watches until the program or the user ends it.
 pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
     let run = run.map_err(|reason| anyhow!(reason))?;
     match arguments.json {
         true => output::print_json(&ring)?,
-        false => show::print(&output::redacted(run, arguments.redaction)?, false)?,
+        false => show_run(&output::redacted(run, arguments.redaction)?, false)?,
     }
     if let Some(path) = late_file {
         output::report(&format!("late cycles: {}, the last ones in {}", ring.late, path.display()));
@@ -106,7 +106,7 @@ impl Reporter for Screen {
         self.line.message(&format!("run file {}", run_file.display()));
         if let Err(error) = keep(self.keep.as_deref(), run_file) {
             self.all_are_kept = false;
-            self.line.message(&crate::message(&error));
+            self.line.message(&tardy_command::message(&error));
         }
     }
 }

@@ -1,12 +1,11 @@
 //! What stands for archives in a build without SQLite, such as one for a small board.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
-use tardy_archive::{Entry, Query, Stored};
 use tardy_args::ArchiveCommand;
 
-use crate::exit::Exit;
+use tardy_command::Exit;
 
 /// Runs that would be added to an archive.
 pub(super) enum Addition {}
@@ -31,21 +30,6 @@ impl Addition {
     pub(super) fn finish(self, _: bool) -> Result<bool> {
         match self {}
     }
-}
-
-/// Nothing: an archive is read as a directory of run files.
-pub(super) fn find(_: &Path, _: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
-    Ok(None)
-}
-
-/// There are no archives.
-pub(super) fn is_archive(_: &Path) -> bool {
-    false
-}
-
-/// Run files are files.
-pub(super) fn stored_at(_: &Path) -> Result<Option<Stored>> {
-    Ok(None)
 }
 
 /// Refuses each of the commands.

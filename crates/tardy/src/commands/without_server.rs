@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use tardy_args::ServeArgs;
 
-use crate::exit::Exit;
+use tardy_command::Exit;
 
 /// Refuses.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {

@@ -30,8 +30,8 @@ use tardy_sys::signals::remember_requests;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
-use crate::commands::{origin, output, programs};
-use crate::exit::Exit;
+use crate::commands::programs;
+use tardy_command::{Exit, origin, output};
 use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 

@@ -12,7 +12,7 @@ use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{self, Request};
 
-use crate::commands::output;
+use tardy_command::output;
 use tardy_cyclictest::counts::Counts;
 use tardy_cyclictest::options::Options;
 use tardy_cyclictest::smi::SmiCounts;

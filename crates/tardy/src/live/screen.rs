@@ -6,9 +6,9 @@ use tardy_measure::engine::{Listener, LiveState, RunProgress, UserRequest};
 use tardy_present::sections::headline::without_advice;
 use tardy_sys::terminal::{Keys, Size, Terminal};
 
-use crate::charset::Charset;
-use crate::commands::messages::Messages;
-use crate::commands::output;
+use tardy_command::charset::Charset;
+use tardy_command::messages::Messages;
+use tardy_command::output;
 
 /// Switches to the alternate screen, hides the cursor, and lets long lines end at the margin.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -57,7 +57,7 @@ impl LiveView {
             unsent: Vec::new(),
             is_drawn: false,
             rows: USUAL_SIZE.rows,
-            before: Messages::new(),
+            before: Messages::on_standard_error(),
             messages: Vec::new(),
             message_frames: 0,
         })

@@ -8,9 +8,8 @@ use tardy_archive::{ArchiveError, Kept, NewFile, Store};
 use tardy_args::ArchiveAddArgs;
 use tardy_plot::numbers::counted;
 
-use super::store;
-use crate::commands::{file_tree, opened, output};
-use crate::exit::Exit;
+use crate::commands::file_tree;
+use tardy_command::{Exit, archives, opened, output};
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +104,7 @@ impl Addition {
     /// Opens the archive, or makes it.
     pub(in crate::commands) fn to(archive: &Path) -> Result<Self> {
         let results = Results { archive: archive.to_owned(), all: Vec::new() };
-        Ok(Self { store: store::to_add(archive)?, labels: Vec::new(), files: Vec::new(), results })
+        Ok(Self { store: archives::to_add(archive)?, labels: Vec::new(), files: Vec::new(), results })
     }
 
     /// Adds a run file with this content. `label` names it in messages.
@@ -130,7 +129,7 @@ impl Addition {
         match opened::content_of(path) {
             Ok((name, content)) => self.content(label, &name, &content),
             Err(error) => {
-                self.results.failed(label, crate::message(&error));
+                self.results.failed(label, tardy_command::message(&error));
                 Ok(())
             }
         }

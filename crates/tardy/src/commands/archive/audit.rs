@@ -6,14 +6,12 @@ use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 
-use super::store;
-use crate::commands::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, archives, output};
 
 /// Prints the audit log.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    drop(store::to_read(&arguments.archive)?);
-    let lines = Audit::read(&store::records(&arguments.archive))?;
+    drop(archives::to_read(&arguments.archive)?);
+    let lines = Audit::read(&archives::records(&arguments.archive))?;
     if arguments.json {
         output::print_json(&lines)?;
         return Ok(Exit::Done);

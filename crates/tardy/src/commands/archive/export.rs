@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tardy_args::ArchiveExportArgs;
 
-use crate::exit::Exit;
+use tardy_command::Exit;
 
 /// Writes the archive.
 #[cfg(feature = "warehouse")]
@@ -11,10 +11,10 @@ pub(super) fn run(arguments: &ArchiveExportArgs) -> Result<Exit> {
     use tardy_args::ArchiveFormat;
     use tardy_plot::numbers::counted;
 
-    use super::store;
-    use crate::commands::output;
+    use tardy_command::archives;
+    use tardy_command::output;
 
-    let archive = store::to_read(&arguments.archive)?;
+    let archive = archives::to_read(&arguments.archive)?;
     let exported = match arguments.to {
         ArchiveFormat::Parquet => tardy_warehouse::export(archive.as_ref(), &arguments.output)?,
     };

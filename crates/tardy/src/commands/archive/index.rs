@@ -6,9 +6,7 @@ use tardy_archive::Query;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
-use super::store;
-use crate::commands::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, archives, output};
 
 /// What the index has.
 #[derive(Serialize)]
@@ -21,7 +19,7 @@ struct Indexed {
 
 /// Makes the index again.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (archive, unreadable) = store::make_index(&arguments.archive)?;
+    let (archive, unreadable) = archives::make_index(&arguments.archive)?;
     let unreadable: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
     let indexed = Indexed { runs: archive.find(&Query::default())?.len(), unreadable };
     if arguments.json {

@@ -20,10 +20,7 @@ use tardy_site::SiteFile;
 use tardy_site::archive::{self as site, About, Board, BoardSummary, KnownRun};
 use tardy_sys::files;
 
-use super::store;
-use crate::build_identity;
-use crate::commands::{output, published};
-use crate::exit::Exit;
+use tardy_command::{Exit, archives, identity, output, published};
 
 /// The data of the site, by which it is recognised and continued.
 const DATA: &str = "site.json";
@@ -50,7 +47,7 @@ struct BoardData {
 
 /// Writes the site.
 pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
-    let archive = store::to_read(&arguments.archive)?;
+    let archive = archives::to_read(&arguments.archive)?;
     let runs = archive.find(&Query::default())?;
     if runs.is_empty() {
         return Err(wrong("archive", format!("{} has no runs", arguments.archive.display())).into());
@@ -101,7 +98,7 @@ fn read_data(directory: &Path) -> Result<Data> {
     let mut data: Data = serde_json::from_slice(&text).with_context(|| {
         format!("{} is not of an archive's site; choose another directory", path.display())
     })?;
-    if data.made_by != build_identity::identity() {
+    if data.made_by != identity::get() {
         data.boards.clear();
         data.pages.values_mut().for_each(String::clear);
     }
@@ -125,7 +122,7 @@ impl<'a> Writer<'a> {
         let place = arguments.archive.display().to_string();
         let reports = arguments.reports;
         let command = format!("tardy archive site {} --reports {reports} -o DIR", quoted(&place));
-        let made_by = build_identity::identity().to_owned();
+        let made_by = identity::get().to_owned();
         let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: None };
         let now = Data { made_by, ..Data::default() };
         Self { archive, output: &arguments.output, reports, about, before, now, written: 0, problems: 0 }
@@ -182,7 +179,10 @@ impl<'a> Writer<'a> {
 
     /// Reports a run that cannot be opened. The site is finished without it.
     fn problem(&mut self, error: &anyhow::Error) {
-        output::report(&format!("{}; 'tardy archive verify' names every damaged run", crate::message(error)));
+        output::report(&format!(
+            "{}; 'tardy archive verify' names every damaged run",
+            tardy_command::message(error)
+        ));
         self.problems += 1;
     }
 

@@ -11,17 +11,15 @@ use tardy_present::table::Table;
 use tardy_recipe::wrong;
 use tardy_server::{Scope, TokenError, Tokens};
 
-use super::store;
-use crate::commands::{origin, output};
-use crate::exit::Exit;
+use tardy_command::{Exit, archives, origin, output};
 
 /// Makes, revokes or lists tokens.
 pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
-    drop(store::to_read(&arguments.archive)?);
+    drop(archives::to_read(&arguments.archive)?);
     // One process changes the tokens at a time. Listing them changes nothing.
     let changes = arguments.make.is_some() || arguments.revoke.is_some();
-    let _archive = if changes { Some(store::to_add(&arguments.archive)?) } else { None };
-    let path = &store::records(&arguments.archive);
+    let _archive = if changes { Some(archives::to_add(&arguments.archive)?) } else { None };
+    let path = &archives::records(&arguments.archive);
     let mut tokens = Tokens::read(path)?;
     if let Some(name) = &arguments.make {
         let scopes: BTreeSet<Scope> = arguments

@@ -6,9 +6,7 @@ use tardy_archive::Damage;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
-use super::store;
-use crate::commands::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, archives, output};
 
 /// What was found.
 #[derive(Serialize)]
@@ -21,7 +19,7 @@ struct Verified {
 
 /// Checks every run; [`Exit::Failed`] if something is wrong.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (runs, damages) = store::verify(&arguments.archive)?;
+    let (runs, damages) = archives::verify(&arguments.archive)?;
     let verified = Verified { runs, damages };
     if arguments.json {
         output::print_json(&verified)?;

@@ -8,8 +8,7 @@ use tardy_attach::targets::Target;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_watch::from_proc::{rows, text};
 
-use crate::commands::output;
-use crate::exit::Exit;
+use tardy_command::{Exit, output};
 
 /// Samples the threads' counters at the beginning and the end of `duration_ns`, and prints the differences.
 pub(super) fn run(target: &Target, duration_ns: u64, why: &str, json: bool) -> Result<Exit> {

@@ -22,10 +22,10 @@ use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
+use crate::commands::programs;
 use crate::commands::progress::Progress;
-use crate::commands::{origin, output, programs};
-use crate::exit::Exit;
 use tardy_args::{CheckArgs, TrialFlags};
+use tardy_command::{Exit, origin, output};
 
 /// Duration of a trial, by default.
 const DURATION: PositiveDuration = PositiveDuration::from_ns(5_000_000_000);

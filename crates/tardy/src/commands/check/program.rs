@@ -15,10 +15,10 @@ use tardy_record::units::format_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{EndSignals, wait_readable};
 
-use crate::commands::{attach, origin, output};
-use crate::exit::Exit;
+use crate::commands::attach;
 use std::os::fd::AsRawFd;
 use std::time::SystemTime;
+use tardy_command::{Exit, origin, output};
 
 /// How long threads are observed.
 const OBSERVED_NS: u64 = 3_000_000_000;
@@ -76,7 +76,7 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
     let habits = match habits(pid, &signals) {
         Ok(habits) => habits,
         Err(error) => {
-            output::report(&format!("only /proc is read: {}", crate::message(&error)));
+            output::report(&format!("only /proc is read: {}", tardy_command::message(&error)));
             wait_readable(&[signals.as_raw_fd()], OBSERVED_NS)?;
             BTreeMap::new()
         }

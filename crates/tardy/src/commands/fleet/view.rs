@@ -7,9 +7,9 @@ use std::time::Instant;
 use tardy_fleet::state::Step;
 use tardy_fleet::table::{self, Row};
 
-use crate::charset::Charset;
-use crate::commands::messages::Messages;
-use crate::commands::output;
+use tardy_command::charset::Charset;
+use tardy_command::messages::Messages;
+use tardy_command::output;
 
 /// The size of a terminal that does not report one.
 const USUAL_SIZE: (usize, usize) = (80, 24);
@@ -29,7 +29,7 @@ impl View {
     /// A view that shows nothing if `quiet`.
     pub(super) fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !Charset::of_terminal().is_dumb();
-        Self { quiet, terminal, messages: Messages::new(), known: BTreeMap::new(), drawn: 0 }
+        Self { quiet, terminal, messages: Messages::on_standard_error(), known: BTreeMap::new(), drawn: 0 }
     }
 
     /// Shows what has changed.

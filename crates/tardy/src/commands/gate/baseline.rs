@@ -17,10 +17,10 @@ use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_sys::files;
 
-use super::super::{opened, origin, output, runs_below};
+use super::super::runs_below;
 use super::{exit, place};
-use crate::exit::Exit;
 use tardy_args::BaselineArgs;
+use tardy_command::{Exit, opened, origin, output};
 
 /// The file in a baseline's directory that records each acceptance, one line of JSON each.
 const RECORD: &str = "accepted.jsonl";

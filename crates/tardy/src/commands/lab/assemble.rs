@@ -21,9 +21,9 @@ use tardy_sys::scheduling;
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::guest_program;
-use crate::commands::output;
 use tardy_args::LabRecipe;
 use tardy_args::{ExperimentArgs, GuestFlags};
+use tardy_command::output;
 
 /// The default kernels: the most common comparison.
 pub(super) const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];

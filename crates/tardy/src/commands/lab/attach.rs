@@ -14,8 +14,8 @@ use tardy_recipe::options::RecipeFlags;
 use super::assemble::{RUN_FILE, assemble, idle_criterion, pace, print_notices};
 use super::prepare::Seeds;
 use super::run::boot_and_present;
-use crate::exit::Exit;
 use tardy_args::{ExperimentArgs, LabAttachArgs, LabRecipe};
+use tardy_command::Exit;
 
 /// Where the program is in the guest.
 const DIRECTORY: &str = "/lab/program";

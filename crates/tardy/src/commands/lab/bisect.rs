@@ -24,10 +24,9 @@ use super::assemble::print_notices;
 use super::build::request;
 use super::kept_boots::{self, Boot, KeptBoot};
 use super::prepare::{DEFAULT_RECIPE, machine_of, prepare_on};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::values::KernelChoice;
 use tardy_args::{BuildSourceArgs, LabBisectArgs};
+use tardy_command::{Exit, output};
 
 /// The most options that are named.
 const NAMED: usize = 4;

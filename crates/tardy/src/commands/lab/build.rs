@@ -14,11 +14,10 @@ use tardy_lab::packages::PackageStore;
 use tardy_recipe::wrong;
 
 use super::assemble::print_notices;
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::LabRecipe;
 use tardy_args::values::KernelChoice;
 use tardy_args::{BuildSourceArgs, ExperimentArgs, LabBuildArgs};
+use tardy_command::{Exit, output};
 
 /// A kernel that was built.
 #[derive(Serialize)]

@@ -39,10 +39,8 @@ use super::beside;
 use super::explained_runs::ExplainedRuns;
 use super::results::{comparable, run_in};
 use super::verify::first_difference;
-use crate::build_identity;
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::{LabExplainArgs, RedactionFlag};
+use tardy_command::{Exit, identity, output};
 
 /// Explains wake-ups of a run, or of two and compares them.
 pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
@@ -70,7 +68,7 @@ fn show(
     arguments: &LabExplainArgs,
 ) -> Result<()> {
     for (file, form) in files {
-        write(file, &form.write(explanations, build_identity::identity()))?;
+        write(file, &form.write(explanations, identity::get()))?;
     }
     match arguments.json {
         true => output::print_json(explanations),
@@ -86,7 +84,7 @@ fn show_difference(
 ) -> Result<()> {
     let difference = explanations::of(a, b);
     for (file, form) in files {
-        let content = form.write_difference(&difference, [a, b], build_identity::identity());
+        let content = form.write_difference(&difference, [a, b], identity::get());
         write(file, &content.expect("files() refuses traces of two runs"))?;
     }
     match arguments.json {

@@ -8,8 +8,8 @@ use tardy_recipe::{Recipe, RecipeText, wrong};
 use tardy_sys::files::PrivateDirectory;
 
 use super::assemble::DEFAULT_KERNELS;
-use crate::commands::output;
 use tardy_args::{LabExplainArgs, RedactionFlag};
+use tardy_command::output;
 
 /// The run files. Those of a recipe are removed when this is dropped.
 pub(super) struct ExplainedRuns {

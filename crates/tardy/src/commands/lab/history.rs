@@ -14,10 +14,8 @@ use tardy_sys::files;
 use super::assemble::{Prepared, print_notices};
 use super::kept_boots::{self, Boot, KeptBoot};
 use super::prepare::{Seed, kernels_of, prepare_on, recipe_of};
-use crate::build_identity;
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::LabHistoryArgs;
+use tardy_command::{Exit, identity, output};
 
 /// The directory of the run files in that of the site.
 const RUNS: &str = "runs";
@@ -40,8 +38,7 @@ pub(super) fn run(arguments: &LabHistoryArgs) -> Result<Exit> {
     }
     let history = kernel_history::of(&recipe, &versions);
     let [command, again] = commands(arguments);
-    let about =
-        shown::About { command, again, instruction_ns, made_by: build_identity::identity().to_owned() };
+    let about = shown::About { command, again, instruction_ns, made_by: identity::get().to_owned() };
     write(&history, &about, &arguments.output)?;
     if arguments.json {
         output::print_json(&history)?;

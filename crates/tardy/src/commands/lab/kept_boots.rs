@@ -24,9 +24,9 @@ use super::assemble::{Guest, Prepared};
 use super::prepare::Seed;
 use super::results::{run_file, run_of};
 use super::run::{describe, experiment};
-use crate::commands::opened::content_of;
-use crate::commands::output;
 use tardy_args::ExperimentArgs;
+use tardy_command::opened::content_of;
+use tardy_command::output;
 
 /// The digits of an identity in the name of a file.
 const IDENTITY_DIGITS: usize = 12;

@@ -11,9 +11,8 @@ use tardy_lab::packages::cache_size::CacheSize;
 use tardy_present::table::Table;
 
 use super::assemble::{kept_modules, print_notices};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::LabKernelsArgs;
+use tardy_command::{Exit, output};
 
 /// Lists kernels, or reduces the cache.
 pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {

@@ -20,8 +20,8 @@ mod verify;
 
 use anyhow::Result;
 
-use crate::exit::Exit;
 use tardy_args::LabCommand;
+use tardy_command::Exit;
 
 /// Runs the subcommand.
 pub(crate) fn run(command: LabCommand) -> Result<Exit> {

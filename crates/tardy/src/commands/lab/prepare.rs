@@ -13,10 +13,10 @@ use tardy_record::load_spec::LoadTask;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, kernel_specs, pace, tasks};
 use super::{build, switch};
-use crate::commands::tsn::switch_file;
 use tardy_args::LabRecipe;
 use tardy_args::values::KernelChoice;
 use tardy_args::{ExperimentArgs, RequirementArgs};
+use tardy_tsn_command::switch_file;
 
 /// The default recipe.
 pub(super) const DEFAULT_RECIPE: &str = "lab-doload";

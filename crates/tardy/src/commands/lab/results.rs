@@ -11,7 +11,7 @@ use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 
 use super::assemble::RUN_FILE;
-use crate::commands::origin;
+use tardy_command::origin;
 
 /// The guest's run, with the description of the lab and the host's origin. The guest's own origin is the same every time.
 pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {

@@ -29,9 +29,9 @@ use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::{Seed, Seeds, prepare_chapters, prepare_seeds};
 use super::results::{Files, run_of};
 use crate::commands::versus::Compared;
-use crate::commands::{compare as compare_command, gate, output, report, show};
-use crate::exit::Exit;
+use crate::commands::{compare as compare_command, gate, report};
 use tardy_args::{LabResultArgs, LabRunArgs, RedactionFlag};
+use tardy_command::{Exit, output, show_run};
 
 /// A guest of a recipe, with its result files.
 struct Job<'a> {
@@ -318,7 +318,7 @@ fn present(runs: &[Run], json: bool) -> Result<Exit> {
     let all: Vec<&Run> = runs.iter().collect();
     match side_by_side::of(&all) {
         Some(comparison) => compare_command::print(&all, &comparison, json)?,
-        None => show::print(&runs[0], json)?,
+        None => show_run(&runs[0], json)?,
     }
     Ok(Exit::of_measured_all(runs))
 }

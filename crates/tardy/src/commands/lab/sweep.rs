@@ -18,9 +18,8 @@ use tardy_search::sweep::{self, Place, Plan, Point, Ranked, SweptOption};
 use super::assemble::{Prepared, print_notices};
 use super::kept_boots::{self, Boot};
 use super::prepare::{Seed, kernels_of, machine_of, prepare_on};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::LabSweepArgs;
+use tardy_command::{Exit, output};
 
 /// Runs the recipe with each setting on each kernel, and ranks the settings.
 pub(super) fn run(arguments: &LabSweepArgs) -> Result<Exit> {

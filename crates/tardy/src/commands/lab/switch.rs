@@ -12,9 +12,9 @@ use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
 use super::build;
-use crate::commands::tsn::switch_file;
 use tardy_args::LabRecipe;
 use tardy_args::{ExperimentArgs, LabOptions};
+use tardy_tsn_command::switch_file;
 
 /// The program that configures classifiers.
 const TOOLS: [&str; 1] = ["nftables:/usr/sbin/nft"];

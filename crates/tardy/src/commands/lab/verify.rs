@@ -19,9 +19,8 @@ use tardy_sys::{files, scheduling};
 use super::assemble::{Guest, Prepared, print_notices};
 use super::prepare::prepare;
 use super::results::{comparable, run_file, run_of};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::LabVerifyArgs;
+use tardy_command::{Exit, output};
 
 /// Other work of the host while a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,9 +20,9 @@ use tardy_sys::files;
 
 use super::{check_programs, measured, plan, recipe, report_commands, request};
 use crate::commands::versus::Compared;
-use crate::commands::{gate, origin, output, report};
-use crate::exit::Exit;
+use crate::commands::{gate, report};
 use tardy_args::RunArgs;
+use tardy_command::{Exit, origin, output};
 
 /// The rounds, if none are requested: enough for a test and for a recommendation.
 const ROUNDS: u32 = 5;

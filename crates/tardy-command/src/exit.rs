@@ -9,7 +9,7 @@ use tardy_record::run::State;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// Done, or passed.
     Done = 0,
     /// The command failed.
@@ -26,14 +26,14 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// The exit status of a command that converts or shows `run`: [`Self::Invalid`] if the run is invalid.
-    pub(crate) fn of_run(run: &Run) -> Self {
+    pub fn of_run(run: &Run) -> Self {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }
 
     /// The exit status of a command that judges `run`: [`Self::Invalid`], else [`Self::Failed`] if the run's limit was exceeded
     /// or a flow of a switch left its slots or exceeded its limits, else [`Self::Inconclusive`] if only a lower bound of the
     /// maximum is known. Of a run that ends when its data decide a claim about its limit, the claim decides.
-    pub(crate) fn of_verdict(run: &Run) -> Self {
+    pub fn of_verdict(run: &Run) -> Self {
         match judgement::of(run) {
             Judgement::NoLimit | Judgement::Met => Self::Done,
             Judgement::Exceeded => Self::Failed,
@@ -43,12 +43,12 @@ impl Exit {
     }
 
     /// The exit status of a command that measured `runs`: the one that matters most, of 1, 5, 3, 4 and 0 in this order.
-    pub(crate) fn of_measured_all<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
+    pub fn of_measured_all<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Self {
         Self::that_matters_most(runs.into_iter().map(Self::of_measured))
     }
 
     /// The one of `statuses` that matters most, of 1, 5, 3, 4 and 0 in this order.
-    pub(crate) fn that_matters_most(statuses: impl IntoIterator<Item = Self>) -> Self {
+    pub fn that_matters_most(statuses: impl IntoIterator<Item = Self>) -> Self {
         let order = [Self::CouldNot, Self::Invalid, Self::Failed, Self::Inconclusive, Self::Done];
         let rank = |status: &Self| order.iter().position(|one| one == status);
         statuses.into_iter().min_by_key(rank).unwrap_or(Self::Done)
@@ -56,7 +56,7 @@ impl Exit {
 
     /// The exit status of a command that measured `run`: [`Self::CouldNot`] if it was interrupted, else as
     /// [`Self::of_verdict`].
-    pub(crate) fn of_measured(run: &Run) -> Self {
+    pub fn of_measured(run: &Run) -> Self {
         match run.progress.state {
             State::Interrupted if run.validity.valid => Self::CouldNot,
             _ => Self::of_verdict(run),
@@ -68,6 +68,17 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
     }
+}
+
+/// The message of an error and of its causes. Omits a cause that the message already contains.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message = if message.is_empty() { cause } else { format!("{message}: {cause}") };
+        }
+    }
+    message
 }
 
 #[cfg(test)]

@@ -4,30 +4,30 @@ use tardy_sys::terminal::StandardError;
 
 /// Writes to standard error without waiting.
 #[derive(Debug)]
-pub(crate) struct Messages {
+pub struct Messages {
     error: StandardError,
     unsent: Vec<u8>,
 }
 
 impl Messages {
-    /// Messages on standard error.
-    pub(crate) fn new() -> Self {
+    /// Without any text yet.
+    pub fn on_standard_error() -> Self {
         Self { error: StandardError::new(), unsent: Vec::new() }
     }
 
     /// Writes `text` now, or later if the reader does not accept it.
-    pub(crate) fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         self.unsent.extend_from_slice(text.as_bytes());
         self.send();
     }
 
     /// Whether text waits for the reader.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         !self.unsent.is_empty()
     }
 
     /// Writes the text that waits, as far as it is accepted. A closed standard error is not a failure.
-    pub(crate) fn send(&mut self) {
+    pub fn send(&mut self) {
         while !self.unsent.is_empty() {
             match self.error.write(&self.unsent) {
                 Ok(0) => return,
@@ -38,7 +38,7 @@ impl Messages {
     }
 
     /// Writes the text that waits, and waits for its reader: after the run.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         while self.is_waiting() {
             if self.error.wait_until_writable().is_err() {
                 return;

@@ -6,26 +6,25 @@ use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_host::facts;
-use tardy_measure::SwitchTest;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
+use tardy_measure::{Programs, SwitchTest};
 use tardy_recipe::plan::checked_loads;
 use tardy_switch::experiment::{self, ObservedFrame, Replacement, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::frames::{Frames, List};
-use super::switch_file::{self, SwitchFile};
-use crate::commands::{origin, output, programs, show};
-use crate::exit::Exit;
+use crate::switch_file::{self, SwitchFile};
 use tardy_args::TsnTestArgs;
+use tardy_command::{Exit, origin, output, show_run};
 
 /// Tests the switch, writes the run file and shows it.
-pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnTestArgs, programs: Programs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     if file.network.flows.is_empty() {
         bail!("{} has no [[flow]], so there is nothing to send; see docs/tsn.md", file.name);
     }
-    let request = request(arguments, &file)?;
+    let request = request(arguments, &file, programs)?;
     let path = &request.output;
     if arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, path)) {
         bail!("{} is also the run file; choose another --frames", path.display());
@@ -51,7 +50,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     };
     frames.map_or(Ok(()), Frames::finish)?;
     let run = output::redacted(run, arguments.redaction)?;
-    show::print(&run, arguments.json)?;
+    show_run(&run, arguments.json)?;
     output::report(&format!("run file {}", path.display()));
     if let Some(trouble) = trouble {
         bail!("{trouble}");
@@ -73,7 +72,7 @@ fn replacement(name: &str, file: &SwitchFile) -> Result<Replacement> {
     })
 }
 
-fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
+fn request(arguments: &TsnTestArgs, file: &SwitchFile, programs: Programs) -> Result<Request> {
     let started = SystemTime::now();
     let duration_ns = arguments.duration.ns();
     let loads = checked_loads(&arguments.load)?;
@@ -86,7 +85,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
         force: arguments.force,
         measures_in_process: true,
         redacts: arguments.redaction.redact,
-        ..Request::new(plan, facts, origin, output, programs::of_tardy()?)
+        ..Request::new(plan, facts, origin, output, programs)
     })
 }
 

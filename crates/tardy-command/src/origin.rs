@@ -7,10 +7,10 @@ use tardy_sys::kernel_files::KernelFiles;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::build_identity;
+use crate::identity;
 
 /// The origin of this command's run. A field is empty if its file cannot be read.
-pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
+pub fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
     let read = |path: &str| KernelFiles::real().text(path).unwrap_or_default().trim().to_owned();
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
@@ -21,17 +21,17 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         started_at: rfc3339(started),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        build: build_identity::identity().to_owned(),
+        build: identity::get().to_owned(),
         trial: None,
     }
 }
 
 /// The UTC time as in `20261121-093000`.
-pub(crate) fn stamp(time: SystemTime) -> String {
+pub fn stamp(time: SystemTime) -> String {
     rfc3339(time).replace(['-', ':', 'Z'], "").replace('T', "-")
 }
 
 /// The UTC time in whole seconds, as in `2026-11-21T09:30:00Z`.
-pub(crate) fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     OffsetDateTime::from(time).truncate_to_second().format(&Rfc3339).unwrap_or_default()
 }

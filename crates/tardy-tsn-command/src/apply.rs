@@ -14,10 +14,9 @@ use tardy_tsn::settings;
 use super::check::print_findings;
 use super::machine;
 use super::one_switch::{self, End};
-use super::switch_file::SwitchFile;
-use crate::commands::output;
-use crate::exit::Exit;
+use crate::switch_file::SwitchFile;
 use tardy_args::TsnApplyArgs;
+use tardy_command::{Exit, output};
 
 /// The result as JSON.
 #[derive(Serialize)]
@@ -30,7 +29,7 @@ struct Answer<'a> {
 }
 
 /// Checks the file and configures the switch; with `--for` also removes it.
-pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
     let (file, index) = one_switch::find(&arguments.one)?;
     let request = Request {
         settings: settings::of(&file.network.switches[index]),
@@ -109,7 +108,7 @@ fn report(name: &str, applied: &Applied) {
 }
 
 /// Removes a switch, and reports and returns what was restored.
-pub(super) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Vec<String>> {
+pub(crate) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Vec<String>> {
     let undone = tardy_switch::remove(saved_states, name).map_err(|reason| {
         anyhow!("could not restore everything:\n{reason}\nrun 'tardy tsn remove {name}' to try again")
     })?;

@@ -7,13 +7,12 @@ use tardy_tsn::network::Network;
 use tardy_tsn::plan::{commands, message, yang};
 use tardy_tsn::settings::{self, Settings};
 
-use super::switch_file::{self, SwitchFile};
-use crate::commands::output;
-use crate::exit::Exit;
+use crate::switch_file::{self, SwitchFile};
 use tardy_args::{PlanForm, TsnPlanArgs};
+use tardy_command::{Exit, output};
 
 /// Prints the plan for one switch, without reading or changing this machine.
-pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let settings = of_switch(&file.network, arguments.of.as_deref())?;
     if settings.ports.iter().all(|port| port.taprio.is_none()) && arguments.form != PlanForm::Commands {

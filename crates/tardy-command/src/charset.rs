@@ -6,19 +6,19 @@ use tardy_present::ascii;
 
 /// The characters that the output may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Charset {
+pub struct Charset {
     is_utf8: bool,
     is_dumb: bool,
 }
 
 impl Charset {
     /// The characters of this process's terminal.
-    pub(crate) fn of_terminal() -> Self {
+    pub fn of_terminal() -> Self {
         Self::of(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
     /// The characters of output that is not written to a terminal, so that TERM does not matter.
-    pub(crate) fn of_file() -> Self {
+    pub fn of_file() -> Self {
         Self { is_dumb: false, ..Self::of_terminal() }
     }
 
@@ -34,12 +34,12 @@ impl Charset {
     }
 
     /// Whether the terminal cannot move its cursor.
-    pub(crate) fn is_dumb(self) -> bool {
+    pub fn is_dumb(self) -> bool {
         self.is_dumb
     }
 
     /// The text in these characters. Columns keep their width if there is room for it.
-    pub(crate) fn encode(self, text: &str) -> Cow<'_, str> {
+    pub fn encode(self, text: &str) -> Cow<'_, str> {
         if text.is_ascii() || (self.is_utf8 && !self.is_dumb) {
             return text.into();
         }

@@ -5,11 +5,10 @@ use serde::Serialize;
 use tardy_present::tsn_check as shown;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
 
-use super::switch_file::SwitchFile;
 use super::{machine, simulate, switch_file};
-use crate::commands::output;
-use crate::exit::Exit;
+use crate::switch_file::SwitchFile;
 use tardy_args::TsnCheckArgs;
+use tardy_command::{Exit, output};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -20,7 +19,7 @@ struct Answer<'a> {
 }
 
 /// Checks a file, against this machine's interfaces unless `--offline` is given.
-pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let machine = if arguments.offline { Machine::default() } else { machine::read(&file.network) };
     let machine = Machine { ports: simulate::ports(arguments.ports, &file.network), ..machine };
@@ -36,7 +35,7 @@ pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
 }
 
 /// Prints what was found in a file, as text or as JSON.
-pub(super) fn print_findings(file: &SwitchFile, model: &str, findings: &[Finding], json: bool) -> Result<()> {
+pub(crate) fn print_findings(file: &SwitchFile, model: &str, findings: &[Finding], json: bool) -> Result<()> {
     if json {
         output::print_json(&Answer { file: &file.name, model, findings })
     } else {

@@ -10,21 +10,21 @@ mod plan;
 mod remove;
 mod show;
 mod simulate;
-pub(crate) mod switch_file;
+pub mod switch_file;
 mod synthesize;
 mod test;
 mod watch;
 
 use anyhow::Result;
-
-pub(crate) use switch_file::SwitchFileError;
-
-use super::output;
-use crate::exit::Exit;
 use tardy_args::TsnCommand;
+use tardy_command::{Exit, output};
+use tardy_measure::Programs;
 
-/// Runs the subcommand.
-pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
+/// Runs the subcommand. `programs`: those that a test starts.
+///
+/// # Errors
+/// If the command fails: what is wrong, where, and what to do.
+pub fn run(command: &TsnCommand, programs: impl FnOnce() -> Result<Programs>) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
         TsnCommand::Plan(arguments) => plan::run(arguments),
@@ -39,6 +39,6 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
         TsnCommand::Remove(arguments) => remove::run(arguments),
         TsnCommand::Show(arguments) => show::run(arguments),
         TsnCommand::Watch(arguments) => watch::run(arguments),
-        TsnCommand::Test(arguments) => test::run(arguments),
+        TsnCommand::Test(arguments) => test::run(arguments, programs()?),
     }
 }

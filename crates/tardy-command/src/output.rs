@@ -11,19 +11,19 @@ use tardy_record::Run;
 use tardy_record::redact::redact;
 use tardy_share::link;
 
-use super::{opened, published};
 use crate::charset::Charset;
 use crate::exit::Exit;
+use crate::{opened, published};
 use tardy_args::RedactionFlag;
 
 /// Opens runs in the given order, each as [`open_run`] does.
-pub(super) fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {
+pub fn open_runs(paths: &[impl AsRef<Path>], flag: RedactionFlag) -> Result<Vec<Run>> {
     paths.iter().map(|path| open_run(path.as_ref(), flag)).collect()
 }
 
 /// Opens a run to be shown. Remarks go to standard error. A run without a name is named after its file, except if it is
 /// redacted.
-pub(super) fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
+pub fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
     let mut run = redacted(open(path)?, flag)?;
     if !flag.redact {
         name_after_file(&mut run, path);
@@ -32,14 +32,14 @@ pub(super) fn open_run(path: &Path, flag: RedactionFlag) -> Result<Run> {
 }
 
 /// Names a run without a name after its regular file. A run of the lab is named after its kernel instead.
-pub(super) fn name_after_file(run: &mut Run, path: &Path) {
+pub fn name_after_file(run: &mut Run, path: &Path) {
     if path.is_file() {
         name::after_file(run, &path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
     }
 }
 
 /// The name of a run file without its ending.
-pub(super) fn stem(path: &Path) -> String {
+pub fn stem(path: &Path) -> String {
     name::stem(&path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default()).to_owned()
 }
 
@@ -66,7 +66,7 @@ fn open(path: &Path) -> Result<Run> {
 }
 
 /// `run` without what identifies its machine, if `flag` is set. What was removed goes to standard error.
-pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
+pub fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
     if !flag.redact {
         return Ok(run);
     }
@@ -80,17 +80,17 @@ pub(super) fn redacted(run: Run, flag: RedactionFlag) -> Result<Run> {
 }
 
 /// Writes text for a person to standard output, in the terminal's characters. A closed pipe (`| head`) is not a failure.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     print_data(&charset(io::stdout().is_terminal()).encode(text))
 }
 
 /// Writes text for a program to standard output, exactly. A closed pipe is not a failure.
-pub(crate) fn print_data(text: &str) -> Result<()> {
+pub fn print_data(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
 /// The same for content that is not text.
-pub(super) fn print_bytes(bytes: &[u8]) -> Result<()> {
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("standard output"),
@@ -100,7 +100,7 @@ pub(super) fn print_bytes(bytes: &[u8]) -> Result<()> {
 
 /// Writes text with contents of a run to standard output: exactly, unless it is a terminal, which such contents must not
 /// control.
-pub(super) fn print_content(text: &str) -> Result<()> {
+pub fn print_content(text: &str) -> Result<()> {
     match io::stdout().is_terminal() {
         true => print_data(&harmless_lines(text)),
         false => print_data(text),
@@ -108,15 +108,12 @@ pub(super) fn print_content(text: &str) -> Result<()> {
 }
 
 /// Writes `value` to standard output as indented JSON.
-pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
+pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print_content(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Prints the formats of another tool's files: their names for an option, and what they are.
-pub(super) fn list_formats(
-    formats: impl Iterator<Item = (&'static str, &'static str)>,
-    json: bool,
-) -> Result<Exit> {
+pub fn list_formats(formats: impl Iterator<Item = (&'static str, &'static str)>, json: bool) -> Result<Exit> {
     let formats: Vec<FormatName> = formats.map(|(name, about)| FormatName { name, about }).collect();
     if json {
         print_json(&formats)?;
@@ -137,7 +134,7 @@ struct FormatName {
 }
 
 /// Claims the path of a result. It must not be one of `inputs`, the files that the result is computed from.
-pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile> {
+pub fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile> {
     if let Some(input) = inputs.iter().find(|input| is_same_place(input, path)) {
         bail!("{} is one of the runs; choose another -o", input.display());
     }
@@ -145,12 +142,12 @@ pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Resu
 }
 
 /// Writes a message to standard error, without characters that would control the terminal.
-pub(crate) fn report(text: &str) {
+pub fn report(text: &str) {
     print_line(&message_line(text));
 }
 
 /// A message as standard error shows it, without the end of the line.
-pub(crate) fn message_line(text: &str) -> String {
+pub fn message_line(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(harmless).collect();
     charset(io::stderr().is_terminal()).encode(&format!("tardy: {}", lines.join("\n"))).into_owned()
 }
@@ -160,16 +157,16 @@ fn charset(is_terminal: bool) -> Charset {
 }
 
 /// Writes a line to standard error. A closed standard error is not a failure.
-pub(crate) fn print_line(line: &str) {
+pub fn print_line(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Whether standard output is a terminal that shows colours.
-pub(super) fn colour() -> bool {
+pub fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() && !Charset::of_terminal().is_dumb()
 }
 
 /// Columns of standard output; 80 if it is not a terminal, so that a summary in a file is readable everywhere.
-pub(super) fn width() -> usize {
+pub fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use tardy_archive::{Archive, ArchiveError, Damage, Store, Stored};
+use tardy_archive::{Archive, ArchiveError, Damage, Entry, Query, Store, Stored};
 
 /// Whether `path` is an archive.
-pub(in crate::commands) fn is_archive(path: &Path) -> bool {
+pub fn is_archive(path: &Path) -> bool {
     Archive::is_at(path) || services::is_at(path)
 }
 
 /// Opens an archive to read it.
-pub(super) fn to_read(path: &Path) -> Result<Box<dyn Store>> {
+pub fn to_read(path: &Path) -> Result<Box<dyn Store>> {
     match services::is_at(path) {
         true => services::to_read(path),
         false => Ok(Box::new(Archive::to_read(path)?)),
@@ -19,7 +19,7 @@ pub(super) fn to_read(path: &Path) -> Result<Box<dyn Store>> {
 }
 
 /// Opens an archive to add to it.
-pub(super) fn to_add(path: &Path) -> Result<Box<dyn Store>> {
+pub fn to_add(path: &Path) -> Result<Box<dyn Store>> {
     match services::is_at(path) {
         true => services::to_add(path),
         false => Ok(Box::new(Archive::to_add(path)?)),
@@ -28,7 +28,7 @@ pub(super) fn to_add(path: &Path) -> Result<Box<dyn Store>> {
 
 /// The directory with the records of an archive's server: tokens, alerts, the audit log. That of services is next to the file that
 /// names them.
-pub(super) fn records(path: &Path) -> PathBuf {
+pub fn records(path: &Path) -> PathBuf {
     match services::is_at(path) {
         true => path.with_extension("records"),
         false => path.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn records(path: &Path) -> PathBuf {
 }
 
 /// Makes the index again: the runs that it has, and why other files are not in it.
-pub(super) fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveError>)> {
+pub fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveError>)> {
     if services::is_at(path) {
         return services::make_index(path);
     }
@@ -45,7 +45,7 @@ pub(super) fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveErro
 }
 
 /// Reads every run: how many there are, and what is wrong.
-pub(super) fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
+pub fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
     match services::is_at(path) {
         true => services::verify(path),
         false => Ok(Archive::to_read(path)?.verify()?),
@@ -56,8 +56,20 @@ pub(super) fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
 ///
 /// # Errors
 /// If the services do not have the run, or fail.
-pub(in crate::commands) fn stored_at(path: &Path) -> Result<Option<Stored>> {
+pub fn stored_at(path: &Path) -> Result<Option<Stored>> {
     services::stored_at(path)
+}
+
+/// The files of the runs that `query` finds in the archive at `path`; `None` if it is not an archive.
+///
+/// # Errors
+/// If the archive cannot be read.
+pub fn find(path: &Path, query: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
+    if !is_archive(path) {
+        return Ok(None);
+    }
+    let found = to_read(path)?.find(query)?;
+    Ok(Some(found.into_iter().map(|(address, entry)| (path.join(address.path()), entry)).collect()))
 }
 
 #[cfg(feature = "warehouse")]

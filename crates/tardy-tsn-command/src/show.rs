@@ -7,15 +7,14 @@ use tardy_record::units::format_duration_ns;
 use tardy_switch::saved_states::SavedStates;
 use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::TsnShowArgs;
+use tardy_command::{Exit, output};
 
 /// Maximum number of printed entries of a gate control list.
 const ENTRIES_PRINTED: usize = 32;
 
 /// Shows one switch or all.
-pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     let saved_states = SavedStates::own();
     let names = match &arguments.name {
         Some(name) => vec![name.clone()],

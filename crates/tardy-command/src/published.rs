@@ -10,12 +10,12 @@ use tardy_analyse::published::{PublishedResult, built_in, built_in_named};
 const PREFIX: &str = "published:";
 
 /// The options of findings: the published results, and otherwise the defaults.
-pub(crate) fn options() -> Options<'static> {
+pub fn options() -> Options<'static> {
     Options { published: built_in(), ..Options::default() }
 }
 
 /// The published result that `path` names as `published:ID`; `None` if it is a file.
-pub(crate) fn named(path: &Path) -> Option<Result<&'static PublishedResult>> {
+pub fn named(path: &Path) -> Option<Result<&'static PublishedResult>> {
     let id = path.to_str()?.strip_prefix(PREFIX)?;
     Some(built_in_named(id).map_err(|reason| anyhow!(reason)))
 }

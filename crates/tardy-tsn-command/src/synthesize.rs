@@ -24,10 +24,9 @@ use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn_report::synthesis::{self, Evidence};
 
 use super::simulate as simulating;
-use super::switch_file::{self, SwitchFileError, text_of};
-use crate::commands::output;
-use crate::exit::Exit;
+use crate::switch_file::{self, SwitchFileError, text_of};
 use tardy_args::TsnSynthesizeArgs;
+use tardy_command::{Exit, output};
 
 /// The default of `--margin` for a switch file, in ns: a frame fits only if it ends before its gate closes.
 const MARGIN_NS: u64 = 1000;
@@ -36,7 +35,7 @@ const MARGIN_NS: u64 = 1000;
 const VERIFIED_MAX: usize = 500;
 
 /// Schedules the flows, prints the result and writes the requested files.
-pub(super) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     let (input, names) = read(arguments)?;
     let files = claim(&input, &names, arguments)?;
     let page = arguments.html.as_deref().map(|path| claim_one(path, &names, arguments.force)).transpose()?;

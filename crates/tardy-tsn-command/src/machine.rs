@@ -10,7 +10,7 @@ use tardy_tsn::network::{Clock, Network};
 use tardy_tsn::settings::Queues;
 
 /// The interfaces of all ports with a schedule. Interfaces that do not exist here are left out.
-pub(super) fn read(network: &Network) -> Machine {
+pub(crate) fn read(network: &Network) -> Machine {
     let has_taprio = has_option(&KernelFiles::real(), "NET_SCH_TAPRIO");
     let mut machine = Machine { runs_ptp: runs_ptp(), now_ns: clocks(), has_taprio, ..Machine::default() };
     let Ok(present) = links::all() else { return machine };
@@ -25,7 +25,7 @@ pub(super) fn read(network: &Network) -> Machine {
 }
 
 /// This machine's clocks, in ns since their zero.
-pub(super) fn clocks() -> BTreeMap<Clock, i64> {
+pub(crate) fn clocks() -> BTreeMap<Clock, i64> {
     let clocks = [
         (Clock::Tai, clock::Clock::Tai),
         (Clock::Realtime, clock::Clock::Realtime),

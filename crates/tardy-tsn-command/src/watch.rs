@@ -10,12 +10,11 @@ use tardy_switch::{Repaired, Watch};
 use tardy_tsn::settings;
 
 use super::one_switch::{self, End};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::TsnWatchArgs;
+use tardy_command::{Exit, output};
 
 /// Watches for the duration of `--for`, or until Ctrl-C.
-pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     let (file, index) = one_switch::find(&arguments.one)?;
     let settings = settings::of(&file.network.switches[index]);
     let end = End::after(arguments.duration)?;

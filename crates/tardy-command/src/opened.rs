@@ -9,7 +9,7 @@ use tardy_measure::recovery::{self, Opened};
 use tardy_record::file;
 use tardy_sys::files;
 
-use super::archive;
+use crate::archives;
 
 /// A file is a run file if this key is near its beginning.
 const KEY: &[u8] = b"\"schema_version\"";
@@ -25,9 +25,9 @@ const COMPRESSED: &str = ".run.json.gz";
 ///
 /// # Errors
 /// If the file cannot be read or does not contain a run.
-pub(crate) fn open(path: &Path) -> Result<Opened> {
+pub fn open(path: &Path) -> Result<Opened> {
     let context = || path.display().to_string();
-    let stored = match archive::stored_at(path)? {
+    let stored = match archives::stored_at(path)? {
         Some(stored) => stored,
         None if !is_compressed_run(path) => return Ok(recovery::open(path)?),
         None => tardy_archive::read_compressed(files::open_to_read(path).with_context(context)?)
@@ -42,7 +42,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
 ///
 /// # Errors
 /// If it cannot be read.
-pub(super) fn is_run_file(path: &Path) -> std::io::Result<bool> {
+pub fn is_run_file(path: &Path) -> std::io::Result<bool> {
     if is_compressed_run(path) {
         return Ok(true);
     }
@@ -57,7 +57,7 @@ fn is_compressed_run(path: &Path) -> bool {
 }
 
 /// The content of a run file, and its name. One that is compressed as in an archive is read as it was added.
-pub(crate) fn content_of(path: &Path) -> Result<(String, Vec<u8>)> {
+pub fn content_of(path: &Path) -> Result<(String, Vec<u8>)> {
     let context = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
     match path == Path::new(STANDARD_INPUT) {

@@ -11,37 +11,72 @@ use tardy_tsn::network::Network;
 use thiserror::Error;
 
 /// The built-in switch files, by name.
-const BUILT_IN: [(&str, &str); 1] =
-    [("tsn-two-flows", include_str!("../../../../../recipes/tsn-two-flows.toml"))];
+const BUILT_IN: [(&str, &str); 1] = [("tsn-two-flows", include_str!("../../../recipes/tsn-two-flows.toml"))];
 
 /// A switch file.
-pub(crate) struct SwitchFile {
+pub struct SwitchFile {
     /// Its name in messages.
-    pub(crate) name: String,
+    pub name: String,
     /// Its content.
-    pub(crate) text: String,
+    pub text: String,
     /// The parsed content.
-    pub(crate) network: Network,
+    pub network: Network,
 }
 
 /// Why a switch file cannot be used.
 #[derive(Debug, Error)]
-pub(crate) enum SwitchFileError {
+pub enum SwitchFileError {
+    /// No built-in switch has this name.
     #[error("no switch '{name}'; expected {known}, or the path of a switch file such as ./{name}.toml")]
-    Unknown { name: String, known: String },
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The file cannot be read.
     #[error("{path}: cannot read: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is longer than any switch file.
     #[error("{path}: longer than {} MiB, too long for a switch file or a table", file::SIZE_MAX >> 20)]
-    TooLarge { path: PathBuf },
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The content is not a switch file.
     #[error("{place}: not a switch file:\n{}docs/tsn.md lists every key", in_lines(.place, .wrong))]
-    Wrong { place: String, wrong: FileError },
+    Wrong {
+        /// The file's name.
+        place: String,
+        /// Each mistake, with its line.
+        wrong: FileError,
+    },
+    /// There is nothing that a schedule could be computed for.
     #[error("{place}{}: {}", .wrong.line.map(|line| format!(":{line}")).unwrap_or_default(), .wrong.what)]
-    Unschedulable { place: String, wrong: InputError },
+    Unschedulable {
+        /// The file's name.
+        place: String,
+        /// Why, and in which line.
+        wrong: InputError,
+    },
+    /// The schedule to keep is of another network.
     #[error(
         "{old} has the schedule of another network than {new}: {}; give --keep a file of the same switches and cables",
         first_few(.differences, "; ")
     )]
-    OtherNetwork { old: String, new: String, differences: Vec<String> },
+    OtherNetwork {
+        /// The file with the schedule.
+        old: String,
+        /// The file of the network.
+        new: String,
+        /// What differs.
+        differences: Vec<String>,
+    },
 }
 
 /// Lines of the form `FILE:LINE: problem`, which editors understand.
@@ -60,13 +95,13 @@ fn in_lines(place: &str, error: &FileError) -> String {
 }
 
 /// The names of the built-in switch files.
-pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
+pub fn built_in() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
 /// Whether `name` is a built-in switch file or the path of one, and not a recipe. `false` if the file cannot be read; the
 /// reason is reported when it is opened.
-pub(crate) fn describes_a_switch(name: &str) -> bool {
+pub fn describes_a_switch(name: &str) -> bool {
     if !(name.contains('/') || name.ends_with(".toml")) {
         return built_in().any(|known| known == name);
     }
@@ -75,7 +110,10 @@ pub(crate) fn describes_a_switch(name: &str) -> bool {
 }
 
 /// Finds a switch file by its name or its path. A name with a slash or with the ending .toml is a path.
-pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
+///
+/// # Errors
+/// If there is none, or it cannot be read or is wrong.
+pub fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     if name.contains('/') || name.ends_with(".toml") {
         return parsed(name.to_owned(), text_of(Path::new(name))?);
     }
@@ -89,7 +127,7 @@ pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
 }
 
 /// Reads a file of at most [`file::SIZE_MAX`] bytes. A longer one is an error, even if its reported length is shorter.
-pub(super) fn text_of(path: &Path) -> Result<String, SwitchFileError> {
+pub(crate) fn text_of(path: &Path) -> Result<String, SwitchFileError> {
     let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
     let mut text = String::new();
     let file = tardy_sys::files::open_to_read(path).map_err(fail)?;

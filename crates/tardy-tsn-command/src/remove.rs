@@ -5,9 +5,8 @@ use serde::Serialize;
 use tardy_switch::saved_states::SavedStates;
 
 use super::apply::remove_switch;
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::TsnRemoveArgs;
+use tardy_command::{Exit, output};
 
 /// The result as JSON.
 #[derive(Serialize)]
@@ -17,7 +16,7 @@ struct Removed {
 }
 
 /// Removes the switch of that name, or the only active one.
-pub(super) fn run(arguments: &TsnRemoveArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnRemoveArgs) -> Result<Exit> {
     let saved_states = SavedStates::own();
     let switch = name(&saved_states, arguments.name.as_deref())?;
     let restored = remove_switch(&saved_states, &switch)?;

@@ -9,11 +9,11 @@ use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_tsn::network::Switch;
 
-use super::switch_file::{self, SwitchFile};
+use crate::switch_file::{self, SwitchFile};
 use tardy_args::OneSwitchArgs;
 
 /// The file and the index of the switch.
-pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
+pub(crate) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
     let file = switch_file::find(&arguments.switch.file)?;
     let switches = &file.network.switches;
     let names = || switches.iter().map(|switch| switch.name.value.as_str()).collect::<Vec<_>>().join(", ");
@@ -34,20 +34,20 @@ pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
 }
 
 /// When a command ends: at a signal, or after a time.
-pub(super) struct End {
+pub(crate) struct End {
     signals: EndSignals,
     at_ns: Option<u64>,
 }
 
 impl End {
     /// After the duration, or at SIGINT, SIGTERM or SIGHUP, which are caught from now on.
-    pub(super) fn after(duration: Option<PositiveDuration>) -> Result<Self> {
+    pub(crate) fn after(duration: Option<PositiveDuration>) -> Result<Self> {
         let signals = EndSignals::catch().context("cannot catch signals")?;
         Ok(Self { signals, at_ns: duration.map(|duration| monotonic_ns().saturating_add(duration.ns())) })
     }
 
     /// Waits until one of `news` is readable or the command is to end. Returns whether it is to end.
-    pub(super) fn wait(&self, news: &[RawFd]) -> Result<bool> {
+    pub(crate) fn wait(&self, news: &[RawFd]) -> Result<bool> {
         let left_ns = self.at_ns.map_or(u64::MAX >> 2, |at_ns| at_ns.saturating_sub(monotonic_ns()));
         let mut all = vec![self.signals.as_raw_fd()];
         all.extend_from_slice(news);

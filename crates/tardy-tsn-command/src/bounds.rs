@@ -10,9 +10,8 @@ use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn_report::bounds::{self as shown, Row};
 
 use super::{simulate as simulating, switch_file};
-use crate::commands::output;
-use crate::exit::Exit;
 use tardy_args::TsnBoundsArgs;
+use tardy_command::{Exit, output};
 
 /// Seeds of the simulations with random delays of the talkers.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -27,7 +26,7 @@ struct Answer<'a> {
 }
 
 /// Computes the bounds, simulates, and prints both.
-pub(super) fn run(arguments: &TsnBoundsArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnBoundsArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     if file.network.flows.is_empty() {
         bail!("{} has no [[flow]], so there is nothing to bound; see docs/tsn.md", file.name);

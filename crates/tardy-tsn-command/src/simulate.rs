@@ -15,10 +15,9 @@ use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};
 use super::machine;
-use super::switch_file::{self, SwitchFile};
-use crate::commands::{output, show};
-use crate::exit::Exit;
+use crate::switch_file::{self, SwitchFile};
 use tardy_args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
+use tardy_command::{Exit, output, show_run};
 
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
@@ -50,7 +49,7 @@ fn warn_of_later_schedules(file: &SwitchFile) {
 }
 
 /// Simulates the switch, shows the result and writes the requested files.
-pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let options = options(arguments, &file.network)?;
     let talk_ns = limited("for", arguments.duration.ns())?;
@@ -92,7 +91,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     };
     let simulated = simulated.map_err(wrong_file)?;
     let run = output::redacted(simulated.run, arguments.redaction)?;
-    show::print(&run, arguments.json)?;
+    show_run(&run, arguments.json)?;
     if let Some(run_file) = run_file {
         run_file.write(tardy_record::file::to_text(&run).as_bytes())?;
         output::report(&format!("run file {}", run_file.path().display()));
@@ -112,7 +111,7 @@ fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {
 }
 
 /// Checks that a time is short enough to be simulated.
-pub(super) fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
+pub(crate) fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
     if ns > DURATION_MAX_NS {
         let reason = format!("{} is longer than 30 days, the longest simulated time", format_duration_ns(ns));
         return Err(wrong(key, reason));
@@ -121,7 +120,7 @@ pub(super) fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
 }
 
 /// The ports of `--ports`, by default those that a test of the file would use.
-pub(super) fn ports(chosen: Option<SimulatedPorts>, network: &Network) -> Ports {
+pub(crate) fn ports(chosen: Option<SimulatedPorts>, network: &Network) -> Ports {
     match chosen {
         Some(SimulatedPorts::Hardware) => Ports::Hardware,
         Some(SimulatedPorts::Virtual) => Ports::Virtual,
@@ -130,7 +129,7 @@ pub(super) fn ports(chosen: Option<SimulatedPorts>, network: &Network) -> Ports 
 }
 
 /// The gates of `--mode`.
-pub(super) fn mode(chosen: SimulatedGates) -> Mode {
+pub(crate) fn mode(chosen: SimulatedGates) -> Mode {
     match chosen {
         SimulatedGates::Standard => Mode::Standard,
         SimulatedGates::Linux => Mode::Linux,

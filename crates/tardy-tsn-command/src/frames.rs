@@ -17,13 +17,13 @@ use tardy_tsn::simulate::recorded::Audience;
 /// The source of a list. A simulated list gives the reason for each lost frame; an observed list gives the times at which the
 /// last port's queue received and sent the frame, each empty if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+pub(crate) enum List {
     Simulated,
     Observed,
 }
 
 /// A file with a line for every frame. Errors while writing are reported at the end.
-pub(super) struct Frames<'a> {
+pub(crate) struct Frames<'a> {
     place: &'a Path,
     names: Vec<&'a str>,
     file: BufWriter<File>,
@@ -32,7 +32,7 @@ pub(super) struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     /// Creates the file. `switch` is the switch file's path and content.
-    pub(super) fn to(place: &'a Path, force: bool, switch: (&str, &'a Network), list: List) -> Result<Self> {
+    pub(crate) fn to(place: &'a Path, force: bool, switch: (&str, &'a Network), list: List) -> Result<Self> {
         if is_same_place(Path::new(switch.0), place) {
             bail!("{} is the switch file; choose another --frames", place.display());
         }
@@ -51,7 +51,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Adds a line to a list of observed frames.
-    pub(super) fn add_observed(&mut self, shaped: bool, frame: &ObservedFrame) {
+    pub(crate) fn add_observed(&mut self, shaped: bool, frame: &ObservedFrame) {
         let text = |at_ns: Option<i64>| at_ns.map(|ns| ns.to_string()).unwrap_or_default();
         let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = frame.arrival;
         let kernels = format!("{},{}", text(frame.queued_ns), text(frame.left_ns));
@@ -73,7 +73,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Completes the file.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         let flushed = self.file.flush();
         let failed = self.failed.take().or(flushed.err());
         failed.map_or(Ok(()), Err).with_context(|| format!("cannot write {}", self.place.display()))

@@ -1,0 +1,21 @@
+//! What several commands do in the same way: exit statuses, messages, output, and how runs are opened and shown.
+//!
+//! Commands are in `tardy` and in crates of their own, such as `tardy-tsn-command`, which use this one and not each other.
+
+#[cfg(feature = "server")]
+pub mod archives;
+#[cfg(not(feature = "server"))]
+#[path = "without_archives.rs"]
+pub mod archives;
+pub mod charset;
+pub mod exit;
+pub mod identity;
+pub mod messages;
+pub mod opened;
+pub mod origin;
+pub mod output;
+pub mod published;
+mod show_run;
+
+pub use exit::{Exit, message};
+pub use show_run::show_run;
