@@ -1,4 +1,5 @@
-//! Files and functions are short, and only tardy-sys contains `unsafe`, except for the names that a browser calls.
+//! Files and functions are short. Only tardy-sys contains `unsafe`, except for the names that a browser calls, and 64-bit atomics, which
+//! ARMv5TE lacks.
 
 use crate::rust_source::{code_only, functions, line_of, words};
 use crate::{Complaint, File, Repository};
@@ -16,6 +17,11 @@ const LINKED_FILE: &str = "crates/tardy-web/src/abi.rs";
 /// The crate whose macros generate unsafe code, so that its lints deny instead of forbid it. Its own files contain none.
 const GENERATED_CRATE: &str = "crates/tardy-python/";
 
+/// Atomics that boards without 64-bit instructions lack.
+const ATOMICS: [&str; 2] = ["AtomicU64", "AtomicI64"];
+/// The one file that may use them, and has a substitute.
+const ATOMICS_FILE: &str = "crates/tardy-sys/src/cell64.rs";
+
 /// Looks at every Rust file, and at the lint settings of every crate.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
@@ -24,6 +30,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
         let code = code_only(&file.text);
         complaints.extend(length_of_functions(file, &code));
         complaints.extend(unsafe_code(file, &code));
+        complaints.extend(atomics(file, &code));
     }
     for file in &repository.files {
         if file.path.ends_with("/Cargo.toml") {
@@ -66,6 +73,23 @@ fn unsafe_code(file: &File, code: &str) -> Vec<Complaint> {
         .map(|(at, _)| {
             format!(
                 "{}:{}: contains unsafe, which is allowed in {UNSAFE_CRATE} only. Write a safe function there, and call that",
+                file.path,
+                line_of(code, at)
+            )
+        })
+        .collect()
+}
+
+/// What compiles here and not for a board.
+fn atomics(file: &File, code: &str) -> Vec<Complaint> {
+    if file.path == ATOMICS_FILE || !file.path.contains("/src/") {
+        return Vec::new();
+    }
+    words(code)
+        .filter(|(_, word)| ATOMICS.contains(word))
+        .map(|(at, word)| {
+            format!(
+                "{}:{}: uses {word}, which ARMv5TE lacks. Use AtomicUsize, or the cell of {ATOMICS_FILE}",
                 file.path,
                 line_of(code, at)
             )
@@ -136,6 +160,15 @@ mod tests {
                 .starts_with("crates/tardy/src/main.rs:1: contains")
         );
         assert!(complaints("crates/tardy/src/main.rs", "#![forbid(unsafe_code)] // unsafe").is_empty());
+    }
+
+    #[test]
+    fn atomics_that_a_board_lacks_are_reported() {
+        let text = "use std::sync::atomic::{AtomicU64, AtomicUsize};";
+        let found = complaints("crates/tardy-round-trip/src/wait.rs", text);
+        assert!(found[0].starts_with("crates/tardy-round-trip/src/wait.rs:1: uses AtomicU64"), "{found:?}");
+        assert!(complaints(ATOMICS_FILE, text).is_empty());
+        assert!(complaints("crates/tardy/tests/cli/run.rs", text).is_empty());
     }
 
     #[test]

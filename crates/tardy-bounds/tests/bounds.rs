@@ -284,7 +284,7 @@ fn compare_all(count: u64) {
 
 #[test]
 fn a_bound_is_never_below_a_simulation() {
-    compare_all(8);
+    compare_all(4);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_bound_is_never_below_a_simulation_of_many_networks() {
 #[test]
 fn a_bound_of_a_generated_file_is_never_below_a_simulation() {
     let mut compared = Compared::default();
-    for seed in 0..60 {
+    for seed in 0..30 {
         let network = parse(&tardy_tsn::generate::file(seed)).unwrap();
         for (mode, ports) in
             [(Mode::Standard, Ports::Hardware), (Mode::Linux, Ports::Virtual), (Mode::Linux, Ports::Hardware)]

@@ -1,8 +1,8 @@
 //! The binaries for 32-bit boards, run as a whole: probe, map of counters, supervisor, run file, summary.
 //!
-//! Of ARMv5TE, all of tardy is built: what compiles and links there does so on ARMv7 too. Of ARMv7, whose 64-bit atomics are
-//! instructions, only what measures and what analyses are built: the guests' program, and an example of tardy-analyse. `make test`
-//! builds ARMv5TE alone, `make test-boards` both.
+//! `make test-boards` builds all of tardy for ARMv5TE: what compiles and links there does so on ARMv7 too. Of ARMv7, whose 64-bit
+//! atomics are instructions, it builds what measures and what analyses: the guests' program, and an example of tardy-analyse. `make test`
+//! builds these two for ARMv5TE only; a rule of `xtask` finds 64-bit atomics anywhere else.
 //!
 //! qemu-user emulates the board's processor. A program starts itself as its probe, so the kernel must know how to run a
 //! program for another processor. That is set in the binfmt_misc of a separate user namespace; the machine's own is not
@@ -169,6 +169,11 @@ fn assert_close(here: &Value, there: &Value, place: &str) {
 #[test]
 fn an_at91sam9_measures_a_second() {
     tardy_measures_a_second("tardy-armv5te", "arm926");
+}
+
+#[test]
+fn parts_on_an_at91sam9_measure_a_second() {
+    parts_measure_a_second("tardy-guest-armv5te", "findings-armv5te", "arm926");
 }
 
 #[test]

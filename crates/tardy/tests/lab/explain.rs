@@ -122,7 +122,7 @@ fn what_only_one_of_two_command_lines_executes_is_named() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.args(["lab-quick", "--loops", "200", "-o"]).arg(results.path());
+    lab.args(["lab-quick", "--loops", "100", "-o"]).arg(results.path());
     lab.args(["-k", "debian:6.12,append=preempt=none", "-k", "debian:6.12,append=preempt=full"]);
     guests::expect_alone(&lab, 0);
     let run = |way: &str| results.path().join(format!("debian-6.12-preempt={way}.run.json"));

@@ -1,6 +1,7 @@
 //! What `tardy lab run` shows and records.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use tardy_record::lab::LabClock;
 use tardy_record::run::Origin;
@@ -14,26 +15,28 @@ pub(crate) fn worst_ns(run: &Run, label: &str) -> i64 {
     run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.max_ns).max().unwrap()
 }
 
-/// The articles' experiment without a board, as README has it, with fewer cycles. Asserts what holds for every version of these kernels.
+/// The two kernels as README compares them, without the load's network part: it takes three times as long as all the rest.
 #[test]
-fn the_real_time_kernel_is_less_late_under_load() {
+fn two_kernels_are_measured_idle_and_under_load() {
     let Some(guests) = guests::directory() else { return };
-    articles_experiment(&guests, &["--loops", "1500"], [1500, 1500]);
+    two_kernels(&guests, &["lab-quick", "--loops", "600"], [600, 600]);
 }
 
-/// The same with README's cycles, whose figures it has if the identity is the same.
+/// The articles' experiment without a board, as README has it. Its figures are README's if the identity is the same.
 #[test]
 #[ignore = "takes a minute; a part of long-tests"]
 fn long_the_articles_experiment_has_readmes_figures() {
     let Some(guests) = guests::directory() else { return };
-    articles_experiment(&guests, &[], [1000, 8000]).iter().for_each(documented::check);
+    let [standard, real_time] = two_kernels(&guests, &[], [1000, 8000]);
+    assert!(worst_ns(&real_time, "loaded") < worst_ns(&standard, "loaded"));
+    [standard, real_time].iter().for_each(documented::check);
 }
 
-/// Runs the experiment with these `flags`, and asserts that its phases have `cycles`. Returns the runs of both kernels.
-fn articles_experiment(guests: &Path, flags: &[&str], cycles: [u64; 2]) -> [Run; 2] {
+/// Runs the recipe with these `arguments` on both kernels, and asserts that its phases have `cycles`. Returns both runs.
+fn two_kernels(guests: &Path, arguments: &[&str], cycles: [u64; 2]) -> [Run; 2] {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(guests, "x86_64", "run");
-    lab.args(flags).arg("-o").arg(results.path());
+    lab.args(arguments).arg("-o").arg(results.path());
     let shown = guests::text_of(&guests::expect_alone(&lab, 0));
     assert!(shown.contains("loaded"), "{shown}");
 
@@ -47,9 +50,6 @@ fn articles_experiment(guests: &Path, flags: &[&str], cycles: [u64; 2]) -> [Run;
         assert!(lab.kernel.package.as_ref().is_some_and(|package| package.contains("6.12")));
         let attempted: Vec<_> = run.series.iter().map(|series| series.tally.attempted).collect();
         assert_eq!(attempted, cycles.map(Knowable::Known));
-    }
-    assert!(worst_ns(&real_time, "loaded") < worst_ns(&standard, "loaded"));
-    for run in [&standard, &real_time] {
         // Without load the worst is a tick of the kernel that comes while it switches, if a wake-up meets one.
         let (idle, loaded) = (worst_ns(run, "idle"), worst_ns(run, "loaded"));
         assert!(idle < loaded * 3 / 2, "the watchers delay the probe: {idle} ns idle, {loaded} ns loaded");
@@ -94,14 +94,20 @@ fn an_emulated_raspberry_pi_3_boots_and_measures() {
     assert_eq!(run.series.len(), 2);
 }
 
-/// Boots of one kernel differ as boots of a machine do: each has its own seed, and begins at another time.
+/// Boots of one kernel differ as boots of a machine do: each has its own seed, and begins at another time. Standard error is closed, which
+/// must not end a run.
 #[test]
 fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--loops", "200", "--rounds", "2", "-o"]).arg(results.path());
-    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
+    let shown = {
+        let turn = guests::Turn::on_one(1);
+        let mut tardy = turn.pinned(&lab).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        drop(tardy.stderr.take());
+        guests::text_of(&tardy.wait_with_output().unwrap())
+    };
     assert!(shown.contains("Too few boots: with 2 against 2"), "{shown}");
     assert!(results.path().join("report.html").is_file());
     let runs: Vec<Run> = ["debian-6.12", "debian-6.12-rt"]
@@ -116,6 +122,8 @@ fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
     assert_eq!(trial(&runs[0]), Some(("debian:6.12".to_owned(), 1, 2)));
     assert_eq!(trial(&runs[3]), Some(("debian:6.12-rt".to_owned(), 2, 2)));
     assert!(runs.iter().all(|run| run.validity.valid));
+    let identity = |run: &Run| run.lab.as_ref().unwrap().identity.clone();
+    assert_ne!(identity(&runs[0]), identity(&runs[1]));
     assert_ne!(runs[0].series[0].measured, runs[1].series[0].measured, "two boots with the same latencies");
     for (name, run) in [("debian-6.12-round-1", &runs[0]), ("debian-6.12-rt-round-2", &runs[3])] {
         explain::its_wakeups_add_up(&guests, &results.path().join(format!("{name}.run.json")), run);
