@@ -126,6 +126,12 @@ pub const FORMATS: &[Format] = &[
         import: import::hwlatdetect::import,
     },
     Format {
+        name: "isochron",
+        about: "isochron report, in the format of its manual's first example: seqid N scheduled for S, …",
+        recognises: |head| head.lines().next().is_some_and(import::isochron::is_packet),
+        import: import::isochron::import,
+    },
+    Format {
         name: "stress-ng-yaml",
         about: "stress-ng --yaml: the machine (the latencies are in the log)",
         recognises: |head| head.lines().any(|line| line.trim_start().starts_with("stress-ng-version:")),

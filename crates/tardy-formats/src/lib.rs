@@ -23,7 +23,6 @@ mod imported;
 pub mod lines;
 mod run;
 pub mod skipped;
-mod xml;
 
 use std::io::Read;
 

@@ -136,6 +136,20 @@ fn totals_are_checked_against_their_parts() {
             "recorded: 2",
             "line 13, Samples recorded: it is 2, but 3 are listed",
         ),
+        ("isochron-report.txt", "seqid 4 ", "seqid 3 ", "line 4, seqid: it follows 3; a second measurement"),
+        ("isochron-report.txt", "seqid 4 sched", "seqid 4 Sched", "line 4, whole line: 'seqid 4 Sched"),
+        (
+            "isochron-report.txt",
+            "0.030000000, TX",
+            "0.020000000, TX",
+            "line 4, scheduled for: it is not after",
+        ),
+        (
+            "isochron-report.txt",
+            "hw 0.000000000 sw 1790000000.03",
+            "hw 1790000000.03 sw 1790000000.03",
+            "line 4, RX hw",
+        ),
         ("hdr.hlog", "1.007,2.769", "1.007,2.969", "line 5, Interval_Max: it is 2.969"),
         ("hdr.hlog", "1.007,2.769", "1.007,2768.895", ""),
         (

@@ -1,4 +1,4 @@
-//! Compressed files, tar archives, zip archives and JSON, read as streams in bounded memory.
+//! Compressed files, tar archives, zip archives, JSON and XML, read as streams in bounded memory.
 //!
 //! The content is untrusted: it may be cut off, damaged, or unpack to more than any disk holds.
 
@@ -6,6 +6,7 @@ mod content;
 mod error;
 pub mod json;
 mod read_more;
+pub mod xml;
 mod zip;
 
 pub use content::{Content, MEMBER_MAX, Member, Tar};

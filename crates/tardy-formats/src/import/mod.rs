@@ -6,6 +6,7 @@ pub(crate) mod cyclictest_samples;
 pub(crate) mod cyclictest_text;
 pub(crate) mod hdr_log;
 pub(crate) mod hwlatdetect;
+pub(crate) mod isochron;
 pub(crate) mod jitterdebugger;
 pub(crate) mod jitterdebugger_samples;
 mod json_threads;

@@ -14,7 +14,7 @@ use super::{ImportOptions, decimal_ns, number, rt_tests};
 use crate::command_line;
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
-use crate::xml::{self, Event, Xml};
+use tardy_unpack::xml::{self, Event, Xml};
 
 #[derive(Default)]
 struct Core {

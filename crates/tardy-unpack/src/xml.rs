@@ -5,18 +5,21 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::error::{ImportError, Result};
+use crate::error::{ArchiveError, Result};
 
 const DEPTH_MAX: usize = 32;
 /// The largest document that is read, in bytes. A million bins for each of 64 threads fit.
 const DOCUMENT_MAX: u64 = 256 << 20;
 
-/// Reads `reader` to its end. An error if it is longer than [`DOCUMENT_MAX`].
-pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
+/// Reads `reader` to its end.
+///
+/// # Errors
+/// If it cannot be read, or is longer than 256 MiB.
+pub fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     reader.take(DOCUMENT_MAX + 1).read_to_end(&mut text)?;
     if text.len() as u64 > DOCUMENT_MAX {
-        return Err(ImportError::TooMuch(format!(
+        return Err(ArchiveError::TooMuch(format!(
             "is longer than {} MiB, the most that is read",
             DOCUMENT_MAX >> 20
         )));
@@ -26,7 +29,7 @@ pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
 
 /// An event in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// The beginning of an element. An empty element also has an end.
     Start(String, BTreeMap<String, String>),
     /// Text that is not only white space.
@@ -36,7 +39,8 @@ pub(crate) enum Event {
 }
 
 /// Reads a document.
-pub(crate) struct Xml<'a> {
+#[derive(Debug)]
+pub struct Xml<'a> {
     rest: &'a str,
     line: u64,
     open: Vec<String>,
@@ -44,22 +48,27 @@ pub(crate) struct Xml<'a> {
 }
 
 impl<'a> Xml<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// A reader of `text`.
+    pub fn new(text: &'a str) -> Self {
         Self { rest: text, line: 1, open: Vec::new(), pending_end: None }
     }
 
     /// The number of the line that was read last, from 1.
-    pub(crate) fn line(&self) -> u64 {
+    pub fn line(&self) -> u64 {
         self.line
     }
 
     /// Whether the document ended inside an element.
-    pub(crate) fn is_cut_off(&self) -> bool {
+    pub fn is_cut_off(&self) -> bool {
         !self.open.is_empty()
     }
 
     /// The next event; `None` at the end.
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>> {
+    ///
+    /// # Errors
+    /// If an element is closed that is not the innermost open one, an attribute's value has no quotation marks, or elements
+    /// are nested deeper than 32 levels.
+    pub fn next_event(&mut self) -> Result<Option<Event>> {
         if let Some(name) = self.pending_end.take() {
             return Ok(Some(Event::End(name)));
         }
@@ -105,9 +114,8 @@ impl<'a> Xml<'a> {
             let name = name.trim();
             return match self.open.pop() {
                 Some(open) if open == name => Ok(Event::End(open)),
-                _ => Err(ImportError::line(
-                    line,
-                    "element",
+                _ => Err(ArchiveError::field(
+                    format!("line {line}, element"),
                     format!("</{}> does not close the innermost open element", short(name)),
                 )),
             };
@@ -124,7 +132,10 @@ impl<'a> Xml<'a> {
             let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''));
             let value = quote.and_then(|quote| after[1..].split_once(quote));
             let Some((value, after)) = value else {
-                return Err(ImportError::line(line, short(key).as_str(), "its value has no quotation marks"));
+                return Err(ArchiveError::field(
+                    format!("line {line}, {}", short(key)),
+                    "its value has no quotation marks",
+                ));
             };
             attributes.insert(key.trim().to_owned(), unescaped(value));
             rest = after.trim_start();
@@ -134,7 +145,7 @@ impl<'a> Xml<'a> {
         } else {
             self.open.push(name.to_owned());
             if self.open.len() > DEPTH_MAX {
-                return Err(ImportError::TooMuch(format!(
+                return Err(ArchiveError::TooMuch(format!(
                     "is XML with more than {DEPTH_MAX} levels of nesting"
                 )));
             }
