@@ -12,6 +12,7 @@ use crate::cpu::CpuLog;
 use crate::cycle::{Activity, Cycle};
 use crate::event::{Handler, Task};
 use crate::layout::vector_name;
+use crate::quota::Stopped;
 use crate::tracker::Tracker;
 use crate::usual::Usual;
 use crate::wait::{Call, Source};
@@ -35,6 +36,8 @@ pub struct Context<'a> {
     pub handler: &'a dyn Fn(u16) -> String,
     /// What a file descriptor of a process refers to.
     pub descriptor: &'a dyn Fn(u32, u64) -> Option<String>,
+    /// For how long CPU quotas stopped a process in the rounds around a time; `None` if that is unknown.
+    pub stopped: &'a dyn Fn(u32, u64, u64) -> Option<Stopped>,
 }
 
 /// A part of a cycle.
@@ -48,7 +51,10 @@ struct Part {
 
 /// The causes of a cycle of the thread `tid`, the longest first.
 pub fn of(cycle: &Cycle, tid: u32, usual: &Usual, context: &Context<'_>) -> Vec<CycleCause> {
-    let mut parts = Parts { context, tid, parts: Vec::new() };
+    let pid = context.tracker.threads.get(&tid).map_or(0, |thread| thread.pid);
+    let due_ns = cycle.wait.due_ns().max(0) as u64;
+    let quotas_are_known = (context.stopped)(pid, due_ns, cycle.end_ns).is_some();
+    let mut parts = Parts { context, tid, quotas_are_known, parts: Vec::new() };
     parts.add_wake_up(cycle, usual);
     parts.add_work(cycle, usual);
     let mut parts = parts.parts;
@@ -69,6 +75,8 @@ impl Part {
 struct Parts<'a> {
     context: &'a Context<'a>,
     tid: u32,
+    /// Whether it is known for how long quotas stopped the thread in this cycle.
+    quotas_are_known: bool,
     parts: Vec<Part>,
 }
 
@@ -91,7 +99,9 @@ impl Parts<'_> {
         }
         let woken_ns = wait.woken.at_ns.max(wait.call.entered_ns);
         let switched_ns = wait.switched_ns.max(woken_ns);
-        let ready = self.occupants(wait.cpu, woken_ns, switched_ns, Stage::Woken);
+        let moved_ns = wait.moved_ns.unwrap_or(woken_ns).clamp(woken_ns, switched_ns);
+        let mut ready = self.occupants(wait.queued_cpu, woken_ns, moved_ns, Stage::Woken);
+        ready.extend(self.occupants(wait.cpu, moved_ns, switched_ns, Stage::Woken));
         self.add_group(ready, usual.ready_ns);
         let mut path = self.interrupts(wait.cpu, switched_ns, wait.left_ns);
         let interrupted: f64 = path.iter().map(|part| part.took_ns).sum();
@@ -214,7 +224,36 @@ impl Parts<'_> {
     }
 
     /// Who had a CPU that the thread waited for.
-    fn occupants(&self, cpu: u32, from: u64, to: u64, stage: Stage) -> Vec<Part> {
+    fn occupants(&self, cpu: u32, from: u64, to: u64, stage: Stage<'_>) -> Vec<Part> {
+        let (stopped_until, group) = match stage {
+            Stage::BeforeInterrupt | Stage::Stopped(_) => (from, None),
+            Stage::Woken | Stage::Preempted => self.stopped_by_quota(from, to),
+        };
+        let stopped = match &group {
+            Some(group) => self.tasks_of(cpu, from, stopped_until, Stage::Stopped(group)),
+            None => Vec::new(),
+        };
+        let then = self.tasks_of(cpu, stopped_until, to, stage);
+        stopped.into_iter().chain(then).collect()
+    }
+
+    /// Until when a CPU quota stopped the thread that was ready in this time, and that of which cgroup. Its end is that of a quota's
+    /// period: the time after it is that of other causes.
+    fn stopped_by_quota(&self, from: u64, to: u64) -> (u64, Option<String>) {
+        let thread = self.context.tracker.threads.get(&self.tid);
+        // Quotas are for ordinary threads.
+        let stopped = thread
+            .filter(|thread| to > from && !is_realtime(thread.priority))
+            .and_then(|thread| (self.context.stopped)(thread.pid, from, to));
+        let until = self.context.tracker.last_refill(from, to);
+        match (stopped, until) {
+            (Some(Stopped { ns, group }), Some(until)) if ns * 2 >= until - from => (until, Some(group)),
+            _ => (from, None),
+        }
+    }
+
+    /// Who had a CPU in a stage of the thread's waiting for it.
+    fn tasks_of(&self, cpu: u32, from: u64, to: u64, stage: Stage<'_>) -> Vec<Part> {
         let Some(log) = self.context.tracker.cpus.get(&cpu).filter(|_| to > from) else { return Vec::new() };
         let mut parts = self.interrupts(cpu, from, to);
         let mut interrupted: f64 = parts.iter().map(|part| part.took_ns).sum();
@@ -229,26 +268,36 @@ impl Parts<'_> {
         parts
     }
 
-    fn occupant(&self, task: &Task, ns: u64, stage: Stage, ran_at_first: bool) -> (Why, String) {
-        let own = self.context.tracker.threads.get(&self.tid).map_or(120, |thread| thread.priority);
-        let realtime = |priority: i32| priority < 99;
+    fn occupant(&self, task: &Task, ns: u64, stage: Stage<'_>, ran_at_first: bool) -> (Why, String) {
+        let thread = self.context.tracker.threads.get(&self.tid);
+        let own = thread.map_or(120, |thread| thread.priority);
         let why = match stage {
             _ if task.tid == self.tid => return (Why::WakeUpPath, String::new()),
             Stage::BeforeInterrupt if task.tid == 0 => Why::IdleExit,
             Stage::BeforeInterrupt => Why::InterruptsOff,
-            Stage::Woken | Stage::Preempted if task.tid == 0 => match ns > IDLE_EXIT_MAX_NS {
+            Stage::Stopped(group) if task.tid == 0 || !is_realtime(task.priority) => {
+                return (Why::Throttled, format!("cgroup {group}"));
+            }
+            _ if task.tid == 0 => match ns > IDLE_EXIT_MAX_NS && self.may_be_stopped() {
                 true => Why::Throttled,
                 false => Why::IdleExit,
             },
-            _ if task.priority < own && realtime(task.priority) => Why::HigherPriority,
-            _ if !realtime(own) => Why::NoPriority,
+            _ if task.priority < own && is_realtime(task.priority) => Why::HigherPriority,
+            _ if !is_realtime(own) => Why::NoPriority,
             _ if task.priority == own => Why::SamePriority,
             // The scheduler chose a task of lower priority: the thread must not run.
             Stage::Preempted => Why::Throttled,
             Stage::Woken if !ran_at_first => Why::Throttled,
-            Stage::Woken => Why::PreemptionOff,
+            Stage::Woken | Stage::Stopped(_) => Why::PreemptionOff,
         };
         (why, if task.tid == 0 { "idle".to_owned() } else { describe(task) })
+    }
+
+    /// Whether a limit of CPU time may keep the thread from running on an idle CPU: that of real-time tasks, or a quota that is not
+    /// visible.
+    fn may_be_stopped(&self) -> bool {
+        let Some(thread) = self.context.tracker.threads.get(&self.tid) else { return true };
+        is_realtime(thread.priority) || !self.quotas_are_known
     }
 
     /// A wait within the cycle.
@@ -327,13 +376,20 @@ impl Parts<'_> {
 
 /// Where in the cycle a thread waits for its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Stage<'g> {
     /// From the due time to the timer's function.
     BeforeInterrupt,
     /// From being woken on.
     Woken,
     /// From losing the CPU while it wanted to run.
     Preempted,
+    /// While the quota of this cgroup stopped it.
+    Stopped(&'g str),
+}
+
+/// Whether the kernel's priority is one of SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
+fn is_realtime(priority: i32) -> bool {
+    priority < 99
 }
 
 /// The long system calls that overlap a stretch of running, with the time of each in it.

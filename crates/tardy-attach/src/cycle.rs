@@ -112,6 +112,11 @@ impl Cycle {
         }
     }
 
+    /// What the thread does now.
+    pub fn latest(&self) -> Option<Activity> {
+        self.log.iter().rev().map(|(_, activity)| *activity).find(|activity| *activity != Activity::Fault)
+    }
+
     /// The stretches of the cycle: from, to, and what the thread did.
     pub fn stretches(&self) -> impl Iterator<Item = (u64, u64, Activity)> + '_ {
         let lasting: Vec<(u64, Activity)> =

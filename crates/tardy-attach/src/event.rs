@@ -86,6 +86,15 @@ pub enum What {
     Waking {
         /// The task.
         task: Task,
+        /// The CPU in whose queue it was; `None` if the event does not have it.
+        target: Option<u32>,
+    },
+    /// A task is moved to the queue of another CPU (sched_migrate_task).
+    Migrate {
+        /// The task.
+        tid: u32,
+        /// The CPU.
+        to: u32,
     },
     /// The scheduler switches to another task (sched_switch).
     Switch {

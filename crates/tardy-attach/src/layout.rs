@@ -20,8 +20,13 @@ pub const OF_PROGRAM: [&str; 6] = [
 const NEEDED: usize = 5;
 
 /// The events of the machine that must exist, apart from interrupts.
-pub const OF_MACHINE: [&str; 4] =
-    ["sched/sched_switch", "sched/sched_waking", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit"];
+pub const OF_MACHINE: [&str; 5] = [
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_migrate_task",
+    "timer/hrtimer_expire_entry",
+    "timer/hrtimer_expire_exit",
+];
 
 /// The event of a text that a program writes to trace_marker. It is always on.
 const MARKER: &str = "ftrace/print";
@@ -47,7 +52,8 @@ enum Layout {
     Start { timer: Field, function: Field, expires: Field, soft: Field },
     Expire { timer: Field, function: Field },
     ExpireEnd,
-    Waking(TaskFields),
+    Waking { task: TaskFields, target: Option<Field> },
+    Migrate { tid: Field, to: Field },
     Switch { from: TaskFields, state: Field, to: TaskFields },
     Fault { address: Field },
     Fork { child: Field },
@@ -153,7 +159,10 @@ impl Layouts {
                 What::Expire { timer: timer.number(bytes)?, function: function.number(bytes)? }
             }
             Layout::ExpireEnd => What::ExpireEnd,
-            Layout::Waking(task) => What::Waking { task: task.task(bytes)? },
+            Layout::Waking { task, target } => {
+                What::Waking { task: task.task(bytes)?, target: target.and_then(number) }
+            }
+            Layout::Migrate { tid, to } => What::Migrate { tid: number(tid)?, to: number(to)? },
             Layout::Switch { from, state, to } => What::Switch {
                 from: from.task(bytes)?,
                 // The low byte has the states in which a task does not run (TASK_REPORT in include/linux/sched.h).
@@ -268,7 +277,11 @@ fn layout(event: &str, format: &Format) -> Option<Layout> {
             Layout::Expire { timer: field("hrtimer")?, function: field("function")? }
         }
         "timer/hrtimer_expire_exit" => Layout::ExpireEnd,
-        "sched/sched_waking" => Layout::Waking(TaskFields::of(format, ["comm", "pid", "prio"])?),
+        "sched/sched_waking" => Layout::Waking {
+            task: TaskFields::of(format, ["comm", "pid", "prio"])?,
+            target: field("target_cpu"),
+        },
+        "sched/sched_migrate_task" => Layout::Migrate { tid: field("pid")?, to: field("dest_cpu")? },
         "sched/sched_switch" => Layout::Switch {
             from: TaskFields::of(format, ["prev_comm", "prev_pid", "prev_prio"])?,
             state: field("prev_state")?,

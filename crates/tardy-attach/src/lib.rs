@@ -2,7 +2,7 @@
 //!
 //! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
 //! explains a cycle; [`chain`] follows its work from thread to thread; [`recorder`], [`chain_recorder`] and [`mark`] make series;
-//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`procfs`], [`program`], [`probe_search`] and
+//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`procfs`], [`program`], [`quota`], [`probe_search`] and
 //! [`session`] are functions of events.
 
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ pub mod moments;
 pub mod probe_search;
 pub mod procfs;
 pub mod program;
+pub mod quota;
 pub mod recorder;
 pub mod rhythm;
 pub mod rules;

@@ -46,7 +46,7 @@ fn happening(
 ) -> Option<Happening> {
     Some(match what {
         What::Switch { from, to, .. } => Happening::Switch { from: task(from), to: task(to) },
-        What::Waking { task: woken } => Happening::Ready { task: task(woken) },
+        What::Waking { task: woken, .. } => Happening::Ready { task: task(woken) },
         What::Expire { function, .. } => Happening::TimerBegin { function: function_name(*function, kind) },
         What::ExpireEnd => Happening::TimerEnd,
         What::InterruptBegin(Handler::Irq(irq, name)) => {

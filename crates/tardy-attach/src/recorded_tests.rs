@@ -51,7 +51,7 @@ fn recorded() -> (Vec<Event>, BTreeMap<u64, u64>) {
             },
             "X" => What::Expire { timer: line.number() as u64, function: FUNCTION },
             "x" => What::ExpireEnd,
-            "W" => What::Waking { task: line.task() },
+            "W" => What::Waking { task: line.task(), target: None },
             "F" => What::Fork { child: line.number() as u32 },
             "C" => {
                 let (tid, priority, ready) = (line.number() as u32, line.number() as i32, line.number() == 1);

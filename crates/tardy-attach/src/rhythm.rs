@@ -119,6 +119,8 @@ mod tests {
             due,
             switched_ns: at_ns,
             cpu: 0,
+            queued_cpu: 0,
+            moved_ns: None,
             left_ns: at_ns + 3000,
         }
     }

@@ -10,6 +10,7 @@ use tardy_record::program::OWN_TIME_OUT;
 use tardy_record::series::Series;
 use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
 
@@ -22,6 +23,7 @@ use crate::layout::vector_name;
 use crate::mark::{self, MarkRecorder};
 use crate::moments::softirq;
 use crate::probe_search::ProbeSearch;
+use crate::quota::Quotas;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
@@ -187,6 +189,7 @@ pub struct Session {
     searched_ns: u64,
     events: Vec<Event>,
     counted_from_ns: Option<u64>,
+    quotas: Quotas,
     cost: Option<Cost>,
     /// Events that were lost before the present run.
     lost_before: u64,
@@ -228,6 +231,7 @@ impl Session {
             searched_ns: 0,
             events: Vec::new(),
             counted_from_ns: None,
+            quotas: Quotas::default(),
             cost: None,
             lost_before: 0,
         })
@@ -470,6 +474,8 @@ impl Session {
         self.tracker.clocks = Clocks { realtime_ns: Clock::Realtime.ahead_of_ns(Clock::Monotonic) };
         let mut events = std::mem::take(&mut self.events);
         self.trace.read(&mut events)?;
+        // After the events, so that the count has all stops that ended before them.
+        self.quotas.read(&KernelFiles::real(), &self.pids());
         let mut progress = Vec::new();
         for event in &events {
             if matches!(event.what, What::Lost { .. }) {
@@ -522,6 +528,7 @@ impl Session {
                     tracker: &self.tracker,
                     handler: &|index| layouts.handler_name(index).to_owned(),
                     descriptor: &targets::descriptor,
+                    stopped: &|pid, from_ns, to_ns| self.quotas.stopped(pid, from_ns, to_ns),
                 };
                 let functions = &self.functions;
                 let kind = |function| functions.get(&function).copied().unwrap_or(TimerKind::Other);
@@ -557,7 +564,7 @@ impl Session {
 
     fn source_name(&self, source: &Source, by: &str) -> String {
         match source {
-            Source::Timer(TimerKind::Sleep | TimerKind::Other) => OWN_TIME_OUT.to_owned(),
+            Source::Timer(TimerKind::Sleep | TimerKind::Quota | TimerKind::Other) => OWN_TIME_OUT.to_owned(),
             Source::Timer(TimerKind::Timerfd) => "timerfd".to_owned(),
             Source::Timer(TimerKind::Signal) => "timer's signal".to_owned(),
             Source::Timer(TimerKind::Deadline) => "SCHED_DEADLINE".to_owned(),

@@ -8,6 +8,7 @@ use tardy_record::program::Why;
 use crate::causes::{self, Context};
 use crate::cycle::Cycle;
 use crate::event::{Event, Handler, Name, Task, What};
+use crate::quota::Stopped;
 use crate::thread::Completed;
 use crate::tracker::{Progress, Tracker};
 use crate::usual::Usual;
@@ -16,6 +17,8 @@ use crate::wait::TimerKind;
 const TID: u32 = 7;
 const PERIOD_NS: u64 = 1_000_000;
 const FUNCTION: u64 = 0xf;
+const QUOTA_FUNCTION: u64 = 0xe;
+const DEADLINE_FUNCTION: u64 = 0xd;
 
 fn task(tid: u32, priority: i32) -> Task {
     Task { tid, priority, name: Name::of("task") }
@@ -37,6 +40,12 @@ impl Stream {
         self.events.push(Event { at_ns, cpu: 0, by, what });
     }
 
+    /// The second CPU switches.
+    fn switch_second(&mut self, at_ns: u64, from: Task, to: Task) {
+        let what = What::Switch { from, ready: true, to };
+        self.events.push(Event { at_ns, cpu: 1, by: from.tid, what });
+    }
+
     fn switch(&mut self, at_ns: u64, from: Task, ready: bool, to: Task) {
         self.add(at_ns, from.tid, What::Switch { from, ready, to });
     }
@@ -52,7 +61,7 @@ impl Stream {
         self.switch(from_ns + 2000, own(), false, runs);
         self.add(due_ns + 3000, runs.tid, What::InterruptBegin(Handler::Vector(0)));
         self.add(due_ns + 5000, runs.tid, What::Expire { timer, function: FUNCTION });
-        self.add(due_ns + 6000, runs.tid, What::Waking { task: own() });
+        self.add(due_ns + 6000, runs.tid, What::Waking { task: own(), target: Some(0) });
         self.add(due_ns + 7000, runs.tid, What::ExpireEnd);
         self.add(due_ns + 8000, runs.tid, What::InterruptEnd(Handler::Vector(0)));
         self.switch(due_ns + 15_000, runs, true, own());
@@ -62,15 +71,28 @@ impl Stream {
 
 /// All cycles of a stream, with the causes of each.
 fn cycles(stream: &Stream) -> Vec<(Cycle, Vec<(Why, u64)>)> {
-    let mut tracker = Tracker::new(BTreeMap::from([(FUNCTION, TimerKind::Sleep)]), None);
+    cycles_stopped(stream, &|_, _, _| None)
+}
+
+/// The same, with what is known of quotas.
+fn cycles_stopped(
+    stream: &Stream,
+    stopped: &dyn Fn(u32, u64, u64) -> Option<Stopped>,
+) -> Vec<(Cycle, Vec<(Why, u64)>)> {
+    let functions = [
+        (FUNCTION, TimerKind::Sleep),
+        (QUOTA_FUNCTION, TimerKind::Quota),
+        (DEADLINE_FUNCTION, TimerKind::Deadline),
+    ];
+    let mut tracker = Tracker::new(BTreeMap::from(functions), None);
     tracker.follow(1, TID, "loop");
     let (mut progress, mut usual, mut found) = (Vec::new(), Usual::default(), Vec::new());
     for event in &stream.events {
         tracker.take(event, &mut progress);
         for one in progress.drain(..) {
             let Progress::Thread(TID, Completed::Cycle(cycle)) = one else { continue };
-            let context =
-                Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None };
+            let handler = &|_| String::new();
+            let context = Context { tracker: &tracker, handler, descriptor: &|_, _| None, stopped };
             let causes = causes::of(&cycle, TID, &usual, &context);
             usual.learn(&cycle);
             found.push((*cycle, causes.into_iter().map(|cause| (cause.why, cause.took_ns)).collect()));
@@ -142,7 +164,7 @@ fn a_mutex_and_a_condition_of_one_thread_are_two_causes() {
         for (at_ns, operation) in [(begin_ns, 128), (begin_ns + 300_000, 128 | 9)] {
             stream.add(at_ns, TID, What::Enter { call, args: [0, operation, 0, 0] });
             stream.switch(at_ns, own(), false, holder);
-            stream.add(at_ns + 200_000, 9, What::Waking { task: own() });
+            stream.add(at_ns + 200_000, 9, What::Waking { task: own(), target: Some(0) });
             stream.switch(at_ns + 200_000, holder, true, own());
             stream.add(at_ns + 200_000, TID, What::Leave { call, result: 0 });
         }
@@ -159,6 +181,108 @@ fn a_ready_thread_on_an_idle_cpu_is_throttled() {
         begin_ns + 800_000
     };
     assert_eq!(causes_of(throttled), [(Why::Throttled, 700_000)]);
+}
+
+#[test]
+fn a_preempted_thread_that_moves_waits_for_the_other_cpu() {
+    let moved = |stream: &mut Stream, begin_ns: u64| {
+        let (first, second) = (task(9, 9), task(10, 5));
+        stream.switch_second(begin_ns + 40_000, task(0, 120), second);
+        stream.switch(begin_ns + 50_000, own(), true, first);
+        stream.add(begin_ns + 55_000, 9, What::Migrate { tid: TID, to: 1 });
+        // The CPU that it left is idle.
+        stream.switch(begin_ns + 60_000, first, false, task(0, 120));
+        stream.switch_second(begin_ns + 755_000, second, own());
+        stream.add(begin_ns + 780_000, 0, What::Migrate { tid: TID, to: 0 });
+        stream.switch(begin_ns + 790_000, task(0, 120), true, own());
+        begin_ns + 800_000
+    };
+    assert_eq!(causes_of(moved), [(Why::HigherPriority, 700_000)]);
+}
+
+#[test]
+fn a_woken_thread_that_an_idle_cpu_pulls_waited_in_the_first_queue() {
+    let mut stream = stream(|_, begin_ns| begin_ns + 100_000);
+    let due_ns = 460 * PERIOD_NS;
+    let is_of_wake_up = |event: &Event| (due_ns + 9000..due_ns + 700_000).contains(&event.at_ns);
+    let next = stream.events.iter().position(is_of_wake_up).unwrap();
+    let later: Vec<Event> =
+        stream.events.split_off(next).into_iter().filter(|event| event.at_ns >= due_ns + PERIOD_NS).collect();
+    let (rival, idle) = (task(9, 9), task(0, 120));
+    let call = tardy_sys::system_calls::number("clock_nanosleep").unwrap();
+    stream.switch(due_ns + 9000, idle, true, rival);
+    stream.add(due_ns + 710_000, 0, What::Migrate { tid: TID, to: 1 });
+    stream.switch_second(due_ns + 712_000, idle, own());
+    stream.events.push(Event {
+        at_ns: due_ns + 715_000,
+        cpu: 1,
+        by: TID,
+        what: What::Leave { call, result: 0 },
+    });
+    stream.sleep(due_ns + 800_000, due_ns + PERIOD_NS, rival);
+    stream.events.retain(|event| event.at_ns < due_ns + PERIOD_NS);
+    stream.events.extend(later);
+    let late = cycles(&stream).into_iter().find(|(cycle, _)| cycle.latency_ns() > 200_000).unwrap();
+    assert_eq!(late.0.latency_ns(), 715_000);
+    let causes: Vec<Why> = late.1.iter().map(|(why, _)| *why).collect();
+    assert_eq!(causes, [Why::HigherPriority], "{:?}", late.1);
+}
+
+#[test]
+fn a_timer_of_the_server_for_ordinary_tasks_is_not_the_threads() {
+    let mut stream = stream(|_, begin_ns| begin_ns + 100_000);
+    // It starts, and expires, in interrupts while the thread runs.
+    for cycle in 440..460u64 {
+        let at_ns = cycle * PERIOD_NS + 16_000;
+        let (timer, function) = (0xd0, DEADLINE_FUNCTION);
+        let (expires_ns, soft_ns) = (at_ns as i64 + 900_000, at_ns as i64 + 900_000);
+        let begin = stream.events.partition_point(|event| event.at_ns <= at_ns);
+        let whats = [
+            What::Expire { timer, function },
+            What::ExpireEnd,
+            What::Start { timer, function, expires_ns, soft_ns },
+        ];
+        let events = whats.map(|what| Event { at_ns, cpu: 0, by: TID, what });
+        stream.events.splice(begin..begin, events);
+    }
+    let found = cycles(&stream);
+    let is_whole =
+        |(cycle, causes): &(Cycle, Vec<(Why, u64)>)| cycle.latency_ns() == 20_000 && causes.is_empty();
+    assert!(found.len() > 250 && found.iter().skip(1).all(is_whole), "{found:?}");
+}
+
+/// The causes of a cycle of an ordinary thread that loses the CPU to an ordinary task for 700 us, 400 us after which there is new
+/// CPU time for a cgroup with a quota.
+fn causes_with_quota(stopped: &dyn Fn(u32, u64, u64) -> Option<Stopped>) -> Vec<(Why, u64)> {
+    let mut stream = stream(|stream, begin_ns| {
+        stream.switch(begin_ns + 50_000, own(), true, task(9, 120));
+        let refill = What::Expire { timer: 0xb, function: QUOTA_FUNCTION };
+        stream.add(begin_ns + 450_000, 9, refill);
+        stream.add(begin_ns + 451_000, 9, What::ExpireEnd);
+        stream.switch(begin_ns + 750_000, task(9, 120), true, own());
+        begin_ns + 800_000
+    });
+    for event in &mut stream.events {
+        match &mut event.what {
+            What::Waking { task, .. } => task.priority = 120,
+            What::Switch { from, to, .. } => {
+                let own = [from, to].into_iter().filter(|task| task.tid == TID);
+                own.for_each(|task| task.priority = 120);
+            }
+            _ => {}
+        }
+    }
+    let found = cycles_stopped(&stream, stopped);
+    found.into_iter().find(|(cycle, _)| cycle.own_response_ns() > 200_000).unwrap().1
+}
+
+#[test]
+fn a_quota_is_the_cause_until_its_period_ends_if_the_kernel_counted_a_stop() {
+    let stopped = |ns| move |_: u32, _: u64, _: u64| Some(Stopped { ns, group: "/a".to_owned() });
+    let expected = [(Why::Throttled, 400_000), (Why::NoPriority, 300_000)];
+    assert_eq!(causes_with_quota(&stopped(390_000)), expected);
+    assert_eq!(causes_with_quota(&stopped(1000)), [(Why::NoPriority, 700_000)]);
+    assert_eq!(causes_with_quota(&|_, _, _| None), [(Why::NoPriority, 700_000)]);
 }
 
 #[test]
@@ -197,7 +321,7 @@ proptest! {
                 3 => What::Start { timer: number, function: number, expires_ns: at_ns as i64 + 9, soft_ns: at_ns as i64 },
                 4 => What::Expire { timer: number, function: number },
                 5 => What::ExpireEnd,
-                6 => What::Waking { task: task(tid, number as i32) },
+                6 => What::Waking { task: task(tid, number as i32), target: Some(cpu) },
                 7 | 8 => What::Switch { from: task(tid, 120), ready: kind == 7, to: task(number as u32, 120) },
                 9 => What::Fault { address: 0 },
                 10 => What::Fork { child: number as u32 },
@@ -208,7 +332,7 @@ proptest! {
             tracker.take(&Event { at_ns, cpu, by: tid, what }, &mut progress);
             for one in progress.drain(..) {
                 let Progress::Thread(tid, Completed::Cycle(cycle)) = one else { continue };
-                let context = Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None };
+                let context = Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None, stopped: &|_, _, _| None };
                 let _ = causes::of(&cycle, tid, &Usual::default(), &context);
                 let times = cycle.times;
                 prop_assert!(times.own_ns + times.preempted_ns + times.blocked_ns <= cycle.end_ns - cycle.wait.left_ns);

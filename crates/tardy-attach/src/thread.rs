@@ -54,6 +54,9 @@ pub struct Thread {
     /// A periodic timer that expired while the thread worked.
     overdue: Option<Due>,
     switched_ns: Option<u64>,
+    /// The CPU in whose queue it was when it was woken, and when it was moved to that of `cpu`.
+    queued_cpu: u32,
+    moved_ns: Option<u64>,
     cycle: Option<Cycle>,
     /// Time that interrupts took in the cycle: so far, and when the thread entered its system call.
     interrupted_ns: u64,
@@ -80,6 +83,8 @@ impl Thread {
             due: None,
             overdue: None,
             switched_ns: None,
+            queued_cpu: 0,
+            moved_ns: None,
             cycle: None,
             interrupted_ns: 0,
             interrupted_at_call_ns: 0,
@@ -140,8 +145,8 @@ impl Thread {
         }
     }
 
-    /// The thread is woken.
-    pub fn wake(&mut self, woken: Woken, due: Option<Due>, task: &Task) {
+    /// The thread is woken, and was in the queue of the CPU `target`.
+    pub fn wake(&mut self, woken: Woken, due: Option<Due>, task: &Task, target: Option<u32>) {
         (self.name, self.priority) = (task.name, task.priority);
         if due.is_some() {
             self.overdue = None;
@@ -150,7 +155,21 @@ impl Thread {
         self.due = due;
         if self.state == State::Blocked {
             self.state = State::Ready;
+            self.cpu = target.unwrap_or(self.cpu);
+            (self.queued_cpu, self.moved_ns) = (self.cpu, None);
             self.note(woken.at_ns, Activity::Ready { cpu: self.cpu, by: Some((woken.source, woken.by)) });
+        }
+    }
+
+    /// The thread is moved to the queue of another CPU.
+    pub fn migrate(&mut self, at_ns: u64, cpu: u32) {
+        self.cpu = cpu;
+        if self.state != State::Ready {
+            return;
+        }
+        self.moved_ns = Some(at_ns);
+        if let Some(Activity::Ready { by, .. }) = self.cycle.as_ref().and_then(Cycle::latest) {
+            self.note(at_ns, Activity::Ready { cpu, by });
         }
     }
 
@@ -202,7 +221,14 @@ impl Thread {
 
     fn end_wait(&mut self, call: Call, woken: Woken, due: Option<Due>, at_ns: u64) -> Vec<Completed> {
         let switched_ns = self.switched_ns.filter(|ns| *ns >= woken.at_ns).unwrap_or(woken.at_ns);
-        let wait = Wait { call, woken, due, switched_ns, cpu: self.cpu, left_ns: at_ns };
+        // A thread that did not leave the CPU was in no queue.
+        let has_waited = self.switched_ns.is_some_and(|ns| ns >= woken.at_ns);
+        let (queued_cpu, moved_ns) = match has_waited {
+            true => (self.queued_cpu, self.moved_ns.filter(|ns| *ns <= switched_ns)),
+            false => (self.cpu, None),
+        };
+        let wait =
+            Wait { call, woken, due, switched_ns, cpu: self.cpu, queued_cpu, moved_ns, left_ns: at_ns };
         match self.rhythm {
             None => match self.observed.add(&wait) {
                 Some(rhythm) => {

@@ -1,17 +1,19 @@
 //! Follows a program's threads through a stream of events in the order of time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tardy_sys::system_calls;
 
 use crate::chain::{Chains, Passage};
 use crate::cpu::CpuLog;
-use crate::event::{Edge, Event, Handler, Name, What};
+use crate::event::{Edge, Event, Handler, Name, Task, What};
 use crate::thread::{Completed, Thread};
 use crate::wait::{Call, Due, Source, TimerKind, Woken};
 
 /// The most timers that are armed at once. When it is reached, all of them are forgotten.
 const ARMED_MAX: usize = 65_536;
+/// The most times of [`Tracker::refills`].
+const REFILLS_MAX: usize = 8192;
 /// The most threads that are followed.
 pub const THREADS_MAX: usize = 4096;
 /// A time this far from the present is not on CLOCK_MONOTONIC.
@@ -59,6 +61,8 @@ pub struct Tracker {
     functions: BTreeMap<u64, TimerKind>,
     armed: BTreeMap<u64, Armed>,
     chains: Chains,
+    /// When cgroups with a quota received new CPU time.
+    refills: VecDeque<u64>,
     /// How far other clocks are ahead.
     pub clocks: Clocks,
     /// Events that were lost, and in how many places.
@@ -70,6 +74,15 @@ impl Tracker {
     /// the name `only`, if there is one.
     pub fn new(functions: BTreeMap<u64, TimerKind>, only: Option<&str>) -> Self {
         Self { functions, only: only.map(Name::of), ..Self::default() }
+    }
+
+    /// When a cgroup received new CPU time at last between two times. Without the kernel's symbols, the end: it may have.
+    pub fn last_refill(&self, from_ns: u64, to_ns: u64) -> Option<u64> {
+        if !self.functions.values().any(|kind| *kind == TimerKind::Quota) {
+            return Some(to_ns);
+        }
+        let before = self.refills.partition_point(|at_ns| *at_ns <= to_ns).checked_sub(1)?;
+        Some(self.refills[before]).filter(|at_ns| *at_ns > from_ns)
     }
 
     /// Follows a thread.
@@ -97,9 +110,18 @@ impl Tracker {
                 }
             }
             What::Leave { call, .. } => self.leave(at_ns, by, call, progress),
-            What::Start { timer, expires_ns, soft_ns, .. } => self.arm(by, at_ns, timer, expires_ns, soft_ns),
+            What::Start { timer, function, expires_ns, soft_ns } => {
+                if self.starts_own(by, self.kind(function)) {
+                    self.arm(by, at_ns, timer, expires_ns, soft_ns);
+                }
+            }
             What::ExpireEnd => self.end_expiry(cpu),
-            What::Waking { task } => self.wake(at_ns, cpu, by, &task),
+            What::Waking { task, target } => self.wake(at_ns, cpu, by, &task, target),
+            What::Migrate { tid, to } => {
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.migrate(at_ns, to);
+                }
+            }
             What::Switch { from, ready, to } => {
                 if let Some(thread) = self.threads.get_mut(&from.tid) {
                     thread.switch_from(at_ns, cpu, ready);
@@ -134,7 +156,15 @@ impl Tracker {
                     progress.push(Progress::Mark(by, edge));
                 }
             }
-            What::Expire { .. } | What::InterruptBegin(_) | What::InterruptEnd(_) => {}
+            What::Expire { function, .. } => {
+                if self.kind(function) == TimerKind::Quota {
+                    if self.refills.len() == REFILLS_MAX {
+                        self.refills.pop_front();
+                    }
+                    self.refills.push_back(at_ns);
+                }
+            }
+            What::InterruptBegin(_) | What::InterruptEnd(_) => {}
         }
     }
 
@@ -173,10 +203,18 @@ impl Tracker {
         }
     }
 
-    fn arm(&mut self, tid: u32, at_ns: u64, timer: u64, expires_ns: i64, soft_ns: i64) {
-        if !self.threads.contains_key(&tid) {
-            return;
+    /// Whether a timer of this kind is the running thread's. The servers with which SCHED_DEADLINE protects ordinary tasks from
+    /// real-time ones (since Linux 6.12) have the same timer function, and it starts in interrupts of any thread.
+    fn starts_own(&self, tid: u32, kind: TimerKind) -> bool {
+        let Some(thread) = self.threads.get(&tid) else { return false };
+        match kind {
+            TimerKind::Quota => false,
+            TimerKind::Deadline => thread.priority < 0,
+            _ => true,
         }
+    }
+
+    fn arm(&mut self, tid: u32, at_ns: u64, timer: u64, expires_ns: i64, soft_ns: i64) {
         if self.armed.len() >= ARMED_MAX {
             self.armed.clear();
         }
@@ -222,7 +260,7 @@ impl Tracker {
         }
     }
 
-    fn wake(&mut self, at_ns: u64, cpu: u32, by: u32, task: &crate::event::Task) {
+    fn wake(&mut self, at_ns: u64, cpu: u32, by: u32, task: &Task, target: Option<u32>) {
         let due = self.due(cpu);
         let log = self.cpus.entry(cpu).or_default();
         let source = match (log.expiring, log.handler()) {
@@ -241,7 +279,7 @@ impl Tracker {
         if let Some(expiring) = &mut log.expiring {
             expiring.wakes = true;
         }
-        thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due, _)| due), task);
+        thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due, _)| due), task, target);
     }
 }
 

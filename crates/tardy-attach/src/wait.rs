@@ -39,18 +39,22 @@ pub enum TimerKind {
     Signal,
     /// The period of SCHED_DEADLINE (dl_task_timer).
     Deadline,
+    /// New CPU time for a cgroup with a quota (sched_cfs_period_timer, sched_cfs_slack_timer). It wakes no thread.
+    Quota,
     /// Another function, or the kernel hides its symbols.
     Other,
 }
 
 impl TimerKind {
     /// The kernel's functions by kind.
-    pub const FUNCTIONS: [(&'static str, Self); 5] = [
+    pub const FUNCTIONS: [(&'static str, Self); 7] = [
         ("hrtimer_wakeup", Self::Sleep),
         ("timerfd_tmrproc", Self::Timerfd),
         ("posix_timer_fn", Self::Signal),
         ("it_real_fn", Self::Signal),
         ("dl_task_timer", Self::Deadline),
+        ("sched_cfs_period_timer", Self::Quota),
+        ("sched_cfs_slack_timer", Self::Quota),
     ];
 
     /// Whether the timer continues when its thread is late, so that it expires while the thread still works.
@@ -92,8 +96,12 @@ pub struct Wait {
     pub due: Option<Due>,
     /// When the scheduler switched to it; the time at which it was woken if it had not left the CPU.
     pub switched_ns: u64,
-    /// The CPU on which it was waiting to run.
+    /// The CPU on which it ran then.
     pub cpu: u32,
+    /// The CPU in whose queue it was when it was woken.
+    pub queued_cpu: u32,
+    /// When it was moved from there to the queue of `cpu`; `None` if it was not, or before it was woken.
+    pub moved_ns: Option<u64>,
     /// When the call returned.
     pub left_ns: u64,
 }

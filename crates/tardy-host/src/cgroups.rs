@@ -1,4 +1,8 @@
-//! The cgroups of this process that limit its CPU time.
+//! The cgroups of a process that limit its CPU time, and for how long their quotas stopped it.
+
+use tardy_sys::kernel_files::KernelFiles;
+
+use crate::watch::number::{lines, whole, words};
 
 /// Where distributions mount the hierarchies that limit CPU time: cgroup v2, and `cpu` of v1.
 pub(crate) const MOUNTS: [&str; 4] =
@@ -20,4 +24,51 @@ pub(crate) fn ancestors(path: &str) -> Vec<String> {
     let path = path.trim_end_matches('/');
     let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
     ends.filter(|end| *end > 0).map(|end| path[..end].to_owned()).collect()
+}
+
+/// How often and for how long the quota of a cgroup stopped its threads (`cpu.stat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Throttled {
+    pub(crate) times: u64,
+    pub(crate) ns: u64,
+}
+
+impl Throttled {
+    /// `None` if the cgroup has no quota.
+    pub(crate) fn parse(content: &[u8]) -> Option<Self> {
+        let value = |name: &[u8]| {
+            lines(content).find_map(|line| {
+                let mut words = words(line);
+                (words.next() == Some(name)).then(|| words.next().and_then(whole)).flatten()
+            })
+        };
+        let us = value(b"throttled_usec").map(|us| us.saturating_mul(1000));
+        Some(Self { times: value(b"nr_throttled")?, ns: us.or_else(|| value(b"throttled_time"))? })
+    }
+}
+
+/// The paths of a process's cgroups that may limit its CPU time, and of those above them. `None` if it has ended.
+pub fn of_process(files: &KernelFiles, pid: u32) -> Option<Vec<String>> {
+    let text = files.text(&format!("/proc/{pid}/cgroup")).ok()?;
+    let mut groups: Vec<String> = paths(&text).iter().flat_map(|path| ancestors(path)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    Some(groups)
+}
+
+/// For how long their quotas stopped the threads of these cgroups until now, in ns, for those that have one. `None` if this process
+/// does not see them.
+pub fn throttled_ns(files: &KernelFiles, groups: &[String]) -> Option<Vec<(String, u64)>> {
+    let mounts = || MOUNTS.iter().filter(|mount| files.exists(mount));
+    mounts().next()?;
+    let mut found = Vec::new();
+    for group in groups {
+        let directories = || mounts().map(|mount| format!("{mount}{group}"));
+        // Of another cgroup namespace, otherwise.
+        directories().find(|directory| files.exists(directory))?;
+        let text = directories().find_map(|directory| files.bytes(&format!("{directory}/cpu.stat")).ok());
+        let throttled = text.and_then(|text| Throttled::parse(&text));
+        found.extend(throttled.map(|throttled| (group.clone(), throttled.ns)));
+    }
+    Some(found)
 }

@@ -4,7 +4,7 @@
 //! setting that tardy changes is written to the [`journal`] first, and has a guard that restores it ([`settings`]).
 //! Nothing here measures latency.
 
-mod cgroups;
+pub mod cgroups;
 pub mod co_kernel;
 pub mod container;
 pub mod facts;

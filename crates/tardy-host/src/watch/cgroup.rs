@@ -4,9 +4,9 @@
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
-use crate::cgroups::{MOUNTS, ancestors, paths};
+use crate::cgroups::{MOUNTS, Throttled, ancestors, paths};
 
-use super::number::{advance, lines, whole, words};
+use super::number::advance;
 use super::polled::{Polled, Read};
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
@@ -25,13 +25,6 @@ struct Group {
     series: Slot,
     /// Since the last remark.
     since: Throttled,
-}
-
-/// How often and for how long a cgroup was throttled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Throttled {
-    times: u64,
-    ns: u64,
 }
 
 impl Cgroup {
@@ -53,23 +46,6 @@ impl Cgroup {
             }));
         }
         Self { groups: found, quota: Quota(8) }
-    }
-}
-
-impl Throttled {
-    fn parse(content: &[u8]) -> Option<Self> {
-        let value = |name: &[u8]| {
-            lines(content).find_map(|line| {
-                let mut words = words(line);
-                (words.next() == Some(name)).then(|| words.next().and_then(whole)).flatten()
-            })
-        };
-        let us = value(b"throttled_usec").map(|us| us.saturating_mul(1000));
-        Some(Self { times: value(b"nr_throttled")?, ns: us.or_else(|| value(b"throttled_time"))? })
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self { times: advance(before.times, self.times), ns: advance(before.ns, self.ns) }
     }
 }
 
@@ -108,7 +84,7 @@ impl Group {
         let Some(Read { content, seconds }) = self.file.read(round.room) else { return };
         let Some(now) = Throttled::parse(content) else { return };
         let (Some(before), Some(seconds)) = (self.last.replace(now), seconds) else { return };
-        let by = now.since(before);
+        let by = Throttled { times: advance(before.times, now.times), ns: advance(before.ns, now.ns) };
         self.since = Throttled { times: self.since.times + by.times, ns: self.since.ns + by.ns };
         if self.series.is_unused() && by.times == 0 {
             return;

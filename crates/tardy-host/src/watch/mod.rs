@@ -16,7 +16,7 @@ mod frequency;
 mod frequency_limits;
 mod interrupts;
 mod kernel_threads;
-mod number;
+pub(crate) mod number;
 mod online_cpus;
 mod polled;
 mod pressure;

@@ -1,17 +1,17 @@
 //! Parses numbers and words in kernel text without allocating.
 
 /// The words of a line.
-pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty())
 }
 
 /// The lines of a file.
-pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split(|byte| *byte == b'\n')
 }
 
 /// The whole word as an unsigned integer.
-pub(super) fn whole(word: &[u8]) -> Option<u64> {
+pub(crate) fn whole(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }

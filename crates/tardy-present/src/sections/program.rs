@@ -343,6 +343,9 @@ fn cause_text(why: Why, what: &str) -> String {
             "the thread was throttled: it was ready and its CPU idle (a CPU quota of a cgroup, or a limit on real-time tasks)"
                 .to_owned()
         }
+        Why::Throttled if what.starts_with("cgroup ") => {
+            format!("the thread was throttled: the CPU quota of {what} was used up")
+        }
         Why::Throttled => {
             format!("the thread was throttled: {what}, which has lower priority, had the CPU (a limit on real-time tasks)")
         }

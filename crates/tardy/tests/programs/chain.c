@@ -21,11 +21,11 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "periodic.h"
 #include "tardy-marks.h"
 
 #define EVERY 50
 #define WARM_CYCLES 100
-#define NS_PER_S 1000000000LL
 
 struct message {
 	long long due_ns;
@@ -50,33 +50,6 @@ static long cycles;
 static int priority;
 static struct link to_control, to_bus;
 static struct message *log_entries;
-static volatile int sink;
-
-static void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static long long now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-/* Uses the CPU for so long, by this thread's own CPU time. */
-static void work(long long ns)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	long long end = time.tv_sec * NS_PER_S + time.tv_nsec + ns;
-	do {
-		for (int i = 0; i < 500; i++)
-			sink += i;
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	} while (time.tv_sec * NS_PER_S + time.tv_nsec < end);
-}
 
 static void prepare(struct link *link)
 {
@@ -212,7 +185,7 @@ int main(int argc, char **argv)
 	mlockall(MCL_CURRENT);
 	long long due_ns = now_ns() + period_ns;
 	for (long cycle = 0; cycle < cycles; cycle++, due_ns += period_ns) {
-		struct timespec due = { .tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S };
+		struct timespec due = timespec_of(due_ns);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 		if (is_alone) {
 			control_once(cycle);

@@ -13,6 +13,8 @@
  *        allocate     maps and unmaps memory                work         works longer
  *        calls        makes many short system calls         quota        works until the quota of its cgroup is used up
  *        hog          an ordinary thread has the CPU in every cycle
+ *        terminal     writes to a terminal that accepts no more
+ *        limit        works for so long that a limit on real-time tasks lets an ordinary thread run
  * PRIORITY 0: SCHED_OTHER. The fault is in every 50th cycle, and takes two periods. LOG receives a line for each cycle: due time
  * and lateness in ns (of schedules that the program knows), and whether the fault was in it; - is none. With a SEED, the place in
  * each 50 cycles, the fault's length, the phase and the length of the work vary. CONTROL_CGROUP in the environment is the directory
@@ -35,14 +37,16 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "periodic.h"
 
 #define EVERY 50
 #define WARM_CYCLES 100
 #define FAULT_PAGES 3000
 #define FAULT_CALLS 20000
-#define NS_PER_S 1000000000LL
 
 static const char *fault;
 static long long period_ns;
@@ -53,26 +57,6 @@ static sem_t taken;
 static int pipe_ends[2];
 static long long fault_ns;
 static unsigned int seed;
-static volatile int sink;
-
-static void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static long long now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-static struct timespec timespec_of(long long ns)
-{
-	struct timespec time = { .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
-	return time;
-}
 
 /* Between `least` and `most` thousandths of `ns`; `ns` without a seed. */
 static long long varied(long long ns, int least, int most)
@@ -87,19 +71,6 @@ static int has_fault(const char *name)
 		if ((at == fault || at[-1] == '+') && (!at[length] || at[length] == '+'))
 			return 1;
 	return 0;
-}
-
-/* Uses the CPU for so long, by this thread's own CPU time. */
-static void work(long long ns)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	long long end = time.tv_sec * NS_PER_S + time.tv_nsec + ns;
-	do {
-		for (int i = 0; i < 500; i++)
-			sink += i;
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	} while (time.tv_sec * NS_PER_S + time.tv_nsec < end);
 }
 
 static void set_priority(int wanted_priority)
@@ -147,7 +118,7 @@ static void *middle(void *unused)
 	return NULL;
 }
 
-/* Writes to the pipe until the kernel accepts no more. */
+/* Writes to the pipe or terminal until the kernel accepts no more. */
 static void fill_pipe(void)
 {
 	static char full[4096];
@@ -157,7 +128,7 @@ static void fill_pipe(void)
 	fcntl(pipe_ends[1], F_SETFL, 0);
 }
 
-/* Empties the pipe late. */
+/* Empties the pipe or terminal late. */
 static void *reader(void *unused)
 {
 	static char buffer[1 << 20];
@@ -167,8 +138,12 @@ static void *reader(void *unused)
 		sem_wait(&reader_wanted);
 		struct timespec pause = timespec_of(fault_ns);
 		nanosleep(&pause, NULL);
-		if (read(pipe_ends[0], buffer, sizeof(buffer)) < 0)
-			fail("pipe");
+		/* A terminal returns what it has in pieces. */
+		struct pollfd end = { .fd = pipe_ends[0], .events = POLLIN };
+		do {
+			if (read(pipe_ends[0], buffer, sizeof(buffer)) < 0)
+				fail("pipe");
+		} while (has_fault("terminal") && poll(&end, 1, 5) > 0);
 	}
 	return NULL;
 }
@@ -236,6 +211,21 @@ static void enter_cgroup(void)
 		fail(path);
 }
 
+/* A pseudo terminal that passes bytes on unchanged. */
+static void open_terminal(void)
+{
+	struct termios settings;
+	pipe_ends[0] = posix_openpt(O_RDWR | O_NOCTTY);
+	if (pipe_ends[0] < 0 || grantpt(pipe_ends[0]) || unlockpt(pipe_ends[0]))
+		fail("terminal");
+	pipe_ends[1] = open(ptsname(pipe_ends[0]), O_RDWR | O_NOCTTY);
+	if (pipe_ends[1] < 0 || tcgetattr(pipe_ends[1], &settings))
+		fail("terminal");
+	cfmakeraw(&settings);
+	if (tcsetattr(pipe_ends[1], TCSANOW, &settings))
+		fail("terminal");
+}
+
 static void prepare_fault(void)
 {
 	sem_init(&holder_wanted, 0, 0);
@@ -244,7 +234,7 @@ static void prepare_fault(void)
 	sem_init(&rival_wanted, 0, 0);
 	sem_init(&busy_wanted, 0, 0);
 	sem_init(&taken, 0, 0);
-	if (has_fault("preempt") || has_fault("hog") || has_fault("busy") || has_fault("inversion"))
+	if (has_fault("preempt") || has_fault("hog") || has_fault("limit") || has_fault("busy") || has_fault("inversion"))
 		pin(0);
 	if (has_fault("mutex") || has_fault("inversion"))
 		start(holder);
@@ -252,25 +242,30 @@ static void prepare_fault(void)
 		start(middle);
 	if (has_fault("preempt"))
 		start(rival);
-	if (has_fault("busy"))
+	if (has_fault("busy") || has_fault("limit"))
 		start(busy);
 	if (has_fault("hog"))
 		start(hog);
+	if (has_fault("terminal")) {
+		open_terminal();
+		start(reader);
+	}
 	if (has_fault("pipe")) {
 		if (pipe(pipe_ends))
 			fail("pipe");
-		fill_pipe();
 		start(reader);
 	}
 }
 
 static void write_late(void)
 {
-	sem_post(&reader_wanted);
-	if (write(pipe_ends[1], "x", 1) != 1)
-		fail("write");
-	/* Full again for the next time. */
+	/* More than a terminal's worker can take out of a full one. */
+	static char text[1 << 15];
+	size_t length = has_fault("terminal") ? sizeof(text) : 1;
 	fill_pipe();
+	sem_post(&reader_wanted);
+	if (write(pipe_ends[1], text, length) != (ssize_t)length)
+		fail("write");
 }
 
 static void wait_for_mutex(void)
@@ -320,15 +315,19 @@ static void allocate(void)
 static void make_fault(void)
 {
 	fault_ns = varied(2 * period_ns, 750, 1500);
+	if (has_fault("limit"))
+		sem_post(&busy_wanted);
 	if (has_fault("work"))
 		work(fault_ns);
 	if (has_fault("quota"))
 		work(2 * fault_ns);
+	if (has_fault("limit"))
+		work(3 * fault_ns);
 	if (has_fault("page-fault"))
 		touch_pages();
 	if (has_fault("mutex") || has_fault("inversion"))
 		wait_for_mutex();
-	if (has_fault("pipe"))
+	if (has_fault("pipe") || has_fault("terminal"))
 		write_late();
 	if (has_fault("fsync"))
 		sync_file();

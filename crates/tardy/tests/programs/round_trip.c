@@ -15,21 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000LL
+#include "periodic.h"
+
 #define MESSAGE_BYTES 48
-
-static void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
 
 static int by_value(const void *one, const void *other)
 {
@@ -60,7 +48,7 @@ int main(int argc, char **argv)
 	char message[MESSAGE_BYTES] = "tardy-rq", answer[256];
 	int64_t due_ns = now_ns() + period_ns;
 	for (size_t number = 0; number < count; number++, due_ns += period_ns) {
-		struct timespec due = { .tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S };
+		struct timespec due = timespec_of(due_ns);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 		uint32_t sequence = htonl(number);
 		memcpy(message + 20, &sequence, sizeof sequence);
