@@ -39,6 +39,17 @@ pub struct ExecArgs {
     pub watch: WatchFlags,
 }
 
+/// How a program is observed by `attach`, `exec` and `watch`.
+#[derive(Debug, Args)]
+pub struct ObserveFlags {
+    /// Observe the threads for this long before cycles are counted.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub warmup: PositiveDuration,
+    /// Size of the kernel's trace buffers for each CPU, in KiB [default: 256 MiB for all CPUs, at most 8192]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    pub buffer: Option<u32>,
+}
+
 /// Options of both.
 #[derive(Debug, Args)]
 pub struct WatchFlags {
@@ -48,12 +59,9 @@ pub struct WatchFlags {
     /// Limit on the latency of wake-ups: exit status 3 if one is later.
     #[arg(long, value_name = "TIME")]
     pub limit: Option<PositiveDuration>,
-    /// Observe the threads for this long before cycles are counted.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub warmup: PositiveDuration,
-    /// Size of the kernel's trace buffers for each CPU, in KiB [default: 256 MiB for all CPUs, at most 8192]
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
-    pub buffer: Option<u32>,
+    /// How the program is observed.
+    #[command(flatten)]
+    pub observe: ObserveFlags,
     /// Run file [default: tardy-DATE-TIME.run.json]
     #[arg(short, long, value_name = "FILE", value_parser = output_path())]
     pub output: Option<PathBuf>,

@@ -4,9 +4,10 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// The commands whose help is too long for one screen. They share the options of recipes.
-const LONG: [&[&str]; 6] = [
+/// The commands whose help is too long for one screen. Most share the options of recipes.
+const LONG: [&[&str]; 7] = [
     &["run"],
+    &["lab", "attach"],
     &["lab", "run"],
     &["lab", "verify"],
     &["lab", "bisect"],
@@ -18,6 +19,8 @@ const LONG: [&[&str]; 6] = [
 const SHORT: &[(&str, &str)] = &[
     ("recipe", "Repeat this recipe: a name, or the path of a file; --help lists the names"),
     ("probe", "Choose what to measure: timer, noise, … [default: timer]"),
+    ("command", "Program, statically linked, and its arguments, after `--`"),
+    ("deadline", "End each cycle's work this long after its due time"),
     ("duration", "Measure each phase for this long [default: 1m]"),
     ("loops", "Measure this many cycles instead of a duration"),
     ("warmup", "Do not count this time at the start [default: 1s]"),
@@ -70,25 +73,12 @@ const SHORT: &[(&str, &str)] = &[
 /// The options of the probes for pins and noise, which the lab's `-h` leaves out.
 const NOT_IN_THE_LAB: [&str; 6] = ["threshold", "input_line", "output_line", "stimulus", "echo", "probe"];
 
-/// The less usual options of `lab attach`, whose help is too long for one screen by a few lines.
-const NOT_IN_ATTACH: [&str; 4] = ["guest_tardy", "patience", "realtime", "unconfined"];
 /// What a short help says of the options that it leaves out.
 const WHERE_ALL_ARE: &str = "--help explains every option, and lists the less usual ones.";
 
 /// The definition of the command line. `version` is what `--version` prints.
 pub fn command(version: &'static str) -> Command {
-    let command = Cli::command().version(version).mut_subcommand("lab", |lab| {
-        lab.mut_subcommand("attach", |attach| {
-            attach
-                .mut_args(|one| match NOT_IN_ATTACH.contains(&one.get_id().as_str()) {
-                    true => one.hide_short_help(true),
-                    false => one,
-                })
-                .after_help(WHERE_ALL_ARE)
-                .after_long_help("")
-        })
-    });
-    LONG.iter().fold(command, |command, path| shortened(command, path))
+    LONG.iter().fold(Cli::command().version(version), |command, path| shortened(command, path))
 }
 
 /// The definition with the short help of the subcommand `path`.

@@ -37,7 +37,7 @@ pub use archive::{
     ArchiveAddArgs, ArchiveArgs, ArchiveCommand, ArchiveExportArgs, ArchiveFormat, ArchivePruneArgs,
     ArchiveSiteArgs, ArchiveTokenArgs, QueryArgs,
 };
-pub use attach::{AttachArgs, ExecArgs, WatchFlags};
+pub use attach::{AttachArgs, ExecArgs, ObserveFlags, WatchFlags};
 pub use check::{CheckArgs, TrialFlags};
 pub use duration::DurationArgs;
 pub use fleet::{FleetCommand, FleetRunArgs};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tardy_recipe::values::PositiveDuration;
 
-use super::RedactionFlag;
+use super::{ObserveFlags, RedactionFlag};
 
 /// `tardy watch`.
 #[derive(Debug, Args)]
@@ -37,12 +37,9 @@ pub struct WatchArgs {
     /// Put each complete run into this archive too; it is made if it does not exist (docs/archive.md)
     #[arg(long, value_name = "ARCHIVE")]
     pub keep: Option<PathBuf>,
-    /// Observe the threads for this long before cycles are counted.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub warmup: PositiveDuration,
-    /// Size of the kernel's trace buffers for each CPU, in KiB [default: 256 MiB for all CPUs, at most 8192]
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
-    pub buffer: Option<u32>,
+    /// How the program is observed.
+    #[command(flatten)]
+    pub observe: ObserveFlags,
     /// Print the last late cycles as JSON at the end.
     #[arg(long)]
     pub json: bool,

@@ -79,6 +79,9 @@ pub struct Recorder {
     seen_more: u64,
 }
 
+/// Cycles that missed their deadline or the limit come first, then those with the longest response of their own.
+type Rank = (bool, i64);
+
 #[derive(Debug)]
 struct ThreadRecord {
     identity: Identity,
@@ -91,8 +94,8 @@ struct ThreadRecord {
     usual: Usual,
     learnt: u64,
     thread: WatchedThread,
-    /// The latest cycles, the latest first: those that missed their deadline, by the part that is their own.
-    late: Vec<((bool, i64), LateCycle)>,
+    /// The latest cycles, the latest first.
+    late: Vec<(Rank, LateCycle)>,
     moments: Vec<(u64, i64, Moment)>,
 }
 
@@ -242,15 +245,21 @@ impl Recorder {
         let (settings, record) = (self.settings, &mut self.threads[*index]);
         if cycle.wait.left_ns >= settings.counted_from_ns {
             record.count(cycle, &settings);
-            if record.learnt >= LEARNT_MIN {
-                record.explain(cycle, &settings, context);
-            }
-            if is_reported(cycle, &settings) {
-                match self.seen.len() < SEEN_MAX {
-                    true => self.seen.push(record.seen(cycle, &settings, context)),
-                    false => self.seen_more += 1,
+            let is_reported = is_reported(cycle, &settings);
+            let has_room = self.seen.len() < SEEN_MAX;
+            let rank = record.rank(cycle, &settings);
+            let is_kept = record.learnt >= LEARNT_MIN && record.is_among_latest(rank);
+            if is_kept || is_reported && has_room {
+                let cycle = record.explained(cycle, rank.0, &settings, context);
+                if is_reported && has_room {
+                    let thread = record.identity.label.clone();
+                    self.seen.push(Seen { thread, cycle: cycle.clone() });
+                }
+                if is_kept {
+                    record.keep(rank, cycle);
                 }
             }
+            self.seen_more += u64::from(is_reported && !has_room);
             record.keep_moment(cycle, context, kind);
         }
         record.usual.learn(cycle);
@@ -347,12 +356,6 @@ impl ThreadRecord {
         }
     }
 
-    /// The cycle as it is reported at once.
-    fn seen(&self, cycle: &Cycle, settings: &Settings, context: &Context<'_>) -> Seen {
-        let missed = is_missed(cycle, self.thread.deadline_ns);
-        Seen { thread: self.identity.label.clone(), cycle: self.explained(cycle, missed, settings, context) }
-    }
-
     /// Forgets what was counted.
     fn restart(&mut self) {
         (self.first_number, self.next_number) = (None, 0);
@@ -363,17 +366,21 @@ impl ThreadRecord {
         self.moments.clear();
     }
 
-    /// Keeps the causes of the cycle if it is among the latest.
-    fn explain(&mut self, cycle: &Cycle, settings: &Settings, context: &Context<'_>) {
+    /// By what the latest cycles are chosen.
+    fn rank(&self, cycle: &Cycle, settings: &Settings) -> Rank {
         let missed = is_missed(cycle, self.thread.deadline_ns)
             || settings.limit_ns.is_some_and(|limit| cycle.latency_ns() > limit as i64);
-        let rank = (missed, cycle.own_response_ns());
-        if self.late.len() == LATE_MAX && self.late.last().is_some_and(|(least, _)| *least >= rank) {
-            return;
-        }
-        let explained = self.explained(cycle, missed, settings, context);
+        (missed, cycle.own_response_ns())
+    }
+
+    fn is_among_latest(&self, rank: Rank) -> bool {
+        self.late.len() < LATE_MAX || self.late.last().is_none_or(|(least, _)| *least < rank)
+    }
+
+    /// Keeps one of the latest cycles.
+    fn keep(&mut self, rank: Rank, cycle: LateCycle) {
         let place = self.late.partition_point(|(known, _)| *known >= rank);
-        self.late.insert(place, (rank, explained));
+        self.late.insert(place, (rank, cycle));
         self.late.truncate(LATE_MAX);
     }
 

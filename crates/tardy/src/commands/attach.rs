@@ -73,11 +73,11 @@ pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags:
         id: id.to_owned(),
         named: target.text(),
         target,
-        warmup_ns: flags.warmup.ns(),
+        warmup_ns: flags.observe.warmup.ns(),
         duration_ns,
         deadline_ns: flags.deadline.map(|deadline| deadline.ns()),
         limit_ns: flags.limit.map(|limit| limit.ns()),
-        buffer_kib: flags.buffer,
+        buffer_kib: flags.observe.buffer,
         late_ns: None,
     }
 }

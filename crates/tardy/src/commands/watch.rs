@@ -77,11 +77,11 @@ fn request(arguments: &WatchArgs, target: Target) -> Request {
         id: origin_at(SystemTime::now()).id,
         named: target.text(),
         target,
-        warmup_ns: arguments.warmup.ns(),
+        warmup_ns: arguments.observe.warmup.ns(),
         duration_ns: arguments.duration.map(|duration| duration.ns()),
         deadline_ns: arguments.deadline.map(|deadline| deadline.ns()),
         limit_ns: None,
-        buffer_kib: arguments.buffer,
+        buffer_kib: arguments.observe.buffer,
         late_ns: arguments.late.late.map(|late| late.ns()),
     }
 }

@@ -17,8 +17,8 @@ const CONTROL_IN_RUST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/progra
 const NAME: &str = "program-faults";
 /// Runs of each fault in the shared boot, a second each; the long test makes a hundred times as many, in several boots.
 const FEW: u32 = 1;
-const BOOTS: u32 = 4;
-const SEEDS_PER_BOOT: u32 = 25;
+const BOOTS: u32 = 20;
+const SEEDS_PER_BOOT: u32 = 5;
 /// Of 100 runs with a fault, so many must name it; of 100 without, so many may name one.
 const NAMED_MIN: usize = 95;
 const ACCUSED_MAX: usize = 2;
@@ -267,14 +267,14 @@ fn latencies_are_those_of_the_programs_own_log_but_for_the_way_back() {
 fn long_faults_are_named_by_the_hundred() {
     let Some(guests) = guests::directory() else { return };
     let spec = KernelSpec::parse(KERNELS[1]).unwrap();
-    let texts: Vec<String> = (0..BOOTS)
-        .filter_map(|boot| scene_of(NAME, boot * SEEDS_PER_BOOT + 1..(boot + 1) * SEEDS_PER_BOOT + 1))
-        .map(|scene| {
-            let booted = boot(&spec, None, &[scene], &guests).unwrap_or_else(|error| panic!("{error}"));
-            booted.scenes()[0].text()
-        })
-        .collect();
-    if !texts.is_empty() {
-        are_named(&texts, (BOOTS * SEEDS_PER_BOOT) as usize);
+    let mut texts = Vec::new();
+    for first in (1..BOOTS * SEEDS_PER_BOOT).step_by(SEEDS_PER_BOOT as usize) {
+        let Some(scene) = scene_of(NAME, first..first + SEEDS_PER_BOOT) else { return };
+        let booted = boot(&spec, None, &[scene], &guests).unwrap_or_else(|error| panic!("{error}"));
+        texts.push(booted.scenes()[0].text());
+        // The numbers so far, of a test that takes long.
+        println!("{} runs of each:", texts.len() * SEEDS_PER_BOOT as usize);
+        tallies(&texts);
     }
+    are_named(&texts, (BOOTS * SEEDS_PER_BOOT) as usize);
 }

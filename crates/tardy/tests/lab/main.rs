@@ -7,6 +7,7 @@
 mod agreement;
 mod answer_cost;
 mod attach;
+mod attach_cost;
 mod c_program;
 mod causes;
 mod cost;
