@@ -54,6 +54,7 @@ impl Model {
             .map(|transmitter| Port {
                 name: transmitter.name.clone(),
                 crossings: Vec::new(),
+                rules: transmitter.class_rules.clone(),
                 selection: Selection::Standard(None),
                 is_host: true,
                 tokens_ps: 0,

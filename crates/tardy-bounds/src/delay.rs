@@ -78,7 +78,7 @@ impl Queue<'_> {
             loop {
                 let work_ps = self.own.iter().map(|flow| flow.work_in(at_ps)).fold(0, i64::saturating_add);
                 let done_ps = self.done_ps(start.arrival_ps, start.served_ps, work_ps)? - start.arrival_ps;
-                worst_ps = worst_ps.max(done_ps - at_ps);
+                worst_ps = worst_ps.max(done_ps - at_ps - self.service.last_frame_earlier_ps());
                 let next_ps = self.own.iter().map(|flow| flow.arrival.rises_after(at_ps)).min();
                 // The queue is empty before the next frame, or everything repeats.
                 let Some(next_ps) = next_ps.filter(|next_ps| *next_ps < done_ps) else { break };

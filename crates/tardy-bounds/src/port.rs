@@ -1,15 +1,18 @@
 //! One port: its queues, and the delay of each flow there.
 //!
-//! Higher classes are served first, and a frame in transmission is never interrupted. Le Boudec and Thiran, Network
+//! Higher classes are served first, and a frame in transmission is not interrupted, except by preemption (`port/shaped.rs`). Le Boudec and Thiran, Network
 //! Calculus, section 1.3.3 (priorities), and section 6.2 (what is left over for a class). Gates: a class is served in its
 //! windows only, and no frame starts that would not end in its window (IEEE 802.1Q 8.6.8.4).
 
 pub(super) mod kernel;
+mod shaped;
 
 use super::NoBound;
 use super::arrival::Arrival;
 use super::delay::{Demand, Queue, Unbounded, divisor};
 use super::service::{Service, Window, is_open_across, overlaps, without};
+use shaped::Shaping;
+use tardy_tsn::simulate::wiring::ClassRules;
 
 /// A flow's frames before a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,7 @@ pub(super) struct Port {
     pub(super) name: String,
     pub(super) crossings: Vec<Crossing>,
     pub(super) selection: Selection,
+    pub(super) rules: ClassRules,
     pub(super) is_host: bool,
     /// The capacity of a talker's token bucket, in ps. A frame passes this much earlier than it would be sent at the
     /// bucket's rate, but not before it arrives (the shaping curve of a greedy shaper, Le Boudec and Thiran, section 1.5).
@@ -123,7 +127,10 @@ impl Port {
         // The higher classes with a bound, and their longest delays; those without.
         let mut bounded: Vec<(usize, i64)> = Vec::new();
         let mut unbounded: Vec<usize> = Vec::new();
-        for class in (0..classes).rev() {
+        let mut shapings: Vec<Shaping> = Vec::new();
+        let mut order: Vec<usize> = (0..classes).collect();
+        order.sort_by_key(|class| std::cmp::Reverse(self.precedence(*class)));
+        for class in order {
             let members: Vec<usize> =
                 (0..self.crossings.len()).filter(|at| self.crossings[*at].class == class).collect();
             if members.is_empty() {
@@ -134,7 +141,7 @@ impl Port {
                 &members,
                 gates,
                 inflows,
-                (&bounded, &unbounded),
+                (&bounded, &unbounded, &mut shapings),
                 flow_names,
                 phases,
             );
@@ -162,7 +169,7 @@ impl Port {
         members: &[usize],
         gates: Option<&Gates>,
         inflows: &[Option<Inflow>],
-        (bounded, unbounded): (&[(usize, i64)], &[usize]),
+        (bounded, unbounded, shapings): (&[(usize, i64)], &[usize], &mut Vec<Shaping>),
         flow_names: &[String],
         phases: Phases,
     ) -> Result<(Vec<Passage>, i64), NoBound> {
@@ -173,13 +180,40 @@ impl Port {
             };
             return Ok((members.iter().map(passage).collect(), 0));
         }
+        if let Some(slope) = self.idle_slope(class) {
+            let shaping =
+                self.shaping(class, slope, inflows, (bounded, unbounded, &*shapings), flow_names)?;
+            let service = self.shaped_service(&shaping);
+            shapings.push(shaping);
+            let own = self.demands(members, inflows, 0, flow_names, phases)?;
+            let queue = Queue { own: &own, higher: &[], service: &service };
+            let delay_ps = queue.delay_of_any_phase_ps().map_err(|why| match why {
+                Unbounded::Overload => NoBound::Overload {
+                    port: self.name.clone(),
+                    flow: self.flow_without_rate(class, flow_names),
+                },
+                Unbounded::TooLong => NoBound::TooLong { port: self.name.clone() },
+            })?;
+            return Ok(self.finished(members, &own, Some(delay_ps), None));
+        }
         let own = self.demands(members, inflows, 0, flow_names, phases)?;
         let mut counted: Vec<Demand> = Vec::new();
         for (of, delay_ps) in bounded {
             let members = self.members(*of);
-            counted.extend(self.demands(&members, inflows, *delay_ps, flow_names, phases)?);
+            let demands = self.demands(&members, inflows, *delay_ps, flow_names, phases)?;
+            counted.extend(demands.into_iter().map(|demand| self.with_divisions(class, *of, demand, 1)));
         }
-        let all_bounded: Vec<usize> = bounded.iter().map(|(class, _)| *class).collect();
+        // A shaper limits a class whose flows have no bound.
+        let (limited, unbounded): (Vec<usize>, Vec<usize>) =
+            unbounded.iter().partition(|class| shapings.iter().any(|shaping| shaping.class == **class));
+        for of in &limited {
+            let demand = |shaping: &Shaping| {
+                self.with_divisions(class, *of, shaping.demand(), shaping.frames_in_longest())
+            };
+            counted.extend(shapings.iter().find(|shaping| shaping.class == *of).map(demand));
+        }
+        let unbounded = unbounded.as_slice();
+        let all_bounded: Vec<usize> = bounded.iter().map(|(class, _)| *class).chain(limited).collect();
         let all: Vec<usize> = all_bounded.iter().chain(unbounded).copied().collect();
         // Either the frames of higher classes are counted, or all of the time in which their gates are open is theirs.
         let variants: [(&[Demand], &[usize], &[usize]); 2] =
@@ -327,7 +361,11 @@ impl Port {
         sharing: &[usize],
         owning: &[usize],
     ) -> Option<Service> {
-        let lower: Vec<&Crossing> = self.crossings.iter().filter(|other| other.class < class).collect();
+        // An interrupted frame is longer, and may end after the gates of express classes have opened.
+        if self.rules.is_preemptible(class) && !owning.is_empty() {
+            return None;
+        }
+        let lower: Vec<Crossing> = self.lower(class).collect();
         let Some(gates) = gates else {
             let blocked_ps = lower.iter().map(|crossing| crossing.work_ps).max().unwrap_or(0);
             return owning.is_empty().then_some(Service::Always { blocked_ps });

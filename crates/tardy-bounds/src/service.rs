@@ -26,6 +26,16 @@ pub(super) enum Service {
         /// The longest frame of a lower class, in ps.
         blocked_ps: i64,
     },
+    /// A credit-based shaper: a share of the rate after a latency.
+    Shaped {
+        /// In ps.
+        latency_ps: i64,
+        /// The idle slope and the rate of the port, in bit/s.
+        slope: i64,
+        rate: i64,
+        /// The shortest frame of the class, in ps.
+        shortest_ps: i64,
+    },
     /// Windows in a cycle. In a window that is open for c, a class whose queue is not empty sends more than c less its longest
     /// frame: it stops only when its next frame would not end before the gate closes.
     Gated {
@@ -54,6 +64,7 @@ impl Service {
     pub(super) fn rate(&self) -> f64 {
         match self {
             Self::Always { .. } => 1.0,
+            Self::Shaped { slope, rate, .. } => *slope as f64 / *rate as f64,
             Self::Gated { cycle_ps, longest_ps, .. } => {
                 self.work_per_cycle_ps(*longest_ps, 0) as f64 / *cycle_ps as f64
             }
@@ -63,7 +74,7 @@ impl Service {
     /// The repetition of the service; 1 if it does not change.
     pub(super) fn cycle_ps(&self) -> i64 {
         match self {
-            Self::Always { .. } => 1,
+            Self::Always { .. } | Self::Shaped { .. } => 1,
             Self::Gated { cycle_ps, .. } => *cycle_ps,
         }
     }
@@ -73,7 +84,7 @@ impl Service {
     /// earlier by x at least, since the rate is at most 1.
     pub(super) fn worst_starts(&self) -> Vec<Start> {
         match self {
-            Self::Always { .. } => vec![Start { arrival_ps: 0, served_ps: 0 }],
+            Self::Always { .. } | Self::Shaped { .. } => vec![Start { arrival_ps: 0, served_ps: 0 }],
             Self::Gated { zero_ps, windows, longest_ps, .. } => windows
                 .iter()
                 .map(|window| Start {
@@ -89,11 +100,27 @@ impl Service {
     pub(super) fn done_ps(&self, from_ps: i64, work_ps: i64) -> Option<i64> {
         match self {
             Self::Always { blocked_ps } => Some(from_ps + blocked_ps + work_ps),
+            Self::Shaped { latency_ps, slope, rate, .. } => {
+                let sent_ps =
+                    (i128::from(work_ps) * i128::from(*rate) + i128::from(slope - 1)) / i128::from(*slope);
+                from_ps.checked_add(*latency_ps)?.checked_add(i64::try_from(sent_ps).ok()?)
+            }
             Self::Gated { longest_ps, .. } => self.done_by_these_ps(from_ps, work_ps, *longest_ps, 0),
         }
     }
 
-    /// The same if every frame until then has at most `longest_ps` and is a multiple of `grain_ps`; 0: not known.
+    /// How much earlier than [`Service::done_ps`] the last frame is done, in ps: a frame that has started is sent at the rate of the port.
+    pub(super) fn last_frame_earlier_ps(&self) -> i64 {
+        match self {
+            Self::Always { .. } | Self::Gated { .. } => 0,
+            Self::Shaped { slope, rate, shortest_ps, .. } => {
+                let at_slope_ps = i128::from(*shortest_ps) * i128::from(*rate) / i128::from(*slope);
+                i64::try_from(at_slope_ps).unwrap_or(i64::MAX / 4) - shortest_ps
+            }
+        }
+    }
+
+    /// [`Service::done_ps`] if every frame until then has at most `longest_ps` and is a multiple of `grain_ps`; 0: not known.
     pub(super) fn done_by_these_ps(
         &self,
         from_ps: i64,

@@ -39,10 +39,12 @@ struct Kind {
     exclusive: bool,
     /// Whether the periods have no common divisor, so that a simulation passes through all phases.
     drifting: bool,
+    /// Whether classes have credit-based shapers or are preemptible. Their gates are always open.
+    class_rules: bool,
 }
 
 /// A random network of switches in a line or ring, each with two hosts.
-fn network(seed: u64, Kind { gates, exclusive, drifting }: Kind) -> Shape {
+fn network(seed: u64, Kind { gates, exclusive, drifting, class_rules }: Kind) -> Shape {
     let mut random = Random(seed);
     let switches = 1 + random.below(if drifting { 2 } else { 4 });
     let ring = switches > 2 && random.below(3) == 0;
@@ -55,8 +57,19 @@ fn network(seed: u64, Kind { gates, exclusive, drifting }: Kind) -> Shape {
         let _ = write!(text, "{}, ", if priority < classes { priority } else { 0 });
     }
     text.push_str("]\n");
+    // Classes that have a gate that is always open, since they have a credit-based shaper or are preemptible.
+    let mut always = 0;
     for class in 0..classes {
         let _ = write!(text, "[[class]]\nname = \"class{class}\"\n");
+        if class_rules {
+            let rule = match random.below(5) {
+                0 | 1 => format!("idle_slope = \"{}Mbit/s\"", mbps / 100 * random.of(&[5, 10, 20, 30])),
+                2 | 3 => "preemptible = true".to_owned(),
+                _ => continue,
+            };
+            let _ = writeln!(text, "{rule}");
+            always |= 1 << class;
+        }
     }
     for class in 1..classes {
         let _ = write!(text, "[[classify]]\npcp = {class}\npriority = {class}\n");
@@ -72,7 +85,7 @@ fn network(seed: u64, Kind { gates, exclusive, drifting }: Kind) -> Shape {
                 let _ = writeln!(text, "to = \"{to}\"\npropagation = \"300ns\"");
             }
             if gates && random.below(4) > 0 {
-                text.push_str(&schedule(random, classes, cycle_us, exclusive));
+                text.push_str(&schedule(random, classes, cycle_us, exclusive, always));
             }
         };
         for host in 0..2 {
@@ -117,7 +130,7 @@ fn network(seed: u64, Kind { gates, exclusive, drifting }: Kind) -> Shape {
 }
 
 /// A gate control list with entries of at least a few frames.
-fn schedule(random: &mut Random, classes: u64, cycle_us: u64, exclusive: bool) -> String {
+fn schedule(random: &mut Random, classes: u64, cycle_us: u64, exclusive: bool, always: u64) -> String {
     let base_us = random.below(cycle_us);
     let mut text = format!("clock = \"tai\"\noverhead = 24\nbase_time = \"{base_us}us\"\ngates = [\n");
     let count = if exclusive { classes } else { 1 + random.below(4) };
@@ -127,6 +140,7 @@ fn schedule(random: &mut Random, classes: u64, cycle_us: u64, exclusive: bool) -
             (false, 0) => (1 << classes) - 1,
             (false, _) => 1 + random.below((1 << classes) - 1),
         };
+        let mask = mask | always;
         let us = cycle_us / count + if entry == 0 { cycle_us % count } else { 0 };
         let _ = writeln!(text, "{{ mask = {mask}, for = \"{us}us\" }},");
     }
@@ -267,7 +281,7 @@ fn report(name: &str, mut compared: Compared) {
 fn compare_all(count: u64) {
     use {Mode::*, Ports::*};
     let (standard, hardware, devices) = ((Standard, Hardware), (Linux, Hardware), (Linux, Virtual));
-    let open = Kind { gates: false, exclusive: false, drifting: false };
+    let open = Kind { gates: false, exclusive: false, drifting: false, class_rules: false };
     let gates = Kind { gates: true, ..open };
     let exclusive = Kind { exclusive: true, ..gates };
     let drifting = |kind: Kind| Kind { drifting: true, ..kind };
@@ -275,6 +289,12 @@ fn compare_all(count: u64) {
     report("standard, exclusive windows", compare(0..count, standard, exclusive, true));
     report("standard, gates, any phase", compare(0..count, standard, drifting(gates), false));
     report("standard, no gates, any phase", compare(0..count, standard, drifting(open), false));
+    let rules = Kind { class_rules: true, ..gates };
+    report("standard, shapers and preemption", compare(0..4 * count, standard, rules, true));
+    report(
+        "standard, shapers and preemption, any phase",
+        compare(0..count, standard, drifting(rules), false),
+    );
     report("Linux, gates, network cards", compare(0..count, hardware, gates, true));
     report("Linux, exclusive windows, network cards", compare(0..count, hardware, exclusive, true));
     report("Linux, exclusive windows, any phase", compare(0..count, hardware, drifting(exclusive), false));
@@ -320,7 +340,11 @@ fn a_bound_of_a_generated_file_is_never_below_a_simulation() {
 
 /// A switch with a talker that sends 200 bytes in class 1 and one that sends full frames of class 0 all the time, with these gates.
 fn next_to_best_effort(gates: &str) -> Network {
-    parse(&format!(
+    parse(&text_next_to_best_effort(gates)).unwrap()
+}
+
+fn text_next_to_best_effort(gates: &str) -> String {
+    format!(
         "about = \"A flow next to best effort.\"\npriority_map = [0, 1]\n[[class]]\nname = \"other\"\n[[class]]\nname = \"control\"\n\
          [[classify]]\npcp = 1\npriority = 1\n[switch]\nname = \"s\"\n\
          [[switch.port]]\ninterface = \"a\"\nto = \"control\"\nspeed = \"100Mbit/s\"\n\
@@ -328,8 +352,7 @@ fn next_to_best_effort(gates: &str) -> Network {
          [[switch.port]]\ninterface = \"c\"\nto = \"drive\"\nspeed = \"100Mbit/s\"\nqueues = 2\n{gates}\n\
          [[flow]]\nname = \"torque\"\ntalker = \"control\"\nlistener = \"drive\"\nsize = 200\nperiod = \"1009us\"\npcp = 1\nvlan = 5\n\
          [[flow]]\nname = \"video\"\ntalker = \"camera\"\nlistener = \"drive\"\nsize = 1514\nflat_out = true\n"
-    ))
-    .unwrap()
+    )
 }
 
 #[test]
@@ -352,6 +375,56 @@ fn a_bound_is_reached_if_a_simulation_passes_through_all_phases() {
         assert!(maximum.delay_ns <= bound_ns, "{name}: {} {bound_ns}", maximum.delay_ns);
         assert!(maximum.delay_ns * 100 >= bound_ns * 95, "{name}: {} {bound_ns}", maximum.delay_ns);
     }
+}
+
+#[test]
+fn bounds_with_shapers_and_preemption_are_reached() {
+    let open = "clock = \"tai\"\noverhead = 24\ngates = [{ mask = 3, for = \"1ms\" }]";
+    let with = |class: &str, rule: &str| {
+        let text = text_next_to_best_effort(open).replace(class, &format!("{class}\n{rule}"));
+        parse(&text).unwrap()
+    };
+    let of = |network: &Network, least_percent: u64| {
+        let options = simulated(Mode::Standard, Ports::Hardware, 0);
+        let maximum = measured::simulate(network, &options, 1_000_000_000).unwrap()[0];
+        let bounds = bounds::of(network, &Options { known_phases: false, ..Options::of(options) }).unwrap();
+        let bound_ns = bounds.flows[0].delay_ns.unwrap();
+        assert!(maximum.delay_ns <= bound_ns, "{} {bound_ns}", maximum.delay_ns);
+        assert!(maximum.delay_ns * 100 >= bound_ns * least_percent, "{} {bound_ns}", maximum.delay_ns);
+        bound_ns
+    };
+    let plain_ns = of(&parse(&text_next_to_best_effort(open)).unwrap(), 95);
+    // In place of a full frame, torque waits for 143 octets.
+    let express = with("name = \"other\"", "preemptible = true");
+    assert_eq!(plain_ns - of(&express, 85), (1514 + 24 - 143) * 80);
+    let mut short = express;
+    short.flows[1].size.value = 119;
+    assert_eq!(plain_ns - of(&short, 95), (1514 + 24 - 143) * 80);
+    // A single frame that has credit waits no longer than without a shaper, but for rounding.
+    let shaped_ns = of(&with("name = \"control\"", "idle_slope = \"10Mbit/s\""), 95);
+    assert!((0..10).contains(&(shaped_ns - plain_ns)), "{shaped_ns} {plain_ns}");
+}
+
+/// A flow that sends as fast as it can delays those below it by no more than its shaper permits.
+#[test]
+fn a_shaper_bounds_what_is_below_it() {
+    let text =
+        text_next_to_best_effort("clock = \"tai\"\noverhead = 24\ngates = [{ mask = 3, for = \"1ms\" }]")
+            .replace("pcp = 1\nvlan = 5", "vlan = 5")
+            .replace("flat_out = true", "flat_out = true\npcp = 1\nvlan = 5");
+    let options = Options::of(simulated(Mode::Standard, Ports::Hardware, 0));
+    let bound = |text: &str| {
+        let network = parse(text).unwrap();
+        let bounds = bounds::of(&network, &options).unwrap();
+        let maximum = measured::simulate(&network, &options.simulated, 1_000_000_000).unwrap()[0];
+        let bound_ns = bounds.flows[0].delay_ns;
+        assert!(bound_ns.is_none_or(|bound_ns| maximum.delay_ns <= bound_ns), "{maximum:?} {bound_ns:?}");
+        (bound_ns, bounds.flows[1].delay_ns)
+    };
+    assert_eq!(bound(&text).0, None);
+    let (torque, video) =
+        bound(&text.replace("name = \"control\"", "name = \"control\"\nidle_slope = \"30Mbit/s\""));
+    assert!(torque.is_some() && video.is_none(), "{torque:?} {video:?}");
 }
 
 /// What has no bound, with the reason.

@@ -5,8 +5,10 @@
 //! wiring and reports every frame to a listener. docs/tsn-simulator.md lists what the model includes.
 
 pub mod agreement;
+mod credit;
 pub mod engine;
 mod event_queue;
+pub mod fragments;
 pub mod linux_gates;
 pub mod of_network;
 mod path;

@@ -16,7 +16,7 @@ use self::csv::Table;
 use crate::network::CLASSES_MAX;
 use crate::simulate::standard_gates::Windows;
 use crate::simulate::wiring::{
-    ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, wire_ps,
+    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, wire_ps,
 };
 
 /// The longest time in a table, in ns: a day.
@@ -271,6 +271,7 @@ impl LinkRow {
         };
         let classes = (0..CLASSES_MAX as u16).map(|first| ClassQueues { first, count: 1 });
         Ok(Transmitter {
+            class_rules: ClassRules::default(),
             name: format!("{}→{}", ends.0, ends.1),
             delay_ns,
             discipline,

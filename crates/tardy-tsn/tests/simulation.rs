@@ -510,15 +510,28 @@ fn the_run_states_why_frames_did_not_arrive() {
 }
 
 #[test]
-fn a_credit_based_shaper_and_preemption_are_refused() {
-    let with = |key: &str| {
+fn a_credit_based_shaper_and_preemption_have_a_model_if_the_gate_is_always_open() {
+    let with = |key: &str, replaced: (&str, &str), mode| {
         let text = include_str!("../../../recipes/tsn-two-flows.toml")
-            .replace("name = \"red\"\nqueues", &format!("name = \"red\"\n{key}\nqueues"));
+            .replace("name = \"red\"\nqueues", &format!("name = \"red\"\n{key}\nqueues"))
+            .replace(replaced.0, replaced.1);
         let network = tardy_tsn::file::parse(&text).unwrap();
-        let options = Options { mode: Mode::Standard, ..Options::default() };
+        let options = Options { mode, ..Options::default() };
         wire(&network, &options, true).map(drop).map_err(|error| error.to_string())
     };
-    assert!(with("idle_slope = \"20Mbit/s\"").unwrap_err().contains("not simulated"));
-    assert!(with("preemptible = true").unwrap_err().contains("not simulated"));
-    assert_eq!(with("preemptible = false"), Ok(()));
+    let open = ("open = [\"blue\"]", "open = [\"blue\", \"red\"]");
+    for key in ["idle_slope = \"20Mbit/s\"", "preemptible = true"] {
+        let closes = with(key, ("", ""), Mode::Standard).unwrap_err();
+        assert!(closes.contains("only if the gate of the class is always open"), "{closes}");
+        assert_eq!(with(key, open, Mode::Standard), Ok(()));
+        let linux = with(key, open, Mode::Linux).unwrap_err();
+        let refused =
+            if key.starts_with("idle") { "use --mode standard" } else { "only supported with full offload" };
+        assert!(linux.contains(refused), "{linux}");
+    }
+    let both = with("preemptible = true\nidle_slope = \"20Mbit/s\"", open, Mode::Standard).unwrap_err();
+    assert!(both.contains("remove one of them"), "{both}");
+    let all = with("idle_slope = \"100Mbit/s\"", open, Mode::Standard).unwrap_err();
+    assert!(all.contains("not below the speed"), "{all}");
+    assert_eq!(with("preemptible = false", ("", ""), Mode::Standard), Ok(()));
 }

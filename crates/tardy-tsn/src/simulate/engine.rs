@@ -26,7 +26,8 @@ pub trait Listener {
     /// A frame arrived; calls are in order of time.
     fn arrived(&mut self, arrival: &Arrival);
 
-    /// A transmitter sends a frame of `flow` and `class` from `start_ns` to `end_ns`, in ns of the simulation.
+    /// A transmitter sends a frame of `flow` and `class`, or the rest of an interrupted one, from `start_ns` to `end_ns`, in ns of
+    /// the simulation, unless it is interrupted before.
     #[inline]
     fn sent(&mut self, transmitter: u32, flow: u32, class: u8, start_ns: u64, end_ns: u64) {
         let _ = (transmitter, flow, class, start_ns, end_ns);
@@ -264,7 +265,7 @@ impl<'a> Engine<'a> {
     /// A transmitter sends as many frames as it can. Its next attempt becomes an event.
     #[inline]
     fn transmit(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
-        let idle = self.senders[sender].arrives_ns() == NEVER;
+        let arrived_ns = self.senders[sender].arrives_ns();
         self.senders[sender].begin_attempt();
         let again_ns = loop {
             let waiting = self.senders[sender].has_waiting();
@@ -273,26 +274,34 @@ impl<'a> Engine<'a> {
                 break NEVER;
             }
             let (hops, streams) = (self.hops, &self.wiring.streams);
+            let interrupts_ns = self.senders[sender].interrupt(hops, now_ns);
             let next_ps = |sender: &Sender| next_ps(sender, hops, streams);
             if let Some(free_ns) = self.senders[sender].busy_until_ns(now_ns, next_ps) {
-                break free_ns;
+                break free_ns.min(interrupts_ns);
             }
             let frame = if flat_out {
                 self.senders[sender].next_flat_out().map(|flow| self.new_frame(flow, now_ns))
             } else {
                 match self.senders[sender].choose(self.hops, now_ns) {
                     Choice::Wait(at_ns) => break at_ns,
+                    Choice::Resume => {
+                        if let Some((frame, start_ns, end_ns)) = self.senders[sender].resume(now_ns) {
+                            let class = self.hops[frame.hop as usize].class;
+                            listener.sent(sender as u32, frame.flow, class, start_ns, end_ns);
+                        }
+                        continue;
+                    }
                     Choice::Send { class, queue } => self.senders[sender].dequeue(class, queue),
                 }
             };
             let Some(frame) = frame else { break NEVER };
             let hop = &self.hops[frame.hop as usize];
-            let (start_ns, end_ns) = self.senders[sender].send(frame, hop.wire_ps, now_ns);
+            let (start_ns, end_ns) = self.senders[sender].send(frame, hop, now_ns);
             self.frame_hops += 1;
             listener.sent(sender as u32, frame.flow, hop.class, start_ns, end_ns);
         };
         self.queue.set(2 * sender, again_ns);
-        if idle {
+        if self.senders[sender].arrives_ns() != arrived_ns {
             self.queue.set(2 * sender + 1, self.senders[sender].arrives_ns());
         }
     }

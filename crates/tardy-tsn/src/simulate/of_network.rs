@@ -1,13 +1,14 @@
 //! Converts a network into a wiring.
 
+use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
 use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
 use super::wiring::{
-    ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES, Wiring,
-    WiringError, wire_ps,
+    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES,
+    Wiring, WiringError, wire_ps,
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
@@ -120,9 +121,6 @@ impl PortBuilder<'_> {
             let what = format!("a gate control list of more than {ENTRIES_MAX} entries is not simulated");
             return Err(self.wrong(schedule.gates_span, &what));
         }
-        if schedule.is_some() {
-            self.refuse_unsimulated()?;
-        }
         let discipline = match schedule {
             None => Discipline::Priority,
             Some(schedule) => match (self.options.mode, schedule.flags.value) {
@@ -147,6 +145,8 @@ impl PortBuilder<'_> {
             delay_ns: cable_delay_ns(self.network, End::Port(self.id)),
             classes: self.classes(kernel),
             device: self.device(),
+            class_rules: schedule
+                .map_or_else(|| Ok(ClassRules::default()), |schedule| self.class_rules(schedule))?,
             discipline,
             queue_frames: match self.is_simulated_tap() {
                 true => self.options.queue_frames.min(TAP_QUEUE_FRAMES),
@@ -210,19 +210,46 @@ impl PortBuilder<'_> {
         (0..count).map(one).collect()
     }
 
-    /// Refuses classes whose queues have a discipline of their own.
-    fn refuse_unsimulated(&self) -> Result<(), WiringError> {
-        for class in &self.switch.classes {
-            if let Some(slope) = &class.idle_slope {
-                return Err(
-                    self.wrong(slope.span, "a credit-based shaper is not simulated; remove idle_slope")
-                );
+    /// The credit-based shapers and the preemptible classes of a port with this schedule.
+    fn class_rules(&self, schedule: &Schedule) -> Result<ClassRules, WiringError> {
+        let rate = cable_rate(self.network, End::Port(self.id));
+        let mut rules = ClassRules { bits_per_second: rate, ..ClassRules::default() };
+        for (number, class) in self.switch.classes.iter().enumerate() {
+            let preemptible = class.preemptible.as_ref().filter(|preemptible| preemptible.value);
+            rules.idle_slopes.push(class.idle_slope.as_deref().copied());
+            rules.preemptible |= u32::from(preemptible.is_some()) << number;
+            let slope =
+                class.idle_slope.as_ref().map(|slope| (slope.span, "a credit-based shaper", slope.value));
+            let preempts = preemptible.map(|preemptible| (preemptible.span, "preemption", 0));
+            let Some((span, what, slope)) = slope.or(preempts) else { continue };
+            if slope > 0 && preemptible.is_some() {
+                let what =
+                    "a credit-based shaper of a preemptible class is not simulated; remove one of them";
+                return Err(self.wrong(span, what));
             }
-            if let Some(preemptible) = class.preemptible.as_ref().filter(|preemptible| preemptible.value) {
-                return Err(self.wrong(preemptible.span, "preemption is not simulated; remove preemptible"));
+            if self.options.mode != Mode::Standard {
+                let what = format!("{what} is not simulated as Linux does it; use --mode standard");
+                return Err(self.wrong(span, &what));
+            }
+            if !schedule.openings(number).is_always_open() {
+                let what = format!(
+                    "{what} is simulated only if the gate of the class is always open; remove {}, or open class {} in every entry",
+                    if slope > 0 { "idle_slope" } else { "preemptible" },
+                    class.name.value
+                );
+                return Err(self.wrong(span, &what));
+            }
+            if slope >= rate {
+                let what = "idle_slope is not below the speed of the port; write a lower one";
+                return Err(self.wrong(span, what));
             }
         }
-        Ok(())
+        let mut operations = schedule.entries.iter().map(|entry| entry.entry.operation);
+        if rules.preemptible != 0 && operations.any(|operation| operation != GateOperation::Set) {
+            let what = "hold and release are not simulated; remove operation, or preemptible";
+            return Err(self.wrong(schedule.gates_span, what));
+        }
+        Ok(rules)
     }
 
     fn standard(&self, schedule: &Schedule) -> Result<Discipline, WiringError> {
@@ -320,6 +347,7 @@ fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transm
         discipline: Discipline::Priority,
         device,
         classes: vec![ClassQueues { first: 0, count: 1 }],
+        class_rules: ClassRules::default(),
         queue_frames: options.queue_frames,
     }
 }

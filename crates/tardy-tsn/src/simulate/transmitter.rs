@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::credit::Credit;
 use super::event_queue::NEVER;
+use super::fragments::Fragment;
 use super::linux_gates::{KernelSchedule, Verdict};
 use super::standard_gates::Windows;
-use super::wiring::{ClassQueues, Device, Discipline, Hop, Transmitter};
+use super::wiring::{ClassQueues, ClassRules, Device, Discipline, Hop, Transmitter};
 
 /// A frame in the network.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ pub(super) struct Frame {
 pub(super) enum Choice {
     /// Send the first frame of this queue of this class.
     Send { class: u8, queue: u16 },
+    /// Send the rest of the frame that was interrupted.
+    Resume,
     /// Wait until this time, unless another frame arrives.
     Wait(u64),
 }
@@ -59,6 +63,13 @@ pub(super) struct Sender {
     /// Flows that always have a frame, and the next of them.
     pub(super) flat_out: Vec<u32>,
     flat_out_turn: usize,
+    rules: ClassRules,
+    /// The credit of each class with a credit-based shaper; empty without any.
+    credits: Vec<Option<Credit>>,
+    /// The frame in transmission, if it may be interrupted, and the one that was.
+    current: Option<(Frame, Fragment)>,
+    /// With the octets that are left.
+    interrupted: Option<(Frame, u64)>,
 }
 
 impl Sender {
@@ -79,6 +90,10 @@ impl Sender {
             cable: VecDeque::new(),
             flat_out: Vec::new(),
             flat_out_turn: 0,
+            rules: transmitter.class_rules.clone(),
+            credits: credits(&transmitter.class_rules),
+            current: None,
+            interrupted: None,
         }
     }
 
@@ -100,15 +115,18 @@ impl Sender {
         if queue.len() >= self.queue_frames {
             return Enqueued::Full;
         }
+        if let Some(Some(credit)) = self.credits.get_mut(usize::from(hop.class)) {
+            credit.advance(now_ns.saturating_mul(1000), !queue.is_empty());
+        }
         queue.push_back(frame);
         self.waiting |= 1 << hop.class;
         Enqueued::Queued
     }
 
-    /// Whether any frame waits in a queue.
+    /// Whether any frame waits.
     #[inline]
     pub(super) fn has_waiting(&self) -> bool {
-        self.waiting != 0
+        self.waiting != 0 || self.interrupted.is_some()
     }
 
     /// Whether gates decide when its frames are sent.
@@ -116,9 +134,9 @@ impl Sender {
         !matches!(self.discipline, Discipline::Priority)
     }
 
-    /// The queued frames.
+    /// The frames that wait.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Frame> {
-        self.queues.iter().flatten()
+        self.queues.iter().flatten().chain(self.interrupted.iter().map(|(frame, _)| frame))
     }
 
     /// The frames in the device or on the cable.
@@ -161,6 +179,9 @@ impl Sender {
     #[inline]
     pub(super) fn choose(&mut self, hops: &[Hop], now_ns: u64) -> Choice {
         let start_ps = self.start_ps(now_ns);
+        if !self.rules.is_empty() {
+            return self.choose_by_rules(hops, now_ns, start_ps);
+        }
         match &mut self.discipline {
             Discipline::Priority => {
                 let class = self.waiting.ilog2() as u8;
@@ -195,6 +216,79 @@ impl Sender {
         }
     }
 
+    /// Express classes precede the frame that one of them has interrupted, and that precedes all other preemptible frames
+    /// (IEEE 802.1Q 6.7.2: each kind of frame has its own MAC, and the express one has precedence).
+    fn choose_by_rules(&mut self, hops: &[Hop], now_ns: u64, start_ps: u64) -> Choice {
+        let preemptible = self.rules.preemptible;
+        let express_ns = match self.choose_of(self.waiting & !preemptible, hops, now_ns, start_ps) {
+            Choice::Wait(at_ns) => at_ns,
+            choice => return choice,
+        };
+        if self.interrupted.is_some() {
+            return Choice::Resume;
+        }
+        match self.choose_of(self.waiting & preemptible, hops, now_ns, start_ps) {
+            Choice::Wait(at_ns) => Choice::Wait(at_ns.min(express_ns)),
+            choice => choice,
+        }
+    }
+
+    /// The choice among these classes by gates and credits.
+    fn choose_of(&mut self, classes: u32, hops: &[Hop], now_ns: u64, start_ps: u64) -> Choice {
+        let (mut left, mut wait_ns) = (classes, NEVER);
+        let by_ps = start_ps.max(now_ns.saturating_mul(1000));
+        for (class, credit) in
+            self.credits.iter_mut().enumerate().filter(|(class, _)| classes >> class & 1 == 1)
+        {
+            let Some(credit) = credit else { continue };
+            credit.advance(by_ps, true);
+            if credit.may_leave_ps() > by_ps {
+                left &= !(1 << class);
+                wait_ns = wait_ns.min(credit.may_leave_ps().div_ceil(1000));
+            }
+        }
+        let Discipline::Standard(windows) = &mut self.discipline else { return Choice::Wait(wait_ns) };
+        let head = |class: u8| {
+            let queue = self.classes[usize::from(class)].first;
+            (queue, self.queues[usize::from(queue)].front())
+        };
+        match choose_by_standard(windows, left, head, hops, now_ns, start_ps) {
+            Choice::Wait(at_ns) => Choice::Wait(at_ns.min(wait_ns)),
+            choice => choice,
+        }
+    }
+
+    /// Interrupts the frame in transmission if an express frame may be sent and the frame can still be divided. Returns when that can be
+    /// so later; [`NEVER`]: not for this frame.
+    #[inline]
+    pub(super) fn interrupt(&mut self, hops: &[Hop], now_ns: u64) -> u64 {
+        let Some((frame, fragment)) = self.current else { return NEVER };
+        if self.free_ps.div_ceil(1000) <= now_ns {
+            self.current = None;
+            return NEVER;
+        }
+        let (express, now_ps) = (self.waiting & !self.rules.preemptible, now_ns.saturating_mul(1000));
+        if let Choice::Wait(at_ns) = self.choose_of(express, hops, now_ns, now_ps) {
+            return at_ns;
+        }
+        if let Some((end_ps, octets)) = fragment.divided(now_ps, self.rules.bits_per_second) {
+            self.cable.pop_back();
+            (self.free_ps, self.current, self.interrupted) = (end_ps, None, Some((frame, octets)));
+        }
+        NEVER
+    }
+
+    /// Gives the rest of the interrupted frame to the device. Returns the frame, and when the transmission starts and ends.
+    pub(super) fn resume(&mut self, now_ns: u64) -> Option<(Frame, u64, u64)> {
+        let (frame, octets) = self.interrupted.take()?;
+        let fragment = Fragment { start_ps: self.start_ps(now_ns), octets };
+        self.free_ps = fragment.end_ps(self.rules.bits_per_second);
+        let end_ns = self.free_ps.div_ceil(1000);
+        self.current = Some((frame, fragment));
+        self.cable.push_back((end_ns.saturating_add(self.delay_ns), frame));
+        Some((frame, fragment.start_ps / 1000, end_ns))
+    }
+
     /// Forgets the current batch: a new attempt to send starts.
     #[inline]
     pub(super) fn begin_attempt(&mut self) {
@@ -222,7 +316,8 @@ impl Sender {
 
     /// Gives a frame to the device. Returns when its transmission starts and ends.
     #[inline]
-    pub(super) fn send(&mut self, frame: Frame, wire_ps: u64, now_ns: u64) -> (u64, u64) {
+    pub(super) fn send(&mut self, frame: Frame, hop: &Hop, now_ns: u64) -> (u64, u64) {
+        let wire_ps = hop.wire_ps;
         if let Device::Bucket(_) = self.device {
             self.free_ps = self.free_ps.max(now_ns.saturating_mul(1000)).saturating_add(wire_ps);
             self.cable.push_back((now_ns.saturating_add(self.delay_ns), frame));
@@ -234,6 +329,14 @@ impl Sender {
             Device::Mac | Device::Ring(_) | Device::Bucket(_) => start_ps.saturating_add(wire_ps),
         };
         self.free_ps = end_ps;
+        if !self.rules.is_empty() {
+            if let Some(Some(credit)) = self.credits.get_mut(usize::from(hop.class)) {
+                credit.send(start_ps, wire_ps);
+            }
+            let is_preemptible = self.rules.is_preemptible(usize::from(hop.class));
+            let whole = || Fragment::whole(start_ps, wire_ps, self.rules.bits_per_second);
+            self.current = is_preemptible.then(|| (frame, whole()));
+        }
         let end_ns = end_ps.div_ceil(1000);
         if matches!(self.device, Device::Ring(_)) {
             self.ring.push_back(end_ns);
@@ -261,6 +364,11 @@ impl Sender {
         let now_ps = now_ns.saturating_mul(1000);
         if self.free_ps.div_ceil(1000) >= now_ns { self.free_ps } else { now_ps }
     }
+}
+
+fn credits(rules: &ClassRules) -> Vec<Option<Credit>> {
+    let credit = |slope: &Option<u64>| slope.map(|slope| Credit::of(slope, rules.bits_per_second));
+    rules.idle_slopes.iter().map(credit).collect()
 }
 
 /// The highest class whose gate is open for long enough (IEEE 802.1Q 8.6.8 and 8.6.8.4).

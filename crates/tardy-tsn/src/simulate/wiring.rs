@@ -57,6 +57,32 @@ pub struct Transmitter {
     pub classes: Vec<ClassQueues>,
     /// The capacity of a queue, in frames; further frames are dropped.
     pub queue_frames: u32,
+    /// What its classes have in addition to gates.
+    pub class_rules: ClassRules,
+}
+
+/// What the classes of a port have in addition to gates; only with [`Discipline::Standard`] and [`Device::Mac`], for classes whose gates
+/// are always open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassRules {
+    /// The rate of the cable, in bit/s.
+    pub bits_per_second: u64,
+    /// The rate of each class's credit-based shaper, in bit/s; empty: no class has one.
+    pub idle_slopes: Vec<Option<u64>>,
+    /// A bit for each class whose frames express frames may interrupt.
+    pub preemptible: u32,
+}
+
+impl ClassRules {
+    /// Whether gates are all that there is.
+    pub fn is_empty(&self) -> bool {
+        self.idle_slopes.iter().all(Option::is_none) && self.preemptible == 0
+    }
+
+    /// Whether express frames may interrupt those of a class.
+    pub fn is_preemptible(&self, class: usize) -> bool {
+        class < 32 && self.preemptible >> class & 1 == 1
+    }
 }
 
 /// The queues of a class, among those of its transmitter.
