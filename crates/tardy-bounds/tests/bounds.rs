@@ -290,7 +290,7 @@ fn compare_all(count: u64) {
     report("standard, gates, any phase", compare(0..count, standard, drifting(gates), false));
     report("standard, no gates, any phase", compare(0..count, standard, drifting(open), false));
     let rules = Kind { class_rules: true, ..gates };
-    report("standard, shapers and preemption", compare(0..4 * count, standard, rules, true));
+    report("standard, shapers and preemption", compare(0..2 * count, standard, rules, true));
     report(
         "standard, shapers and preemption, any phase",
         compare(0..count, standard, drifting(rules), false),
