@@ -70,17 +70,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The message of an error and of its causes. Omits a cause that the message already contains.
-pub fn message(error: &anyhow::Error) -> String {
-    let mut message = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !message.contains(&cause) {
-            message = if message.is_empty() { cause } else { format!("{message}: {cause}") };
-        }
-    }
-    message
-}
-
 #[cfg(test)]
 mod tests {
     use tardy_tsn::simulate::Options;

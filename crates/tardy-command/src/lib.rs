@@ -17,5 +17,6 @@ pub mod output;
 pub mod published;
 mod show_run;
 
-pub use exit::{Exit, message};
+pub use exit::Exit;
+pub use output::message;
 pub use show_run::show_run;

@@ -141,6 +141,17 @@ pub fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile>
     Ok(ResultFile::claim(path, force)?)
 }
 
+/// The message of an error and of its causes. Omits a cause that the message already contains.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message = if message.is_empty() { cause } else { format!("{message}: {cause}") };
+        }
+    }
+    message
+}
+
 /// Writes a message to standard error, without characters that would control the terminal.
 pub fn report(text: &str) {
     print_line(&message_line(text));

@@ -121,6 +121,12 @@ pub fn format_duration_ns(ns: u64) -> String {
     text
 }
 
+/// The same for a time that may be negative: `-300us`.
+pub fn format_signed_duration_ns(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", format_duration_ns(ns.unsigned_abs()))
+}
+
 /// `value / factor` as a decimal without trailing zeros; `factor` is a power of ten.
 fn decimal(value: u64, factor: u64) -> String {
     let (whole, rest) = (value / factor, value % factor);

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write as _};
 
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::format_signed_duration_ns;
 
 /// The shortest and the longest time of something, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Intervals {
             let _ = writeln!(
                 text,
                 "{key} = {{ least = \"{}\", most = \"{}\" }}",
-                signed(interval.least_ns),
-                signed(interval.most_ns)
+                format_signed_duration_ns(interval.least_ns),
+                format_signed_duration_ns(interval.most_ns)
             );
         }
         text
@@ -66,15 +66,15 @@ impl fmt::Display for Intervals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (key, interval)) in KEYS.into_iter().zip(self.in_order()).enumerate() {
             let separator = if number == 0 { "" } else { ", " };
-            write!(f, "{separator}{key} {} to {}", signed(interval.least_ns), signed(interval.most_ns))?;
+            write!(
+                f,
+                "{separator}{key} {} to {}",
+                format_signed_duration_ns(interval.least_ns),
+                format_signed_duration_ns(interval.most_ns)
+            )?;
         }
         Ok(())
     }
-}
-
-fn signed(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", format_duration_ns(ns.unsigned_abs()))
 }
 
 #[cfg(test)]

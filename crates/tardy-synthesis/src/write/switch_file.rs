@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use tardy_record::gates::GateEntry;
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::{format_duration_ns, format_signed_duration_ns};
 use tardy_tsn::file;
 use tardy_tsn::network::{Network, Pace, Switch};
 use toml::Spanned;
@@ -131,10 +131,9 @@ fn apply(text: &str, mut edits: Vec<Edit>) -> String {
 
 /// The line of the base time; none for that of a list without one.
 fn base_time(base_time_ns: i64) -> String {
-    let sign = if base_time_ns < 0 { "-" } else { "" };
     match base_time_ns {
         0 => String::new(),
-        ns => format!("base_time = \"{sign}{}\"\n", format_duration_ns(ns.unsigned_abs())),
+        ns => format!("base_time = \"{}\"\n", format_signed_duration_ns(ns)),
     }
 }
 

@@ -61,8 +61,6 @@ const SOURCE_END: i32 = 11;
 const PRIORITY_AT: i16 = 32;
 const BPF_PROG_LOAD: libc::c_int = 5;
 const SOCKET_FILTER: u32 = 1;
-/// `_IOR('T', 224, int)`, include/uapi/linux/if_tun.h.
-const TUNSETSTEERINGEBPF: u32 = 0x8004_54e0;
 
 /// Makes the tap device of `tap` send frames of each of the 16 priorities over the given queues. Of several queues, the
 /// last byte of the source address selects one.
@@ -91,7 +89,7 @@ pub(super) fn by_priority(tap: &impl AsRawFd, queues: [QueueRange; 16]) -> io::R
     let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
     let number: libc::c_int = fd.as_raw_fd();
     // SAFETY: the kernel reads one int.
-    if unsafe { libc::ioctl(tap.as_raw_fd(), TUNSETSTEERINGEBPF as _, &raw const number) } != 0 {
+    if unsafe { libc::ioctl(tap.as_raw_fd(), libc::TUNSETSTEERINGEBPF as _, &raw const number) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())

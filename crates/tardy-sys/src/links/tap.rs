@@ -27,8 +27,6 @@ impl Tap {
     /// # Errors
     /// As [`Self::make`], and EBUSY if the index is in use.
     pub fn make_with_index(name: &str, queues: usize, index: Option<u32>) -> io::Result<Self> {
-        /// include/uapi/linux/if_tun.h: the index of the device that the next TUNSETIFF of this file creates.
-        const TUNSETIFINDEX: libc::c_ulong = request_to_write::<libc::c_uint>(b'T', 218);
         let mut request = request_for(name)?;
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
@@ -36,8 +34,9 @@ impl Tap {
             let mut options = OpenOptions::new();
             let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
             if let Some(index) = index.filter(|_| queue == 0) {
+                // The index of the device that the next TUNSETIFF of this file creates.
                 // SAFETY: the kernel only reads the number.
-                if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFINDEX as _, &raw const index) } != 0 {
+                if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFINDEX as _, &raw const index) } != 0 {
                     return Err(io::Error::last_os_error());
                 }
             }
@@ -83,21 +82,6 @@ impl Tap {
     pub fn give(&self, frame: &[u8]) -> io::Result<()> {
         self.queues.first().map_or(Ok(()), |mut file| file.write_all(frame))
     }
-}
-
-/// The number of an ioctl by which the kernel reads a `T` (`_IOW` in include/uapi/asm-generic/ioctl.h).
-const fn request_to_write<T>(kind: u8, number: u8) -> libc::c_ulong {
-    const WRITE: libc::c_ulong = if cfg!(any(
-        target_arch = "mips",
-        target_arch = "mips64",
-        target_arch = "powerpc",
-        target_arch = "powerpc64"
-    )) {
-        4 << 29
-    } else {
-        1 << 30
-    };
-    WRITE | (size_of::<T>() as libc::c_ulong) << 16 | (kind as libc::c_ulong) << 8 | number as libc::c_ulong
 }
 
 /// `struct ifreq` for the device `name`.

@@ -214,9 +214,13 @@ impl PortBuilder<'_> {
     fn class_rules(&self, schedule: &Schedule) -> Result<ClassRules, WiringError> {
         let rate = cable_rate(self.network, End::Port(self.id));
         let mut rules = ClassRules { bits_per_second: rate, ..ClassRules::default() };
+        // Without any shaper the list is empty, so that a transmitter does not look through it for each frame.
+        if self.switch.classes.iter().any(|class| class.idle_slope.is_some()) {
+            let slopes = self.switch.classes.iter().map(|class| class.idle_slope.as_deref().copied());
+            rules.idle_slopes = slopes.collect();
+        }
         for (number, class) in self.switch.classes.iter().enumerate() {
             let preemptible = class.preemptible.as_ref().filter(|preemptible| preemptible.value);
-            rules.idle_slopes.push(class.idle_slope.as_deref().copied());
             rules.preemptible |= u32::from(preemptible.is_some()) << number;
             let slope =
                 class.idle_slope.as_ref().map(|slope| (slope.span, "a credit-based shaper", slope.value));

@@ -76,7 +76,7 @@ pub struct ClassRules {
 impl ClassRules {
     /// Whether gates are all that there is.
     pub fn is_empty(&self) -> bool {
-        self.idle_slopes.iter().all(Option::is_none) && self.preemptible == 0
+        self.idle_slopes.is_empty() && self.preemptible == 0
     }
 
     /// Whether express frames may interrupt those of a class.

@@ -1,6 +1,7 @@
 //! What watching costs the watched thread, in counted instructions, compared with trace-cmd and the same events, and with nothing, in the
 //! same guest.
 
+use tardy_attach::layout::{OF_MACHINE, OF_PROGRAM};
 use tardy_init::thread_cost::ThreadCost;
 use tardy_lab::kernel::KernelSpec;
 
@@ -16,31 +17,16 @@ const PRIORITY: u32 = 83;
 const CYCLES: u32 = 10_000;
 /// The highest ratio to trace-cmd. The goal is 1.05.
 const RATIO_MAX: f64 = 1.05;
-/// The events that `tardy attach` records on this machine (`tardy_attach::layout`).
-const EVENTS: [&str; 16] = [
-    "raw_syscalls:sys_enter",
-    "raw_syscalls:sys_exit",
-    "timer:hrtimer_start",
-    "timer:hrtimer_expire_entry",
-    "timer:hrtimer_expire_exit",
-    "sched:sched_process_fork",
-    "sched:sched_process_exit",
-    "exceptions:page_fault_user",
-    "sched:sched_switch",
-    "sched:sched_waking",
-    "sched:sched_migrate_task",
-    "irq:irq_handler_entry",
-    "irq:irq_handler_exit",
-    "irq:softirq_entry",
-    "irq:softirq_exit",
-    "irq_vectors",
-];
+/// The events of interrupts that `tardy attach` records as well; trace-cmd takes those of all vectors as a group.
+const OF_INTERRUPTS: [&str; 5] =
+    ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit", "irq_vectors"];
 
 fn scene() -> Option<Scene> {
     let program = c_program::compiled(LOOP)?;
     let measured = format!("tardy __thread-cost {PRIORITY} {CYCLES} ");
     let program_line = format!("$FILES/timer_loop {PRIORITY} 1000 {}", CYCLES + 1000);
-    let events: String = EVENTS.iter().map(|event| format!("-e {event} ")).collect();
+    let recorded = OF_PROGRAM.iter().chain(&OF_MACHINE).chain(&OF_INTERRUPTS);
+    let events: String = recorded.map(|event| format!("-e {} ", event.replace('/', ":"))).collect();
     let script = format!(
         "cd /tmp && {measured}{program_line} || exit\n\
          {measured}/usr/bin/trace-cmd record -q -C mono {events}-o /tmp/trace.dat {program_line} || exit\n\
