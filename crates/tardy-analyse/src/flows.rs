@@ -312,12 +312,13 @@ fn slot_findings(flow: &FlowSeries, window: Window, cycles: f64) -> SlotFindings
 
 /// The bins whose middle is in a window, which may extend into the next cycle.
 fn in_window(flow: &FlowSeries, window: Window) -> impl Iterator<Item = &PhaseBin> {
-    let (width_ns, cycle_ns) = (flow.phases.bin_ns, flow.cycle_ns);
-    flow.phases.bins.iter().filter(move |bin| {
-        let middle_ns = u64::from(bin.index) * width_ns + width_ns / 2;
-        let since_open_ns = (middle_ns + cycle_ns - window.open_ns) % cycle_ns;
-        since_open_ns < window.close_ns - window.open_ns
-    })
+    let FlowSeries { phases, cycle_ns, .. } = flow;
+    let middle_ns = |bin: &PhaseBin| u64::from(bin.index) * phases.bin_ns + phases.bin_ns / 2;
+    // A schedule of hundreds of windows has thousands of bins.
+    let before = |ns: u64| phases.bins.partition_point(|bin| middle_ns(bin) < ns);
+    let in_this = before(window.open_ns)..before(window.close_ns);
+    let in_next = 0..before(window.close_ns.saturating_sub(*cycle_ns)).min(in_this.start);
+    phases.bins[in_this].iter().chain(&phases.bins[in_next])
 }
 
 fn frames_of<'a>(bins: impl Iterator<Item = &'a PhaseBin>) -> u64 {
@@ -540,5 +541,31 @@ mod tests {
         assert_eq!((deadline.observed, deadline.margin, deadline.late), (Some(1000), Some(-600), Some(400)));
         let loss = late.limits.last().unwrap();
         assert_eq!((loss.limit, loss.observed, loss.margin), (4, Some(3), Some(1)));
+    }
+
+    #[test]
+    fn a_windows_bins_are_those_whose_middle_is_open() {
+        let bins =
+            (0..100).filter(|index| index % 3 > 0).map(|index| PhaseBin { index, frames: 1, wire_bytes: 1 });
+        let mut flow = about(Vec::new());
+        flow.phases = PhaseHistogram { bin_ns: CYCLE_NS / 100, bins: bins.collect(), ..flow.phases };
+        for (open_ns, length_ns) in [
+            (0, 300_000),
+            (15_000, 1),
+            (14_000, 2_000),
+            (900_000, 250_000),
+            (400_000, CYCLE_NS),
+            (999_999, 1),
+        ] {
+            let window = Window { open_ns, close_ns: open_ns + length_ns, guard_ns: 0 };
+            let is_open = |bin: &&PhaseBin| {
+                let middle_ns = u64::from(bin.index) * 10_000 + 5_000;
+                (middle_ns + CYCLE_NS - open_ns) % CYCLE_NS < length_ns
+            };
+            let mut found: Vec<u32> = in_window(&flow, window).map(|bin| bin.index).collect();
+            found.sort_unstable();
+            let expected: Vec<u32> = flow.phases.bins.iter().filter(is_open).map(|bin| bin.index).collect();
+            assert_eq!(found, expected, "{window:?}");
+        }
     }
 }

@@ -8,7 +8,8 @@
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -93,6 +94,31 @@ impl KernelFiles {
             let mut content = Vec::new();
             File::open(&full)?.take(SIZE_LIMIT as u64).read_to_end(&mut content)?;
             Ok(content)
+        };
+        read().map_err(|source| failed("read", &full, source))
+    }
+
+    /// Calls `take` with each line of the file, without its end, until it breaks: for a file that the kernel makes while it is read, and
+    /// of which a part may be enough.
+    ///
+    /// # Errors
+    /// If the file is absent or the kernel refuses to read it.
+    pub fn each_line(
+        &self,
+        path: &str,
+        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), KernelFileError> {
+        let full = self.resolve(path);
+        let mut read = || {
+            let mut reader = BufReader::new(File::open(&full)?);
+            let mut line = Vec::new();
+            while reader.read_until(b'\n', &mut line)? > 0 {
+                if take(line.strip_suffix(b"\n").unwrap_or(&line)).is_break() {
+                    break;
+                }
+                line.clear();
+            }
+            Ok(())
         };
         read().map_err(|source| failed("read", &full, source))
     }

@@ -28,7 +28,7 @@ const WAYS: [(&str, &str); 5] = [
 /// The scenes of this file.
 pub(crate) fn scenes() -> impl Iterator<Item = Scene> {
     let recipe = format!(
-        "about = \"a known disturbance\"\n[run]\nduration = \"3s\"\nwarmup = \"500ms\"\n\
+        "about = \"a known disturbance\"\n[run]\nduration = \"1s\"\nwarmup = \"500ms\"\n\
          [timer]\ninterval = \"1ms\"\npriority = {PRIORITY}\ncauses = \"100us\"\n"
     );
     WAYS.into_iter().map(move |(way, name)| Scene {

@@ -84,8 +84,8 @@ untrace() {
 }
 # traced: prints those records, seconds and queue, and clears them.
 traced() {
-    sed -n 's/^.* \([0-9]*\.[0-9]*\): net_dev_start_xmit: dev=[^ ]* queue_mapping=\([0-9]*\) .*/left \1 \2/p' \
-        /sys/kernel/tracing/trace
+    # By fields: a regular expression costs the emulator ten times as much.
+    awk '$5 == "net_dev_start_xmit:" { print "left", substr($4, 1, length($4) - 1), substr($7, 15) }' /sys/kernel/tracing/trace
     echo > /sys/kernel/tracing/trace
 }
 

@@ -11,12 +11,16 @@ use tardy_tsn::simulate::Options;
 use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::wiring::Hop;
 
-/// The commands that keep only what [`Trace::of`] needs of the file `$trace`.
-pub(super) const SHORTENED: &str = r"sed -n \
-    -e 's/^.* \([0-9.]*\): net_dev_queue: dev=\([a-z0-9]*\) skbaddr=\([^ ]*\) len=\(.*\)/\1 reached \3 \2 \4/p' \
-    -e 's/^.* \([0-9.]*\): qdisc_enqueue: .* skbaddr=\(.*\)/\1 queued \2/p' \
-    -e 's/^.* \([0-9.]*\): qdisc_dequeue: .* packets=\([0-9]*\) skbaddr=\(.*\)/\1 left \3 \2/p' \
-    -e 's/^.* \([0-9.]*\): hrtimer_expire_entry: hrtimer=\([^ ]*\) function=advance_sched.* now=\(.*\)/\1 fired \2 \3/p'";
+/// The command that keeps only what [`Trace::of`] needs of the file that follows. It splits lines at blanks: regular expressions cost the
+/// emulator ten times as much.
+pub(super) const SHORTENED: &str = r#"awk '
+    function value(word) { return substr(word, index(word, "=") + 1) }
+    { at = substr($4, 1, length($4) - 1) }
+    $5 == "net_dev_queue:" { print at, "reached", value($7), value($6), value($8) }
+    $5 == "qdisc_enqueue:" { print at, "queued", value($NF) }
+    $5 == "qdisc_dequeue:" { print at, "left", value($NF), value($(NF - 1)) }
+    $5 == "hrtimer_expire_entry:" && $7 ~ /^function=advance_sched/ { print at, "fired", value($6), value($NF) }
+'"#;
 
 /// What became of a frame at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
