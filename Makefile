@@ -17,6 +17,8 @@ TESTS := --lib --bins --tests
 # What `make test` sets so that clippy and rustdoc check a crate while it is compiled for its tests. Each of them alone would read
 # every crate and all that it depends on once more.
 CHECKED :=
+# What must be there before tests are compiled, if `make test` has put it into CHECKED.
+BEFORE_TESTS :=
 CARGO_TEST = env $(CHECKED) scripts/with-rust cargo test $(WORKSPACE)
 # How long `make run` measures.
 DURATION ?= 1m
@@ -75,20 +77,20 @@ check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 test: rust test-packages ## everything that CI runs: what the four jobs below do, in parallel
 	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
 		IN_BACKGROUND="nice -n 19" BOARDS=armv5te-parts CHECKED="RUSTC_WORKSPACE_WRAPPER=$(abspath scripts/check-and-compile) \
-		CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__" \
+		CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ TARDY_PROBE=$(TEST_PROBE)" BEFORE_TESTS=test-probe \
 		fmt shellcheck checked-tests test-unit test-boards test-lab deny
 	@echo "== all passed"
 
 # The tests and whatever else clippy checks, compiled with the checks.
 .PHONY: checked-tests
 checked-tests: override IN_BACKGROUND :=
-checked-tests: rust
+checked-tests: rust $(BEFORE_TESTS)
 	@echo "== clippy and rustdoc, while the tests are compiled"
 	@$(AS_OWNER) $(CARGO_TEST) --all-targets --no-run --quiet
 
 .PHONY: test-unit
 test-unit: override IN_BACKGROUND :=
-test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
+test-unit: rust test-packages $(BEFORE_TESTS) ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
 	@$(AS_OWNER) $(CARGO_TEST) $(TESTS) --no-fail-fast
 
@@ -96,7 +98,7 @@ test-unit: rust test-packages ## cargo test: the crates' tests and those of the 
 test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, rustdoc and cargo-deny
 
 .PHONY: test-lab
-test-lab: rust test-packages ## the lab: real kernels in an emulator, two dozen boots
+test-lab: rust test-packages $(BEFORE_TESTS) ## the lab: real kernels in an emulator, two dozen boots
 	@echo "== the lab: real kernels in an emulator"
 	@$(MAKE_TEST_GUESTS)
 	@$(AS_OWNER) scripts/fetch-newer-qemu $(TARGET_DIR)/newer-qemu
@@ -104,12 +106,19 @@ test-lab: rust test-packages ## the lab: real kernels in an emulator, two dozen 
 
 .PHONY: test-boards
 test-boards: BOARDS ?= armv5te armv7
-test-boards: rust test-packages ## binaries for 32-bit boards, on emulated processors; `make test` does parts of ARMv5TE only
+test-boards: rust test-packages $(BEFORE_TESTS) ## binaries for 32-bit boards, on emulated processors; `make test` does parts of ARMv5TE only
 	@echo "== binaries for 32-bit boards, on emulated processors"
 	@scripts/install-packages boards
 	@$(AS_OWNER) scripts/with-rust scripts/make-boards $(TARGET_DIR) $(BOARDS)
 	@$(AS_OWNER) env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
 		$(CARGO_TEST) --test boards -- --nocapture
+
+# The probe's program of the lab's guests, which tardy's build script would otherwise build for the host, with the crates it needs.
+TEST_PROBE = $(abspath $(TARGET_DIR))/guest-of-tests/tardy-probe
+.PHONY: test-probe
+test-probe: override IN_BACKGROUND :=
+test-probe: rust
+	@$(MAKE_TEST_GUESTS) probe
 
 # Scenes run commands that the program for guests does not have, so they need all of tardy.
 MAKE_TEST_GUESTS = $(AS_OWNER) env TARDY_PROFILE=guest-of-tests \
