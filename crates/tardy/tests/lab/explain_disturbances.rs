@@ -9,15 +9,22 @@ use tardy_record::explanation::{Call, Explanations};
 use crate::explain::{adds_up, explained};
 use crate::{guests, own_modules};
 
-/// Ways in which a module takes the CPU, and the function that a late wake-up is put down to. A spinlock delays nothing on PREEMPT_RT, nor does
-/// a soft interrupt, so those two have a boot of the standard kernel for themselves.
-const ON_BOTH: [(&str, &str); 4] = [
+/// Ways in which a module takes the CPU, and the function that a late wake-up is put down to.
+type Ways = &'static [(&'static str, &'static str)];
+/// A spinlock holds preemption off here, and only here do soft interrupts delay a thread.
+const ON_STANDARD: Ways = &[
+    ("irqsoff", "spin_with_interrupts_off"),
+    ("hog", "spin_in_a_thread"),
+    ("hardirq", "__hrtimer_run_queues"),
+    ("spinlock", "spin_with_a_lock"),
+    ("softirq", "hrtimer_run_softirq"),
+];
+const ON_REAL_TIME: Ways = &[
     ("irqsoff", "spin_with_interrupts_off"),
     ("preemptoff", "spin_with_preemption_off"),
     ("hog", "spin_in_a_thread"),
     ("hardirq", "__hrtimer_run_queues"),
 ];
-const ON_STANDARD: [(&str, &str); 2] = [("spinlock", "spin_with_a_lock"), ("softirq", "hrtimer_run_softirq")];
 const HOLD_NS: u64 = 150_000;
 /// How much longer than [`HOLD_NS`] a disturbance may be: the last turn of its loop, and the interrupt's own instructions.
 const AROUND_NS: u64 = 3_000;
@@ -28,13 +35,10 @@ const INTERVAL_NS: u64 = 500_000;
 /// Later than what the kernels do by themselves when nothing else runs, and a third of what the module does.
 const LATE_NS: u64 = 50_000;
 
-/// The explanations of all wake-ups of runs that are disturbed in these ways, and what was shown.
-fn disturbed(
-    guests: &Path,
-    place: &Path,
-    ways: &[(&str, &str)],
-    kernels: &[&str],
-) -> Vec<(Explanations, String)> {
+/// The explanations of all wake-ups of a run that is disturbed in these ways, and what was shown.
+fn disturbed(guests: &Path, ways: Ways, kernel: &str) -> (Explanations, String) {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
     let ways: Vec<&str> = ways.iter().map(|(way, _)| *way).collect();
     let recipe = place.join("disturbed.toml");
     let module = format!(
@@ -53,16 +57,10 @@ fn disturbed(
     );
     std::fs::write(&recipe, text).unwrap();
     let mut lab = guests::lab(guests, "x86_64", "run");
-    lab.arg(&recipe).arg("-o").arg(place);
-    for kernel in kernels {
-        lab.args(["--kernel", kernel]);
-    }
+    lab.arg(&recipe).args(["--kernel", kernel, "-o"]).arg(place);
     guests::expect_alone(&lab, 0);
-    let explained_run = |kernel: &&str| {
-        let path = place.join(format!("{}.run.json", kernel.replace(':', "-")));
-        explained(guests, &path, &["--census", "--coverage", "--at", &format!("0-{}", LOOPS[1] - 1)])
-    };
-    kernels.iter().map(explained_run).collect()
+    let path = place.join(format!("{}.run.json", kernel.replace(':', "-")));
+    explained(guests, &path, &["--census", "--coverage", "--at", &format!("0-{}", LOOPS[1] - 1)])
 }
 
 /// The functions that call one of the module's for at least half of what makes a wake-up late, and that one: by how it is called one sees in
@@ -84,7 +82,7 @@ fn ways_to_the_module<'c>(
 }
 
 /// Each late wake-up is put down to the module, and each way of the module to take the CPU is named. The parts of every wake-up add up.
-fn each_is_named(explanations: &Explanations, ways: &[(&str, &str)], shown: &str) {
+fn each_is_named(explanations: &Explanations, ways: Ways, shown: &str) {
     assert_eq!(explanations.wakeups.len() as u64, LOOPS[1]);
     let mut all = BTreeSet::new();
     for wakeup in &explanations.wakeups {
@@ -109,7 +107,7 @@ fn each_is_named(explanations: &Explanations, ways: &[(&str, &str)], shown: &str
 
 /// The sections in which the module has interrupts off are as many and as long as it made them.
 fn sections_are_as_made(explanations: &Explanations, shown: &str) {
-    let name = format!("{} [tardy_disturb]", ON_BOTH[0].1);
+    let name = format!("{} [tardy_disturb]", ON_REAL_TIME[0].1);
     let census = explanations.census.as_ref().unwrap();
     let is_it = |one: &&Sections| one.kind == SectionKind::InterruptsOff && one.from == name;
     let seen = census.sections.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {shown}"));
@@ -128,24 +126,21 @@ fn known_disturbances_are_named_and_are_as_long_as_they_were_made() {
     if !own_modules::are_there() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let on_both = disturbed(&guests, place.path(), &ON_BOTH, &own_modules::KERNELS);
-    for (explanations, shown) in &on_both {
-        each_is_named(explanations, &ON_BOTH, shown);
-        sections_are_as_made(explanations, shown);
+    let [standard, real_time] = own_modules::KERNELS;
+    let boots = [(standard, ON_STANDARD), (real_time, ON_REAL_TIME)];
+    let explained = boots.map(|(kernel, ways)| {
+        let (explanations, shown) = disturbed(&guests, ways, kernel);
+        each_is_named(&explanations, ways, &shown);
+        sections_are_as_made(&explanations, &shown);
         let census = explanations.census.as_ref().unwrap();
         let timer =
             census.interrupts.iter().find(|one| one.name == "asm_sysvec_apic_timer_interrupt").unwrap();
         assert!(timer.longest * explanations.ns_per_instruction >= HOLD_NS, "{timer:?}");
-    }
-    let place = tempfile::tempdir().unwrap();
-    let on_standard = disturbed(&guests, place.path(), &ON_STANDARD, &own_modules::KERNELS[..1]);
-    let [(explanations, shown)] = &on_standard[..] else { unreachable!() };
-    each_is_named(explanations, &ON_STANDARD, shown);
-
+        explanations
+    });
     // What a load does not exercise is listed, and no longer once it does.
-    let lock = "spin_with_a_lock [tardy_disturb]".to_owned();
-    let [without, with] = [&on_both[0].0, explanations].map(|one| one.coverage.as_ref().unwrap());
-    assert!(without.never.contains(&lock) && !without.ran.contains(&lock), "{:?}", without.never);
-    assert!(with.ran.contains(&lock) && !with.never.contains(&lock), "{:?}", with.ran);
+    let function = "spin_with_preemption_off [tardy_disturb]".to_owned();
+    let [without, with] = explained.each_ref().map(|one| one.coverage.as_ref().unwrap());
+    assert!(without.never.contains(&function) && !without.ran.contains(&function), "{:?}", without.never);
+    assert!(with.ran.contains(&function) && !with.never.contains(&function), "{:?}", with.ran);
 }
