@@ -14,9 +14,9 @@ const END_OF_FUNCTIONS: &[u8] = b"_etext";
 /// 40 ms of a PC and ten times that of a small board: not to be called during a measurement.
 pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
-    each_symbol(files, |address, name| {
-        if addresses.contains(&address) {
-            names.entry(address).or_insert_with(|| String::from_utf8_lossy(name).into_owned());
+    each_symbol(files, |symbol| {
+        if let Some(address) = symbol.address().filter(|address| addresses.contains(address)) {
+            names.entry(address).or_insert_with(|| String::from_utf8_lossy(symbol.name).into_owned());
         }
         if names.len() == addresses.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -28,12 +28,11 @@ pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<
 /// Reads /proc/kallsyms until it has them all, or until modules follow.
 pub fn addresses(files: &KernelFiles, wanted: &[&str]) -> BTreeMap<u64, String> {
     let mut known = BTreeMap::new();
-    each_symbol(files, |address, name| {
-        let found = wanted.iter().find(|wanted| wanted.as_bytes() == name);
-        if let Some(name) = found.filter(|_| address != 0) {
-            known.insert(address, (*name).to_owned());
+    each_symbol(files, |symbol| {
+        if let Some(name) = wanted.iter().find(|wanted| wanted.as_bytes() == symbol.name) {
+            known.extend(symbol.address().filter(|address| *address != 0).zip(Some((*name).to_owned())));
         }
-        if known.len() == wanted.len() || name == END_OF_FUNCTIONS {
+        if known.len() == wanted.len() || symbol.name == END_OF_FUNCTIONS {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -42,24 +41,34 @@ pub fn addresses(files: &KernelFiles, wanted: &[&str]) -> BTreeMap<u64, String> 
     known
 }
 
-/// Calls `take` with address and name of each symbol, in the kernel's order, until it breaks.
-fn each_symbol(files: &KernelFiles, mut take: impl FnMut(u64, &[u8]) -> ControlFlow<()>) {
-    let read = files.each_line("/proc/kallsyms", |line| match symbol(line) {
-        Some((address, name)) => take(address, name),
+/// A line of /proc/kallsyms: `ffffffff814204b0 t hrtimer_wakeup`, followed by a tab and the module's name in brackets. There are so many
+/// that nothing of them is read in vain.
+struct Symbol<'line> {
+    digits: &'line [u8],
+    name: &'line [u8],
+}
+
+impl<'line> Symbol<'line> {
+    fn of(line: &'line [u8]) -> Option<Self> {
+        let end = line.iter().position(|byte| *byte == b' ')?;
+        let rest = line.get(end + " t ".len()..)?;
+        let name = rest.split(|byte| *byte == b'\t').next()?;
+        Some(Self { digits: &line[..end], name })
+    }
+
+    fn address(&self) -> Option<u64> {
+        u64::from_str_radix(std::str::from_utf8(self.digits).ok()?, 16).ok()
+    }
+}
+
+/// Calls `take` with each symbol, in the kernel's order, until it breaks.
+fn each_symbol(files: &KernelFiles, mut take: impl FnMut(&Symbol<'_>) -> ControlFlow<()>) {
+    let read = files.each_line("/proc/kallsyms", |line| match Symbol::of(line) {
+        Some(symbol) => take(&symbol),
         None => ControlFlow::Continue(()),
     });
     // A kernel without the file shows no symbols.
     read.unwrap_or_default();
-}
-
-/// A line is `ffffffff814204b0 t hrtimer_wakeup`, followed by a tab and the module's name in brackets.
-fn symbol(line: &[u8]) -> Option<(u64, &[u8])> {
-    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t'));
-    let digits = words.next()?;
-    let address = digits
-        .iter()
-        .try_fold(0, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))?;
-    Some((address, words.nth(1)?))
 }
 
 /// The address in a text such as `0xffffffff814204b0`.

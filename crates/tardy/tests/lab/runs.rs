@@ -1,7 +1,6 @@
 //! What `tardy lab run` shows and records.
 
-use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use tardy_record::lab::LabClock;
 use tardy_record::run::Origin;
@@ -15,49 +14,40 @@ pub(crate) fn worst_ns(run: &Run, label: &str) -> i64 {
     run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.max_ns).max().unwrap()
 }
 
-/// The two kernels as README compares them, without the load's network part: it takes three times as long as all the rest.
-#[test]
-fn two_kernels_are_measured_idle_and_under_load() {
-    let Some(guests) = guests::directory() else { return };
-    two_kernels(&guests, &["lab-quick", "--loops", "600"], [600, 600]);
-}
+/// Cycles of each phase of the rounds, whose load lacks the network part of README's: that takes three times as long as all the rest.
+const LOOPS: u64 = 300;
 
 /// The articles' experiment without a board, as README has it. Its figures are README's if the identity is the same.
 #[test]
 #[ignore = "takes a minute; a part of long-tests"]
 fn long_the_articles_experiment_has_readmes_figures() {
     let Some(guests) = guests::directory() else { return };
-    let [standard, real_time] = two_kernels(&guests, &[], [1000, 8000]);
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.arg("-o").arg(results.path());
+    guests::expect_alone(&lab, 0);
+    let [standard, real_time] = ["debian-6.12", "debian-6.12-rt"]
+        .map(|kernel| guests::run(&results.path().join(format!("{kernel}.run.json"))));
+    for run in [&standard, &real_time] {
+        is_measured(run, [1000, 8000]);
+        documented::check(run);
+    }
     assert!(worst_ns(&real_time, "loaded") < worst_ns(&standard, "loaded"));
-    [standard, real_time].iter().for_each(documented::check);
 }
 
-/// Runs the recipe with these `arguments` on both kernels, and asserts that its phases have `cycles`. Returns both runs.
-fn two_kernels(guests: &Path, arguments: &[&str], cycles: [u64; 2]) -> [Run; 2] {
-    let results = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(guests, "x86_64", "run");
-    lab.args(arguments).arg("-o").arg(results.path());
-    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
-    assert!(shown.contains("loaded"), "{shown}");
-
-    let standard = guests::run(&results.path().join("debian-6.12.run.json"));
-    let real_time = guests::run(&results.path().join("debian-6.12-rt.run.json"));
-    for run in [&standard, &real_time] {
-        assert!(run.validity.valid, "{:?}", run.validity);
-        let lab = run.lab.as_ref().unwrap();
-        assert_eq!(lab.clock, LabClock::Instructions { shift: 1 });
-        assert!(lab.settled.quiet, "{:?}", lab.settled);
-        assert!(lab.kernel.package.as_ref().is_some_and(|package| package.contains("6.12")));
-        let attempted: Vec<_> = run.series.iter().map(|series| series.tally.attempted).collect();
-        assert_eq!(attempted, cycles.map(Knowable::Known));
-        // Without load the worst is a tick of the kernel that comes while it switches, if a wake-up meets one.
-        let (idle, loaded) = (worst_ns(run, "idle"), worst_ns(run, "loaded"));
-        assert!(idle < loaded * 3 / 2, "the watchers delay the probe: {idle} ns idle, {loaded} ns loaded");
-    }
-    its_origin_is_the_hosts(&standard);
-    let report = std::fs::read_to_string(results.path().join("report.html")).unwrap();
-    assert!(report.contains("PREEMPT_LAZY"), "the kernels' options are compared");
-    [standard, real_time]
+/// Asserts that a run in the guest's own time has these cycles, idle and under load.
+fn is_measured(run: &Run, cycles: [u64; 2]) {
+    assert!(run.validity.valid, "{:?}", run.validity);
+    let lab = run.lab.as_ref().unwrap();
+    assert_eq!(lab.clock, LabClock::Instructions { shift: 1 });
+    assert!(lab.settled.quiet, "{:?}", lab.settled);
+    assert!(lab.kernel.package.as_ref().is_some_and(|package| package.contains("6.12")));
+    let attempted: Vec<_> = run.series.iter().map(|series| series.tally.attempted).collect();
+    assert_eq!(attempted, cycles.map(Knowable::Known));
+    // Without load the worst is a tick of the kernel that comes while it switches, if a wake-up meets one.
+    let (idle, loaded) = (worst_ns(run, "idle"), worst_ns(run, "loaded"));
+    assert!(idle < loaded * 3 / 2, "the watchers delay the probe: {idle} ns idle, {loaded} ns loaded");
+    its_origin_is_the_hosts(run);
 }
 
 /// Asserts that the host and its time are in the origin only, and the guest's are not there.
@@ -97,11 +87,11 @@ fn an_emulated_raspberry_pi_3_boots_and_measures() {
 /// Boots of one kernel differ as boots of a machine do: each has its own seed, and begins at another time. Standard error is closed, which
 /// must not end a run.
 #[test]
-fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
+fn rounds_compare_kernels_idle_and_under_load_over_boots_with_seeds_of_their_own() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.args(["lab-quick", "--loops", "200", "--rounds", "2", "-o"]).arg(results.path());
+    lab.args(["lab-quick", "--loops", &LOOPS.to_string(), "--rounds", "2", "-o"]).arg(results.path());
     let shown = {
         let turn = guests::Turn::on_one(1);
         let mut tardy = turn.pinned(&lab).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -109,24 +99,36 @@ fn rounds_compare_kernels_over_boots_with_seeds_of_their_own() {
         guests::text_of(&tardy.wait_with_output().unwrap())
     };
     assert!(shown.contains("Too few boots: with 2 against 2"), "{shown}");
+    assert!(shown.contains("loaded"), "{shown}");
     assert!(results.path().join("report.html").is_file());
+    let file = |name: &str| results.path().join(format!("{name}.run.json"));
     let runs: Vec<Run> = ["debian-6.12", "debian-6.12-rt"]
         .iter()
-        .flat_map(|kernel| (1..=2).map(move |round| format!("{kernel}-round-{round}.run.json")))
-        .map(|name| guests::run(&results.path().join(name)))
+        .flat_map(|kernel| (1..=2).map(move |round| format!("{kernel}-round-{round}")))
+        .map(|name| guests::run(&file(&name)))
         .collect();
+    let options_differ = results.path().join("options.html");
+    let mut tardy = Command::new(env!("CARGO_BIN_EXE_tardy"));
+    tardy
+        .arg("report")
+        .args(["debian-6.12-round-1", "debian-6.12-rt-round-1"].map(file))
+        .arg("-o")
+        .arg(&options_differ);
+    guests::expect_alone(&tardy, 0);
+    let report = std::fs::read_to_string(options_differ).unwrap();
+    assert!(report.contains("PREEMPT_LAZY"), "the kernels' options are compared");
     let mut seeds: Vec<u64> = runs.iter().map(|run| run.plan.seed).collect();
     seeds.sort_unstable();
     assert_eq!(seeds, [1, 2, 3, 4]);
     let trial = |run: &Run| run.origin.trial.clone().map(|trial| (trial.side, trial.round, trial.rounds));
     assert_eq!(trial(&runs[0]), Some(("debian:6.12".to_owned(), 1, 2)));
     assert_eq!(trial(&runs[3]), Some(("debian:6.12-rt".to_owned(), 2, 2)));
-    assert!(runs.iter().all(|run| run.validity.valid));
+    runs.iter().for_each(|run| is_measured(run, [LOOPS; 2]));
     let identity = |run: &Run| run.lab.as_ref().unwrap().identity.clone();
     assert_ne!(identity(&runs[0]), identity(&runs[1]));
     assert_ne!(runs[0].series[0].measured, runs[1].series[0].measured, "two boots with the same latencies");
     for (name, run) in [("debian-6.12-round-1", &runs[0]), ("debian-6.12-rt-round-2", &runs[3])] {
-        explain::its_wakeups_add_up(&guests, &results.path().join(format!("{name}.run.json")), run);
+        explain::its_wakeups_add_up(&guests, &file(name), run);
     }
 }
 
