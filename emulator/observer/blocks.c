@@ -75,8 +75,11 @@ static void classify_start(struct block *block)
 	for (unsigned int i = 0; i < range_count; i++)
 		if (block->start >= ranges[i].from && block->start < ranges[i].to)
 			block->flags |= ranges[i].flags;
-	if (block->start == orders.hrtimer_wakeup)
+	if (block->start == orders.hrtimer_wakeup || block->start == orders.timerfd_function ||
+	    block->start == orders.signal_function || block->start == orders.deadline_function)
 		block->flags |= WAKES;
+	if (block->start == orders.hrtimer_interrupt)
+		block->flags |= FIRES;
 	if (block->start == orders.program_timer)
 		block->flags |= PROGRAMS;
 	if (block->start == orders.switch_to)

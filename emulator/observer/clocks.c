@@ -9,6 +9,11 @@ struct programmed programmed;
 
 static bool is_programming;
 
+/* The timer's interrupts since the CPU slept, and how the timer was programmed for each. */
+enum { FIRED = 16 };
+static struct { uint64_t at; struct programmed programmed; } fired[FIRED];
+static uint64_t fired_count;
+
 void begin_programming(void) { is_programming = true; }
 
 void timer_programmed(void)
@@ -18,6 +23,26 @@ void timer_programmed(void)
 		programmed.from = clocks.has_anchor && !clocks.has_slept ? time_at(clocks.at) : 0;
 	}
 	is_programming = false;
+}
+
+void interrupt_fired(void)
+{
+	fired[fired_count % FIRED].at = now.instructions;
+	fired[fired_count++ % FIRED].programmed = programmed;
+}
+
+void sleeping(void)
+{
+	clocks.has_slept = true;
+	fired_count = 0;
+}
+
+struct programmed programmed_for(uint64_t expires, struct programmed otherwise)
+{
+	for (uint64_t i = fired_count > FIRED ? fired_count - FIRED : 0; i < fired_count; i++)
+		if ((int64_t)(time_at(fired[i % FIRED].at) - expires) >= 0)
+			return fired[i % FIRED].programmed;
+	return otherwise;
 }
 
 static const uint8_t *rq_clock_in_ram(void)

@@ -108,9 +108,13 @@ static void watch(const struct block *block)
 	if (block->flags & (SYSTEM_CALL | SWITCHES))
 		clock_was_read();
 	if (block->flags & WAKES)
-		timer_fired();
-	if (block->flags & SWITCHES)
+		timer_fired(block->start);
+	if (block->flags & FIRES)
+		interrupt_fired();
+	if (block->flags & SWITCHES) {
+		look_for_taken();
 		switching();
+	}
 	if (block->flags & PROGRAMS)
 		begin_programming();
 	if (!(block->flags & READS_CLOCK))
@@ -153,16 +157,18 @@ static void on_block(unsigned int cpu, void *userdata)
 		else
 			block->in_boot += block->count;
 	}
-	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start))
+	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start)) {
+		look_for_taken();
 		wakeup_ended(now.instructions, now.blocks);
+	}
 	if (UNLIKELY(previous->flags & HALTS))
-		clocks.has_slept = true;
+		sleeping();
 	if (UNLIKELY((previous->flags & BEFORE) || (block->flags & AT) || *census.count_at != census.count) && census.is_on)
 		count_sections(previous, block, arrival);
 	ring[now.blocks++ % RING] = block->id;
 	if (UNLIKELY(!block->first_period))
 		block->first_period = now.period;
-	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | SWITCHES | PROGRAMS | SYSTEM_CALL)) && now.has_programs)
+	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | FIRES | SWITCHES | PROGRAMS | SYSTEM_CALL)) && now.has_programs)
 		watch(block);
 	now.instructions += block->count;
 	now.previous = block;

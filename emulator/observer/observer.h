@@ -50,12 +50,25 @@ struct orders {
 	uint64_t timekeeper;		/* virtual address of tk_core.timekeeper.tkr_mono */
 	uint64_t tk_cycle_last, tk_mult, tk_shift, tk_xtime_nsec, tk_base;	/* in struct tk_read_base */
 	uint64_t hrtimer_wakeup;	/* the function */
+	/* Functions of timers that a program waits for otherwise; 0 if they are not observed. The offsets are in bytes, but for deadline_yielded. */
+	uint64_t timerfd_function, signal_function, deadline_function;
+	uint64_t timerfd_timer, timerfd_waiters;		/* in struct timerfd_ctx: its timer, the list of its wait queue */
+	uint64_t waiter_task, waiter_entry;			/* in struct wait_queue_entry */
+	uint64_t signal_timer, signal_process;			/* in struct k_itimer: its timer, the struct signal_struct */
+	uint64_t process_threads;				/* in struct signal_struct: the list of threads */
+	uint64_t signal_pending;				/* in struct k_itimer: the struct sigqueue, or a pointer to it */
+	uint64_t signal_is_apart;				/* whether it is a pointer */
+	uint64_t signal_number;					/* in struct sigqueue */
+	uint64_t thread_node, thread_blocked, thread_real_blocked;	/* in struct task_struct */
+	uint64_t deadline_timer, deadline_yielded;		/* in struct task_struct; of the second, bits */
+	uint64_t hrtimer_interrupt;	/* the function */
 	uint64_t switch_to;		/* __switch_to_asm */
 	uint64_t system_call;		/* entry_SYSCALL_64 */
 	uint64_t program_timer;		/* lapic_next_event */
 	uint64_t before;		/* instructions to keep from before a timer was due */
 	uint64_t census;		/* whether to count sections with interrupts or preemption off */
 	uint64_t to_user;		/* whether a wake-up ends when the thread reaches its program, instead of when it reads the clock there */
+	uint64_t from;			/* wake-ups that were due before this time are not kept */
 	uint64_t memory;		/* whether to copy the guest's memory at the end */
 };
 extern struct orders orders;
@@ -96,7 +109,7 @@ enum block_flags {
 	TO_USER = 1 << 3,	/* ends with iretq or sysretq */
 	ENTRY = 1 << 4,		/* begins an interrupt or an exception */
 	EXCEPTION = 1 << 5,	/* begins an exception */
-	WAKES = 1 << 6,		/* begins hrtimer_wakeup() */
+	WAKES = 1 << 6,		/* begins a timer's function that wakes threads, such as hrtimer_wakeup() */
 	SWITCHES = 1 << 7,	/* begins __switch_to_asm() */
 	PROGRAMS = 1 << 8,	/* begins lapic_next_event() */
 	SYSTEM_CALL = 1 << 9,	/* begins a system call */
@@ -105,6 +118,7 @@ enum block_flags {
 	RESTORES = 1 << 12,	/* contains popf */
 	COUNTS = 1 << 13,	/* contains a write to the preemption count */
 	HALTS = 1 << 14,	/* ends with hlt */
+	FIRES = 1 << 16,	/* begins hrtimer_interrupt() */
 	FOR_CALLER = 1 << 15,	/* of a function that turns off or on for its caller, such as _raw_spin_lock_irqsave() */
 };
 
@@ -138,7 +152,7 @@ bool leads_to(const struct block *, uint64_t address);
 
 /* ---- observer.c ---- */
 
-enum { RING = 1 << 19 };
+enum { RING = 1 << 21 };
 
 struct now {
 	uint64_t blocks;		/* executed */
@@ -197,6 +211,12 @@ extern struct programmed {
 void begin_programming(void);
 /* The first access to a device after the beginning of the function that writes the timer. */
 void timer_programmed(void);
+/* The timer's interrupt looks for timers that are due. */
+void interrupt_fired(void);
+/* The CPU sleeps: time passes without instructions. */
+void sleeping(void);
+/* How the timer was programmed whose interrupt was the first after this time; `otherwise` if that is not known. */
+struct programmed programmed_for(uint64_t expires, struct programmed otherwise);
 
 /* ---- tasks.c ---- */
 
@@ -217,6 +237,17 @@ extern uint64_t switch_count;
 extern uint64_t last_switch_at;		/* in instructions */
 void switching(void);
 
+/* ---- timers.c ---- */
+
+enum wait_kind {
+	NO_WAIT,	/* no thread waits for it */
+	WAITS,		/* a thread does */
+	WAIT_FOLLOWS,	/* the thread still works, and will wait for it */
+};
+
+/* Who waits for the timer, when its function begins. */
+enum wait_kind waiting_for(uint64_t timer, uint64_t function, uint64_t *task);
+
 /* ---- wakeups.c ---- */
 
 /* A wake-up whose blocks are kept. */
@@ -226,13 +257,16 @@ struct kept {
 	struct programmed programmed;
 	uint64_t switched;		/* ns from the time that it was due to the last switch */
 	uint64_t first_block, end_block, block_total, switch_total;	/* end_block follows the last one */
-	uint64_t woken;			/* the block that begins hrtimer_wakeup() of this timer */
+	uint64_t woken;			/* the block that begins the function of this timer */
 	uint32_t *blocks;
 	struct switched *switches;
 };
 
 extern uint64_t wakeups, readings, lost_threads;
-void timer_fired(void);
+/* A timer's function begins. */
+void timer_fired(uint64_t function);
+/* The running thread may have taken what a timer left for it that expired before. */
+void look_for_taken(void);
 /* The running thread has read the clock in user mode or reached user mode, see orders.to_user: which is the end of its wake-up.
  * `end_block` follows the last block. */
 void wakeup_ended(uint64_t instructions, uint64_t end_block);

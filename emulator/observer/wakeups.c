@@ -6,14 +6,15 @@
 
 #include "observer.h"
 
-/* Tasks that a timer woke and whose wake-up has not ended since. */
+/* Tasks that a timer woke and whose wake-up has not ended since. If the task still worked when the timer expired, it is not known yet,
+ * and `timer` is that timer. A soft timer does not expire in the timer's interrupt, but in a soft interrupt or its thread. */
 enum { WOKEN = 64 };
-static struct woken { uint64_t task, expires, block; struct programmed programmed; } woken[WOKEN];
-static unsigned int woken_at;
+static struct woken { uint64_t task, timer, expires, block; bool is_soft; struct programmed programmed; } woken[WOKEN];
+static unsigned int woken_at, untaken;
 
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
  * tardy knows which of them belong to the warm-up. */
-enum { THREADS = 64, LATEST = 8, NEAREST = 4 };
+enum { THREADS = 64, LATEST = 32, NEAREST = 4 };
 static struct thread {
 	uint64_t task, count;
 	uint32_t pid;		/* the kernel uses a task's memory again for another */
@@ -83,9 +84,11 @@ static void keep_if_nearer(struct kept *nearest, uint64_t target, const struct k
 
 static void consider(struct thread *thread, const struct kept *wakeup)
 {
+	/* When a program's warm-up ended is known less exactly. */
+	unsigned int latest = orders.to_user ? LATEST : LATEST / 4;
 	struct kept *least = &thread->latest[0];
 
-	for (unsigned int i = 1; i < LATEST; i++)
+	for (unsigned int i = 1; i < latest; i++)
 		if (thread->latest[i].latency < least->latency)
 			least = &thread->latest[i];
 	if (wakeup->latency > least->latency)
@@ -97,21 +100,43 @@ static void consider(struct thread *thread, const struct kept *wakeup)
 			keep(&thread->numbered[i], wakeup);
 }
 
-void timer_fired(void)
+/* The bases of soft timers follow those of others, whose interrupts come while a soft timer runs. */
+void timer_fired(uint64_t function)
 {
 	for (int i = 0; i < CLOCK_BASES; i++) {
 		uint64_t base = cpu_base() + orders.hrtimer_bases + i * orders.clock_base_size;
-		uint64_t timer = load64(base + orders.clock_base_running);
+		uint64_t timer = load64(base + orders.clock_base_running), task;
+		enum wait_kind kind;
 
-		if (!timer || load64(timer + orders.timer_function) != orders.hrtimer_wakeup)
+		if (!timer || load64(timer + orders.timer_function) != function)
 			continue;
+		kind = waiting_for(timer, function, &task);
+		if (kind == NO_WAIT)
+			return;
 		wakeups++;
+		untaken -= woken[woken_at % WOKEN].timer != 0;
+		untaken += kind == WAIT_FOLLOWS;
 		woken[woken_at++ % WOKEN] = (struct woken){
-			.task = load64(timer + orders.sleeper_task),
+			.task = task,
+			.timer = kind == WAIT_FOLLOWS ? timer : 0,
 			.expires = load64(timer + orders.timer_expires),
 			.block = now.blocks - 1,
+			.is_soft = i >= CLOCK_BASES / 2,
 			.programmed = programmed,
 		};
+		return;
+	}
+}
+
+/* What takes the expiry of a periodic timer sets it for the next one. */
+void look_for_taken(void)
+{
+	for (unsigned int i = 0; untaken && i < WOKEN; i++) {
+		if (!woken[i].timer || load64(woken[i].timer + orders.timer_expires) == woken[i].expires)
+			continue;
+		woken[i].timer = 0;
+		woken[i].task = current_task();
+		untaken--;
 	}
 }
 
@@ -137,13 +162,15 @@ void wakeup_ended(uint64_t instructions, uint64_t end_block)
 			continue;
 		readings++;
 		wakeup.latency = time_at(wakeup.read_at) - wakeup.expires;
+		if (woken[i].is_soft)
+			wakeup.programmed = programmed_for(wakeup.expires, woken[i].programmed);
 		wakeup.switched = time_at(last_switch_at) - wakeup.expires;
 		write_reading(&wakeup);
 		end_period();
 		thread = thread_of(&wakeup.task);
 		if (!thread)
 			continue;
-		if ((int64_t)wakeup.latency > 0)
+		if ((int64_t)wakeup.latency > 0 && wakeup.expires >= orders.from)
 			consider(thread, &wakeup);
 		thread->count++;
 	}

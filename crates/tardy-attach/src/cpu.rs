@@ -9,11 +9,24 @@ const KEPT_MAX: usize = 8192;
 /// Nesting limit of interrupts, with room to spare.
 const OPEN_MAX: usize = 8;
 
+/// A timer that a thread started.
+#[derive(Clone, Copy, Debug)]
+pub struct Armed {
+    /// The thread.
+    pub tid: u32,
+    /// The requested time, on CLOCK_MONOTONIC.
+    pub soft_ns: i64,
+    /// The latest time that was allowed.
+    pub hard_ns: i64,
+}
+
 /// A timer whose function runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiring {
-    /// Its address.
-    pub timer: u64,
+    /// The task in which it runs, or on top of which. On PREEMPT_RT, soft timers expire in a thread, and others can preempt it.
+    pub by: u32,
+    /// How it was started; the thread that it wakes may start it again before its function ends.
+    pub armed: Option<Armed>,
     /// The address of its function.
     pub function: u64,
     /// When the function began.
@@ -38,8 +51,8 @@ pub struct Interrupt {
 pub struct CpuLog {
     /// The task that runs; `None` before the first switch.
     pub current: Option<Task>,
-    /// The timer whose function runs.
-    pub expiring: Option<Expiring>,
+    /// The timers whose functions run, the innermost last.
+    expiring: Vec<Expiring>,
     switches: VecDeque<(u64, Task)>,
     open: Vec<(u64, Handler)>,
     interrupts: VecDeque<Interrupt>,
@@ -68,10 +81,6 @@ impl CpuLog {
                 None
             }
             What::InterruptEnd(handler) => self.end_interrupt(event.at_ns, handler),
-            What::Expire { timer, function } => {
-                self.expiring = Some(Expiring { timer, function, at_ns: event.at_ns, wakes: false });
-                None
-            }
             What::Lost { .. } => {
                 self.forget(event.at_ns);
                 None
@@ -111,6 +120,25 @@ impl CpuLog {
         let interrupt = Interrupt { from_ns, to_ns: at_ns, handler };
         push(&mut self.interrupts, interrupt);
         Some(interrupt)
+    }
+
+    /// The function of a timer begins.
+    pub fn expire(&mut self, expiring: Expiring) {
+        if self.expiring.len() == OPEN_MAX {
+            self.expiring.remove(0);
+        }
+        self.expiring.push(expiring);
+    }
+
+    /// The timer whose function runs in this task, or on top of it.
+    pub fn expiring(&mut self, by: u32) -> Option<&mut Expiring> {
+        self.expiring.iter_mut().rfind(|one| one.by == by)
+    }
+
+    /// Its function ends.
+    pub fn end_expiry(&mut self, by: u32) -> Option<Expiring> {
+        let index = self.expiring.iter().rposition(|one| one.by == by)?;
+        Some(self.expiring.remove(index))
     }
 
     /// The handler that runs, the outermost.

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use tardy_host::trace::tracefs::Tracefs;
-use tardy_record::program::OWN_TIME_OUT;
+use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
 use tardy_record::series::Series;
 use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
@@ -565,9 +565,9 @@ impl Session {
     fn source_name(&self, source: &Source, by: &str) -> String {
         match source {
             Source::Timer(TimerKind::Sleep | TimerKind::Quota | TimerKind::Other) => OWN_TIME_OUT.to_owned(),
-            Source::Timer(TimerKind::Timerfd) => "timerfd".to_owned(),
-            Source::Timer(TimerKind::Signal) => "timer's signal".to_owned(),
-            Source::Timer(TimerKind::Deadline) => "SCHED_DEADLINE".to_owned(),
+            Source::Timer(TimerKind::Timerfd) => TIMERFD.to_owned(),
+            Source::Timer(TimerKind::Signal) => TIMER_SIGNAL.to_owned(),
+            Source::Timer(TimerKind::Deadline) => DEADLINE.to_owned(),
             Source::Interrupt(crate::event::Handler::Irq(irq, name)) => {
                 format!("irq {irq} {}", self.trace.layouts.handler_name(*name))
             }

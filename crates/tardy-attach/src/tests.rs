@@ -19,6 +19,7 @@ const PERIOD_NS: u64 = 1_000_000;
 const FUNCTION: u64 = 0xf;
 const QUOTA_FUNCTION: u64 = 0xe;
 const DEADLINE_FUNCTION: u64 = 0xd;
+const TIMERFD_FUNCTION: u64 = 0xc;
 
 fn task(tid: u32, priority: i32) -> Task {
     Task { tid, priority, name: Name::of("task") }
@@ -83,6 +84,7 @@ fn cycles_stopped(
         (FUNCTION, TimerKind::Sleep),
         (QUOTA_FUNCTION, TimerKind::Quota),
         (DEADLINE_FUNCTION, TimerKind::Deadline),
+        (TIMERFD_FUNCTION, TimerKind::Timerfd),
     ];
     let mut tracker = Tracker::new(BTreeMap::from(functions), None);
     tracker.follow(1, TID, "loop");
@@ -249,6 +251,40 @@ fn a_timer_of_the_server_for_ordinary_tasks_is_not_the_threads() {
     let is_whole =
         |(cycle, causes): &(Cycle, Vec<(Why, u64)>)| cycle.latency_ns() == 20_000 && causes.is_empty();
     assert!(found.len() > 250 && found.iter().skip(1).all(is_whole), "{found:?}");
+}
+
+/// On PREEMPT_RT a soft timer expires in a thread, which the thread that it wakes preempts before the function ends: it works, starts the
+/// timer again, and another timer wakes a task in an interrupt.
+#[test]
+fn a_timer_whose_function_is_preempted_by_the_thread_that_it_wakes_is_known_in_the_next_cycle() {
+    let call = tardy_sys::system_calls::number("read").unwrap();
+    let (timer, function, ktimers) = (0xa, TIMERFD_FUNCTION, task(18, 98));
+    let mut stream = Stream::default();
+    stream.switch(1, task(0, 120), true, own());
+    for cycle in 1..=500u64 {
+        let due_ns = cycle * PERIOD_NS;
+        let soft_ns = due_ns as i64;
+        let begun_ns = due_ns - PERIOD_NS + 100_000;
+        stream.add(begun_ns, TID, What::Enter { call, args: [3, 0, 0, 0] });
+        stream.add(begun_ns + 1000, TID, What::Start { timer, function, expires_ns: soft_ns, soft_ns });
+        stream.switch(begun_ns + 2000, own(), false, ktimers);
+        if cycle > 1 {
+            stream.add(begun_ns + 3000, 18, What::ExpireEnd);
+        }
+        stream.add(due_ns + 4000, 18, What::Expire { timer, function });
+        stream.add(due_ns + 5000, 18, What::Waking { task: own(), target: Some(0) });
+        stream.switch(due_ns + 6000, ktimers, true, own());
+        // The interrupt of another timer.
+        stream.add(due_ns + 7000, TID, What::Expire { timer: 0xb, function: FUNCTION });
+        stream.add(due_ns + 8000, TID, What::Waking { task: task(9, 120), target: Some(0) });
+        stream.add(due_ns + 9000, TID, What::ExpireEnd);
+        stream.add(due_ns + 20_000, TID, What::Leave { call, result: 8 });
+    }
+    let found = cycles(&stream);
+    let is_whole = |(cycle, _): &(Cycle, Vec<(Why, u64)>)| {
+        (cycle.latency_ns(), cycle.response_ns()) == (20_000, 100_000) && cycle.wait.due.is_some()
+    };
+    assert!(found.len() > 250 && found.iter().all(is_whole), "{found:?}");
 }
 
 /// The causes of a cycle of an ordinary thread that loses the CPU to an ordinary task for 700 us, 400 us after which there is new

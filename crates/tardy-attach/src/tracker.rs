@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tardy_sys::system_calls;
 
 use crate::chain::{Chains, Passage};
-use crate::cpu::CpuLog;
+use crate::cpu::{Armed, CpuLog, Expiring};
 use crate::event::{Edge, Event, Handler, Name, Task, What};
 use crate::thread::{Completed, Thread};
 use crate::wait::{Call, Due, Source, TimerKind, Woken};
@@ -24,14 +24,6 @@ const FAR_NS: u64 = 30 * 86_400 * 1_000_000_000;
 pub struct Clocks {
     /// CLOCK_REALTIME.
     pub realtime_ns: i64,
-}
-
-/// A timer that was started.
-#[derive(Clone, Copy, Debug)]
-struct Armed {
-    tid: u32,
-    soft_ns: i64,
-    hard_ns: i64,
 }
 
 /// What an event completed, with the thread.
@@ -115,7 +107,7 @@ impl Tracker {
                     self.arm(by, at_ns, timer, expires_ns, soft_ns);
                 }
             }
-            What::ExpireEnd => self.end_expiry(cpu),
+            What::ExpireEnd => self.end_expiry(cpu, by),
             What::Waking { task, target } => self.wake(at_ns, cpu, by, &task, target),
             What::Migrate { tid, to } => {
                 if let Some(thread) = self.threads.get_mut(&tid) {
@@ -156,7 +148,10 @@ impl Tracker {
                     progress.push(Progress::Mark(by, edge));
                 }
             }
-            What::Expire { function, .. } => {
+            What::Expire { timer, function } => {
+                let armed = self.armed.remove(&timer);
+                let expiring = Expiring { by, armed, function, at_ns, wakes: false };
+                self.cpus.entry(cpu).or_default().expire(expiring);
                 if self.kind(function) == TimerKind::Quota {
                     if self.refills.len() == REFILLS_MAX {
                         self.refills.pop_front();
@@ -233,10 +228,9 @@ impl Tracker {
         self.functions.get(&function).copied().unwrap_or(TimerKind::Other)
     }
 
-    /// The timer whose function runs on this CPU, if a followed thread started it.
-    fn due(&self, cpu: u32) -> Option<(u32, Due, bool)> {
-        let expiring = self.cpus.get(&cpu)?.expiring?;
-        let armed = self.armed.get(&expiring.timer)?;
+    /// The thread that started an expiring timer, if it is followed, and the timer.
+    fn due(&self, expiring: &Expiring, cpu: u32) -> Option<(u32, Due)> {
+        let armed = expiring.armed?;
         let due = Due {
             soft_ns: armed.soft_ns,
             hard_ns: armed.hard_ns,
@@ -244,15 +238,13 @@ impl Tracker {
             cpu,
             kind: self.kind(expiring.function),
         };
-        Some((armed.tid, due, expiring.wakes))
+        Some((armed.tid, due))
     }
 
-    fn end_expiry(&mut self, cpu: u32) {
-        let due = self.due(cpu);
-        let Some(expired) = self.cpus.get_mut(&cpu).and_then(|log| log.expiring.take()) else { return };
-        self.armed.remove(&expired.timer);
-        if let Some((tid, due, wakes)) = due
-            && !wakes
+    fn end_expiry(&mut self, cpu: u32, by: u32) {
+        let Some(expired) = self.cpus.get_mut(&cpu).and_then(|log| log.end_expiry(by)) else { return };
+        if let Some((tid, due)) = self.due(&expired, cpu)
+            && !expired.wakes
             && due.kind.is_periodic()
             && let Some(thread) = self.threads.get_mut(&tid)
         {
@@ -261,9 +253,10 @@ impl Tracker {
     }
 
     fn wake(&mut self, at_ns: u64, cpu: u32, by: u32, task: &Task, target: Option<u32>) {
-        let due = self.due(cpu);
+        let expiring = self.cpus.entry(cpu).or_default().expiring(by).copied();
+        let due = expiring.and_then(|expiring| self.due(&expiring, cpu));
         let log = self.cpus.entry(cpu).or_default();
-        let source = match (log.expiring, log.handler()) {
+        let source = match (expiring, log.handler()) {
             (Some(expiring), _) => {
                 let kind = self.functions.get(&expiring.function).copied().unwrap_or(TimerKind::Other);
                 Source::Timer(kind)
@@ -276,10 +269,10 @@ impl Tracker {
             self.chains.wake(by, task.tid, at_ns);
         }
         let Some(thread) = self.threads.get_mut(&task.tid) else { return };
-        if let Some(expiring) = &mut log.expiring {
+        if let Some(expiring) = log.expiring(by) {
             expiring.wakes = true;
         }
-        thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due, _)| due), task, target);
+        thread.wake(Woken { at_ns, source, by: name }, due.map(|(_, due)| due), task, target);
     }
 }
 

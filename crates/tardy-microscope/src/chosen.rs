@@ -7,7 +7,7 @@ use std::fmt::Write;
 use tardy_record::Run;
 use tardy_record::explanation::{ExplainedWakeup, Which};
 use tardy_record::plan::Wake;
-use tardy_record::program::OWN_TIME_OUT;
+use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
 
@@ -115,10 +115,17 @@ fn is_timer(series: &Series) -> bool {
         && series.tally.recorded > 0
 }
 
-/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own.
+/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own. With epoll or poll, a wake-up by a
+/// timerfd ends before the observer sees who reads it.
 fn is_program(series: &Series) -> bool {
     let thread = series.program().and_then(|program| program.thread.as_ref());
-    thread.is_some_and(|thread| thread.woken_by == OWN_TIME_OUT) && series.tally.recorded > 0
+    let is_explained = thread.is_some_and(|thread| match thread.woken_by.as_str() {
+        OWN_TIME_OUT | DEADLINE => true,
+        TIMERFD => thread.wait == "read",
+        TIMER_SIGNAL => thread.wait == "rt_sigtimedwait",
+        _ => false,
+    });
+    is_explained && series.tally.recorded > 0
 }
 
 /// Whether the wake-ups that can be explained are those of a program that was watched.
@@ -148,10 +155,23 @@ fn warmup_cycles(run: &Run, series: &Series) -> u64 {
     warmup / timer.interval_ns.max(1)
 }
 
+/// A time on the guest's monotonic clock before which no wake-up of these threads was counted, so that those of the warm-up take no room.
+fn counted_from_ns(chosen: &[Chosen], run: &Run) -> u64 {
+    let threads = chosen
+        .iter()
+        .filter_map(|one| run.series[one.series].program().and_then(|program| program.thread.as_ref()));
+    let first_ns = threads.map(|thread| thread.first_due_ns).min().unwrap_or(0);
+    // tardy starts when the guest is idle.
+    run.lab.as_ref().map_or(0, |lab| lab.settled.settled_at_ns + first_ns)
+}
+
 /// The observer's orders for these wake-ups.
 pub fn orders(chosen: &[Chosen], run: &Run) -> String {
     // Of a program all threads are observed: they may have any name.
-    let mut text = if is_of_program(run) { String::new() } else { format!("thread {THREAD}\n") };
+    let mut text = match is_of_program(run) {
+        true => format!("from {:x}\n", counted_from_ns(chosen, run)),
+        false => format!("thread {THREAD}\n"),
+    };
     let mut targets: Vec<i64> = chosen.iter().filter_map(|one| one.late_ns).collect();
     targets.sort_unstable();
     targets.dedup();

@@ -76,6 +76,8 @@ struct Moments {
     /// Whether the CPU waited for the interrupt. Time passes then without instructions.
     was_idle: bool,
     due: u64,
+    /// When the thread began to wait; `due` if that was before.
+    waits: u64,
     /// Instructions for which the timer's hardware was set too late.
     hardware: u64,
     /// Instructions of the time to the interrupt's entry that nothing explains.
@@ -93,37 +95,46 @@ struct Moments {
 impl Moments {
     fn of(record: &Record<'_>, wakeup: &Wakeup, names: &mut Names<'_>, symbols: &Symbols) -> Self {
         let Record { steps, spans, sections, due, read } = record;
-        let mut span_of = |name, until: u64| {
-            let name = names.at(symbols.address(name)?).0;
-            spans.iter().rfind(|span| span.name == name && span.start <= until && span.end > *due)
+        // A thread that begins to wait after the timer was due is not delayed by what was before.
+        let due = begun_to_wait(steps, wakeup).unwrap_or(0).max(*due);
+        let span_of = |name: Option<Name>, until: u64| {
+            spans.iter().rfind(|span| Some(span.name) == name && span.start <= until && span.end > due)
         };
-        let wakes = span_of("hrtimer_wakeup", wakeup.woken.map_or(*read, |woken| steps[woken].start));
-        let (wake, woken) = wakes.map_or((*due, *due), |span| (span.start, span.end));
-        let entry = steps.iter().rposition(|step| step.arrival == Arrival::Interrupt && step.start <= wake);
+        let mut named = |function| symbols.address(function).map(|address| names.at(address).0);
+        let (interrupt_function, switch_function) = (named("hrtimer_interrupt"), named("__switch_to"));
+        let function = wakeup.woken.map(|index| (names.at(steps[index].block.start).0, steps[index].start));
+        let wakes = function.and_then(|(name, at)| span_of(Some(name), at));
+        let (wake, woken) = wakes.map_or((due, due), |span| (span.start, span.end));
+        // Soft timers expire later than in their interrupt, and others may come before.
+        let interrupts =
+            |span: &&Span| Some(span.name) == interrupt_function && span.start >= due && span.start <= wake;
+        let until = spans.iter().find(interrupts).map_or(wake, |span| span.start);
+        let entry = steps.iter().rposition(|step| step.arrival == Arrival::Interrupt && step.start <= until);
         let has_halted = entry.is_some_and(|entry| entry > 0 && steps[entry - 1].block.last == Last::Halt);
-        let entry = entry.map_or(*due, |entry| steps[entry].start).max(*due);
+        let entry = entry.map_or(due, |entry| steps[entry].start).max(due);
         let (_, hardware_most) = wakeup.reading.timer_delay();
         // A timer that fires while the idle loop has interrupts off does not let the CPU wait.
         let was_idle = has_halted && entry - due <= hardware_most;
-        let timer = span_of("hrtimer_interrupt", wake).map_or(entry, |span| span.start);
+        let timer = span_of(interrupt_function, until).map_or(entry, |span| span.start);
         let covered: u64 = match was_idle {
             true => 0,
             false => sections
                 .iter()
-                .map(|section| section.end.min(entry).saturating_sub(section.start.max(*due)))
+                .map(|section| section.end.min(entry).saturating_sub(section.start.max(due)))
                 .sum(),
         };
         let open = entry - due - covered;
         let hardware = open.min(hardware_most);
         let last_switch = wakeup.switches.last().map(|switch| steps[switch.index].start);
         let switch = last_switch.unwrap_or(woken).max(woken);
-        let switched = span_of("__switch_to", *read).map_or(switch, |span| span.end);
+        let switched = span_of(switch_function, *read).map_or(switch, |span| span.end);
         let program = steps.iter().rev().take_while(|step| step.block.is_of_program()).last();
         let program = program.map_or(*read, |step| step.start);
         let unexplained = open - hardware;
         Self {
             was_idle,
-            due: *due,
+            due: record.due,
+            waits: due,
             hardware,
             unexplained,
             entry,
@@ -139,7 +150,8 @@ impl Moments {
 
     fn parts(&self) -> Vec<Part> {
         let ends = [
-            (PartKind::TimerHardware, self.due + self.hardware),
+            (PartKind::CycleBefore, self.waits),
+            (PartKind::TimerHardware, self.waits + self.hardware),
             (PartKind::InterruptsOff, self.entry - self.unexplained),
             (PartKind::Unexplained, self.entry),
             (PartKind::InterruptEntry, self.timer),
@@ -164,8 +176,27 @@ impl Moments {
 
     /// From here on, the time is that of instructions that are in the record.
     fn first_instruction(&self) -> u64 {
-        if self.was_idle { self.entry } else { self.due }
+        if self.was_idle && self.waits == self.due { self.entry } else { self.due }
     }
+}
+
+/// When the thread entered its last system call before the end; `None` if that is not in the record.
+fn begun_to_wait(steps: &[Step<'_>], wakeup: &Wakeup) -> Option<u64> {
+    let ends = wakeup.switches.iter().map(|switch| (switch.index, &switch.from));
+    let mut begin = 0;
+    let mut own = Vec::new();
+    for (end, task) in ends.chain([(steps.len(), &wakeup.task)]) {
+        if *task == wakeup.task {
+            own.push(begin..end);
+        }
+        begin = end;
+    }
+    let is_call = |pair: &&[Step<'_>]| {
+        pair[0].block.is_of_program() && !pair[1].block.is_of_program() && pair[1].arrival == Arrival::Flow
+    };
+    let call_in =
+        |range: std::ops::Range<usize>| steps[range].windows(2).rfind(is_call).map(|pair| pair[1].start);
+    own.into_iter().rev().find_map(call_in)
 }
 
 /// Who had turned interrupts off when the timer was due.
@@ -173,7 +204,7 @@ fn held_off(record: &Record<'_>, moments: &Moments, names: &mut Names<'_>) -> Op
     if moments.was_idle {
         return None;
     }
-    let due = record.due;
+    let due = moments.waits;
     let held =
         |section: &&Section| section.start <= due && due < section.end && section.start < moments.entry;
     let section = record.sections.iter().find(held)?;
@@ -290,7 +321,7 @@ mod tests {
         let mut names = Names::of(&symbols);
         let late_ns = (late * NS_PER_INSTRUCTION) as i64;
         let reading = Reading { ahead_ns: Some(5_000), ..reading(9, 0, late_ns) };
-        let wakeup = Wakeup { reading, ..wakeup(blocks.len(), &[]) };
+        let wakeup = Wakeup { reading, woken: Some(2), ..wakeup(blocks.len(), &[]) };
         let entries = entries();
         let steps = steps(&blocks, &wakeup, &entries);
         let read = steps.last().map_or(0, Step::end);

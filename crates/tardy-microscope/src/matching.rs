@@ -25,7 +25,8 @@ pub struct Measured {
 pub enum Disagreement {
     /// No thread woke up when the series says.
     #[error(
-        "no thread that the observer saw has the wake-ups of {0}; only wake-ups by clock_nanosleep can be explained"
+        "no thread that the observer saw has the wake-ups of {0}; the wake-ups that can be explained are those by clock_nanosleep and, of a \
+         program, by the other timers that docs/attach.md names"
     )]
     NoThread(String),
     /// A wake-up of the program ended before the kernel's event of it.

@@ -126,10 +126,18 @@ impl KernelImage {
         }
         if of_program {
             text += "to_user 1\n";
+            // Without what one kind of timer needs, only wake-ups by that kind are not observed.
+            for orders in [self.of_timerfd(), self.of_signals(), self.of_deadlines()].into_iter().flatten() {
+                orders.iter().for_each(|(name, value)| text += &format!("{name} {value:x}\n"));
+            }
         }
         // Without it, only the time that programming the timer takes is not known.
-        if let Some(address) = self.symbols.address("lapic_next_event") {
-            let _ = writeln!(text, "program_timer {address:x}");
+        for (name, function) in
+            [("program_timer", "lapic_next_event"), ("hrtimer_interrupt", "hrtimer_interrupt")]
+        {
+            if let Some(address) = self.symbols.address(function) {
+                let _ = writeln!(text, "{name} {address:x}");
+            }
         }
         for entry in self.entries()? {
             let kind = if entry.is_exception { "exception" } else { "interrupt" };
@@ -139,6 +147,45 @@ impl KernelImage {
             let _ = writeln!(text, "for_caller {from:x} {to:x}");
         }
         Ok(text)
+    }
+
+    /// What is needed to find the thread that reads a timerfd.
+    fn of_timerfd(&self) -> Result<Vec<(&'static str, u64)>, Unknown> {
+        let offset = |structure, path| self.structures.offset(structure, path);
+        Ok(vec![
+            ("timerfd_function", self.address("timerfd_tmrproc")?),
+            ("timerfd_timer", offset("timerfd_ctx", "t.tmr")?),
+            ("timerfd_waiters", offset("timerfd_ctx", "wqh.head")?),
+            ("waiter_task", offset("wait_queue_entry", "private")?),
+            ("waiter_entry", offset("wait_queue_entry", "entry")?),
+        ])
+    }
+
+    /// The same for a thread that waits for the signal of a timer.
+    fn of_signals(&self) -> Result<Vec<(&'static str, u64)>, Unknown> {
+        let offset = |structure, path| self.structures.offset(structure, path);
+        Ok(vec![
+            ("signal_function", self.address("posix_timer_fn")?),
+            ("signal_timer", offset("k_itimer", "it.real.timer")?),
+            ("signal_process", offset("k_itimer", "it_signal")?),
+            ("signal_pending", offset("k_itimer", "sigq")?),
+            // Since 6.13 it is not apart.
+            ("signal_is_apart", u64::from(offset("k_itimer", "sigq.info").is_err())),
+            ("signal_number", offset("sigqueue", "info.si_signo")?),
+            ("process_threads", offset("signal_struct", "thread_head")?),
+            ("thread_node", offset("task_struct", "thread_node")?),
+            ("thread_blocked", offset("task_struct", "blocked")?),
+            ("thread_real_blocked", offset("task_struct", "real_blocked")?),
+        ])
+    }
+
+    /// The same for a thread of SCHED_DEADLINE that waits for its next period.
+    fn of_deadlines(&self) -> Result<Vec<(&'static str, u64)>, Unknown> {
+        Ok(vec![
+            ("deadline_function", self.address("dl_task_timer")?),
+            ("deadline_timer", self.structures.offset("task_struct", "dl.dl_timer")?),
+            ("deadline_yielded", self.structures.bit("task_struct", "dl.dl_yielded")?),
+        ])
     }
 
     /// The address of a symbol.

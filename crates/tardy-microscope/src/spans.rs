@@ -96,6 +96,10 @@ impl Stack {
             self.truncate(1, at);
             return self.push(name, false, at);
         }
+        if step.block.is_of_program() {
+            // Its functions are not known, so that its calls and returns mean nothing.
+            return self.replace(name, at);
+        }
         match before.block.last {
             // The kernel fills the processor's stack of return addresses with calls within a function, which never return.
             Last::Call(_) | Last::IndirectCall if is_start || !self.is_in(name) => self.push(name, false, at),

@@ -100,6 +100,14 @@ impl Structures {
     /// # Errors
     /// If there is no such member.
     pub fn offset(&self, structure: &str, path: &str) -> Result<u64, Unknown> {
+        Ok(self.bit(structure, path)? / 8)
+    }
+
+    /// The offset in bits of a member, which may be a bit field.
+    ///
+    /// # Errors
+    /// If there is no such member.
+    pub fn bit(&self, structure: &str, path: &str) -> Result<u64, Unknown> {
         let unknown = || Unknown::Member(format!("struct {structure} with {path}"));
         let mut within = self.find(structure);
         let mut offset = 0;
@@ -134,13 +142,13 @@ impl Structures {
             .find_map(|start| self.composite_at(start))
     }
 
-    /// A member's offset in bytes and the number of its type.
+    /// A member's offset in bits and the number of its type.
     fn member(&self, within: Composite, name: &str, depth: usize) -> Option<(u64, u32)> {
         (0..within.members).find_map(|index| {
             let start = within.start + TYPE_BYTES + MEMBER_BYTES * index;
             let (typed, offset) = (word(&self.types, start + 4)?, word(&self.types, start + 8)?);
             let bits = if within.has_bit_fields { offset & 0xff_ffff } else { offset };
-            let at = u64::from(bits / 8);
+            let at = u64::from(bits);
             match self.name(start)? {
                 own if own == name.as_bytes() => Some((at, typed)),
                 b"" if depth < CHAIN_MAX => {

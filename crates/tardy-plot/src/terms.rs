@@ -45,6 +45,7 @@ pub const LATENCY: Terms = Terms {
 /// The name of a part of an explained wake-up.
 pub fn part_name(kind: PartKind) -> &'static str {
     match kind {
+        PartKind::CycleBefore => "the cycle before",
         PartKind::TimerHardware => "timer hardware",
         PartKind::InterruptsOff => "interrupts off",
         PartKind::Unexplained => "unexplained",

@@ -120,6 +120,8 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
+    /// The thread did not wait for the timer yet: the program's cycle before went on.
+    CycleBefore,
     /// From the timer's time to that for which its hardware was set: the kernel reads the clock some instructions before it writes
     /// the hardware, whose ticks are coarser than the clock's.
     TimerHardware,

@@ -7,6 +7,12 @@ use crate::scheduling::Policy;
 
 /// What wakes a thread whose wait has a time-out, in [`WatchedThread::woken_by`]: a timer of its own.
 pub const OWN_TIME_OUT: &str = "its time-out";
+/// The same for timerfd_create(2).
+pub const TIMERFD: &str = "timerfd";
+/// The same for timer_create(2) and setitimer(2).
+pub const TIMER_SIGNAL: &str = "timer's signal";
+/// The same for SCHED_DEADLINE.
+pub const DEADLINE: &str = "SCHED_DEADLINE";
 
 /// A program whose threads are watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tardy_record::explanation::{Call, PartKind};
 use tardy_record::program::Timing;
 use tardy_record::{Run, file};
 
@@ -12,6 +13,21 @@ pub(crate) const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/progr
 pub(crate) const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
 const KERNEL: &str = "debian:6.12-rt";
 const RUN: &str = "debian-6.12-rt.run.json";
+
+/// The threads of `sleepers.h`, what the kernel calls when their timer expires, and whether the latest wake-up is late because the cycle
+/// before took longer than a period.
+const SLEEPERS: [(&str, &str, bool); 5] = [
+    ("timerfd", "timerfd_tmrproc", false),
+    ("timerfd-late", "timerfd_tmrproc", true),
+    ("signal", "posix_timer_fn", false),
+    ("signal-late", "posix_timer_fn", true),
+    ("deadline", "dl_task_timer", false),
+];
+
+/// Whether the function is among what was called.
+fn calls(call: &Call, function: &str) -> bool {
+    call.name == function || call.calls.iter().any(|one| calls(one, function))
+}
 
 fn watched(guests: &Path, place: &Path, output: &str, arguments: &[&str]) -> Run {
     let mut lab = guests::lab(guests, "x86_64", "attach");
@@ -31,7 +47,7 @@ fn a_program_is_watched_twice_the_same_and_its_wakeups_are_explained() {
     let Some(program) = c_program::compiled_with(CHAIN, &["-pthread", "-I", HEADERS]) else { return };
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("chain"), program).unwrap();
-    let pipe = ["pipe", "probe", "2000", "800", "50", "log"];
+    let pipe = ["pipe", "probe", "2000", "700", "50", "log", "sleepers"];
     let run = watched(&guests, place.path(), "a", &pipe);
     let again = watched(&guests, place.path(), "b", &pipe);
     assert_eq!(without_origin(&run), without_origin(&again));
@@ -47,12 +63,25 @@ fn a_program_is_watched_twice_the_same_and_its_wakeups_are_explained() {
     // The run measures what the program does: the marked work takes a twentieth of 2 ms of its own CPU time.
     assert!(mark.min_ns.unwrap() >= 100_000);
     let (explanations, shown) = explained(&guests, &place.path().join("a").join(RUN), &[]);
-    let worst = &explanations.wakeups[0];
-    assert_eq!((worst.series.as_str(), worst.explanation.thread.as_str()), ("sensor", "sensor"), "{shown}");
+    let worst = explanations.wakeups.iter().find(|one| one.series == "sensor").unwrap();
+    assert_eq!(worst.explanation.thread, "sensor", "{shown}");
     adds_up(&worst.explanation, &shown);
     // From the kernel's event of the wake-up, it goes back to the program.
-    let measured = run.series[0].max_ns.unwrap();
+    let measured = run.series.iter().find(|one| one.label == "sensor").unwrap().max_ns.unwrap();
     let explained = worst.explanation.latency_ns as i64;
     assert!(explained >= measured && explained < measured + 10_000, "{explained}, {measured}: {shown}");
     assert!(shown.contains("hrtimer_wakeup") && shown.contains("clock_nanosleep"), "{shown}");
+    for (thread, function, is_late) in SLEEPERS {
+        let label = format!("sensor/{thread}");
+        let wakeup = explanations.wakeups.iter().find(|one| one.series == label);
+        let explanation = &wakeup.unwrap_or_else(|| panic!("{label}: {shown}")).explanation;
+        assert_eq!(explanation.thread, thread);
+        adds_up(explanation, &shown);
+        assert!(explanation.calls.iter().any(|task| calls(task, function)), "{label}: {shown}");
+        let before = explanation.parts.iter().find(|part| part.kind == PartKind::CycleBefore);
+        assert_eq!(before.is_some(), is_late, "{label}: {shown}");
+        let series = run.series.iter().find(|one| one.label == label).unwrap();
+        let later = explanation.latency_ns as i64 - series.max_ns.unwrap();
+        assert!((0..10_000).contains(&later), "{label}: {later}, {shown}");
+    }
 }

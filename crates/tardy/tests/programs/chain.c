@@ -2,13 +2,14 @@
  * Three threads that wake one another, as a sensor's, a controller's and a bus's do: the first one has a timer. The tests of
  * `tardy attach` watch it. Build: cc -O1 -pthread -I packaging -o chain chain.c
  *
- *   chain WAY FAULT PERIOD_US CYCLES PRIORITY LOG
+ *   chain WAY FAULT PERIOD_US CYCLES PRIORITY LOG [sleepers]
  *
  * WAY    pipe: the first wakes the second by a pipe, the second the third by a semaphore; socket: both by UDP to this machine;
  *        condition: both by a condition variable; one: the first thread alone.
  * FAULT  none; control: the second thread works for four periods in every 50th cycle; marker, probe: none, and each cycle of the
  *        second thread (of way one: the first) is marked by trace_marker or by probes.
  * PRIORITY 0: SCHED_OTHER. LOG receives a line for each passage: due time and the time to the end of the third thread's work, in ns.
+ * With sleepers, the threads of sleepers.h run as well.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -22,6 +23,7 @@
 #include <time.h>
 
 #include "periodic.h"
+#include "sleepers.h"
 #include "tardy-marks.h"
 
 #define EVERY 50
@@ -164,7 +166,7 @@ int main(int argc, char **argv)
 {
 	pthread_t thread;
 	if (argc < 7) {
-		fprintf(stderr, "chain WAY FAULT PERIOD_US CYCLES PRIORITY LOG\n");
+		fprintf(stderr, "chain WAY FAULT PERIOD_US CYCLES PRIORITY LOG [sleepers]\n");
 		return 2;
 	}
 	way = argv[1];
@@ -178,6 +180,8 @@ int main(int argc, char **argv)
 	to_control.by_condition = to_bus.by_condition = !strcmp(way, "condition");
 	prepare(&to_control);
 	prepare(&to_bus);
+	if (argc > 7)
+		start_sleepers();
 	int is_alone = !strcmp(way, "one");
 	if (!is_alone && (pthread_create(&thread, NULL, control, NULL) || pthread_create(&thread, NULL, bus, NULL)))
 		fail("thread");
@@ -194,6 +198,7 @@ int main(int argc, char **argv)
 		work(period_ns / 20);
 		send_on(&to_control, (struct message){ due_ns, cycle });
 	}
+	sleepers_end = 1;
 	struct timespec rest = { .tv_nsec = 50 * 1000 * 1000 };
 	nanosleep(&rest, NULL);
 	FILE *log = fopen(argv[6], "w");

@@ -209,7 +209,7 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
     if chosen.is_empty() {
         bail!(
             "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be, and of watched programs those \
-             by the thread's own time-out, without --at"
+             by a timer that docs/attach.md names, without --at"
         );
     }
     Ok(chosen)

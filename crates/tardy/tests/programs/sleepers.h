@@ -1,0 +1,123 @@
+/* Periodic threads that each sleep by another timer. Two of them work longer than a period in some cycles. They are ordinary ones, so
+ * that PREEMPT_RT's thread for timers preempts them and their timer expires before they wait for it. */
+#ifndef SLEEPERS_H
+#define SLEEPERS_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "periodic.h"
+
+struct sleeper {
+	const char *name;
+	void (*wait)(const struct sleeper *);
+	int signal, overruns;
+	long long first_ns;
+	int timer;
+};
+
+#define SLEEPERS_PERIOD_NS 2000000LL
+
+/* Whether they are to end. */
+static volatile int sleepers_end;
+
+static inline void wait_for_timerfd(const struct sleeper *sleeper)
+{
+	uint64_t expiries;
+	if (read(sleeper->timer, &expiries, sizeof(expiries)) < 0)
+		fail("timerfd");
+}
+
+static inline void wait_for_signal(const struct sleeper *sleeper)
+{
+	sigset_t set;
+	int signal;
+	sigemptyset(&set);
+	sigaddset(&set, sleeper->signal);
+	if (sigwait(&set, &signal))
+		fail("sigwait");
+}
+
+static inline void wait_for_period(const struct sleeper *sleeper)
+{
+	(void)sleeper;
+	sched_yield();
+}
+
+static inline void set_sleepers_timer(struct sleeper *sleeper)
+{
+	struct itimerspec times = {
+		.it_interval = timespec_of(SLEEPERS_PERIOD_NS),
+		.it_value = timespec_of(sleeper->first_ns),
+	};
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = sleeper->signal };
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = {
+		.size = 48, .policy = 6, .runtime = SLEEPERS_PERIOD_NS / 10,
+		.deadline = SLEEPERS_PERIOD_NS, .period = SLEEPERS_PERIOD_NS,
+	};
+	timer_t timer;
+	if (sleeper->wait == wait_for_timerfd) {
+		sleeper->timer = timerfd_create(CLOCK_MONOTONIC, 0);
+		if (timerfd_settime(sleeper->timer, TFD_TIMER_ABSTIME, &times, NULL))
+			fail("timerfd");
+	} else if (sleeper->wait == wait_for_signal) {
+		if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, TIMER_ABSTIME, &times, NULL))
+			fail("timer");
+	} else if (syscall(SYS_sched_setattr, 0, &attributes, 0)) {
+		fail("SCHED_DEADLINE");
+	}
+}
+
+static void *sleeper_thread(void *argument)
+{
+	struct sleeper *sleeper = argument;
+	pthread_setname_np(pthread_self(), sleeper->name);
+	struct sched_param parameter = { .sched_priority = sleeper->overruns ? 0 : 10 };
+	if (pthread_setschedparam(pthread_self(), sleeper->overruns ? SCHED_OTHER : SCHED_FIFO, &parameter))
+		fail("SCHED_FIFO");
+	set_sleepers_timer(sleeper);
+	for (long cycle = 1; !sleepers_end; cycle++) {
+		sleeper->wait(sleeper);
+		work(SLEEPERS_PERIOD_NS / 100);
+		if (sleeper->overruns && cycle % 40 == 0)
+			work(SLEEPERS_PERIOD_NS * 6 / 5);
+	}
+	return NULL;
+}
+
+/* Starts one of each. The signals are blocked in the caller and all threads that it starts later. */
+static inline void start_sleepers(void)
+{
+	static struct sleeper sleepers[] = {
+		{ .name = "timerfd", .wait = wait_for_timerfd },
+		{ .name = "timerfd-late", .wait = wait_for_timerfd, .overruns = 1 },
+		{ .name = "signal", .wait = wait_for_signal, .signal = SIGUSR1 },
+		{ .name = "signal-late", .wait = wait_for_signal, .signal = SIGUSR2, .overruns = 1 },
+		{ .name = "deadline", .wait = wait_for_period },
+	};
+	sigset_t set;
+	pthread_t thread;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (unsigned int i = 0; i < sizeof(sleepers) / sizeof(*sleepers); i++) {
+		sleepers[i].first_ns = now_ns() + SLEEPERS_PERIOD_NS + i * SLEEPERS_PERIOD_NS / 6;
+		if (pthread_create(&thread, NULL, sleeper_thread, &sleepers[i]))
+			fail("thread");
+	}
+}
+
+#endif
