@@ -2,10 +2,10 @@
 """Whether `tardy tsn synthesize` schedules whatever can be scheduled: small full networks beside CP-SAT (ortools, from PyPI), which proves
 its answers.
 
-usage: against_cpsat.py TARDY SEEDS [SECONDS]
+usage: against_cpsat.py TARDY SEEDS [SECONDS [--without-deadlines]]
 
 Instances are lines of switches, so that routes are given, in TSNKit's model: a frame is forwarded without waiting in a queue. Loads are those of
-the fullest link. Prints for each family in how many instances CP-SAT proves an answer within SECONDS (20), what it is, and in how many of
+the fullest link. A frame's deadline is its period, or with --without-deadlines later than any frame arrives. Prints for each family in how many instances CP-SAT proves an answer within SECONDS (20), what it is, and in how many of
 these tardy has the same.
 """
 
@@ -61,7 +61,13 @@ def instance(flows: int, load: float, periods: tuple, seed: int) -> tuple[int, l
     return switches, [(links, size * 8, period * one) for links, size, period in drawn]
 
 
-def by_cpsat(flows: list, seconds: float) -> str:
+def latency(links: list, wire: int) -> int:
+    return len(links) * wire + (len(links) - 1) * FORWARDING
+
+
+def by_cpsat(flows: list, seconds: float, deadlines: bool) -> str:
+    if deadlines and any(latency(links, wire) > period for links, wire, period in flows):
+        return "infeasible"
     model, starts = cp_model.CpModel(), []
     for links, wire, period in flows:
         # A frame may arrive in a later period than the one in which it was sent; on no link does it cross the end of a period.
@@ -85,12 +91,15 @@ def by_cpsat(flows: list, seconds: float) -> str:
     return {cp_model.OPTIMAL: "scheduled", cp_model.FEASIBLE: "scheduled", cp_model.INFEASIBLE: "infeasible"}.get(status, "unknown")
 
 
-def by_tardy(program: str, switches: int, flows: list, directory: Path) -> str:
+def by_tardy(program: str, switches: int, flows: list, deadlines: bool, directory: Path) -> str:
     topology = "".join(f'"({one}, {other})",8,1,{FORWARDING},0\n' for one, other in line(switches))
     (directory / "topo.csv").write_text("link,q_num,rate,t_proc,t_prop\n" + topology)
+    # Without a deadline a frame may arrive in a later period than the one in which it was sent.
+    longest = max(period + latency(links, wire) for links, wire, period in flows)
     tasks = "".join(
-        f"{number},{links[0][0]},[{links[-1][1]}],{wire // 8},{period},{period},{period}\n"
+        f"{number},{links[0][0]},[{links[-1][1]}],{wire // 8},{period},{deadline},{deadline}\n"
         for number, (links, wire, period) in enumerate(flows)
+        for deadline in [period if deadlines else longest]
     )
     (directory / "task.csv").write_text("stream,src,dst,size,period,deadline,jitter\n" + tasks)
     files = [str(directory / "task.csv"), str(directory / "topo.csv")]
@@ -104,6 +113,7 @@ def main() -> None:
         sys.exit(__doc__)
     program, seeds = str(Path(sys.argv[1]).resolve()), int(sys.argv[2])
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 20.0
+    deadlines = "--without-deadlines" not in sys.argv
     print("| instances | CP-SAT schedules | proves impossible | does not know | tardy schedules | equal where proved |\n|---|---|---|---|---|---|")
     proved, equal = 0, 0
     for name, flows, load, periods in FAMILIES:
@@ -111,7 +121,7 @@ def main() -> None:
         for seed in range(seeds):
             switches, drawn = instance(flows, load, periods, seed)
             with tempfile.TemporaryDirectory() as directory:
-                answers.append((by_cpsat(drawn, seconds), by_tardy(program, switches, drawn, Path(directory))))
+                answers.append((by_cpsat(drawn, seconds, deadlines), by_tardy(program, switches, drawn, deadlines, Path(directory))))
         known = [pair for pair in answers if pair[0] != "unknown"]
         same = sum(one == other for one, other in known)
         proved, equal = proved + len(known), equal + same
