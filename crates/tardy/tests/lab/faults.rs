@@ -75,11 +75,13 @@ const LIMIT: (&str, &str) = (
 /// A run without a fault, and the program's own log of it.
 const LOGGED: [&str; 2] = ["program-log.run.json", "program.log"];
 
-/// Prints each cause of a cycle that missed its deadline: the number of the cycle, the kind and the text.
+/// Prints each cause of a cycle of the loop that missed its deadline: the number of the cycle, the kind and the text. The fault may come so
+/// regularly that a thread which takes part in it has a period too.
 const CAUSES: &str = r#"
+/"label":/ { is_loop = /"control/ }
 /"missed":/ { cycle++; missed = /true/ }
 /"why":/ { split($0, part, "\""); why = part[4] }
-/"what":/ { split($0, part, "\""); if (missed) print "cause", run, cycle, why, part[4] }
+/"what":/ { split($0, part, "\""); if (missed && is_loop) print "cause", run, cycle, why, part[4] }
 "#;
 
 /// Runs the program with each fault and these seeds. Without a compiler, no scene.
