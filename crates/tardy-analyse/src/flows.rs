@@ -7,6 +7,7 @@ use tardy_record::switch::SwitchRecord;
 use tardy_record::{Run, Series};
 
 use crate::late;
+use crate::ptp::{self, OffsetAt};
 
 /// The flows of one phase of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,6 +75,24 @@ pub struct FlowFindings {
     /// Whether its slots held and its limits were met, with the declared class. `None` if that is undecidable, or the phase is
     /// not judged.
     pub held: Option<bool>,
+    /// How far the clocks were from their sources, of a flow that did not hold: when its frame that was furthest from its slot
+    /// arrived, or else its frame with the longest latency. Empty if no frame failed, or PTP was not followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<OffsetAt>,
+}
+
+impl FlowFindings {
+    /// When the frame arrived for which the flow did not hold; `None` if it held, or if no frame arrived or was at fault.
+    fn failed_at_ns(&self, series: &Series) -> Option<u64> {
+        let worst = [self.early, self.late].into_iter().max_by_key(|out| out.worst_ns)?;
+        let is_limit = |limit: &LimitFindings| limit.of != Limited::Loss && limit.kept() == Some(false);
+        match self.verdict {
+            _ if self.held != Some(false) => None,
+            SlotVerdict::Broken => worst.worst_at_ns,
+            _ if self.limits.iter().any(is_limit) => Some(series.worst.first()?.at_ns),
+            _ => None,
+        }
+    }
 }
 
 /// A limit of a flow.
@@ -163,7 +182,10 @@ pub fn of(run: &Run) -> Vec<FlowPhase> {
             .enumerate()
             .filter(|(_, series)| series.phase == phase)
             .filter_map(|(index, series)| {
-                Some(flow_findings(run.switch.as_ref(), plan(run, phase), index, series, series.flow()?))
+                let found =
+                    flow_findings(run.switch.as_ref(), plan(run, phase), index, series, series.flow()?);
+                let clocks = found.failed_at_ns(series).map(|at_ns| ptp::at(run, at_ns)).unwrap_or_default();
+                Some(FlowFindings { clocks, ..found })
             })
             .collect();
         let unshaped = [SlotVerdict::NotShaped, SlotVerdict::NotInForce];
@@ -267,6 +289,7 @@ fn flow_findings(
         slots: windows.iter().map(|window| slot_findings(flow, *window, cycles)).collect(),
         verdict,
         held: held.filter(|_| judged),
+        clocks: Vec::new(),
         limits,
         misclassified,
     }
@@ -487,7 +510,7 @@ mod tests {
             // A quarter of the frames arrive outside their slot, and a frame takes up to 3.6 ms from the gate.
             let mut series = series(slot(), &[10_000, 20_000, 30_000, 890_000], Some(3_600_000));
             let SeriesKind::Flow(flow) = &mut series.kind else { unreachable!() };
-            let outside = OutOfSlot { frames: outside, worst_ns: outside };
+            let outside = OutOfSlot { frames: outside, worst_ns: outside, worst_at_ns: None };
             flow.at_gate = Some(GateCount { inside: 100, outside, undecided });
             findings(series)
         };

@@ -24,6 +24,7 @@ pub mod phase_lock;
 pub mod phases;
 pub mod pool;
 pub mod program;
+pub mod ptp;
 pub mod published;
 pub mod quantile;
 pub mod reactions;

@@ -77,6 +77,9 @@ pub struct RunArgs {
     /// Also write every sample to a CSV file: 560 MB per hour and CPU at 200us (docs/samples.md)
     #[arg(long, value_name = "FILE", help_heading = "Results", value_parser = output_path())]
     pub samples: Option<PathBuf>,
+    /// Also record the offsets and port states that ptp4l or phc2sys writes to this file, the output of `ptp4l -m` (docs/tsn.md)
+    #[arg(long, value_name = "FILE", help_heading = "Results", conflicts_with = "fake")]
+    pub ptp4l_log: Option<PathBuf>,
     /// Overwrite the run file, the samples and the report if they exist.
     #[arg(long, help_heading = "Results")]
     pub force: bool,

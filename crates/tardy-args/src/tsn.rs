@@ -228,6 +228,9 @@ pub struct TsnTestArgs {
     /// Load on this machine during each phase, as in `tardy run --load`. May be repeated (docs/loads.md)
     #[arg(long, value_name = "LOAD")]
     pub load: Vec<LoadSpec>,
+    /// Record the offsets and port states that ptp4l or phc2sys writes to this file, the output of `ptp4l -m`.
+    #[arg(long, value_name = "FILE")]
+    pub ptp4l_log: Option<std::path::PathBuf>,
     /// Test only with the shaper.
     #[arg(long, conflicts_with = "without_shaper")]
     pub with_shaper: bool,

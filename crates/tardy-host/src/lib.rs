@@ -10,6 +10,7 @@ pub mod container;
 pub mod facts;
 pub mod gpio;
 pub mod journal;
+pub mod ptp_log;
 pub mod settings;
 pub mod trace;
 pub mod watch;

@@ -14,6 +14,10 @@ pub const POINT_TOTAL: usize = 131_072;
 /// The most environment series that a run keeps; the others are counted in [`Environment::series_left_out`].
 pub const SERIES_COUNT: usize = 512;
 
+/// The states of a PTP port, in the order of their numbers in IEEE 1588, from 1; the last is linuxptp's own.
+pub const PTP_PORT_STATES: &str =
+    "INITIALIZING FAULTY DISABLED LISTENING PRE_MASTER MASTER PASSIVE UNCALIBRATED SLAVE GRAND_MASTER";
+
 /// The number of readings that each of `series` series keeps.
 pub fn points_each(series: usize) -> usize {
     (POINT_TOTAL / series.max(1)).clamp(POINT_COUNT_LEAST, POINT_COUNT)
@@ -69,6 +73,8 @@ pub enum Merge {
     Min,
     /// Keeps the mean, weighted by time: rates and shares.
     Mean,
+    /// Keeps the one of larger magnitude: offsets of clocks.
+    FarFromZero,
 }
 
 impl EnvSeries {
@@ -109,6 +115,13 @@ impl EnvSeries {
         match self.merge {
             Merge::Max => a.max(b),
             Merge::Min => a.min(b),
+            Merge::FarFromZero => {
+                if a.abs() >= b.abs() {
+                    a
+                } else {
+                    b
+                }
+            }
             Merge::Mean => {
                 // Intervals differ in length, since equal readings are merged. The first reading has no interval
                 // before it.

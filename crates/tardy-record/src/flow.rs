@@ -124,12 +124,17 @@ pub struct OutOfSlot {
     pub frames: u64,
     /// The largest distance of a frame from its slot, in ns; 0 if there was none.
     pub worst_ns: u64,
+    /// When that frame arrived, in ns from the start of the run; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_at_ns: Option<u64>,
 }
 
 impl OutOfSlot {
-    pub(crate) fn add(&mut self, margin_ns: u64) {
+    pub(crate) fn add(&mut self, margin_ns: u64, at_ns: Option<u64>) {
         self.frames += 1;
-        self.worst_ns = self.worst_ns.max(margin_ns);
+        if margin_ns >= self.worst_ns {
+            (self.worst_ns, self.worst_at_ns) = (margin_ns, at_ns);
+        }
     }
 }
 
@@ -206,7 +211,7 @@ impl GateCount {
         match u64::try_from(over_ns).unwrap_or(0) {
             0 => self.inside += 1,
             over_ns if over_ns <= slack_ns => self.undecided += 1,
-            over_ns => self.outside.add(over_ns),
+            over_ns => self.outside.add(over_ns, None),
         }
     }
 }
@@ -255,7 +260,8 @@ mod tests {
             count.add(clock, &windows, (dequeued_ns, sent_ns), 50);
             (count.inside, count.undecided, count.outside)
         };
-        let (none, outside) = (OutOfSlot::default(), |worst_ns| OutOfSlot { frames: 1, worst_ns });
+        let (none, outside) =
+            (OutOfSlot::default(), |worst_ns| OutOfSlot { frames: 1, worst_ns, worst_at_ns: None });
         assert_eq!(count(5_900, 5_950), (1, 0, none));
         assert_eq!(count(6_250, 6_300), (1, 0, none), "its end and that of the window coincide");
         assert_eq!(count(6_270, 6_320), (0, 1, none));

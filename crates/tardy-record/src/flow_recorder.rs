@@ -75,8 +75,8 @@ impl FlowRecorder {
         self.phases.add(phase_ns, arrival.wire_bytes);
         match place(phase_ns, &self.about.windows, self.clock.cycle_ns) {
             Place::Inside => {}
-            Place::Early(ns) => self.early.add(ns),
-            Place::Late(ns) => self.late.add(ns),
+            Place::Early(ns) => self.early.add(ns, Some(arrival.at_ns)),
+            Place::Late(ns) => self.late.add(ns, Some(arrival.at_ns)),
         }
         self.drift.add(arrival.at_ns, phase_ns);
         self.builder.record(Reading {
@@ -296,8 +296,9 @@ mod tests {
         }
         let series = recorder.series(0, None, DequeueCost::of(&[3, 1, 2]));
         let flow = flow(&series);
-        assert_eq!(flow.early, OutOfSlot { frames: 1, worst_ns: 1_000 });
-        assert_eq!(flow.late, OutOfSlot { frames: 2, worst_ns: 10_000 });
+        let (early_ns, late_ns) = (Some(arrival(0, 99_000).at_ns), Some(arrival(3, 910_000).at_ns));
+        assert_eq!(flow.early, OutOfSlot { frames: 1, worst_ns: 1_000, worst_at_ns: early_ns });
+        assert_eq!(flow.late, OutOfSlot { frames: 2, worst_ns: 10_000, worst_at_ns: late_ns });
         assert_eq!(
             flow.dequeue_to_receive.map(|cost| (cost.min_ns, cost.median_ns, cost.max_ns)),
             Some((1, 2, 3))

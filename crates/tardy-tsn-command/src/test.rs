@@ -83,6 +83,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile, programs: Programs) -> Re
     let output = arguments.output.clone().unwrap_or_else(|| default_output(started));
     Ok(Request {
         force: arguments.force,
+        ptp4l_log: arguments.ptp4l_log.clone(),
         measures_in_process: true,
         redacts: arguments.redaction.redact,
         ..Request::new(plan, facts, origin, output, programs)

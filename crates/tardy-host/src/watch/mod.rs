@@ -20,6 +20,7 @@ pub(crate) mod number;
 mod online_cpus;
 mod polled;
 mod pressure;
+mod ptp;
 mod readings;
 mod room;
 mod rt_throttling;
@@ -34,6 +35,7 @@ use tardy_record::series::Change;
 use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 
+use crate::ptp_log::{Line, PtpLog};
 use readings::Readings;
 use room::Room;
 pub use room::{Overlap, WakeTimes};
@@ -207,6 +209,13 @@ impl Watchers {
             first_ns: 0,
             last_ns: 0,
         }
+    }
+
+    /// Also follows the log of ptp4l or phc2sys, which began with `lines`. `start_ns` is the start of the run, in ns of
+    /// CLOCK_MONOTONIC.
+    pub fn follow_ptp(&mut self, log: PtpLog, lines: Vec<Line>, start_ns: u64) {
+        // First, so that its series are the first that a report draws.
+        self.watchers.insert(0, Held::of(Box::new(ptp::Ptp::new(log, lines, start_ns))));
     }
 
     /// Takes a reading before a phase if fewer are taken during it.

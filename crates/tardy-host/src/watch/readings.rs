@@ -88,12 +88,25 @@ impl Readings {
         by: f64,
         head: impl FnOnce() -> Head,
     ) {
+        self.put_at(self.now_ns, slot, quota, value, by, head);
+    }
+
+    /// The same for a value that was not read in this round, but written by another program at `at_ns` from the start of the run.
+    pub(super) fn put_at(
+        &mut self,
+        at_ns: u64,
+        slot: &mut Slot,
+        quota: &mut Quota,
+        value: f64,
+        by: f64,
+        head: impl FnOnce() -> Head,
+    ) {
         if slot.is_unused() {
             *slot = self.create(quota, head());
         }
         let Slot::Has(id) = *slot else { return };
         let limit = points_each(self.series.len());
-        self.series[id.0].push_within(limit, self.now_ns, shortened(value));
+        self.series[id.0].push_within(limit, at_ns, shortened(value));
         if self.is_recent {
             self.tracks[id.0].note(self.round, by);
         }

@@ -30,6 +30,8 @@ pub struct Request {
     pub samples: Option<PathBuf>,
     /// Whether the listener receives every sample.
     pub reports_samples: bool,
+    /// The log of ptp4l or phc2sys that is followed during the run, if any.
+    pub ptp4l_log: Option<PathBuf>,
     /// Whether existing files of these names may be replaced.
     pub force: bool,
     /// Decides, by the run so far, what phase of this index shows about the claim of [`Plan::until`]. It is needed if the plan has
@@ -64,6 +66,7 @@ impl Request {
             output,
             samples: None,
             reports_samples: false,
+            ptp4l_log: None,
             force: false,
             decide: None,
             programs,

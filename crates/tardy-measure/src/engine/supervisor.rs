@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::rc::Rc;
 
+use tardy_host::ptp_log::PtpLog;
 use tardy_host::watch::{Overlap, WatchOptions, Watchers};
 use tardy_record::Run;
 use tardy_record::event::{self, Event, EventKind};
@@ -113,6 +114,7 @@ impl<'r> Supervisor<'r> {
             SampleFile::check(samples, &request.output, request.force)?;
         }
         let Outside { clock, signals, loads } = outside;
+        let watchers = watchers(request, clock.start_ns())?;
         keep_to_housekeeping_cpu(request)?;
         let used_before = thread_usage::of_this_process().map_err(cannot("CPU usage is not available"))?;
         let mut supervisor = Self {
@@ -124,7 +126,7 @@ impl<'r> Supervisor<'r> {
             signals,
             listener,
             loads: LoadSet::new(loads),
-            watchers: watchers(request),
+            watchers,
             used_before,
             marks: 0,
             live_cost: LiveCost::default(),
@@ -377,7 +379,8 @@ fn keep_to_housekeeping_cpu(request: &Request) -> Result<(), RunError> {
     scheduling::set_affinity(&[cpu]).map_err(cannot(&format!("cpu {cpu} is not available for housekeeping")))
 }
 
-fn watchers(request: &Request) -> Watchers {
+/// The watchers of a run that started at `start_ns` of the monotonic clock.
+fn watchers(request: &Request, start_ns: u64) -> Result<Watchers, RunError> {
     let measured_cpus = request.plan.measured_cpus();
     let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
     let shares_cpu = measured_cpus.contains(&request.plan.housekeeping_cpu) || request.measures_in_process;
@@ -387,5 +390,10 @@ fn watchers(request: &Request) -> Watchers {
         clocks_are_real: request.fake.is_none(),
         uses_realtime: request.plan.phases.iter().any(|phase| phase.probe.uses_realtime()),
     };
-    Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock)
+    let mut watchers = Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock);
+    if let Some(path) = &request.ptp4l_log {
+        let (log, lines) = PtpLog::open(path).map_err(RunError::Start)?;
+        watchers.follow_ptp(log, lines, start_ns);
+    }
+    Ok(watchers)
 }

@@ -11,6 +11,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, Run};
 
 use super::phase_terms::distinct;
+use super::ptp;
 use crate::figures;
 use crate::page::{Element, Judgement, Page, PageTable, Place, Tone, figure, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
@@ -238,7 +239,9 @@ pub fn sentences(phases: &[FlowPhase]) -> Vec<String> {
     let of_flow = |(phase, flow): (&FlowPhase, &FlowFindings)| {
         let limits = flow.limits.iter().filter(|_| phase.judged).filter_map(|limit| of_limit(flow, limit));
         let class = of_class(flow).filter(|_| phase.judged);
-        class.into_iter().chain(sentence((phase, flow))).chain(limits).collect::<Vec<_>>()
+        let name = short(&harmless(&flow.flow), NAME_MAX);
+        let clocks = flow.clocks.iter().map(|found| ptp::at_moment(&name, found));
+        class.into_iter().chain(sentence((phase, flow))).chain(limits).chain(clocks).collect::<Vec<_>>()
     };
     phases
         .iter()

@@ -23,6 +23,7 @@ pub mod outliers;
 pub mod phase_lock;
 pub mod phase_terms;
 pub mod program;
+mod ptp;
 pub mod published;
 pub mod reactions;
 pub mod round_trips;
@@ -72,6 +73,7 @@ pub static ALL: &[&dyn Section] = &[
     &heat::Heat,
     &loads::Loads,
     &outliers::Outliers,
+    &ptp::Ptp,
     &environment::Environment,
     &cost::Cost,
     &machine::Machine,

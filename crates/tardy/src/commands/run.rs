@@ -87,6 +87,7 @@ fn request(
     let origin = Origin { name, ..origin::of_this_command(SystemTime::now(), arguments.fake) };
     Ok(Request {
         samples: arguments.samples.clone(),
+        ptp4l_log: arguments.ptp4l_log.clone(),
         requires_policy: requires_policy(arguments, recipe, is_file),
         force: arguments.force,
         kernel_root: arguments.kernel_root.clone(),

@@ -18,8 +18,8 @@ use crate::scripted::{self, Printed, Scene, SharedBoot};
 use crate::{guests, switch};
 
 /// A CPU of a billion instructions per second.
-const PACE: Pace = Pace::Instructions { shift: 0 };
-const KERNEL: &str = "debian:6.12-rt";
+pub(crate) const PACE: Pace = Pace::Instructions { shift: 0 };
+pub(crate) const KERNEL: &str = "debian:6.12-rt";
 /// How many files a boot of the long test compares with the kernel: a guest may take only so long.
 const FILES: usize = 20;
 /// The short test compares one file in so many of these.

@@ -11,6 +11,7 @@ mod healing;
 mod lifecycle;
 mod lists;
 mod openvswitch;
+mod ptp;
 mod refusals;
 mod replacement;
 mod slots;
@@ -66,6 +67,7 @@ static BRIDGED: SharedBoot = SharedBoot::new(KERNEL, || {
         classifiers::slots_scene(),
         healing::scene(),
         lists::scene(),
+        ptp::scene(),
         refusals::scene(),
     ];
     scenes.extend(lifecycle::scenes());
