@@ -265,7 +265,8 @@ impl<'s> Loop<'s> {
             Ok(()) => {
                 *self.place(self.next) = Some(Open { due_ns, sent_ns, out_ns: None });
                 self.next += 1;
-                while self.take_stamp().is_some() {}
+                // Most drivers have stamped it now. A stamp that waits would end the wait for the answer.
+                let _ = self.take_stamp();
             }
             Err(_) => {
                 self.stamps.forget();
@@ -289,15 +290,19 @@ impl<'s> Loop<'s> {
 
     /// Takes answers until the last request is answered, or until the time is `end_ns`.
     fn receive_until(&mut self, end_ns: u64) {
-        loop {
-            while self.take_stamp().is_some() {}
+        // Before and after the wait there is no system call that an answer would have to wait for.
+        let mut now_ns = monotonic_ns();
+        while self.oldest < self.next {
+            if now_ns < end_ns {
+                self.exchange.wait(end_ns - now_ns);
+            }
             while let Some(()) = self.receive() {}
+            while self.take_stamp().is_some() {}
             self.give_up_lost();
-            let now_ns = monotonic_ns();
-            if self.oldest == self.next || now_ns >= end_ns {
+            if now_ns >= end_ns {
                 return;
             }
-            self.exchange.wait(end_ns - now_ns);
+            now_ns = monotonic_ns();
         }
     }
 

@@ -10,12 +10,13 @@ use tardy_record::Series;
 
 use crate::own_modules::KERNELS;
 use crate::scripted::{Printed, Scene, SharedBoot, boot};
-use crate::{answer_cost, c_program, guests, noise, rtla};
+use crate::{answer_cost, c_program, guests, noise, round_trip, rtla};
 
 /// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
 static COSTS: SharedBoot = SharedBoot::as_in_the_lab(KERNELS[1], || {
     let mut scenes = vec![scene(1000), noise::scene(), rtla::scene()];
     scenes.extend(answer_cost::scene());
+    scenes.extend(round_trip::scene());
     scenes
 });
 

@@ -25,6 +25,7 @@ mod own_modules;
 mod pins;
 mod repeated;
 mod restore;
+mod round_trip;
 mod rtla;
 mod runs;
 mod same_bytes;
