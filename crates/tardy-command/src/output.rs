@@ -8,7 +8,7 @@ use tardy_analyse::name;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_plot::numbers::{harmless, harmless_lines};
 use tardy_record::Run;
-use tardy_record::redact::redact;
+use tardy_redact::redact;
 use tardy_share::link;
 
 use crate::charset::Charset;

@@ -41,7 +41,6 @@ pub mod pins;
 pub mod plan;
 pub mod program;
 pub mod reason;
-pub mod redact;
 pub mod round_trip;
 pub mod run;
 pub mod samples;

@@ -19,6 +19,9 @@ use crate::switch::{SwitchPlace, SwitchRecord};
 /// The version of the file format that this tardy writes.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// The text in place of one that was removed because it identifies a machine, a user or a project.
+pub const REDACTED: &str = "redacted";
+
 /// One measurement.
 ///
 /// Times such as `…_at_ns` and `start_ns` count from the start of the run, on the monotonic clock.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tardy_record::Run;
-use tardy_record::redact::redact_except;
+use tardy_redact::redact_except;
 use thiserror::Error;
 
 use crate::link::{self, LinkError};

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tardy_present::report::first_screen;
-use tardy_record::redact::redact_except;
 use tardy_record::series::SeriesKind;
 use tardy_record::{Histogram, Run};
+use tardy_redact::redact_except;
 use tardy_share::{link, shared};
 use tardy_web::{Options, Session, answer};
 

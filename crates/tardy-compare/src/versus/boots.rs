@@ -76,7 +76,7 @@ fn boot_of(run: &Run) -> Boot {
         }
         // Every run of the lab is a boot.
         Some(_) => Boot::Of(run.origin.host.clone(), run.origin.id.clone()),
-        None if run.origin.boot_id.is_empty() || run.origin.boot_id == tardy_record::redact::REDACTED => {
+        None if run.origin.boot_id.is_empty() || run.origin.boot_id == tardy_record::run::REDACTED => {
             Boot::Unknown
         }
         None => Boot::Of(run.origin.host.clone(), run.origin.boot_id.clone()),

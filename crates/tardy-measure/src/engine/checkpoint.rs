@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tardy_record::redact::redact;
 use tardy_record::{Run, file};
+use tardy_redact::redact;
 use tardy_sys::files;
 use tardy_sys::shared_map::SharedMap;
 

@@ -45,7 +45,7 @@ pub struct Request {
     pub fake: Option<u64>,
     /// Whether the run ends with an error, before anything is measured, if the kernel refuses the plan's scheduling policy.
     pub requires_policy: bool,
-    /// Whether the run file is redacted ([`tardy_record::redact`]), at every checkpoint. The outcome's run is not.
+    /// Whether the run file is redacted ([`tardy_redact`]), at every checkpoint. The outcome's run is not.
     pub redacts: bool,
     /// Whether this is a guest of the lab, which ends with the run. Then the run file is not written while a phase measures, and
     /// memory is not released: both would take time of the CPU that is measured.

@@ -1,4 +1,4 @@
-//! `--redact` at every way out of a run. What it takes is tested in tardy-record.
+//! `--redact` at every way out of a run. What it takes is tested in tardy-redact.
 
 use crate::bench::{Bench, Printed};
 
@@ -93,4 +93,11 @@ fn the_version_in_a_capture_keeps_no_words_of_its_author() {
     assert!(import(&[]).contains(SECRET));
     let redacted = import(&["--redact"]);
     assert!(!redacted.contains(SECRET) && redacted.contains("redacted 1.2"));
+}
+
+#[test]
+fn the_ids_of_published_results_stay() {
+    for result in tardy_analyse::published::built_in() {
+        assert!(tardy_redact::is_known_result(&result.id), "{}", result.id);
+    }
 }

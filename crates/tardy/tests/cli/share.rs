@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tardy_present::report::first_screen;
 use tardy_record::Run;
-use tardy_record::redact::redact_except;
+use tardy_redact::redact_except;
 use tardy_share::link;
 
 use crate::bench::Bench;

@@ -1,7 +1,6 @@
 //! MAC addresses, UUIDs and `user@host` in kept texts; versions, sources, and a run's id and date.
 
-use super::REDACTED;
-
+use tardy_record::run::REDACTED;
 /// Programs that write their names into the version of a file.
 const PROGRAMS: [&str; 7] = ["tardy", "libsigrok", "sigrok", "Saleae", "GTKWave", "Icarus", "Verilator"];
 

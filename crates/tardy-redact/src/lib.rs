@@ -15,16 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::file::{self, RunFileError};
-use crate::run::Run;
+use tardy_record::file::{self, RunFileError};
+use tardy_record::run::{REDACTED, Run};
 
 use fields::Treatment;
 use names::Names;
 
 pub use names::{RECIPES, is_known_label, is_known_result};
 
-/// The text in place of a removed one.
-pub const REDACTED: &str = "redacted";
 /// tardy's subcommands, which stay in the command line of a run's origin.
 const COMMANDS: [&str; 9] =
     ["run", "import", "lab", "tsn", "cyclictest", "check", "verify", "test", "simulate"];

@@ -2,8 +2,9 @@
 //! loads in it are replaced; another one may quote a command, its output or a file.
 
 use super::arguments::TOOLS;
+use super::identifiers;
 use super::names::{Names, is_known_label};
-use super::{REDACTED, identifiers};
+use tardy_record::run::REDACTED;
 
 /// Beginnings of sentences that contain only numbers, CPUs, clocks and files of the kernel.
 const BEGINNINGS: [&str; 31] = [

@@ -2,8 +2,9 @@
 //!
 //! Of the arguments, only the tool, options and numbers stay. Any other word may be an address, a path or a password.
 
-use super::{REDACTED, identifiers, kernel_arguments};
-use crate::load_spec::CATALOGUE;
+use super::{identifiers, kernel_arguments};
+use tardy_record::load_spec::CATALOGUE;
+use tardy_record::run::REDACTED;
 
 /// Loads whose argument is the command line of a tool.
 const TOOL_LOADS: [&str; 3] = ["stress-ng", "hackbench", "iperf3"];
@@ -141,7 +142,7 @@ mod tests {
             assert_eq!(load(text), expected);
             assert_eq!(load(expected), expected, "redacting twice is the same");
             assert!(
-                expected == REDACTED || expected.parse::<crate::load_spec::LoadSpec>().is_ok(),
+                expected == REDACTED || expected.parse::<tardy_record::load_spec::LoadSpec>().is_ok(),
                 "{expected}"
             );
         }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::fields::{self, CHOICES, KEPT, KEPT_MAPS, Treatment};
 use super::*;
-use crate::plan::Plan;
-use crate::run::Origin;
+use tardy_record::plan::Plan;
+use tardy_record::run::Origin;
 
 const MARKER: &str = "Secret marker";
 
@@ -74,15 +74,15 @@ fn redacting_twice_is_the_same_and_numbers_stay() {
         assert!(twice.run == once.run, "{name}");
         assert_eq!(twice.changed, BTreeMap::new(), "{name}");
         let numbers = |run: &Run| {
-            let one = |series: &crate::Series| {
+            let one = |series: &tardy_record::Series| {
                 (series.tally.recorded, series.min_ns, series.max_ns, series.measured.clone())
             };
             run.series.iter().map(one).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&once.run), numbers(&run), "{name}");
         assert_eq!(once.run.validity.valid, run.validity.valid, "{name}");
-        let text = crate::file::to_text(&once.run);
-        assert_eq!(crate::file::from_text(text.as_bytes()).unwrap(), once.run, "{name}");
+        let text = tardy_record::file::to_text(&once.run);
+        assert_eq!(tardy_record::file::from_text(text.as_bytes()).unwrap(), once.run, "{name}");
     }
 }
 
@@ -91,7 +91,7 @@ fn the_command_line_of_origin_keeps_its_subcommand() {
     let command = |words: &[&str]| {
         let origin =
             Origin { command: words.iter().map(|word| (*word).to_owned()).collect(), ..Origin::default() };
-        redact(&Run::begun(origin, Plan::default(), crate::facts::Facts::default()))
+        redact(&Run::begun(origin, Plan::default(), tardy_record::facts::Facts::default()))
             .unwrap()
             .run
             .origin
@@ -196,4 +196,24 @@ proptest! {
         let sentence = sentences::redacted(&text, &mut names(["a", "/home/jane"]));
         prop_assert_eq!(sentences::redacted(&sentence, &mut names(["phase 1", "phase 2"])), sentence);
     }
+}
+
+#[test]
+fn the_names_of_built_in_recipes_and_their_phases_stay() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let recipe: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+        // Every recipe describes itself, and a switch file does not.
+        if !recipe.contains_key("about") {
+            continue;
+        }
+        for phase in recipe.get("phase").and_then(toml::Value::as_array).into_iter().flatten() {
+            let label = phase["name"].as_str().unwrap();
+            assert!(is_known_label(label), "{}: {label}", path.display());
+        }
+        names.insert(path.file_stem().unwrap().to_string_lossy().into_owned());
+    }
+    assert_eq!(names, RECIPES.map(str::to_owned).into());
 }

@@ -1,6 +1,7 @@
 //! The kernel's command line: parameters that matter to latency stay, and the values of all others are removed.
 
-use super::{REDACTED, identifiers};
+use super::identifiers;
+use tardy_record::run::REDACTED;
 
 /// Parameters that are kept with their values (Documentation/admin-guide/kernel-parameters.txt).
 const KEPT: [&str; 77] = [

@@ -1,8 +1,7 @@
 //! Names of phases, series, flows and tasks. A generated name stays. Another one becomes a kind with a number, the same for
 //! each occurrence of the name in a run.
 
-use super::REDACTED;
-
+use tardy_record::run::REDACTED;
 /// The built-in recipes, whose names stay.
 pub const RECIPES: [&str; 18] = [
     "quick",
