@@ -60,7 +60,7 @@ pub struct Run {
     pub self_cost: Vec<ThreadCost>,
     /// Events other than readings.
     pub events: Vec<Event>,
-    /// The fields that [`crate::redact::redact`] changed; empty for a run that was not redacted.
+    /// The fields whose texts were changed (tardy-redact); empty for a run that was not redacted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
 }
