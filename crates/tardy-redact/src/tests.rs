@@ -205,7 +205,7 @@ fn the_names_of_built_in_recipes_and_their_phases_stay() {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let recipe: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
-        // A switch file is no recipe of a measurement.
+        // A switch file, which is not the recipe of a measurement.
         if recipe.contains_key("switch") {
             continue;
         }
