@@ -458,14 +458,16 @@ proptest! {
         flows in prop::collection::vec((0u8..4, 60u32..1515, 300u64..3000, 0u64..3000), 1..5),
     ) {
         // Flows use only classes with a window, since a frame that never fits waits in one mode and is dropped in the
-        // other. Periods and offsets are odd numbers of ns, so that no frame ends exactly when a gate closes.
+        // other. Periods, offsets and lengths are odd numbers of ns, and frames take multiples of 8, so that no frame ends exactly
+        // when a gate closes.
         let entries: Vec<(u32, u64)> = lengths.iter().enumerate().map(|(class, us)| (1 << class, *us)).collect();
         let of_class = |class: u8| class % entries.len() as u8;
         let flows: Vec<String> = flows.iter().map(|(class, size, period, offset)| format!(
             "period = \"{period}003ns\"\noffset = \"{}007ns\"\nsize = {size}\npcp = {}",
             offset % period, of_class(*class)
         )).collect();
-        let network = network(&one_switch(&port_text(speed, &entries, None), &flows));
+        let port = port_text(speed, &entries, None).replace("us\"", "001ns\"");
+        let network = network(&one_switch(&port, &flows));
         let one_at_a_time = Options { ring_frames: 1, ..options(Mode::Linux) };
         let (linux, in_linux) = run_for(&network, &one_at_a_time, 50 * MS);
         let (standard, by_standard) = run_for(&network, &options(Mode::Standard), 50 * MS);
