@@ -25,6 +25,8 @@ pub struct Armed {
 pub struct Expiring {
     /// The task in which it runs, or on top of which. On PREEMPT_RT, soft timers expire in a thread, and others can preempt it.
     pub by: u32,
+    /// Its address.
+    pub timer: u64,
     /// How it was started; the thread that it wakes may start it again before its function ends.
     pub armed: Option<Armed>,
     /// The address of its function.
@@ -135,9 +137,9 @@ impl CpuLog {
         self.expiring.iter_mut().rfind(|one| one.by == by)
     }
 
-    /// Its function ends.
-    pub fn end_expiry(&mut self, by: u32) -> Option<Expiring> {
-        let index = self.expiring.iter().rposition(|one| one.by == by)?;
+    /// Its function ends. The ends of timers whose begin was not recorded, such as the tick's, are seen too.
+    pub fn end_expiry(&mut self, by: u32, timer: u64) -> Option<Expiring> {
+        let index = self.expiring.iter().rposition(|one| one.by == by && one.timer == timer)?;
         Some(self.expiring.remove(index))
     }
 

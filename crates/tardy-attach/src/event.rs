@@ -81,7 +81,10 @@ pub enum What {
         function: u64,
     },
     /// It ends (hrtimer_expire_exit).
-    ExpireEnd,
+    ExpireEnd {
+        /// The timer's address. The kernel cannot filter this event by the function.
+        timer: u64,
+    },
     /// A task is woken (sched_waking).
     Waking {
         /// The task.

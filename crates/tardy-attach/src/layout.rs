@@ -51,7 +51,7 @@ enum Layout {
     Leave { call: Field, result: Field },
     Start { timer: Field, function: Field, expires: Field, soft: Field },
     Expire { timer: Field, function: Field },
-    ExpireEnd,
+    ExpireEnd { timer: Field },
     Waking { task: TaskFields, target: Option<Field> },
     Migrate { tid: Field, to: Field },
     Switch { from: TaskFields, state: Field, to: TaskFields },
@@ -158,7 +158,7 @@ impl Layouts {
             Layout::Expire { timer, function } => {
                 What::Expire { timer: timer.number(bytes)?, function: function.number(bytes)? }
             }
-            Layout::ExpireEnd => What::ExpireEnd,
+            Layout::ExpireEnd { timer } => What::ExpireEnd { timer: timer.number(bytes)? },
             Layout::Waking { task, target } => {
                 What::Waking { task: task.task(bytes)?, target: target.and_then(number) }
             }
@@ -276,7 +276,7 @@ fn layout(event: &str, format: &Format) -> Option<Layout> {
         "timer/hrtimer_expire_entry" => {
             Layout::Expire { timer: field("hrtimer")?, function: field("function")? }
         }
-        "timer/hrtimer_expire_exit" => Layout::ExpireEnd,
+        "timer/hrtimer_expire_exit" => Layout::ExpireEnd { timer: field("hrtimer")? },
         "sched/sched_waking" => Layout::Waking {
             task: TaskFields::of(format, ["comm", "pid", "prio"])?,
             target: field("target_cpu"),

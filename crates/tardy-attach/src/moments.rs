@@ -48,7 +48,7 @@ fn happening(
         What::Switch { from, to, .. } => Happening::Switch { from: task(from), to: task(to) },
         What::Waking { task: woken, .. } => Happening::Ready { task: task(woken) },
         What::Expire { function, .. } => Happening::TimerBegin { function: function_name(*function, kind) },
-        What::ExpireEnd => Happening::TimerEnd,
+        What::ExpireEnd { .. } => Happening::TimerEnd,
         What::InterruptBegin(Handler::Irq(irq, name)) => {
             Happening::IrqBegin { irq: *irq, name: handler(*name) }
         }

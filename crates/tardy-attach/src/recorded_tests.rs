@@ -37,6 +37,8 @@ impl<'t> Line<'t> {
 /// The events, and the log's times by due time.
 fn recorded() -> (Vec<Event>, BTreeMap<u64, u64>) {
     let (mut events, mut log) = (Vec::new(), BTreeMap::new());
+    // The record lacks the timer at its end; no two expire at a time.
+    let mut expiring = 0;
     for line in TRACE.lines().filter(|line| !line.starts_with('#')) {
         let mut line = Line { words: line.split_ascii_whitespace() };
         let (at_ns, cpu, by) = (line.number() as u64, line.number() as u32, line.number() as u32);
@@ -49,8 +51,11 @@ fn recorded() -> (Vec<Event>, BTreeMap<u64, u64>) {
                 expires_ns: line.number(),
                 soft_ns: line.number(),
             },
-            "X" => What::Expire { timer: line.number() as u64, function: FUNCTION },
-            "x" => What::ExpireEnd,
+            "X" => {
+                expiring = line.number() as u64;
+                What::Expire { timer: expiring, function: FUNCTION }
+            }
+            "x" => What::ExpireEnd { timer: expiring },
             "W" => What::Waking { task: line.task(), target: None },
             "F" => What::Fork { child: line.number() as u32 },
             "C" => {

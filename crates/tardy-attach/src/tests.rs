@@ -63,7 +63,7 @@ impl Stream {
         self.add(due_ns + 3000, runs.tid, What::InterruptBegin(Handler::Vector(0)));
         self.add(due_ns + 5000, runs.tid, What::Expire { timer, function: FUNCTION });
         self.add(due_ns + 6000, runs.tid, What::Waking { task: own(), target: Some(0) });
-        self.add(due_ns + 7000, runs.tid, What::ExpireEnd);
+        self.add(due_ns + 7000, runs.tid, What::ExpireEnd { timer });
         self.add(due_ns + 8000, runs.tid, What::InterruptEnd(Handler::Vector(0)));
         self.switch(due_ns + 15_000, runs, true, own());
         self.add(due_ns + 20_000, TID, What::Leave { call, result: 0 });
@@ -241,7 +241,7 @@ fn a_timer_of_the_server_for_ordinary_tasks_is_not_the_threads() {
         let begin = stream.events.partition_point(|event| event.at_ns <= at_ns);
         let whats = [
             What::Expire { timer, function },
-            What::ExpireEnd,
+            What::ExpireEnd { timer },
             What::Start { timer, function, expires_ns, soft_ns },
         ];
         let events = whats.map(|what| Event { at_ns, cpu: 0, by: TID, what });
@@ -269,15 +269,17 @@ fn a_timer_whose_function_is_preempted_by_the_thread_that_it_wakes_is_known_in_t
         stream.add(begun_ns + 1000, TID, What::Start { timer, function, expires_ns: soft_ns, soft_ns });
         stream.switch(begun_ns + 2000, own(), false, ktimers);
         if cycle > 1 {
-            stream.add(begun_ns + 3000, 18, What::ExpireEnd);
+            stream.add(begun_ns + 3000, 18, What::ExpireEnd { timer });
         }
         stream.add(due_ns + 4000, 18, What::Expire { timer, function });
+        // The tick, whose begin is not recorded, ends in an interrupt of that thread.
+        stream.add(due_ns + 4500, 18, What::ExpireEnd { timer: 0xc });
         stream.add(due_ns + 5000, 18, What::Waking { task: own(), target: Some(0) });
         stream.switch(due_ns + 6000, ktimers, true, own());
         // The interrupt of another timer.
         stream.add(due_ns + 7000, TID, What::Expire { timer: 0xb, function: FUNCTION });
         stream.add(due_ns + 8000, TID, What::Waking { task: task(9, 120), target: Some(0) });
-        stream.add(due_ns + 9000, TID, What::ExpireEnd);
+        stream.add(due_ns + 9000, TID, What::ExpireEnd { timer: 0xb });
         stream.add(due_ns + 20_000, TID, What::Leave { call, result: 8 });
     }
     let found = cycles(&stream);
@@ -294,7 +296,7 @@ fn causes_with_quota(stopped: &dyn Fn(u32, u64, u64) -> Option<Stopped>) -> Vec<
         stream.switch(begin_ns + 50_000, own(), true, task(9, 120));
         let refill = What::Expire { timer: 0xb, function: QUOTA_FUNCTION };
         stream.add(begin_ns + 450_000, 9, refill);
-        stream.add(begin_ns + 451_000, 9, What::ExpireEnd);
+        stream.add(begin_ns + 451_000, 9, What::ExpireEnd { timer: 0xb });
         stream.switch(begin_ns + 750_000, task(9, 120), true, own());
         begin_ns + 800_000
     });
@@ -356,7 +358,7 @@ proptest! {
                 2 => What::Start { timer: number, function: number, expires_ns: at_ns as i64, soft_ns: i64::MIN + number as i64 },
                 3 => What::Start { timer: number, function: number, expires_ns: at_ns as i64 + 9, soft_ns: at_ns as i64 },
                 4 => What::Expire { timer: number, function: number },
-                5 => What::ExpireEnd,
+                5 => What::ExpireEnd { timer: number },
                 6 => What::Waking { task: task(tid, number as i32), target: Some(cpu) },
                 7 | 8 => What::Switch { from: task(tid, 120), ready: kind == 7, to: task(number as u32, 120) },
                 9 => What::Fault { address: 0 },

@@ -107,7 +107,7 @@ impl Tracker {
                     self.arm(by, at_ns, timer, expires_ns, soft_ns);
                 }
             }
-            What::ExpireEnd => self.end_expiry(cpu, by),
+            What::ExpireEnd { timer } => self.end_expiry(cpu, by, timer),
             What::Waking { task, target } => self.wake(at_ns, cpu, by, &task, target),
             What::Migrate { tid, to } => {
                 if let Some(thread) = self.threads.get_mut(&tid) {
@@ -150,7 +150,7 @@ impl Tracker {
             }
             What::Expire { timer, function } => {
                 let armed = self.armed.remove(&timer);
-                let expiring = Expiring { by, armed, function, at_ns, wakes: false };
+                let expiring = Expiring { by, timer, armed, function, at_ns, wakes: false };
                 self.cpus.entry(cpu).or_default().expire(expiring);
                 if self.kind(function) == TimerKind::Quota {
                     if self.refills.len() == REFILLS_MAX {
@@ -241,8 +241,8 @@ impl Tracker {
         Some((armed.tid, due))
     }
 
-    fn end_expiry(&mut self, cpu: u32, by: u32) {
-        let Some(expired) = self.cpus.get_mut(&cpu).and_then(|log| log.end_expiry(by)) else { return };
+    fn end_expiry(&mut self, cpu: u32, by: u32, timer: u64) {
+        let Some(expired) = self.cpus.get_mut(&cpu).and_then(|log| log.end_expiry(by, timer)) else { return };
         if let Some((tid, due)) = self.due(&expired, cpu)
             && !expired.wakes
             && due.kind.is_periodic()
