@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::Run;
-use tardy_record::environment::{EnvSeries, PTP_PORT_STATES};
+use tardy_record::environment::{EnvSeries, ptp_port_state};
 
 /// A reading further from a moment than this is not of that moment, in ns.
 const NEAR_NS: u64 = 5_000_000_000;
@@ -131,7 +131,7 @@ fn held(series: &EnvSeries, at_ns: u64) -> Option<f64> {
 }
 
 fn state(number: f64) -> &'static str {
-    PTP_PORT_STATES.split(' ').nth((number as usize).wrapping_sub(1)).unwrap_or("unknown")
+    ptp_port_state(number as u8)
 }
 
 #[cfg(test)]

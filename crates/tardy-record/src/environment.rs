@@ -18,6 +18,11 @@ pub const SERIES_COUNT: usize = 512;
 pub const PTP_PORT_STATES: &str =
     "INITIALIZING FAULTY DISABLED LISTENING PRE_MASTER MASTER PASSIVE UNCALIBRATED SLAVE GRAND_MASTER";
 
+/// The name of the PTP port state with this number; `unknown` if there is none.
+pub fn ptp_port_state(number: u8) -> &'static str {
+    PTP_PORT_STATES.split(' ').nth(usize::from(number).wrapping_sub(1)).unwrap_or("unknown")
+}
+
 /// The number of readings that each of `series` series keeps.
 pub fn points_each(series: usize) -> usize {
     (POINT_TOTAL / series.max(1)).clamp(POINT_COUNT_LEAST, POINT_COUNT)

@@ -11,7 +11,7 @@ const END_OF_FUNCTIONS: &[u8] = b"_etext";
 /// The names of the functions at `addresses`, if the kernel shows them.
 ///
 /// Reads /proc/kallsyms until it has them all. The kernel makes its text while it is read, of more than 100,000 lines, which takes
-/// 40 ms of a PC and ten times that of a small board: not to be called during a measurement.
+/// tens of milliseconds: not to be called during a measurement.
 pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
     each_symbol(files, |symbol| {

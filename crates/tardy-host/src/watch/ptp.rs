@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tardy_record::environment::{Merge, PTP_PORT_STATES};
+use tardy_record::environment::{Merge, ptp_port_state};
 
 use super::readings::{Head, Quota, Readings, Slot};
 use super::{Round, Watcher};
@@ -88,8 +88,8 @@ impl Ptp {
 
     fn record(&mut self, readings: &mut Readings, line: &Line, now_ns: u64) {
         let Some(at_ns) = line.at_ns.checked_sub(self.start_ns) else {
-            if let Statement::State { port: 1.., to, .. } = line.states {
-                self.note_state(&line.states, to);
+            if let Statement::State { port: port @ 1.., to, .. } = line.states {
+                self.states.insert(port, to);
             }
             return;
         };
@@ -114,11 +114,11 @@ impl Ptp {
                 self.put(readings, at_ns, (STATE, &port_name(*port)), f64::from(*from), NUMBER);
                 self.since.changes.push(format!(
                     "PTP port {port} changed from {} to {} at {:.3} s on {on}",
-                    state_name(*from),
-                    state_name(*to),
+                    ptp_port_state(*from),
+                    ptp_port_state(*to),
                     at_ns as f64 / 1e9,
                 ));
-                self.note_state(&line.states, *to);
+                self.states.insert(*port, *to);
             }
             Statement::State { .. } | Statement::Other => {}
         }
@@ -129,12 +129,6 @@ impl Ptp {
             self.put(readings, at_ns, ("PTP path delay", of), delay_ns as f64, NS);
         }
     }
-
-    fn note_state(&mut self, change: &Statement, to: u8) {
-        if let Statement::State { port, .. } = change {
-            self.states.insert(*port, to);
-        }
-    }
 }
 
 const STATE: &str = "PTP port state";
@@ -143,10 +137,6 @@ const NUMBER: (&str, Merge) = ("IEEE 1588", Merge::Min);
 
 fn port_name(port: u32) -> String {
     format!("port {port}")
-}
-
-fn state_name(number: u8) -> &'static str {
-    PTP_PORT_STATES.split(' ').nth(usize::from(number).wrapping_sub(1)).unwrap_or("unknown")
 }
 
 impl Watcher for Ptp {

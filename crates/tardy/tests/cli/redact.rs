@@ -1,5 +1,7 @@
 //! `--redact` at every way out of a run. What it takes is tested in tardy-redact.
 
+use tardy_recipe::RecipeText;
+
 use crate::bench::{Bench, Printed};
 
 const FAKE: [&str; 9] = ["run", "--fake", "3", "-q", "--duration", "100ms", "--load", "none", "-o"];
@@ -100,4 +102,10 @@ fn the_ids_of_published_results_stay() {
     for result in tardy_analyse::published::built_in() {
         assert!(tardy_redact::is_known_result(&result.id), "{}", result.id);
     }
+}
+
+#[test]
+fn the_names_of_built_in_recipes_stay() {
+    let names = RecipeText::built_in().map(|recipe| recipe.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names, tardy_redact::RECIPES);
 }

@@ -152,20 +152,12 @@ impl Tally {
         const BEFORE: &str = "previous_cycle";
         // tardy itself is an ordinary program, and delays one that has no priority. While the limit acts, a thread that is woken does
         // not preempt an ordinary one.
-        let is_tardy = |(why, what): &(String, String)| {
-            fault.priority == 0 && why == "no_priority" && what.starts_with("'tardy' ")
+        let is_other = |(why, what): &(String, String)| {
+            why == BEFORE
+                || fault.priority == 0 && why == "no_priority" && what.starts_with("'tardy' ")
+                || fault.name == LIMIT.0 && why == "preemption_off"
         };
-        let is_other = |cause: &(String, String)| {
-            cause.0 == BEFORE || is_tardy(cause) || fault.name == LIMIT.0 && cause.0 == "preemption_off"
-        };
-        // The cycle that tardy delays is a little longer itself.
-        let is_delayed_by_tardy = |causes: &Causes| {
-            let is_allowed = |cause| is_other(cause) || fault.allowed.contains(&cause.0.as_str());
-            causes.iter().any(is_tardy) && causes.iter().all(is_allowed)
-        };
-        let faulty: Vec<&Causes> = (cycles.values())
-            .filter(|causes| !causes.iter().all(is_other) && !is_delayed_by_tardy(causes))
-            .collect();
+        let faulty: Vec<&Causes> = cycles.values().filter(|causes| !causes.iter().all(is_other)).collect();
         let has = |causes: &Causes, (why, what): &(&str, &str)| {
             causes.iter().any(|(one, text)| one == why && text.contains(what))
         };

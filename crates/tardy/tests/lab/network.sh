@@ -84,7 +84,7 @@ untrace() {
 }
 # traced: prints those records, seconds and queue, and clears them.
 traced() {
-    # By fields: a regular expression costs the emulator ten times as much.
+    # By fields: with a regular expression, this took two thirds of the time of a scene with 15,000 frames.
     awk '$5 == "net_dev_start_xmit:" { print "left", substr($4, 1, length($4) - 1), substr($7, 15) }' /sys/kernel/tracing/trace
     echo > /sys/kernel/tracing/trace
 }

@@ -384,20 +384,8 @@ static void prepare_waiter(struct waiter *waiter, const char *how, long long fir
 		pthread_cond_init(&waiter->condition, &attributes);
 		pthread_mutex_init(&waiter->mutex, NULL);
 	}
-	if (!strcmp(how, "deadline")) {
-		struct {
-			uint32_t size, policy;
-			uint64_t flags;
-			int32_t nice;
-			uint32_t priority;
-			uint64_t runtime, deadline, period;
-		} attributes = {
-			.size = 48, .policy = 6, .runtime = (uint64_t)period_ns / 2,
-			.deadline = (uint64_t)period_ns, .period = (uint64_t)period_ns,
-		};
-		if (syscall(SYS_sched_setattr, 0, &attributes, 0))
-			fail("SCHED_DEADLINE");
-	}
+	if (!strcmp(how, "deadline"))
+		set_deadline(period_ns / 2, period_ns);
 }
 
 /* Waits for the time due. Returns the time that is due after it. */

@@ -2,9 +2,12 @@
 #ifndef PERIODIC_H
 #define PERIODIC_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000LL
 
@@ -41,6 +44,23 @@ static inline void work(long long ns)
 		for (int i = 0; i < 500; i++)
 			sink += i;
 	} while (ns_of(CLOCK_THREAD_CPUTIME_ID) < end_ns);
+}
+
+/* Makes this thread one of SCHED_DEADLINE, which glibc has no function for. */
+static inline void set_deadline(long long runtime_ns, long long period_ns)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = {
+		.size = 48, .policy = 6, .runtime = (uint64_t)runtime_ns,
+		.deadline = (uint64_t)period_ns, .period = (uint64_t)period_ns,
+	};
+	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
+		fail("SCHED_DEADLINE");
 }
 
 #endif

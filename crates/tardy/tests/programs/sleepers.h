@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,16 +56,6 @@ static inline void set_sleepers_timer(struct sleeper *sleeper)
 		.it_value = timespec_of(sleeper->first_ns),
 	};
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = sleeper->signal };
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attributes = {
-		.size = 48, .policy = 6, .runtime = SLEEPERS_PERIOD_NS / 10,
-		.deadline = SLEEPERS_PERIOD_NS, .period = SLEEPERS_PERIOD_NS,
-	};
 	timer_t timer;
 	if (sleeper->wait == wait_for_timerfd) {
 		sleeper->timer = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -75,8 +64,8 @@ static inline void set_sleepers_timer(struct sleeper *sleeper)
 	} else if (sleeper->wait == wait_for_signal) {
 		if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, TIMER_ABSTIME, &times, NULL))
 			fail("timer");
-	} else if (syscall(SYS_sched_setattr, 0, &attributes, 0)) {
-		fail("SCHED_DEADLINE");
+	} else {
+		set_deadline(SLEEPERS_PERIOD_NS / 10, SLEEPERS_PERIOD_NS);
 	}
 }
 

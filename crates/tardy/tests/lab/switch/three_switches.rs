@@ -241,8 +241,8 @@ fn no_gate_opens_early_while_the_schedules_of_three_switches_are_replaced_under_
 }
 
 #[test]
-#[ignore = "takes minutes; its figures are in docs/synthesis.md"]
-fn a_schedule_for_the_measured_intervals_is_sent_with_wider_windows_and_higher_priorities() {
+#[ignore = "takes minutes; its figures are in docs/synthesis.md. `make long-tests` runs it"]
+fn long_a_schedule_for_the_measured_intervals_is_sent_with_wider_windows_and_higher_priorities() {
     static BOOT: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![narrow_scene()]);
     let Some(printed) = BOOT.scene("narrow") else { return };
     println!("{}", printed.text());
