@@ -78,6 +78,8 @@ static void classify_start(struct block *block)
 	if (block->start == orders.hrtimer_wakeup || block->start == orders.timerfd_function ||
 	    block->start == orders.signal_function || block->start == orders.deadline_function)
 		block->flags |= WAKES;
+	if (block->start == orders.timerfd_poll)
+		block->flags |= ASKS;
 	if (block->start == orders.hrtimer_interrupt)
 		block->flags |= FIRES;
 	if (block->start == orders.program_timer)

@@ -109,6 +109,8 @@ static void watch(const struct block *block)
 		clock_was_read();
 	if (block->flags & WAKES)
 		timer_fired(block->start);
+	if (block->flags & ASKS)
+		asks_for_timer();
 	if (block->flags & FIRES)
 		interrupt_fired();
 	if (block->flags & SWITCHES) {
@@ -158,8 +160,7 @@ static void on_block(unsigned int cpu, void *userdata)
 			block->in_boot += block->count;
 	}
 	if (UNLIKELY((previous->flags & TO_USER) && orders.to_user) && now.has_programs && is_user(block->start)) {
-		look_for_taken();
-		wakeup_ended(now.instructions, now.blocks);
+		returned_to_program(now.instructions, now.blocks);
 	}
 	if (UNLIKELY(previous->flags & HALTS))
 		sleeping();
@@ -168,7 +169,7 @@ static void on_block(unsigned int cpu, void *userdata)
 	ring[now.blocks++ % RING] = block->id;
 	if (UNLIKELY(!block->first_period))
 		block->first_period = now.period;
-	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | FIRES | SWITCHES | PROGRAMS | SYSTEM_CALL)) && now.has_programs)
+	if (UNLIKELY(block->flags & (READS_CLOCK | WAKES | ASKS | FIRES | SWITCHES | PROGRAMS | SYSTEM_CALL)) && now.has_programs)
 		watch(block);
 	now.instructions += block->count;
 	now.previous = block;

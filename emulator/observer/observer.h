@@ -53,7 +53,14 @@ struct orders {
 	/* Functions of timers that a program waits for otherwise; 0 if they are not observed. The offsets are in bytes, but for deadline_yielded. */
 	uint64_t timerfd_function, signal_function, deadline_function;
 	uint64_t timerfd_timer, timerfd_waiters;		/* in struct timerfd_ctx: its timer, the list of its wait queue */
-	uint64_t waiter_task, waiter_entry;			/* in struct wait_queue_entry */
+	uint64_t waiter_task, waiter_entry, waiter_function;	/* in struct wait_queue_entry */
+	/* What wakes a thread in poll(2) and in epoll_wait(2); 0 if that is not observed. */
+	uint64_t poll_function, epoll_function;
+	uint64_t poll_task;					/* in struct poll_wqueues */
+	uint64_t epoll_entry, epoll_item;			/* in struct eppoll_entry: the wait_queue_entry, a pointer to the item */
+	uint64_t epoll_of_item;					/* in struct epitem: a pointer to the struct eventpoll */
+	uint64_t epoll_waiters;					/* in struct eventpoll: the list of its wait queue */
+	uint64_t timerfd_poll;					/* the function that poll and epoll ask */
 	uint64_t signal_timer, signal_process;			/* in struct k_itimer: its timer, the struct signal_struct */
 	uint64_t process_threads;				/* in struct signal_struct: the list of threads */
 	uint64_t signal_pending;				/* in struct k_itimer: the struct sigqueue, or a pointer to it */
@@ -119,6 +126,7 @@ enum block_flags {
 	COUNTS = 1 << 13,	/* contains a write to the preemption count */
 	HALTS = 1 << 14,	/* ends with hlt */
 	FIRES = 1 << 16,	/* begins hrtimer_interrupt() */
+	ASKS = 1 << 17,		/* begins timerfd_poll() */
 	FOR_CALLER = 1 << 15,	/* of a function that turns off or on for its caller, such as _raw_spin_lock_irqsave() */
 };
 
@@ -267,9 +275,12 @@ extern uint64_t wakeups, readings, lost_threads;
 void timer_fired(uint64_t function);
 /* The running thread may have taken what a timer left for it that expired before. */
 void look_for_taken(void);
-/* The running thread has read the clock in user mode or reached user mode, see orders.to_user: which is the end of its wake-up.
- * `end_block` follows the last block. */
+/* The running thread asks whether a timer has expired. */
+void asks_for_timer(void);
+/* The running thread has read the clock in user mode, which is the end of its wake-up. `end_block` follows the last block. */
 void wakeup_ended(uint64_t instructions, uint64_t end_block);
+/* It has reached user mode, which is that end if orders.to_user. */
+void returned_to_program(uint64_t instructions, uint64_t end_block);
 /* `block` reads the clock in user mode. */
 void clock_read(const struct block *block);
 /* A system call or a switch: the clock is not read again. */

@@ -12,6 +12,14 @@ enum { WOKEN = 64 };
 static struct woken { uint64_t task, timer, expires, block; bool is_soft; struct programmed programmed; } woken[WOKEN];
 static unsigned int woken_at, untaken;
 
+/* Where a wake-up ends. */
+struct ending { uint64_t read_at, block, switch_at; };
+
+/* Threads that asked for timers that nothing had taken, in poll(2) or epoll_wait(2), and their return from it. */
+enum { ASKERS = 16 };
+static struct asker { uint64_t task; struct ending returned; } askers[ASKERS];
+static unsigned int askers_at;
+
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
  * tardy knows which of them belong to the warm-up. */
 enum { THREADS = 64, LATEST = 32, NEAREST = 4 };
@@ -40,7 +48,7 @@ static struct thread *thread_of(const struct task *task)
 /* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them, up to the end of the wake-up. */
 static void keep(struct kept *kept, const struct kept *wakeup)
 {
-	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end, from;
+	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end, from, to = switch_count;
 
 	while (first > 0 && now.blocks - first < RING - 1 && have < wanted)
 		have += by_id[ring[--first % RING]]->count;
@@ -52,10 +60,12 @@ static void keep(struct kept *kept, const struct kept *wakeup)
 	kept->blocks = must(malloc(kept->block_total * sizeof(*kept->blocks) + 1));
 	for (uint64_t i = 0; i < kept->block_total; i++)
 		kept->blocks[i] = ring[(first + i) % RING];
-	from = switch_count;
+	while (to > 0 && switch_count - to < SWITCHES_KEPT && switches[(to - 1) % SWITCHES_KEPT].block >= end)
+		to--;
+	from = to;
 	while (from > 0 && switch_count - from < SWITCHES_KEPT && switches[(from - 1) % SWITCHES_KEPT].block >= first)
 		from--;
-	kept->switch_total = switch_count - from;
+	kept->switch_total = to - from;
 	kept->switches = must(malloc(kept->switch_total * sizeof(*kept->switches) + 1));
 	for (uint64_t i = 0; i < kept->switch_total; i++)
 		kept->switches[i] = switches[(from + i) % SWITCHES_KEPT];
@@ -128,51 +138,86 @@ void timer_fired(uint64_t function)
 	}
 }
 
+static void end_wakeup(struct woken *one, const struct ending *ending)
+{
+	struct kept wakeup = {
+		.task = task_at(one->task),
+		.expires = one->expires,
+		.woken = one->block,
+		.programmed = one->programmed,
+		.read_at = ending->read_at,
+		.end_block = ending->block,
+	};
+	struct thread *thread;
+
+	one->task = 0;
+	if (strncmp(wakeup.task.name, thread_prefix, strlen(thread_prefix)) || !clocks.has_anchor)
+		return;
+	readings++;
+	wakeup.latency = time_at(wakeup.read_at) - wakeup.expires;
+	if (one->is_soft)
+		wakeup.programmed = programmed_for(wakeup.expires, one->programmed);
+	wakeup.switched = time_at(ending->switch_at) - wakeup.expires;
+	write_reading(&wakeup);
+	end_period();
+	thread = thread_of(&wakeup.task);
+	if (!thread)
+		return;
+	if ((int64_t)wakeup.latency > 0 && wakeup.expires >= orders.from)
+		consider(thread, &wakeup);
+	thread->count++;
+}
+
+void wakeup_ended(uint64_t instructions, uint64_t end_block)
+{
+	struct ending ending = { instructions, end_block, last_switch_at };
+	uint64_t task = current_task();
+
+	for (unsigned int i = 0; i < WOKEN; i++)
+		if (woken[i].task && woken[i].task == task)
+			end_wakeup(&woken[i], &ending);
+}
+
+/* The return from poll(2) or epoll_wait(2) ends the wake-up, but only the call that takes the expiry shows of which timer. */
+void asks_for_timer(void)
+{
+	if (untaken)
+		askers[askers_at++ % ASKERS] = (struct asker){ .task = current_task() };
+}
+
+void returned_to_program(uint64_t instructions, uint64_t end_block)
+{
+	uint64_t task = untaken ? current_task() : 0;
+
+	look_for_taken();
+	for (unsigned int i = 0; task && i < ASKERS; i++)
+		if (askers[i].task == task && !askers[i].returned.block)
+			askers[i].returned = (struct ending){ instructions, end_block, last_switch_at };
+	wakeup_ended(instructions, end_block);
+}
+
+static const struct ending *return_of_asker(uint64_t task, uint64_t since_block)
+{
+	for (unsigned int i = 0; i < ASKERS; i++)
+		if (askers[i].task == task && askers[i].returned.block > since_block)
+			return &askers[i].returned;
+	return NULL;
+}
+
 /* What takes the expiry of a periodic timer sets it for the next one. */
 void look_for_taken(void)
 {
 	for (unsigned int i = 0; untaken && i < WOKEN; i++) {
+		const struct ending *ending;
+
 		if (!woken[i].timer || load64(woken[i].timer + orders.timer_expires) == woken[i].expires)
 			continue;
 		woken[i].timer = 0;
 		woken[i].task = current_task();
 		untaken--;
-	}
-}
-
-void wakeup_ended(uint64_t instructions, uint64_t end_block)
-{
-	uint64_t task = current_task();
-
-	for (unsigned int i = 0; i < WOKEN; i++) {
-		struct kept wakeup = {
-			.expires = woken[i].expires,
-			.woken = woken[i].block,
-			.programmed = woken[i].programmed,
-			.read_at = instructions,
-			.end_block = end_block,
-		};
-		struct thread *thread;
-
-		if (!woken[i].task || woken[i].task != task)
-			continue;
-		woken[i].task = 0;
-		wakeup.task = task_at(task);
-		if (strncmp(wakeup.task.name, thread_prefix, strlen(thread_prefix)) || !clocks.has_anchor)
-			continue;
-		readings++;
-		wakeup.latency = time_at(wakeup.read_at) - wakeup.expires;
-		if (woken[i].is_soft)
-			wakeup.programmed = programmed_for(wakeup.expires, woken[i].programmed);
-		wakeup.switched = time_at(last_switch_at) - wakeup.expires;
-		write_reading(&wakeup);
-		end_period();
-		thread = thread_of(&wakeup.task);
-		if (!thread)
-			continue;
-		if ((int64_t)wakeup.latency > 0 && wakeup.expires >= orders.from)
-			consider(thread, &wakeup);
-		thread->count++;
+		ending = return_of_asker(woken[i].task, woken[i].block);
+		if (ending)
+			end_wakeup(&woken[i], ending);
 	}
 }
 
@@ -205,15 +250,31 @@ void clock_was_read(void)
 	reading.block = NULL;
 }
 
+/* The same wake-up can be among the latest and near to several targets. */
+static void once(struct kept *kept, uint64_t *seen, unsigned int *seen_count, void (*each)(const struct kept *))
+{
+	if (!kept->blocks)
+		return;
+	for (unsigned int i = 0; i < *seen_count; i++)
+		if (seen[i] == kept->read_at)
+			return;
+	seen[(*seen_count)++] = kept->read_at;
+	each(kept);
+}
+
 void for_each_kept(void (*each)(const struct kept *))
 {
+	static uint64_t seen[LATEST + TARGETS_MAX * NEAREST + ORDINALS_MAX];
+
 	for (unsigned int i = 0; i < thread_count; i++) {
+		unsigned int count = 0;
+
 		for (unsigned int j = 0; j < LATEST; j++)
-			each(&threads[i].latest[j]);
+			once(&threads[i].latest[j], seen, &count, each);
 		for (unsigned int j = 0; j < targets.count; j++)
 			for (unsigned int k = 0; k < NEAREST; k++)
-				each(&threads[i].nearest[j][k]);
+				once(&threads[i].nearest[j][k], seen, &count, each);
 		for (unsigned int j = 0; j < ordinals.count; j++)
-			each(&threads[i].numbered[j]);
+			once(&threads[i].numbered[j], seen, &count, each);
 	}
 }

@@ -54,8 +54,6 @@ static void write_block(const struct block *block)
 
 static void write_wakeup(const struct kept *kept)
 {
-	if (!kept->blocks)
-		return;
 	put(HAS_WAKEUP, 1);
 	put_task(&kept->task);
 	put_times(kept);

@@ -1,7 +1,8 @@
 //! The causes of a late cycle: what took longer than in the thread's other cycles.
 //!
 //! The span from the due time to the end of the work is divided into parts, each with its occupant. A part is a cause if it
-//! took at least a fifth of the excess over the usual times, so that two causes of the same cycle are both found.
+//! took at least a fifth of the excess over the usual times, so that two causes of the same cycle are both found. Parts of one
+//! kind that took so much only together, as many short tasks do, are one cause.
 
 use tardy_host::trace::happenings::SOFTIRQS;
 use tardy_record::moment;
@@ -23,6 +24,8 @@ const SHARE: f64 = 0.2;
 const EXCESS_MIN_NS: f64 = 10_000.0;
 /// The most causes of a cycle.
 const CAUSES_MAX: usize = 4;
+/// The most parts that the text of a cause names.
+const NAMED_MAX: usize = 2;
 /// A CPU that is idle for longer while the thread is ready does not leave an idle state: the thread may not run.
 const IDLE_EXIT_MAX_NS: u64 = 500_000;
 /// Page faults explain own work of at most this long each, in ns: the zeroing of a huge page.
@@ -57,15 +60,47 @@ pub fn of(cycle: &Cycle, tid: u32, usual: &Usual, context: &Context<'_>) -> Vec<
     let mut parts = Parts { context, tid, quotas_are_known, parts: Vec::new() };
     parts.add_wake_up(cycle, usual);
     parts.add_work(cycle, usual);
-    let mut parts = parts.parts;
+    let mut causes = with_share(parts.parts);
+    causes.sort_by(|a, b| b.excess_ns.total_cmp(&a.excess_ns));
+    causes.truncate(CAUSES_MAX);
+    causes.into_iter().map(Part::cause).collect()
+}
+
+/// The parts that are causes.
+fn with_share(parts: Vec<Part>) -> Vec<Part> {
     let total: f64 = parts.iter().map(|part| part.excess_ns.max(0.0)).sum();
-    parts.retain(|part| part.excess_ns >= EXCESS_MIN_NS.max(SHARE * total));
-    parts.sort_by(|a, b| b.excess_ns.total_cmp(&a.excess_ns));
-    parts.truncate(CAUSES_MAX);
-    parts.into_iter().map(Part::cause).collect()
+    let has_share = |part: &Part| part.excess_ns >= EXCESS_MIN_NS.max(SHARE * total);
+    let (mut causes, others): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(has_share);
+    let mut kinds: Vec<Vec<Part>> = Vec::new();
+    for part in others.into_iter().filter(|part| part.excess_ns > 0.0) {
+        match kinds.iter_mut().find(|kind| kind[0].why == part.why) {
+            Some(kind) => kind.push(part),
+            None => kinds.push(vec![part]),
+        }
+    }
+    causes.extend(kinds.into_iter().map(Part::all_of).filter(has_share));
+    causes
 }
 
 impl Part {
+    /// Parts of one kind as one, which names the longest. There is at least one.
+    fn all_of(mut parts: Vec<Self>) -> Self {
+        parts.sort_by(|a, b| b.excess_ns.total_cmp(&a.excess_ns));
+        let sum = |of: fn(&Self) -> f64| parts.iter().map(of).sum();
+        let mut named: Vec<String> = parts.iter().take(NAMED_MAX).map(|part| part.what.clone()).collect();
+        if parts.len() > NAMED_MAX {
+            named.push(format!("{} more", parts.len() - NAMED_MAX));
+        }
+        let last = named.pop().unwrap_or_default();
+        let what = if named.is_empty() { last } else { format!("{} and {last}", named.join(", ")) };
+        Self {
+            why: parts[0].why,
+            what,
+            took_ns: sum(|part| part.took_ns),
+            excess_ns: sum(|part| part.excess_ns),
+        }
+    }
+
     fn cause(self) -> CycleCause {
         let Self { why, what, took_ns, excess_ns } = self;
         CycleCause { why, what, took_ns: took_ns as u64, excess_ns: excess_ns as u64 }
@@ -85,16 +120,19 @@ impl Parts<'_> {
     fn add_wake_up(&mut self, cycle: &Cycle, usual: &Usual) {
         let wait = &cycle.wait;
         if let Some(due) = wait.due {
-            let (soft_ns, hard_ns) = (due.soft_ns.max(0) as u64, due.hard_ns.max(0) as u64);
+            let soft_ns = due.soft_ns.max(0) as u64;
             let entered_ns = wait.call.entered_ns;
             let late_ns = entered_ns.saturating_sub(soft_ns) as f64;
             if late_ns > 0.0 {
                 let (why, what) = (Why::PreviousCycle, String::new());
                 self.parts.push(Part { why, what, took_ns: late_ns, excess_ns: late_ns });
             }
+            // A thread that is late may lose the CPU in its call, before it starts the timer.
+            let held_from_ns = wait.held_from_ns(&due);
+            let starting = self.occupants(due.cpu, soft_ns.max(entered_ns), due.armed_ns, Stage::Preempted);
+            self.add_group(starting, 0.0);
             // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.
-            let held =
-                self.occupants(due.cpu, hard_ns.max(entered_ns), due.expired_ns, Stage::BeforeInterrupt);
+            let held = self.occupants(due.cpu, held_from_ns, due.expired_ns, Stage::BeforeInterrupt);
             self.add_group(held, usual.held_ns);
         }
         let woken_ns = wait.woken.at_ns.max(wait.call.entered_ns);
@@ -416,4 +454,32 @@ fn describe(task: &Task) -> String {
         (None, false) => String::new(),
     };
     format!("'{}' (task {}{priority})", known.name, task.tid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_parts_of_a_kind_are_one_cause_if_they_have_a_share_together() {
+        let part = |why, what: &str, us: u32| {
+            let took_ns = f64::from(us) * 1e3;
+            Part { why, what: what.to_owned(), took_ns, excess_ns: took_ns }
+        };
+        let mut parts = vec![part(Why::OwnWork, "", 500), part(Why::Interrupt, "irq 5", 190)];
+        parts.extend(["a", "c", "b"].map(|what| part(Why::HigherPriority, what, 100)));
+        parts[3].excess_ns += 1.0;
+        let found = |parts: Vec<Part>| -> Vec<(Why, String, u64)> {
+            let causes = with_share(parts).into_iter().map(Part::cause);
+            causes.map(|cause| (cause.why, cause.what, cause.took_ns)).collect()
+        };
+        let own = (Why::OwnWork, String::new(), 500_000);
+        let together = (Why::HigherPriority, "c, a and 1 more".to_owned(), 300_000);
+        assert_eq!(found(parts.clone()), [own.clone(), together]);
+        parts.remove(2);
+        let two = (Why::HigherPriority, "c and b".to_owned(), 200_000);
+        assert_eq!(found(parts.clone()), [own.clone(), (Why::Interrupt, "irq 5".to_owned(), 190_000), two]);
+        parts.remove(2);
+        assert_eq!(found(parts), [own, (Why::Interrupt, "irq 5".to_owned(), 190_000)]);
+    }
 }

@@ -18,6 +18,8 @@ pub struct Armed {
     pub soft_ns: i64,
     /// The latest time that was allowed.
     pub hard_ns: i64,
+    /// When it was started.
+    pub at_ns: u64,
 }
 
 /// A timer whose function runs.

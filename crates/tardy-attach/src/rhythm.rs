@@ -109,7 +109,7 @@ mod tests {
         let at_ns = due_ns as u64 + 5000;
         let due = match source {
             Source::Timer(kind) => {
-                Some(Due { soft_ns: due_ns, hard_ns: due_ns, expired_ns: at_ns, cpu: 0, kind })
+                Some(Due { soft_ns: due_ns, hard_ns: due_ns, armed_ns: 0, expired_ns: at_ns, cpu: 0, kind })
             }
             _ => None,
         };

@@ -53,21 +53,33 @@ impl Stream {
 
     /// The thread sleeps from `from_ns` until `due_ns` and returns 20 us later; `runs` has the CPU in between.
     fn sleep(&mut self, from_ns: u64, due_ns: u64, runs: Task) {
-        let call = tardy_sys::system_calls::number("clock_nanosleep").unwrap();
+        self.enter(from_ns);
+        self.wait(from_ns + 1000, due_ns, due_ns, runs);
+    }
+
+    fn enter(&mut self, at_ns: u64) {
+        self.add(at_ns, TID, What::Enter { call: sleep_call(), args: [1, 1, 0, 0] });
+    }
+
+    /// In that call, the thread starts a timer, which expires after `expires_ns`.
+    fn wait(&mut self, from_ns: u64, due_ns: u64, expires_ns: u64, runs: Task) {
         let timer = 0xa;
-        self.add(from_ns, TID, What::Enter { call, args: [1, 1, 0, 0] });
         let start =
             What::Start { timer, function: FUNCTION, expires_ns: due_ns as i64, soft_ns: due_ns as i64 };
-        self.add(from_ns + 1000, TID, start);
-        self.switch(from_ns + 2000, own(), false, runs);
-        self.add(due_ns + 3000, runs.tid, What::InterruptBegin(Handler::Vector(0)));
-        self.add(due_ns + 5000, runs.tid, What::Expire { timer, function: FUNCTION });
-        self.add(due_ns + 6000, runs.tid, What::Waking { task: own(), target: Some(0) });
-        self.add(due_ns + 7000, runs.tid, What::ExpireEnd { timer });
-        self.add(due_ns + 8000, runs.tid, What::InterruptEnd(Handler::Vector(0)));
-        self.switch(due_ns + 15_000, runs, true, own());
-        self.add(due_ns + 20_000, TID, What::Leave { call, result: 0 });
+        self.add(from_ns, TID, start);
+        self.switch(from_ns + 1000, own(), false, runs);
+        self.add(expires_ns + 3000, runs.tid, What::InterruptBegin(Handler::Vector(0)));
+        self.add(expires_ns + 5000, runs.tid, What::Expire { timer, function: FUNCTION });
+        self.add(expires_ns + 6000, runs.tid, What::Waking { task: own(), target: Some(0) });
+        self.add(expires_ns + 7000, runs.tid, What::ExpireEnd { timer });
+        self.add(expires_ns + 8000, runs.tid, What::InterruptEnd(Handler::Vector(0)));
+        self.switch(expires_ns + 15_000, runs, true, own());
+        self.add(expires_ns + 20_000, TID, What::Leave { call: sleep_call(), result: 0 });
     }
+}
+
+fn sleep_call() -> i64 {
+    tardy_sys::system_calls::number("clock_nanosleep").unwrap()
 }
 
 /// All cycles of a stream, with the causes of each.
@@ -321,6 +333,24 @@ fn a_quota_is_the_cause_until_its_period_ends_if_the_kernel_counted_a_stop() {
     assert_eq!(causes_with_quota(&stopped(390_000)), expected);
     assert_eq!(causes_with_quota(&stopped(1000)), [(Why::NoPriority, 700_000)]);
     assert_eq!(causes_with_quota(&|_, _, _| None), [(Why::NoPriority, 700_000)]);
+}
+
+#[test]
+fn a_late_thread_that_loses_the_cpu_before_it_starts_its_timer_is_not_held_by_interrupts() {
+    let mut stream = Stream::default();
+    for cycle in 1..450 {
+        stream.sleep(cycle * PERIOD_NS - PERIOD_NS / 2, cycle * PERIOD_NS, task(0, 120));
+    }
+    // When it enters its call, that time has passed already.
+    let (due_ns, entered_ns) = (450 * PERIOD_NS, 450 * PERIOD_NS + 200_000);
+    stream.enter(entered_ns);
+    stream.switch(entered_ns + 1000, own(), true, task(9, 120));
+    stream.switch(entered_ns + 301_000, task(9, 120), true, own());
+    stream.wait(entered_ns + 302_000, due_ns, entered_ns + 302_000, task(0, 120));
+    stream.sleep(451 * PERIOD_NS - PERIOD_NS / 4, 451 * PERIOD_NS, task(0, 120));
+    let found = cycles(&stream);
+    let (_, causes) = found.iter().find(|(cycle, _)| cycle.wait.due_ns() == due_ns as i64).unwrap();
+    assert_eq!(causes[..], [(Why::Throttled, 300_000), (Why::PreviousCycle, 200_000)]);
 }
 
 #[test]

@@ -220,6 +220,7 @@ impl Tracker {
             tid,
             soft_ns: soft_ns.saturating_sub(ahead_ns),
             hard_ns: expires_ns.saturating_sub(ahead_ns),
+            at_ns,
         };
         self.armed.insert(timer, armed);
     }
@@ -234,6 +235,7 @@ impl Tracker {
         let due = Due {
             soft_ns: armed.soft_ns,
             hard_ns: armed.hard_ns,
+            armed_ns: armed.at_ns,
             expired_ns: expiring.at_ns,
             cpu,
             kind: self.kind(expiring.function),

@@ -44,9 +44,7 @@ impl Usual {
             }
         }
         Self {
-            held_ns: wait.due.map_or(0.0, |due| {
-                since(due.expired_ns, (due.hard_ns.max(0) as u64).max(wait.call.entered_ns))
-            }),
+            held_ns: wait.due.map_or(0.0, |due| since(due.expired_ns, wait.held_from_ns(&due))),
             ready_ns: since(wait.switched_ns, wait.woken.at_ns),
             path_ns: since(wait.left_ns, wait.switched_ns.max(wait.call.entered_ns)),
             own_ns: cycle.times.own_ns as f64,

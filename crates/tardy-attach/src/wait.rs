@@ -20,6 +20,8 @@ pub struct Due {
     pub soft_ns: i64,
     /// The latest time that was allowed, on CLOCK_MONOTONIC.
     pub hard_ns: i64,
+    /// When the timer was started.
+    pub armed_ns: u64,
     /// When the timer's function began.
     pub expired_ns: u64,
     /// The CPU on which it ran.
@@ -140,6 +142,11 @@ impl Wait {
             }
             _ => false,
         }
+    }
+
+    /// From when on its timer could expire: the latest allowed time, if the thread had started the timer in its call then.
+    pub fn held_from_ns(&self, due: &Due) -> u64 {
+        (due.hard_ns.max(0) as u64).max(self.call.entered_ns).max(due.armed_ns).min(due.expired_ns)
     }
 
     /// The time that the wait's lateness counts from: the timer's, or that at which it was woken.

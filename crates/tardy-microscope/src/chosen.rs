@@ -115,13 +115,16 @@ fn is_timer(series: &Series) -> bool {
         && series.tally.recorded > 0
 }
 
-/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own. With epoll or poll, a wake-up by a
-/// timerfd ends before the observer sees who reads it.
+/// The calls in which a thread waits for a timerfd.
+const FOR_TIMERFD: [&str; 8] =
+    ["read", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
+
+/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own.
 fn is_program(series: &Series) -> bool {
     let thread = series.program().and_then(|program| program.thread.as_ref());
     let is_explained = thread.is_some_and(|thread| match thread.woken_by.as_str() {
         OWN_TIME_OUT | DEADLINE => true,
-        TIMERFD => thread.wait == "read",
+        TIMERFD => FOR_TIMERFD.contains(&thread.wait.as_str()),
         TIMER_SIGNAL => thread.wait == "rt_sigtimedwait",
         _ => false,
     });

@@ -127,7 +127,9 @@ impl KernelImage {
         if of_program {
             text += "to_user 1\n";
             // Without what one kind of timer needs, only wake-ups by that kind are not observed.
-            for orders in [self.of_timerfd(), self.of_signals(), self.of_deadlines()].into_iter().flatten() {
+            let kinds =
+                [self.of_timerfd(), self.of_poll(), self.of_epoll(), self.of_signals(), self.of_deadlines()];
+            for orders in kinds.into_iter().flatten() {
                 orders.iter().for_each(|(name, value)| text += &format!("{name} {value:x}\n"));
             }
         }
@@ -158,6 +160,28 @@ impl KernelImage {
             ("timerfd_waiters", offset("timerfd_ctx", "wqh.head")?),
             ("waiter_task", offset("wait_queue_entry", "private")?),
             ("waiter_entry", offset("wait_queue_entry", "entry")?),
+            ("waiter_function", offset("wait_queue_entry", "func")?),
+            ("timerfd_poll", self.address("timerfd_poll")?),
+        ])
+    }
+
+    /// The same for one that waits for it in poll(2) or select(2).
+    fn of_poll(&self) -> Result<Vec<(&'static str, u64)>, Unknown> {
+        Ok(vec![
+            ("poll_function", self.address("pollwake")?),
+            ("poll_task", self.structures.offset("poll_wqueues", "polling_task")?),
+        ])
+    }
+
+    /// The same for one that waits for it in epoll_wait(2).
+    fn of_epoll(&self) -> Result<Vec<(&'static str, u64)>, Unknown> {
+        let offset = |structure, path| self.structures.offset(structure, path);
+        Ok(vec![
+            ("epoll_function", self.address("ep_poll_callback")?),
+            ("epoll_entry", offset("eppoll_entry", "wait")?),
+            ("epoll_item", offset("eppoll_entry", "base")?),
+            ("epoll_of_item", offset("epitem", "ep")?),
+            ("epoll_waiters", offset("eventpoll", "wq.head")?),
         ])
     }
 

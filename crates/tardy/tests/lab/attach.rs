@@ -16,17 +16,20 @@ const RUN: &str = "debian-6.12-rt.run.json";
 
 /// The threads of `sleepers.h`, what the kernel calls when their timer expires, and whether the latest wake-up is late because the cycle
 /// before took longer than a period.
-const SLEEPERS: [(&str, &str, bool); 5] = [
+const SLEEPERS: [(&str, &str, bool); 8] = [
     ("timerfd", "timerfd_tmrproc", false),
     ("timerfd-late", "timerfd_tmrproc", true),
+    ("poll", "timerfd_tmrproc", false),
+    ("epoll", "timerfd_tmrproc", false),
+    ("epoll-late", "timerfd_tmrproc", true),
     ("signal", "posix_timer_fn", false),
     ("signal-late", "posix_timer_fn", true),
     ("deadline", "dl_task_timer", false),
 ];
 
-/// Whether the function is among what was called.
+/// Whether a function whose name begins so is among what was called.
 fn calls(call: &Call, function: &str) -> bool {
-    call.name == function || call.calls.iter().any(|one| calls(one, function))
+    call.name.starts_with(function) || call.calls.iter().any(|one| calls(one, function))
 }
 
 fn watched(guests: &Path, place: &Path, output: &str, arguments: &[&str]) -> Run {
@@ -47,7 +50,7 @@ fn a_program_is_watched_twice_the_same_and_its_wakeups_are_explained() {
     let Some(program) = c_program::compiled_with(CHAIN, &["-pthread", "-I", HEADERS]) else { return };
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("chain"), program).unwrap();
-    let pipe = ["pipe", "probe", "2000", "700", "50", "log", "sleepers"];
+    let pipe = ["pipe", "probe", "2000", "900", "50", "log", "sleepers"];
     let run = watched(&guests, place.path(), "a", &pipe);
     let again = watched(&guests, place.path(), "b", &pipe);
     assert_eq!(without_origin(&run), without_origin(&again));
@@ -78,10 +81,15 @@ fn a_program_is_watched_twice_the_same_and_its_wakeups_are_explained() {
         assert_eq!(explanation.thread, thread);
         adds_up(explanation, &shown);
         assert!(explanation.calls.iter().any(|task| calls(task, function)), "{label}: {shown}");
+        // The call that takes the expiry afterwards does not belong to the wake-up.
+        let takes = |task: &Call| task.name.starts_with(thread) && calls(task, "timerfd_read");
+        let is_asked = thread.contains("poll");
+        assert!(!is_asked || !explanation.calls.iter().any(takes), "{label}: {shown}");
         let before = explanation.parts.iter().find(|part| part.kind == PartKind::CycleBefore);
         assert_eq!(before.is_some(), is_late, "{label}: {shown}");
         let series = run.series.iter().find(|one| one.label == label).unwrap();
         let later = explanation.latency_ns as i64 - series.max_ns.unwrap();
-        assert!((0..10_000).contains(&later), "{label}: {later}, {shown}");
+        // An ordinary thread may lose the CPU in between.
+        assert!(later >= 0 && (is_late || later < 10_000), "{label}: {later}, {shown}");
     }
 }

@@ -3,7 +3,6 @@
 //! The guest has one CPU and nothing else to do, so the truth is known. Phase, place, length and work vary with a seed.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use tardy_lab::kernel::KernelSpec;
 use tardy_record::{Run, file};
@@ -16,10 +15,10 @@ const CONTROL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/contr
 const CONTROL_IN_RUST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/control.rs");
 /// The name of the scene that shares a boot.
 const NAME: &str = "program-faults";
-/// Runs of each fault in the shared boot, a second each; the long test makes a hundred times as many, in several boots.
+/// Runs of each fault in the shared boot, a second each.
 const FEW: u32 = 1;
-const BOOTS: u32 = 20;
-const SEEDS_PER_BOOT: u32 = 5;
+/// Runs of the fault of a long test.
+const HUNDRED: u32 = 100;
 /// Of 100 runs with a fault, so many must name it; of 100 without, so many may name one.
 const NAMED_MIN: usize = 95;
 const ACCUSED_MAX: usize = 2;
@@ -77,16 +76,16 @@ const LIMIT: (&str, &str) = (
 const LOGGED: [&str; 2] = ["program-log.run.json", "program.log"];
 
 /// Prints each cause of a cycle of the loop that missed its deadline: the number of the cycle, the kind and the text. The fault may come so
-/// regularly that a thread which takes part in it has a period too.
+/// regularly that a thread which takes part in it has a period too: it has another label.
 const CAUSES: &str = r#"
-/"label":/ { is_loop = /"control/ }
+/"label":/ { is_loop = /"control(-in-rust)?"/ }
 /"missed":/ { cycle++; missed = /true/ }
 /"why":/ { split($0, part, "\""); why = part[4] }
 /"what":/ { split($0, part, "\""); if (missed && is_loop) print "cause", run, cycle, why, part[4] }
 "#;
 
 /// Runs the program with each fault and these seeds. Without a compiler, no scene.
-pub(crate) fn scene_of(name: &'static str, seeds: std::ops::Range<u32>) -> Option<Scene> {
+fn scene_of(faults: &[Fault], seeds: std::ops::Range<u32>) -> Option<Scene> {
     let program = c_program::compiled_with(CONTROL, &["-pthread"])?;
     let in_rust = c_program::compiled_from_rust(CONTROL_IN_RUST)?;
     let mut script = "mount -t cgroup2 none /sys/fs/cgroup && cd /sys/fs/cgroup || exit\n\
@@ -101,7 +100,8 @@ pub(crate) fn scene_of(name: &'static str, seeds: std::ops::Range<u32>) -> Optio
          $FILES/control absolute none 1000 700 80 {log} 1 > /dev/null || exit\n"
     );
     let seeds: Vec<String> = seeds.map(|seed| seed.to_string()).collect();
-    for Fault { name, priority, .. } in FAULTS {
+    for Fault { name, priority, .. } in faults {
+        let (name, priority) = (*name, *priority);
         let cgroup = if name == "quota" { "CONTROL_CGROUP=/sys/fs/cgroup/quota " } else { "" };
         let command = match name.strip_prefix(IN_RUST) {
             None => format!("$FILES/control absolute {name} 1000 700 {priority} - $seed"),
@@ -125,12 +125,12 @@ pub(crate) fn scene_of(name: &'static str, seeds: std::ops::Range<u32>) -> Optio
     let files = vec![("causes.awk".to_owned(), CAUSES.to_owned())];
     let programs = vec![("control".to_owned(), program), ("control-in-rust".to_owned(), in_rust)];
     let tools = vec![("util-linux", "/usr/bin/chrt")];
-    Some(Scene { name, script, tools, files, programs, ..Scene::default() })
+    Some(Scene { name: NAME, script, tools, files, programs, ..Scene::default() })
 }
 
 /// The scene for the shared boot.
 pub(crate) fn scene() -> Option<Scene> {
-    scene_of(NAME, 1..FEW + 1)
+    scene_of(&FAULTS, 1..FEW + 1)
 }
 
 /// How the runs of one fault ended.
@@ -181,10 +181,10 @@ impl Tally {
     }
 }
 
-/// The tallies of all faults, in their order, from what scenes printed.
-fn tallies(texts: &[String]) -> Vec<Tally> {
+/// The tallies of these faults, in their order, from what the scene printed.
+fn tallies(faults: &[Fault], text: &str) -> Vec<Tally> {
     let mut runs: BTreeMap<&str, BTreeMap<&str, BTreeMap<u32, Causes>>> = BTreeMap::new();
-    for line in texts.iter().flat_map(|text| text.lines()) {
+    for line in text.lines() {
         let words: Vec<&str> = line.splitn(6, ' ').collect();
         match words[..] {
             ["run", fault, seed] => {
@@ -210,12 +210,12 @@ fn tallies(texts: &[String]) -> Vec<Tally> {
         tally.remarks.iter().for_each(|remark| println!("    seed {remark}"));
         tally
     };
-    FAULTS.iter().map(tally).collect()
+    faults.iter().map(tally).collect()
 }
 
 /// Asserts the shares, of `runs` runs of each fault.
-fn are_named(texts: &[String], runs: usize) {
-    for (fault, tally) in FAULTS.iter().zip(tallies(texts)) {
+fn are_named(faults: &[Fault], text: &str, runs: usize) {
+    for (fault, tally) in faults.iter().zip(tallies(faults, text)) {
         assert_eq!(tally.runs, runs, "{}", fault.name);
         // One run of a few may be wrong.
         let wrong_max = |share: usize| (runs * share / 100).max(1);
@@ -229,7 +229,7 @@ fn are_named(texts: &[String], runs: usize) {
 #[test]
 fn a_few_faults_are_named() {
     let Some(printed) = own_modules::on_real_time(NAME) else { return };
-    are_named(&[printed.text()], FEW as usize);
+    are_named(&FAULTS, &printed.text(), FEW as usize);
 }
 
 /// The times by which the program reads its clock later than the event of a wake-up's return, for the worst wake-ups of `run`. `log` has
@@ -265,30 +265,54 @@ fn latencies_are_those_of_the_programs_own_log_but_for_the_way_back() {
     assert!(after_ns.len() >= 8 && after_ns.iter().all(|ns| (0..10_000).contains(ns)), "{after_ns:?}");
 }
 
-#[test]
-#[ignore = "half an hour"]
-fn long_faults_are_named_by_the_hundred() {
+/// A hundred runs of one fault, in a boot of its own.
+fn a_hundred(name: &str) {
     let Some(guests) = guests::directory() else { return };
+    let faults: Vec<Fault> = FAULTS.into_iter().filter(|fault| fault.name == name).collect();
+    let Some(scene) = scene_of(&faults, 1..HUNDRED + 1) else { return };
     let spec = KernelSpec::parse(KERNELS[1]).unwrap();
-    let texts = Mutex::new(Vec::new());
-    let boot_with = |first: u32| {
-        let Some(scene) = scene_of(NAME, first..first + SEEDS_PER_BOOT) else { return };
-        let booted = boot(&spec, None, &[scene], &guests).unwrap_or_else(|error| panic!("{error}"));
-        let mut texts = texts.lock().unwrap();
-        texts.push(booted.scenes()[0].text());
-        // The numbers so far, of a test that takes long.
-        println!("{} runs of each:", texts.len() * SEEDS_PER_BOOT as usize);
-        tallies(&texts);
+    let booted = boot(&spec, None, &[scene], &guests).unwrap_or_else(|error| panic!("{error}"));
+    are_named(&faults, &booted.scenes()[0].text(), HUNDRED as usize);
+}
+
+/// A test of each fault's hundred runs, so that one can be repeated.
+macro_rules! hundreds {
+    ($($test:ident $fault:literal)*) => {
+        const OF_HUNDREDS: &[&str] = &[$($fault),*];
+        $(
+            #[test]
+            #[ignore = "three minutes"]
+            fn $test() {
+                a_hundred($fault);
+            }
+        )*
     };
-    // Each waits for a CPU.
-    std::thread::scope(|scope| {
-        for first in (1..BOOTS * SEEDS_PER_BOOT).step_by(SEEDS_PER_BOOT as usize) {
-            let boot_with = &boot_with;
-            scope.spawn(move || boot_with(first));
-        }
-    });
-    let texts = texts.into_inner().unwrap();
-    if !texts.is_empty() {
-        are_named(&texts, (BOOTS * SEEDS_PER_BOOT) as usize);
-    }
+}
+
+hundreds! {
+    long_hundred_none "none"
+    long_hundred_page_fault "page-fault"
+    long_hundred_mutex "mutex"
+    long_hundred_inversion "inversion"
+    long_hundred_pipe "pipe"
+    long_hundred_terminal "terminal"
+    long_hundred_fsync "fsync"
+    long_hundred_allocate "allocate"
+    long_hundred_work "work"
+    long_hundred_preempt "preempt"
+    long_hundred_busy "busy"
+    long_hundred_quota "quota"
+    long_hundred_work_and_pipe "work+pipe"
+    long_hundred_page_fault_and_preempt "page-fault+preempt"
+    long_hundred_mutex_and_allocate "mutex+allocate"
+    long_hundred_rust_none "rust:none"
+    long_hundred_rust_page_fault "rust:page-fault"
+    long_hundred_rust_pipe "rust:pipe"
+    long_hundred_rust_busy "rust:busy"
+    long_hundred_limit "limit"
+}
+
+#[test]
+fn each_fault_has_a_test_of_its_hundred_runs() {
+    assert_eq!(OF_HUNDREDS, FAULTS.map(|fault| fault.name));
 }

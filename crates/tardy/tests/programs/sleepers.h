@@ -3,10 +3,12 @@
 #ifndef SLEEPERS_H
 #define SLEEPERS_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,10 +20,10 @@ struct sleeper {
 	void (*wait)(const struct sleeper *);
 	int signal, overruns;
 	long long first_ns;
-	int timer;
+	int timer, epoll;
 };
 
-#define SLEEPERS_PERIOD_NS 2000000LL
+#define SLEEPERS_PERIOD_NS 4000000LL
 
 /* Whether they are to end. */
 static volatile int sleepers_end;
@@ -31,6 +33,22 @@ static inline void wait_for_timerfd(const struct sleeper *sleeper)
 	uint64_t expiries;
 	if (read(sleeper->timer, &expiries, sizeof(expiries)) < 0)
 		fail("timerfd");
+}
+
+static inline void wait_for_poll(const struct sleeper *sleeper)
+{
+	struct pollfd timer = { .fd = sleeper->timer, .events = POLLIN };
+	if (poll(&timer, 1, -1) < 0)
+		fail("poll");
+	wait_for_timerfd(sleeper);
+}
+
+static inline void wait_for_epoll(const struct sleeper *sleeper)
+{
+	struct epoll_event event;
+	if (epoll_wait(sleeper->epoll, &event, 1, -1) < 0)
+		fail("epoll");
+	wait_for_timerfd(sleeper);
 }
 
 static inline void wait_for_signal(const struct sleeper *sleeper)
@@ -57,15 +75,19 @@ static inline void set_sleepers_timer(struct sleeper *sleeper)
 	};
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = sleeper->signal };
 	timer_t timer;
-	if (sleeper->wait == wait_for_timerfd) {
-		sleeper->timer = timerfd_create(CLOCK_MONOTONIC, 0);
-		if (timerfd_settime(sleeper->timer, TFD_TIMER_ABSTIME, &times, NULL))
-			fail("timerfd");
-	} else if (sleeper->wait == wait_for_signal) {
+	struct epoll_event input = { .events = EPOLLIN };
+	if (sleeper->wait == wait_for_signal) {
 		if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, TIMER_ABSTIME, &times, NULL))
 			fail("timer");
-	} else {
+	} else if (sleeper->wait == wait_for_period) {
 		set_deadline(SLEEPERS_PERIOD_NS / 10, SLEEPERS_PERIOD_NS);
+	} else {
+		sleeper->timer = timerfd_create(CLOCK_MONOTONIC, 0);
+		sleeper->epoll = epoll_create1(0);
+		if (sleeper->wait == wait_for_epoll && epoll_ctl(sleeper->epoll, EPOLL_CTL_ADD, sleeper->timer, &input))
+			fail("epoll");
+		if (timerfd_settime(sleeper->timer, TFD_TIMER_ABSTIME, &times, NULL))
+			fail("timerfd");
 	}
 }
 
@@ -79,9 +101,9 @@ static void *sleeper_thread(void *argument)
 	set_sleepers_timer(sleeper);
 	for (long cycle = 1; !sleepers_end; cycle++) {
 		sleeper->wait(sleeper);
-		work(SLEEPERS_PERIOD_NS / 100);
+		work(SLEEPERS_PERIOD_NS / 200);
 		if (sleeper->overruns && cycle % 40 == 0)
-			work(SLEEPERS_PERIOD_NS * 6 / 5);
+			work(SLEEPERS_PERIOD_NS * 11 / 10);
 	}
 	return NULL;
 }
@@ -92,6 +114,9 @@ static inline void start_sleepers(void)
 	static struct sleeper sleepers[] = {
 		{ .name = "timerfd", .wait = wait_for_timerfd },
 		{ .name = "timerfd-late", .wait = wait_for_timerfd, .overruns = 1 },
+		{ .name = "poll", .wait = wait_for_poll },
+		{ .name = "epoll", .wait = wait_for_epoll },
+		{ .name = "epoll-late", .wait = wait_for_epoll, .overruns = 1 },
 		{ .name = "signal", .wait = wait_for_signal, .signal = SIGUSR1 },
 		{ .name = "signal-late", .wait = wait_for_signal, .signal = SIGUSR2, .overruns = 1 },
 		{ .name = "deadline", .wait = wait_for_period },
@@ -103,7 +128,7 @@ static inline void start_sleepers(void)
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (unsigned int i = 0; i < sizeof(sleepers) / sizeof(*sleepers); i++) {
-		sleepers[i].first_ns = now_ns() + SLEEPERS_PERIOD_NS + i * SLEEPERS_PERIOD_NS / 6;
+		sleepers[i].first_ns = now_ns() + SLEEPERS_PERIOD_NS + i * SLEEPERS_PERIOD_NS / 10;
 		if (pthread_create(&thread, NULL, sleeper_thread, &sleepers[i]))
 			fail("thread");
 	}
