@@ -18,7 +18,7 @@ struct ending { uint64_t read_at, block, switch_at; };
 /* Threads that asked for timers that nothing had taken, in poll(2) or epoll_wait(2), and their return from it. */
 enum { ASKERS = 16 };
 static struct asker { uint64_t task; struct ending returned; } askers[ASKERS];
-static unsigned int askers_at;
+static unsigned int askers_at, asking;
 
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
  * tardy knows which of them belong to the warm-up. */
@@ -181,18 +181,26 @@ void wakeup_ended(uint64_t instructions, uint64_t end_block)
 /* The return from poll(2) or epoll_wait(2) ends the wake-up, but only the call that takes the expiry shows of which timer. */
 void asks_for_timer(void)
 {
-	if (untaken)
-		askers[askers_at++ % ASKERS] = (struct asker){ .task = current_task() };
+	struct asker *asker = &askers[askers_at % ASKERS];
+
+	if (!untaken)
+		return;
+	asking -= asker->task && !asker->returned.block;
+	*asker = (struct asker){ .task = current_task() };
+	askers_at++, asking++;
 }
 
 void returned_to_program(uint64_t instructions, uint64_t end_block)
 {
-	uint64_t task = untaken ? current_task() : 0;
+	uint64_t task = current_task();
 
 	look_for_taken();
-	for (unsigned int i = 0; task && i < ASKERS; i++)
-		if (askers[i].task == task && !askers[i].returned.block)
-			askers[i].returned = (struct ending){ instructions, end_block, last_switch_at };
+	for (unsigned int i = 0; asking && i < ASKERS; i++) {
+		if (askers[i].task != task || askers[i].returned.block)
+			continue;
+		askers[i].returned = (struct ending){ instructions, end_block, last_switch_at };
+		asking--;
+	}
 	wakeup_ended(instructions, end_block);
 }
 

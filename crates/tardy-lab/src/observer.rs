@@ -57,6 +57,11 @@ impl Observer {
         Self { library, orders, memory_mib }
     }
 
+    /// Gives it further orders.
+    pub fn add_orders(&mut self, orders: &str) {
+        self.orders += orders;
+    }
+
     /// The files that it needs in the emulator's working directory.
     pub(crate) fn files(&self) -> [(&'static str, &[u8]); 4] {
         [(LIBRARY, &self.library), (ORDERS, self.orders.as_bytes()), (OBSERVED, b""), (MEMORY, b"")]

@@ -28,10 +28,19 @@ pub struct Chosen {
     pub series: usize,
     /// Which of its wake-ups.
     pub which: Which,
-    /// How late it was, as far as the run file shows; `None` for the wake-up of a cycle.
+    /// How late it was, as far as the run file shows; `None` if it is found by its number.
     late_ns: Option<i64>,
-    /// The number of wake-ups of the thread before it, with those of the warm-up; `None` if it is found by its lateness.
+    /// The number of wake-ups of the thread before it, with those of the warm-up; `None` if it is found by its lateness, or not known
+    /// yet.
     ordinal: Option<u64>,
+}
+
+impl Chosen {
+    /// Whether the observer can find it. How many wake-ups of a program came before its cycles were counted is
+    /// only known when all have been seen: then [`numbered`] gives it its number.
+    pub fn is_known(&self) -> bool {
+        self.late_ns.is_some() || self.ordinal.is_some()
+    }
 }
 
 /// Why a wake-up cannot be explained.
@@ -79,9 +88,8 @@ pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Result<Vec<Chosen
         let by_lateness = |late_ns: Option<i64>| late_ns.map(|late_ns| (Some(late_ns), None));
         let found = match which {
             Which::Worst => by_lateness(of_run.worst.first().map(|worst| worst.latency_ns)),
+            Which::Quantile(_) | Which::Cycle(_) if is_program(of_run) => Some((None, None)),
             Which::Quantile(share) => by_lateness(lateness_at(of_run, share)),
-            // How many wake-ups of a program came before its cycles were counted is not known.
-            Which::Cycle(_) if is_program(of_run) => None,
             Which::Cycle(cycle) if cycle >= of_run.tally.recorded => {
                 return Err(no_cycle(run, of_run, of_run.tally.recorded, cycle));
             }
@@ -181,12 +189,33 @@ pub fn orders(chosen: &[Chosen], run: &Run) -> String {
     for target in targets {
         let _ = writeln!(text, "target {:x}", target.max(0));
     }
+    text + &ordinals(chosen)
+}
+
+/// The observer's orders for those of these wake-ups that are found by their numbers.
+pub fn ordinals(chosen: &[Chosen]) -> String {
     let near = |ordinal: u64| ordinal.saturating_sub(SPARE_CYCLES)..=ordinal.saturating_add(SPARE_CYCLES);
     let ordinals: BTreeSet<u64> = chosen.iter().filter_map(|one| one.ordinal).flat_map(near).collect();
-    for ordinal in ordinals {
-        let _ = writeln!(text, "ordinal {ordinal:x}");
-    }
-    text
+    ordinals.into_iter().map(|ordinal| format!("ordinal {ordinal:x}\n")).collect()
+}
+
+/// Gives the wake-ups of programs that are not [known](Chosen::is_known) their numbers.
+///
+/// # Errors
+/// If the observer and the run file disagree, or a series has no such cycle.
+pub fn numbered(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec<Chosen>, Unexplained> {
+    let number = |one: &Chosen| {
+        if one.is_known() {
+            return Ok(*one);
+        }
+        let series = &run.series[one.series];
+        let measured = measured(observed, series, &run.phases[series.phase])?;
+        let (_, reading) = found(observed, run, &measured, one)?;
+        let of_thread = observed.readings.iter().filter(|other| other.pid == reading.pid);
+        let before = of_thread.take_while(|other| **other != reading).count();
+        Ok(Chosen { ordinal: Some(before as u64), ..*one })
+    };
+    chosen.iter().map(number).collect()
 }
 
 /// Explains the wake-ups. Compares all wake-ups of their series with the run file first.
@@ -225,10 +254,7 @@ fn explain_one(
     let series = &run.series[chosen.series];
     let phase = &run.phases[series.phase];
     let names = || (series.label.clone(), phase.label.clone());
-    let (cycle, reading) = find(observed, measured, chosen).ok_or_else(|| {
-        let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
-        no_cycle(run, series, measured.readings.len() as u64, cycle)
-    })?;
+    let (cycle, reading) = found(observed, run, measured, chosen)?;
     let wakeup = observed.wakeups.iter().find(|wakeup| wakeup.reading == reading).ok_or_else(|| {
         let (series, phase) = names();
         let what = format!("the wake-up that was {} ns late", reading.late_ns);
@@ -239,20 +265,33 @@ fn explain_one(
     Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle: cycle as u64, explanation })
 }
 
-/// The wake-up and its number: of equal ones the first that the observer kept, since it keeps only a few of them.
+/// The wake-up and its number.
+fn found(
+    observed: &Observed,
+    run: &Run,
+    measured: &Measured,
+    chosen: &Chosen,
+) -> Result<(usize, Reading), Unexplained> {
+    find(observed, measured, chosen).ok_or_else(|| {
+        let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
+        no_cycle(run, &run.series[chosen.series], measured.readings.len() as u64, cycle)
+    })
+}
+
+/// The same: of equal ones the first that the observer kept, since it keeps only a few of them.
 fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
     let mut readings = measured.readings.iter().copied().enumerate();
     let late_ns = match chosen.which {
         Which::Cycle(cycle) => return readings.nth(usize::try_from(cycle).ok()?),
         Which::Worst => measured.readings.iter().map(|reading| reading.late_ns).max()?,
-        Which::Quantile(_) => {
-            // The observer kept those nearest to the middle of the bin.
-            let target = chosen.late_ns?;
-            measured
-                .readings
-                .iter()
-                .map(|reading| reading.late_ns)
-                .min_by_key(|late| late.abs_diff(target))?
+        Which::Quantile(share) => {
+            let mut sorted: Vec<i64> = measured.readings.iter().map(|reading| reading.late_ns).collect();
+            sorted.sort_unstable();
+            match chosen.late_ns {
+                // The observer kept those nearest to the middle of the bin.
+                Some(target) => sorted.into_iter().min_by_key(|late| late.abs_diff(target))?,
+                None => *sorted.get(rank(sorted.len() as u64, share) as usize - 1)?,
+            }
         }
     };
     let mut equal = readings.filter(|(_, reading)| reading.late_ns == late_ns);

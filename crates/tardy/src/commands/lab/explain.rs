@@ -47,8 +47,11 @@ pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
     check(arguments)?;
     let files = files(arguments)?;
     let runs = ExplainedRuns::of(arguments)?;
-    let guests: Vec<Guest> =
+    let mut guests: Vec<Guest> =
         runs.paths.iter().map(|path| Guest::of(path, arguments, runs.paths.len())).collect::<Result<_>>()?;
+    if guests.iter().any(|guest| !guest.chosen.iter().all(Chosen::is_known)) {
+        find_all(&mut guests, arguments)?;
+    }
     let replayed = replay_all(&guests, arguments)?;
     let mut all = Vec::new();
     for (guest, replayed) in guests.into_iter().zip(replayed) {
@@ -60,6 +63,15 @@ pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
         _ => show(&all[0], &files, arguments)?,
     }
     Ok(Exit::Done)
+}
+
+/// Boots all guests once more than the explanation needs, to learn which wake-ups are chosen.
+fn find_all(guests: &mut [Guest], arguments: &LabExplainArgs) -> Result<()> {
+    let replayed = replay_all(guests, arguments)?;
+    for (guest, replayed) in guests.iter_mut().zip(replayed) {
+        guest.find(&replayed).with_context(|| guest.path.display().to_string())?;
+    }
+    Ok(())
 }
 
 fn show(
@@ -132,6 +144,14 @@ impl Guest {
         let library = library(&replay, arguments.observer.as_deref())?;
         let observer = Observer::new(library, orders + &chosen::orders(&chosen, &run), replay.memory_mib());
         Ok(Self { path: path.to_owned(), run, lab, chosen, replay, kernel, observer })
+    }
+
+    /// Learns which wake-ups are chosen, and orders the observer to keep them.
+    fn find(&mut self, replayed: &Replayed) -> Result<()> {
+        check_identical(&self.run, &self.lab, replayed)?;
+        self.chosen = chosen::numbered(&Observed::of(&replayed.observed)?, &self.run, &self.chosen)?;
+        self.observer.add_orders(&chosen::ordinals(&self.chosen));
+        Ok(())
     }
 
     fn explain(mut self, replayed: &Replayed, arguments: &LabExplainArgs) -> Result<Explanations> {
@@ -209,7 +229,7 @@ fn chosen_in(run: &Run, arguments: &LabExplainArgs, runs: usize) -> Result<Vec<C
     if chosen.is_empty() {
         bail!(
             "the run has no wake-ups that can be explained: only those of timers by clock_nanosleep can be, and of watched programs those \
-             by a timer that docs/attach.md names, without --at"
+             by a timer that docs/attach.md names"
         );
     }
     Ok(chosen)
