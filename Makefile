@@ -187,7 +187,7 @@ kernel-tests: rust test-packages ## build a small kernel of Debian's source, boo
 	@$(MAKE_TEST_GUESTS)
 	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		TARDY_KERNEL_TESTS=$(abspath $(TARGET_DIR))/kernel-tests \
-		$(CARGO_TEST) --test lab -- --ignored --nocapture builds_a_kernel
+		$(CARGO_TEST) --test lab -- --ignored --nocapture --test-threads=1 builds_a_kernel
 
 .PHONY: coverage
 coverage: rust ## simulate how often intervals, bounds and refusals are wrong: the tables of docs/statistics.md, in minutes

@@ -111,6 +111,7 @@ pub fn facts(files: &KernelFiles, pid: u32) -> Option<ProgramFacts> {
         interrupt_priority: interrupt_priority(files),
         threads: targets::threads_of(pid).iter().map(|thread| thread_facts(files, thread)).collect(),
         observed_ns: None,
+        monitors: None,
     })
 }
 

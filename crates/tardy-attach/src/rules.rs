@@ -3,6 +3,7 @@
 //! The rules are those of the kernel's documentation (Documentation/trace/rv/monitor_rtapp.rst for sleeps, page faults and
 //! mutexes; sched(7), mlock(2) and cgroup-v2.rst for the others). A rule whose facts are not known is not checked, and says so.
 
+use tardy_host::trace::monitors::Reports;
 use tardy_record::plan::Policy;
 
 use crate::habits::Habits;
@@ -28,6 +29,8 @@ pub struct ProgramFacts {
     pub threads: Vec<ThreadFacts>,
     /// How long the threads were observed, in ns; `None` if only /proc was read.
     pub observed_ns: Option<u64>,
+    /// What the kernel's own monitors reported meanwhile, or why they were not used; `None` if it has none.
+    pub monitors: Option<Result<Vec<Reports>, String>>,
 }
 
 /// What is known of one of its threads.
@@ -87,7 +90,7 @@ pub struct Ruling {
 
 /// The rules and their rulings, in the order of their usual effect.
 pub fn judge(facts: &ProgramFacts) -> Vec<Ruling> {
-    vec![
+    let mut rulings = vec![
         policy(facts),
         memory_locked(facts),
         page_faults(facts),
@@ -99,7 +102,9 @@ pub fn judge(facts: &ProgramFacts) -> Vec<Ruling> {
         time_limit(facts),
         slack(facts),
         affinity(facts),
-    ]
+    ];
+    rulings.extend(kernel_monitors(facts));
+    rulings
 }
 
 fn followed(rule: &'static str, found: String) -> Ruling {
@@ -340,6 +345,31 @@ fn affinity(facts: &ProgramFacts) -> Ruling {
     }
 }
 
+/// What the kernel's own monitors reported of the program's threads. Most kernels have none, so that this is no rule there.
+fn kernel_monitors(facts: &ProgramFacts) -> Option<Ruling> {
+    const RULE: &str = "kernel-monitors";
+    let reports = match facts.monitors.as_ref()? {
+        Err(why) => return Some(unknown(RULE, why)),
+        Ok(reports) => reports,
+    };
+    let of_monitor = |one: &Reports| {
+        let counted = facts.threads.iter().filter_map(|thread| Some((thread, *one.counts.get(&thread.tid)?)));
+        let offenders: Vec<(&ThreadFacts, u64)> = counted.collect();
+        (!offenders.is_empty()).then(|| format!("{} reported {}", one.monitor, listed(&offenders)))
+    };
+    let found: Vec<String> = reports.iter().filter_map(of_monitor).collect();
+    let names: Vec<&str> = reports.iter().map(|one| one.monitor).collect();
+    Some(match found.is_empty() {
+        true => followed(RULE, format!("no report by {}", names.join(" and "))),
+        false => broken(
+            RULE,
+            found.join("; "),
+            "the rules above name the sleeps, page faults and mutexes; what else the monitors refuse is in \
+             Documentation/trace/rv/monitor_rtapp.rst of the kernel's source",
+        ),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,6 +432,26 @@ mod tests {
             facts.threads[0].slack_ns = Some(50_000);
         });
         assert_eq!(ordinary, ["real-time-policy", "timer-slack"]);
+    }
+
+    #[test]
+    fn what_the_kernels_monitors_report_of_the_program_breaks_a_rule() {
+        let of_kernel = |monitors| {
+            let mut facts = right();
+            facts.monitors = monitors;
+            judge(&facts).into_iter().find(|ruling| ruling.rule == "kernel-monitors")
+        };
+        let reports = |tid| {
+            let counts = std::collections::BTreeMap::from([(tid, 3)]);
+            Some(Ok(vec![Reports { monitor: "rtapp:sleep", counts }]))
+        };
+        assert_eq!(of_kernel(None), None);
+        let ruling = of_kernel(reports(7)).unwrap();
+        assert_eq!((ruling.state, ruling.found.as_str()), (State::Broken, "rtapp:sleep reported 'loop' (3)"));
+        // Of another program.
+        let ruling = of_kernel(reports(8)).unwrap();
+        assert_eq!((ruling.state, ruling.found.as_str()), (State::Followed, "no report by rtapp:sleep"));
+        assert_eq!(of_kernel(Some(Err("busy".to_owned()))).unwrap().state, State::Unknown);
     }
 
     #[test]

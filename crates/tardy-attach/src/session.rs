@@ -27,7 +27,7 @@ use crate::quota::Quotas;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
-use crate::thread::Completed;
+use crate::thread::{Completed, Thread};
 use crate::trace::{self, ProgramTrace};
 use crate::tracker::{Clocks, Progress, Tracker};
 use crate::wait::{Signature, Source, TimerKind, Woken};
@@ -369,6 +369,7 @@ impl Session {
         self.read()?;
         let from_ns = monotonic_ns();
         self.counted_from_ns = Some(from_ns);
+        self.tracker.threads.values_mut().for_each(Thread::start_counting);
         self.recorder.count_from(from_ns);
         self.chains.count_from(from_ns);
         self.marks.count_from(from_ns);

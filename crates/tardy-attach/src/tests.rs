@@ -9,7 +9,7 @@ use crate::causes::{self, Context};
 use crate::cycle::Cycle;
 use crate::event::{Event, Handler, Name, Task, What};
 use crate::quota::Stopped;
-use crate::thread::Completed;
+use crate::thread::{Completed, Thread};
 use crate::tracker::{Progress, Tracker};
 use crate::usual::Usual;
 use crate::wait::TimerKind;
@@ -371,6 +371,31 @@ fn cycles_lost_with_their_events_are_counted() {
     });
     // The cycles 419 to 430: the last one before the loss never ended.
     assert_eq!(lost, Some(12));
+}
+
+#[test]
+fn cycles_of_the_warm_up_are_not_lost() {
+    let stream = stream(|_, begin_ns| begin_ns + 100_000);
+    let completed = |starts_counting: bool| {
+        let mut tracker = Tracker::new(BTreeMap::from([(FUNCTION, TimerKind::Sleep)]), None);
+        tracker.follow(1, TID, "loop");
+        let mut progress = Vec::new();
+        // Recording is off for ten periods, as while its cost is measured.
+        let (off_ns, on_ns) = (420 * PERIOD_NS, 430 * PERIOD_NS);
+        let (before, after) = (stream.events.iter())
+            .filter(|event| !(off_ns..on_ns).contains(&event.at_ns))
+            .partition::<Vec<&Event>, _>(|event| event.at_ns < off_ns);
+        before.into_iter().for_each(|event| tracker.take(event, &mut progress));
+        tracker.forget(on_ns);
+        if starts_counting {
+            tracker.threads.values_mut().for_each(Thread::start_counting);
+        }
+        progress.clear();
+        after.into_iter().for_each(|event| tracker.take(event, &mut progress));
+        let is_lost = |one: &&Progress| matches!(one, Progress::Thread(TID, Completed::Lost(_)));
+        (progress.iter().filter(is_lost).count(), progress.len() > 50)
+    };
+    assert_eq!((completed(false), completed(true)), ((1, true), (0, true)));
 }
 
 proptest! {

@@ -116,6 +116,11 @@ impl Thread {
         self.cycle = None;
     }
 
+    /// Cycles are counted from now on: those that were lost before, while recording was off in the warm-up, are not.
+    pub fn start_counting(&mut self) {
+        self.lost = false;
+    }
+
     /// The thread enters a system call.
     pub fn enter(&mut self, at_ns: u64, number: i64, args: [u64; 4]) {
         self.habits.note_call(number, &args);

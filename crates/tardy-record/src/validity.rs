@@ -1,8 +1,9 @@
 //! Whether a run's numbers can be used. The run stores the result, and every output shows it first.
 
+use crate::program::Timing;
 use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
-use crate::series::Level;
+use crate::series::{Level, Series};
 use crate::units::counted;
 
 mod loads;
@@ -87,7 +88,11 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>
         let may_be_empty = series.kind.may_be_empty(series.quantity);
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_empty {
             let phase = phase_label(run, series.phase).to_owned();
-            spoilt_by.push(Reason::NothingRecorded { series: series.label.clone(), phase });
+            let reason = Reason::NothingRecorded { series: series.label.clone(), phase };
+            match other_threads_have(run, series) {
+                true => limits.push(reason.to_string()),
+                false => spoilt_by.push(reason),
+            }
         }
         // Events lost by the trace are lost at every level; only the lowest level reports them.
         let is_said_below = series.stands_beside() && series.level != Level::Irq;
@@ -102,6 +107,15 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<Reason>, limits: &mut Vec<String>
             ));
         }
     }
+}
+
+/// Whether other threads of the same program recorded cycles: one may end or lose its period, and they are measured none the less.
+fn other_threads_have(run: &Run, series: &Series) -> bool {
+    let has_cycles = |other: &Series| {
+        let is_thread = other.program().is_some_and(|program| program.timing == Timing::WakeUp);
+        is_thread && other.phase == series.phase && other.tally.recorded > 0
+    };
+    series.program().is_some() && run.series.iter().any(has_cycles)
 }
 
 fn phase_label(run: &Run, index: usize) -> &str {

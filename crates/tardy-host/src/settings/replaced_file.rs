@@ -30,7 +30,7 @@ const FILES: [(&str, Text); 5] = [
 ];
 
 /// Every file of tracefs that tardy changes outside its own instances.
-const TRACE_FILES: [(&str, Text); 11] = [
+const TRACE_FILES: [(&str, Text); 13] = [
     ("tracing_thresh", Text::Number),
     ("osnoise/cpus", Text::CpuList),
     ("osnoise/options", Text::Option),
@@ -42,6 +42,8 @@ const TRACE_FILES: [(&str, Text); 11] = [
     ("hwlat_detector/mode", Text::Word),
     ("hwlat_detector/width", Text::Number),
     ("hwlat_detector/window", Text::Number),
+    ("rv/monitors/rtapp/pagefault/enable", Text::Number),
+    ("rv/monitors/rtapp/sleep/enable", Text::Number),
 ];
 
 /// A file of /proc/sys, /proc/irq, /sys or tracefs whose text was replaced.

@@ -8,6 +8,7 @@ pub mod happenings;
 pub mod instance;
 pub mod levels;
 pub mod moments;
+pub mod monitors;
 pub mod page;
 pub mod reader;
 pub mod symbols;

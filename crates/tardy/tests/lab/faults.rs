@@ -22,6 +22,8 @@ const HUNDRED: u32 = 100;
 /// Of 100 runs with a fault, so many must name it; of 100 without, so many may name one.
 const NAMED_MIN: usize = 95;
 const ACCUSED_MAX: usize = 2;
+/// How many lines of a scene that ended early are shown.
+const QUOTED_LINES: usize = 20;
 /// The faults of the program in Rust have this before their names.
 const IN_RUST: &str = "rust:";
 
@@ -114,7 +116,7 @@ fn scene_of(faults: &[Fault], seeds: std::ops::Range<u32>) -> Option<Scene> {
         script += &format!(
             "{limit}for seed in {}; do\n\
              {cgroup}tardy exec --quiet --json --force -o faults.run.json --warmup 100ms -- \
-             {command} > faults.json || exit\n\
+             {command} > faults.json || {{ tardy show faults.run.json; exit 1; }}\n\
              echo \"run {name} $seed\"\n\
              awk -v run=\"{name} $seed\" -f $FILES/causes.awk faults.json\n\
              done\n",
@@ -216,7 +218,8 @@ fn tallies(faults: &[Fault], text: &str) -> Vec<Tally> {
 /// Asserts the shares, of `runs` runs of each fault.
 fn are_named(faults: &[Fault], text: &str, runs: usize) {
     for (fault, tally) in faults.iter().zip(tallies(faults, text)) {
-        assert_eq!(tally.runs, runs, "{}", fault.name);
+        let last: Vec<&str> = text.lines().rev().take(QUOTED_LINES).collect();
+        assert_eq!(tally.runs, runs, "{}: the scene's last lines, from the end: {last:#?}", fault.name);
         // One run of a few may be wrong.
         let wrong_max = |share: usize| (runs * share / 100).max(1);
         if !fault.expected.is_empty() {

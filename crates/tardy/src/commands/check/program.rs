@@ -9,6 +9,7 @@ use tardy_attach::procfs::{self, Snapshot};
 use tardy_attach::rules::{self, ProgramFacts, Ruling, State};
 use tardy_attach::session::{Request, Session};
 use tardy_attach::targets::{self, Target};
+use tardy_host::trace::monitors::Monitors;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_record::units::format_duration_ns;
@@ -72,6 +73,7 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
     let mut facts =
         procfs::facts(&KernelFiles::real(), pid).ok_or_else(|| anyhow!(Target::Pid(pid).absent()))?;
     let signals = EndSignals::catch()?;
+    let monitors = monitors();
     let before = Snapshot::of(&threads);
     let habits = match habits(pid, &signals) {
         Ok(habits) => habits,
@@ -85,6 +87,7 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
         facts.observed_ns = Some(OBSERVED_NS);
     }
     let used = Snapshot::of(&threads).since(&before);
+    facts.monitors = monitors.map(|monitors| monitors.and_then(|mut monitors| monitors.reports()));
     for thread in &mut facts.threads {
         let of_thread = used.iter().find(|(known, _)| known.tid == thread.tid);
         thread.faults = of_thread.map(|(_, used)| used.faults);
@@ -95,10 +98,19 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
     Ok(facts)
 }
 
+/// The kernel's own monitors, enabled; `None` if it has none or its trace is not readable.
+fn monitors() -> Option<Result<Monitors, String>> {
+    Monitors::enable(&attach::tracefs().ok()?, &id()).transpose()
+}
+
+fn id() -> String {
+    origin::of_this_command(SystemTime::now(), None).id
+}
+
 /// What the threads do, from the kernel's events.
 fn habits(pid: u32, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, Habits)>> {
     let request = Request {
-        id: origin::of_this_command(SystemTime::now(), None).id,
+        id: id(),
         named: pid.to_string(),
         target: Target::Pid(pid),
         warmup_ns: OBSERVED_NS,
