@@ -14,6 +14,9 @@ pub struct CheckArgs {
     /// Check a program instead of the machine: a pid or a name (docs/attach.md)
     #[arg(value_name = "PID|NAME", conflicts_with_all = ["full", "measure", "kernel_root"])]
     pub program: Option<String>,
+    /// Start this program, check it, and end it; the kernel's own monitors see only threads that start while they are enabled
+    #[arg(last = true, conflicts_with_all = ["program", "full", "measure", "kernel_root"])]
+    pub command: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

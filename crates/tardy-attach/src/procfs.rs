@@ -38,7 +38,7 @@ impl Used {
             waited_ns: times.next()?,
             sleeps: number("voluntary_ctxt_switches:")?,
             preemptions: number("nonvoluntary_ctxt_switches:")?,
-            faults: faults(&file("stat")?)?,
+            faults: faults_of(thread)?,
         })
     }
 
@@ -55,6 +55,11 @@ impl Used {
             ),
         }
     }
+}
+
+/// Page faults of a thread since it began, without and with disk access; `None` if it has ended.
+pub fn faults_of(thread: &Found) -> Option<(u64, u64)> {
+    faults(&processes::thread_file(thread.pid, thread.tid, "stat")?)
 }
 
 /// minflt and majflt, fields 10 and 12 (proc_pid_stat(5)).

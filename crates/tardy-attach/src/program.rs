@@ -17,13 +17,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the program with its arguments, which is found as the user's shell finds it. It may write marks to `marker`.
+    /// Starts the program with its arguments, which is found as the user's shell finds it. It may write marks to `marker`, if there is one.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(program: &str, arguments: &[String], marker: &Path) -> Result<Self, String> {
+    pub fn start(program: &str, arguments: &[String], marker: Option<&Path>) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.env("PATH", programs::path_of_user()).env(MARKER, marker).args(arguments);
+        command.env("PATH", programs::path_of_user()).args(arguments);
+        command.envs(marker.map(|marker| (MARKER, marker)));
         let child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
         Ok(Self { child })
     }

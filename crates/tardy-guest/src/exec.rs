@@ -73,7 +73,7 @@ pub(crate) fn exec(words: &[&str]) -> Result<(), String> {
     let mut session = Session::set_up(request.clone(), &tracefs)?;
     let marker = session.marker();
     let mut program = session.start_program(|| {
-        let program = Program::start(program, arguments, &marker)?;
+        let program = Program::start(program, arguments, Some(&marker))?;
         let pid = program.pid();
         Ok((program, pid))
     })?;

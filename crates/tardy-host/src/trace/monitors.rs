@@ -41,15 +41,20 @@ pub struct Monitors {
     events: Vec<(&'static str, u64, Field)>,
 }
 
+/// The monitors that this kernel has.
+pub fn available(tracefs: &Tracefs) -> Vec<&'static str> {
+    let known = tracefs.files.text(&tracefs.path("rv/available_monitors")).unwrap_or_default();
+    MONITORS.into_iter().filter(|name| known.lines().any(|line| line.trim() == *name)).collect()
+}
+
 impl Monitors {
-    /// Enables those that this kernel has, for run `id`. `None` if it has none.
+    /// Enables those that this kernel has, for run `id`. `None` if it has none. A thread that is there already is not watched by all
+    /// of them: of what it did before, some is unknown until it does it again (ltl_atoms_init() in kernel/trace/rv/monitors).
     ///
     /// # Errors
     /// Why they cannot be used.
     pub fn enable(tracefs: &Tracefs, id: &str) -> Result<Option<Self>, String> {
-        let known = tracefs.files.text(&tracefs.path("rv/available_monitors")).unwrap_or_default();
-        let names: Vec<&str> =
-            MONITORS.into_iter().filter(|name| known.lines().any(|line| line.trim() == *name)).collect();
+        let names = available(tracefs);
         let Some(first) = names.first() else { return Ok(None) };
         names.iter().try_for_each(|name| has_no_reactor(tracefs, name))?;
         let format = tracefs.format(&event(first))?;

@@ -31,6 +31,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
     if let Some(program) = &arguments.program {
         return program::run(program, arguments.json);
     }
+    if let [program, words @ ..] = &arguments.command[..] {
+        return program::run_started(program, words, arguments.json);
+    }
     if arguments.measure {
         return measure::run(arguments);
     }

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
     let marker = session.marker();
     let start = || {
-        let program = Program::start(program, words, &marker)?;
+        let program = Program::start(program, words, Some(&marker))?;
         let pid = program.pid();
         Ok((program, pid))
     };

@@ -285,6 +285,11 @@ fn a_running_program_is_watched_checked_judged_and_compared() {
         let line = checked.lines().find(|line| line.starts_with(rule)).unwrap();
         assert!(line.contains("broken"), "{checked}");
     }
+    let started = bench.run(&["check", "--", "./control", "relative", "none", "2000", "1000000", "0"]);
+    let checked = started.exits(3).out;
+    assert!(checked.starts_with("control (") && checked.contains("control runs every 2"), "{checked}");
+    let early = bench.run(&["check", "--", "true"]).exits(1).err;
+    assert!(early.contains("ended within a second"), "{early}");
     let left = std::fs::read_dir("/sys/kernel/tracing/instances").unwrap().flatten();
     let own = bench.json("a.run.json")["origin"]["id"].as_str().unwrap().to_owned();
     assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().contains(&own)));

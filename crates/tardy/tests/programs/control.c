@@ -445,10 +445,10 @@ int main(int argc, char **argv)
 	struct entry { long long due_ns, late_ns; int faulty; } *entries = calloc((size_t)cycles, sizeof(*entries));
 	fault_ns = 2 * period_ns;
 	prepare_fault();
+	mlockall(MCL_CURRENT);
 	set_priority(priority);
 	if (has_fault("busy") && setpriority(PRIO_PROCESS, 0, 19))
 		fail("nice");
-	mlockall(MCL_CURRENT);
 	int place = seed ? rand_r(&seed) % EVERY : 0;
 	long long due_ns = now_ns() + varied(period_ns, 1000, 2000);
 	prepare_waiter(&waiter, argv[1], due_ns);

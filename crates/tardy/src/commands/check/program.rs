@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use tardy_attach::habits::Habits;
-use tardy_attach::procfs::{self, Snapshot};
+use tardy_attach::procfs;
+use tardy_attach::program::Program;
 use tardy_attach::rules::{self, ProgramFacts, Ruling, State};
 use tardy_attach::session::{Request, Session};
-use tardy_attach::targets::{self, Target};
-use tardy_host::trace::monitors::Monitors;
+use tardy_attach::targets::{self, Found, Target};
+use tardy_host::trace::monitors::{self, Monitors};
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_record::units::format_duration_ns;
@@ -23,6 +24,10 @@ use tardy_command::{Exit, origin, output};
 
 /// How long threads are observed.
 const OBSERVED_NS: u64 = 3_000_000_000;
+/// How long a program that is started may set itself up.
+const SET_UP_NS: u64 = 1_000_000_000;
+/// Why the kernel's own monitors are not used.
+const TOO_LATE: &str = "the kernel's own monitors see threads that start while they are enabled; `tardy check -- COMMAND` starts the program";
 
 /// The answer as JSON.
 #[derive(Serialize)]
@@ -50,8 +55,41 @@ pub(super) fn run(word: &str, json: bool) -> Result<Exit> {
         [pid] => *pid,
         [..] => bail!("several processes are called '{word}'; name one by its pid: {pids:?}"),
     };
-    let facts = observed(pid)?;
-    let rulings = rules::judge(&facts);
+    let mut facts = observed(pid, &EndSignals::catch()?)?;
+    let has_monitors = attach::tracefs().is_ok_and(|tracefs| !monitors::available(&tracefs).is_empty());
+    facts.monitors = has_monitors.then(|| Err(TOO_LATE.to_owned()));
+    show(&facts, json)
+}
+
+/// Starts a program, checks it, and ends it.
+pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result<Exit> {
+    let monitors = attach::tracefs().ok().and_then(|tracefs| Monitors::enable(&tracefs, &id()).transpose());
+    let mut started = Program::start(program, words, None).map_err(|reason| anyhow!(reason))?;
+    let checked = check_started(&mut started, monitors);
+    let ending = started.end();
+    let facts = checked?;
+    if let Some(ending) = ending.map_err(|reason| anyhow!(reason))? {
+        output::report(&ending);
+    }
+    show(&facts, json)
+}
+
+/// Observes a program once it has set itself up.
+fn check_started(started: &mut Program, monitors: Option<Result<Monitors, String>>) -> Result<ProgramFacts> {
+    // After the start, so that the program does not inherit blocked signals.
+    let signals = EndSignals::catch()?;
+    wait_readable(&[signals.as_raw_fd()], SET_UP_NS)?;
+    if started.has_ended() {
+        bail!("the program ended within a second, before it could be checked");
+    }
+    let mut facts = observed(started.pid(), &signals)?;
+    // From the start: rtapp:pagefault reports no more than the first one of a thread.
+    facts.monitors = monitors.map(|monitors| monitors.and_then(|mut monitors| monitors.reports()));
+    Ok(facts)
+}
+
+fn show(facts: &ProgramFacts, json: bool) -> Result<Exit> {
+    let rulings = rules::judge(facts);
     if json {
         let rules = rulings.iter().map(|ruling| Rule {
             rule: ruling.rule,
@@ -59,23 +97,21 @@ pub(super) fn run(word: &str, json: bool) -> Result<Exit> {
             found: &ruling.found,
             remedy: ruling.remedy,
         });
-        output::print_json(&Answer { pid, name: &facts.name, rules: rules.collect() })?;
+        output::print_json(&Answer { pid: facts.pid, name: &facts.name, rules: rules.collect() })?;
     } else {
-        output::print(&text(&facts, &rulings))?;
+        output::print(&text(facts, &rulings))?;
     }
     let is_broken = rulings.iter().any(|ruling| ruling.state == State::Broken);
     Ok(if is_broken { Exit::Failed } else { Exit::Done })
 }
 
 /// The program's settings, and what its threads do in a few seconds.
-fn observed(pid: u32) -> Result<ProgramFacts> {
+fn observed(pid: u32, signals: &EndSignals) -> Result<ProgramFacts> {
     let threads = targets::threads_of(pid);
     let mut facts =
         procfs::facts(&KernelFiles::real(), pid).ok_or_else(|| anyhow!(Target::Pid(pid).absent()))?;
-    let signals = EndSignals::catch()?;
-    let monitors = monitors();
-    let before = Snapshot::of(&threads);
-    let habits = match habits(pid, &signals) {
+    let before = faults(&threads);
+    let habits = match habits(pid, signals) {
         Ok(habits) => habits,
         Err(error) => {
             output::report(&format!("only /proc is read: {}", tardy_command::message(&error)));
@@ -86,11 +122,11 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
     if !habits.is_empty() {
         facts.observed_ns = Some(OBSERVED_NS);
     }
-    let used = Snapshot::of(&threads).since(&before);
-    facts.monitors = monitors.map(|monitors| monitors.and_then(|mut monitors| monitors.reports()));
+    let after = faults(&threads);
     for thread in &mut facts.threads {
-        let of_thread = used.iter().find(|(known, _)| known.tid == thread.tid);
-        thread.faults = of_thread.map(|(_, used)| used.faults);
+        let both = after.get(&thread.tid).zip(before.get(&thread.tid));
+        thread.faults =
+            both.map(|(after, before)| (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
         if let Some((interval_ns, habits)) = habits.get(&thread.tid) {
             (thread.interval_ns, thread.habits) = (*interval_ns, Some(*habits));
         }
@@ -98,9 +134,9 @@ fn observed(pid: u32) -> Result<ProgramFacts> {
     Ok(facts)
 }
 
-/// The kernel's own monitors, enabled; `None` if it has none or its trace is not readable.
-fn monitors() -> Option<Result<Monitors, String>> {
-    Monitors::enable(&attach::tracefs().ok()?, &id()).transpose()
+/// Page faults of each thread so far, without and with disk access.
+fn faults(threads: &[Found]) -> BTreeMap<u32, (u64, u64)> {
+    threads.iter().filter_map(|thread| Some((thread.tid, procfs::faults_of(thread)?))).collect()
 }
 
 fn id() -> String {
