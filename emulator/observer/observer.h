@@ -125,9 +125,9 @@ enum block_flags {
 	RESTORES = 1 << 12,	/* contains popf */
 	COUNTS = 1 << 13,	/* contains a write to the preemption count */
 	HALTS = 1 << 14,	/* ends with hlt */
+	FOR_CALLER = 1 << 15,	/* of a function that turns off or on for its caller, such as _raw_spin_lock_irqsave() */
 	FIRES = 1 << 16,	/* begins hrtimer_interrupt() */
 	ASKS = 1 << 17,		/* begins timerfd_poll() */
-	FOR_CALLER = 1 << 15,	/* of a function that turns off or on for its caller, such as _raw_spin_lock_irqsave() */
 };
 
 /* A block of instructions, as QEMU translated it. Blocks of the same bytes at the same address are one. */

@@ -21,8 +21,9 @@ static const struct { const char *name; uint64_t *value; } order_names[] = {
 	ORDER(tk_cycle_last), ORDER(tk_mult), ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup),
 	ORDER(timerfd_function), ORDER(signal_function), ORDER(deadline_function), ORDER(timerfd_timer), ORDER(timerfd_waiters),
 	ORDER(waiter_task), ORDER(waiter_entry), ORDER(waiter_function), ORDER(poll_function), ORDER(poll_task), ORDER(epoll_function),
-	ORDER(epoll_entry), ORDER(epoll_item), ORDER(epoll_of_item), ORDER(epoll_waiters), ORDER(timerfd_poll), ORDER(signal_timer), ORDER(signal_process), ORDER(process_threads), ORDER(thread_node),
-	ORDER(thread_blocked), ORDER(thread_real_blocked), ORDER(signal_pending), ORDER(signal_is_apart), ORDER(signal_number),
+	ORDER(epoll_entry), ORDER(epoll_item), ORDER(epoll_of_item), ORDER(epoll_waiters), ORDER(timerfd_poll),
+	ORDER(signal_timer), ORDER(signal_process), ORDER(process_threads), ORDER(thread_node), ORDER(thread_blocked),
+	ORDER(thread_real_blocked), ORDER(signal_pending), ORDER(signal_is_apart), ORDER(signal_number),
 	ORDER(deadline_timer), ORDER(deadline_yielded), ORDER(hrtimer_interrupt),
 	ORDER(switch_to), ORDER(system_call), ORDER(program_timer), ORDER(before), ORDER(census), ORDER(to_user), ORDER(from), ORDER(memory),
 #undef ORDER

@@ -48,7 +48,8 @@ static struct thread *thread_of(const struct task *task)
 /* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them, up to the end of the wake-up. */
 static void keep(struct kept *kept, const struct kept *wakeup)
 {
-	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end, from, to = switch_count;
+	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end;
+	uint64_t from, to = switch_count;
 
 	while (first > 0 && now.blocks - first < RING - 1 && have < wanted)
 		have += by_id[ring[--first % RING]]->count;
