@@ -345,7 +345,7 @@ fn affinity(facts: &ProgramFacts) -> Ruling {
     }
 }
 
-/// What the kernel's own monitors reported of the program's threads. Most kernels have none, so that this is no rule there.
+/// What the kernel's own monitors reported of the program's threads. Most kernels have none, and then nothing is judged.
 fn kernel_monitors(facts: &ProgramFacts) -> Option<Ruling> {
     const RULE: &str = "kernel-monitors";
     let reports = match facts.monitors.as_ref()? {
