@@ -48,6 +48,9 @@ pub struct ObserveFlags {
     /// Size of the kernel's trace buffers for each CPU, in KiB [default: 256 MiB for all CPUs, at most 8192]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub buffer: Option<u32>,
+    /// Name the places in the program at which late cycles blocked. Costs more: the kernel copies the stack each time a thread blocks.
+    #[arg(long)]
+    pub places: bool,
 }
 
 /// Options of both.

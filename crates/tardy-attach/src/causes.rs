@@ -4,6 +4,8 @@
 //! took at least a fifth of the excess over the usual times, so that two causes of the same cycle are both found. Parts of one
 //! kind that took so much only together, as many short tasks do, are one cause.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tardy_host::trace::happenings::SOFTIRQS;
 use tardy_record::moment;
 use tardy_record::program::{CycleCause, Why};
@@ -41,6 +43,8 @@ pub struct Context<'a> {
     pub descriptor: &'a dyn Fn(u32, u64) -> Option<String>,
     /// For how long CPU quotas stopped a process in the rounds around a time; `None` if that is unknown.
     pub stopped: &'a dyn Fn(u32, u64, u64) -> Option<Stopped>,
+    /// Where in the program a thread was that blocked at a time; `None` if that is unknown.
+    pub place: &'a dyn Fn(u32, u64) -> Option<String>,
 }
 
 /// A part of a cycle.
@@ -152,9 +156,11 @@ impl Parts<'_> {
     fn add_work(&mut self, cycle: &Cycle, usual: &Usual) {
         let mut preempted = Vec::new();
         let mut blocked: Vec<(i64, Part)> = Vec::new();
-        let mut in_calls: Vec<(Call, f64)> = Vec::new();
+        let mut in_calls: Vec<InCall> = Vec::new();
         let mut own_ns = 0.0;
         let stretches: Vec<_> = cycle.stretches().collect();
+        let places = self.places_of_calls(&stretches);
+        let place_of = |call: &Call| places.get(&call.entered_ns).cloned();
         for (index, (from, to, activity)) in stretches.iter().copied().enumerate() {
             match activity {
                 Activity::Run { cpu } => {
@@ -163,9 +169,12 @@ impl Parts<'_> {
                     own_ns += (to - from) as f64 - interrupted;
                     preempted.extend(interrupts);
                     for (call, ns) in overlaps(cycle, from, to) {
-                        match in_calls.iter_mut().find(|(known, _)| known.number == call.number) {
-                            Some((_, sum)) => *sum += ns,
-                            None => in_calls.push((call, ns)),
+                        let place = place_of(&call);
+                        let is_same =
+                            |known: &&mut InCall| known.call.number == call.number && known.place == place;
+                        match in_calls.iter_mut().find(is_same) {
+                            Some(known) => known.ns += ns,
+                            None => in_calls.push(InCall { call, place, ns }),
                         }
                     }
                 }
@@ -178,7 +187,10 @@ impl Parts<'_> {
                         Activity::Ready { by: Some((source, name)), .. } => Some((*source, name.text())),
                         _ => None,
                     });
-                    let part = self.blocked(call, from, to, waker);
+                    let mut part = self.blocked(call, from, to, waker);
+                    let place =
+                        call.map_or_else(|| (self.context.place)(self.tid, from), |call| place_of(&call));
+                    part.what = with_place(part.what, place);
                     let number = call.map_or(-1, |call| call.number);
                     match blocked.iter_mut().find(|(known, one)| {
                         *known == number && (one.why, &one.what) == (part.why, &part.what)
@@ -191,7 +203,7 @@ impl Parts<'_> {
             }
         }
         self.add_group(preempted, usual.preempted_ns);
-        let numbers: std::collections::BTreeSet<i64> = blocked.iter().map(|(number, _)| *number).collect();
+        let numbers: BTreeSet<i64> = blocked.iter().map(|(number, _)| *number).collect();
         for number in numbers {
             let group = blocked.iter().filter(|(one, _)| *one == number).map(|(_, part)| part.clone());
             self.add_group(group.collect(), usual.blocked(number));
@@ -200,9 +212,9 @@ impl Parts<'_> {
     }
 
     /// Own work, in system calls and outside, with page faults.
-    fn add_own_work(&mut self, cycle: &Cycle, usual: &Usual, own_ns: f64, in_calls: &[(Call, f64)]) {
-        let mut group: Vec<Part> = in_calls.iter().map(|(call, ns)| self.in_call(*call, *ns)).collect();
-        let outside = own_ns - in_calls.iter().map(|(_, ns)| ns).sum::<f64>();
+    fn add_own_work(&mut self, cycle: &Cycle, usual: &Usual, own_ns: f64, in_calls: &[InCall]) {
+        let mut group: Vec<Part> = in_calls.iter().map(|one| self.in_call(one)).collect();
+        let outside = own_ns - in_calls.iter().map(|one| one.ns).sum::<f64>();
         let faults = cycle.times.faults as f64 - usual.faults;
         let excess = own_ns - usual.own_ns;
         let (why, what) = if faults >= 1.0 && excess <= faults * FAULT_MAX_NS {
@@ -374,8 +386,23 @@ impl Parts<'_> {
         (ns * 2 > to - from).then(|| describe(&other))
     }
 
-    fn in_call(&self, call: Call, ns: f64) -> Part {
-        Part { why: Why::SystemCall, what: self.call_name(call), took_ns: ns, excess_ns: 0.0 }
+    fn in_call(&self, one: &InCall) -> Part {
+        let what = with_place(self.call_name(one.call), one.place.clone());
+        Part { why: Why::SystemCall, what, took_ns: one.ns, excess_ns: 0.0 }
+    }
+
+    /// The places of the system calls in which the thread blocked, by the times at which it entered them.
+    fn places_of_calls(&self, stretches: &[(u64, u64, Activity)]) -> BTreeMap<u64, String> {
+        let mut places = BTreeMap::new();
+        for (from, _, activity) in stretches {
+            if let Activity::Blocked { call: Some(call) } = activity
+                && !places.contains_key(&call.entered_ns)
+                && let Some(place) = (self.context.place)(self.tid, *from)
+            {
+                places.insert(call.entered_ns, place);
+            }
+        }
+        places
     }
 
     /// `write to /dev/pts/0`, or the name alone if the call has no file descriptor.
@@ -409,6 +436,22 @@ impl Parts<'_> {
             }
             Handler::Vector(index) => format!("the CPU's {} interrupt", vector_name(index)),
         }
+    }
+}
+
+/// Time on a CPU in a system call.
+struct InCall {
+    call: Call,
+    /// Where in the program it was made, if the thread blocked in it.
+    place: Option<String>,
+    ns: f64,
+}
+
+/// `write to pipe:[4711], from write_late+0x2a in control`.
+fn with_place(what: String, place: Option<String>) -> String {
+    match place {
+        Some(place) => format!("{what}, from {place}"),
+        None => what,
     }
 }
 

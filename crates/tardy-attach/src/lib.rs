@@ -2,11 +2,13 @@
 //!
 //! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
 //! explains a cycle; [`chain`] follows its work from thread to thread; [`recorder`], [`chain_recorder`] and [`mark`] make series;
-//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`procfs`], [`program`], [`quota`], [`probe_search`] and
+//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`places`], [`procfs`], [`program`], [`quota`], [`probe_search`] and
 //! [`session`] are functions of events.
 
 #![forbid(unsafe_code)]
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod binary;
 pub mod causes;
 pub mod chain;
 pub mod chain_recorder;
@@ -19,6 +21,13 @@ pub mod layout;
 pub mod mark;
 pub mod mark_text;
 pub mod moments;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod place;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod places;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[path = "places_of_other_processors.rs"]
+pub mod places;
 pub mod probe_search;
 pub mod procfs;
 pub mod program;
@@ -32,6 +41,8 @@ pub mod targets;
 pub mod thread;
 pub mod trace;
 pub mod tracker;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod unwinding;
 pub mod usdt;
 pub mod usual;
 pub mod wait;

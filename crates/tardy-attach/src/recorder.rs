@@ -146,6 +146,11 @@ impl Recorder {
         self.by_tid.keys().copied()
     }
 
+    /// Whether this thread has series.
+    pub fn has(&self, tid: u32) -> bool {
+        self.by_tid.contains_key(&tid)
+    }
+
     /// The cycles that were counted, and those of them that missed their deadline.
     pub fn counts(&self) -> (u64, u64) {
         let sum = |of: &dyn Fn(&ThreadRecord) -> u64| self.threads.iter().map(of).sum();

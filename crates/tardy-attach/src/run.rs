@@ -100,5 +100,6 @@ fn remarks(request: &Request, watched: &Watched) -> Vec<String> {
                 .to_owned(),
         );
     }
+    remarks.extend(watched.places.iter().cloned());
     remarks
 }

@@ -22,6 +22,7 @@ use crate::habits::Habits;
 use crate::layout::vector_name;
 use crate::mark::{self, MarkRecorder};
 use crate::moments::softirq;
+use crate::places::Places;
 use crate::probe_search::ProbeSearch;
 use crate::quota::Quotas;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
@@ -63,6 +64,8 @@ pub struct Request {
     pub buffer_kib: Option<u32>,
     /// Cycles whose wake-up is later, or with `deadline_ns` whose work ends later, are reported to the listener; `None`: none are.
     pub late_ns: Option<u64>,
+    /// Whether the places in the program are found at which its periodic threads blocked.
+    pub places: bool,
 }
 
 /// How watching ended.
@@ -101,6 +104,8 @@ pub struct Watched {
     pub refused_probe: Option<String>,
     /// Whether the program has a trace_marker open whose texts this kernel shows only to those who use the common buffer.
     pub unseen_marker: bool,
+    /// What limits the places in the program, for the user.
+    pub places: Vec<String>,
     /// The waits of threads that are not periodic: the thread's name, and each wait with its number.
     pub others: Vec<(String, Vec<(String, usize)>)>,
 }
@@ -190,6 +195,7 @@ pub struct Session {
     events: Vec<Event>,
     counted_from_ns: Option<u64>,
     quotas: Quotas,
+    places: Option<Places>,
     cost: Option<Cost>,
     /// Events that were lost before the present run.
     lost_before: u64,
@@ -206,6 +212,7 @@ impl Session {
         let [least, most] = BUFFER_KIB;
         let buffer_kib = request.buffer_kib.unwrap_or((BUFFERS_KIB / cpus / 2).clamp(least, most));
         let trace = ProgramTrace::make(tracefs, &request.id, &functions, buffer_kib)?;
+        let places = request.places.then(|| Places::set_up(tracefs)).transpose()?;
         let run_start_ns = monotonic_ns();
         let settings = Settings {
             run_start_ns,
@@ -232,6 +239,7 @@ impl Session {
             events: Vec::new(),
             counted_from_ns: None,
             quotas: Quotas::default(),
+            places,
             cost: None,
             lost_before: 0,
         })
@@ -350,6 +358,7 @@ impl Session {
         let mut windows = cost::Windows::new(tids);
         for on in [false, true, false, true] {
             self.trace.set_on(on)?;
+            self.places.as_ref().map_or(Ok(()), |places| places.set_on(on))?;
             self.read()?;
             self.tracker.forget(monotonic_ns());
             windows.begin();
@@ -475,6 +484,8 @@ impl Session {
         self.tracker.clocks = Clocks { realtime_ns: Clock::Realtime.ahead_of_ns(Clock::Monotonic) };
         let mut events = std::mem::take(&mut self.events);
         self.trace.read(&mut events)?;
+        // After the events, so that the samples have all threads that blocked in them.
+        self.places.iter_mut().for_each(Places::read);
         // After the events, so that the count has all stops that ended before them.
         self.quotas.read(&KernelFiles::real(), &self.pids());
         let mut progress = Vec::new();
@@ -495,6 +506,7 @@ impl Session {
         match progress {
             Progress::Ended(tid) => {
                 self.recorder.end(tid);
+                self.places.iter_mut().for_each(|places| places.end(tid));
                 self.chains.end(tid);
                 self.marks.end_thread(tid);
             }
@@ -530,6 +542,7 @@ impl Session {
                     handler: &|index| layouts.handler_name(index).to_owned(),
                     descriptor: &targets::descriptor,
                     stopped: &|pid, from_ns, to_ns| self.quotas.stopped(pid, from_ns, to_ns),
+                    place: &|tid, at_ns| self.places.as_ref()?.place(tid, at_ns),
                 };
                 let functions = &self.functions;
                 let kind = |function| functions.get(&function).copied().unwrap_or(TimerKind::Other);
@@ -548,6 +561,9 @@ impl Session {
         let wait = self.wait_of(&rhythm.signature, &woken);
         let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
         self.recorder.add(identity, rhythm);
+        if let Some(places) = self.places.as_mut().filter(|_| self.recorder.has(tid)) {
+            places.follow(pid, tid, rhythm.interval_ns);
+        }
     }
 
     /// The call in which a thread waits, and what ends the wait.
@@ -610,6 +626,7 @@ impl Session {
             left_out: [self.recorder.left_out, self.chains.left_out, self.marks.left_out],
             refused_probe: self.probes.refused.clone(),
             unseen_marker: !self.trace.has_marker && self.has_common_marker(),
+            places: self.places.as_ref().map_or_else(Vec::new, Places::remarks),
             others: self.others(),
         }
     }

@@ -106,7 +106,13 @@ fn cycles_stopped(
         for one in progress.drain(..) {
             let Progress::Thread(TID, Completed::Cycle(cycle)) = one else { continue };
             let handler = &|_| String::new();
-            let context = Context { tracker: &tracker, handler, descriptor: &|_, _| None, stopped };
+            let context = Context {
+                tracker: &tracker,
+                handler,
+                descriptor: &|_, _| None,
+                stopped,
+                place: &|_, _| None,
+            };
             let causes = causes::of(&cycle, TID, &usual, &context);
             usual.learn(&cycle);
             found.push((*cycle, causes.into_iter().map(|cause| (cause.why, cause.took_ns)).collect()));
@@ -425,7 +431,7 @@ proptest! {
             tracker.take(&Event { at_ns, cpu, by: tid, what }, &mut progress);
             for one in progress.drain(..) {
                 let Progress::Thread(tid, Completed::Cycle(cycle)) = one else { continue };
-                let context = Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None, stopped: &|_, _, _| None };
+                let context = Context { tracker: &tracker, handler: &|_| String::new(), descriptor: &|_, _| None, stopped: &|_, _, _| None, place: &|_, _| None };
                 let _ = causes::of(&cycle, tid, &Usual::default(), &context);
                 let times = cycle.times;
                 prop_assert!(times.own_ns + times.preempted_ns + times.blocked_ns <= cycle.end_ns - cycle.wait.left_ns);

@@ -42,6 +42,7 @@ impl Orders {
             limit_ns: None,
             buffer_kib: None,
             late_ns: None,
+            places: false,
         };
         let mut output = None;
         for pair in options.chunks(2) {

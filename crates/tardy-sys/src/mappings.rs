@@ -58,8 +58,13 @@ mod tests {
         let line = "7f1c20026000-7f1c2017b000 r-xp 00026000 fe:01 1234                       /opt/a b/lib.so (deleted)";
         let mapping = CodeMapping::of(7, line).unwrap();
         assert_eq!((mapping.addresses, mapping.offset), (0x7f1c_2002_6000..0x7f1c_2017_b000, 0x26000));
-        assert_eq!((mapping.identity.as_str(), mapping.path.as_str()), ("fe:01 1234", "/opt/a b/lib.so (deleted)"));
-        for other in [&line.replace("r-xp", "r--p"), "7ffd1000-7ffd2000 r-xp 00000000 00:00 0   [vdso]", "", "a b"] {
+        assert_eq!(
+            (mapping.identity.as_str(), mapping.path.as_str()),
+            ("fe:01 1234", "/opt/a b/lib.so (deleted)")
+        );
+        for other in
+            [&line.replace("r-xp", "r--p"), "7ffd1000-7ffd2000 r-xp 00000000 00:00 0   [vdso]", "", "a b"]
+        {
             assert_eq!(CodeMapping::of(7, other), None, "{other}");
         }
     }

@@ -328,7 +328,10 @@ mod tests {
         for sample in &samples {
             assert!((begin_ns..=end_ns).contains(&sample.at_ns));
             assert!(!sample.stack.is_empty() && sample.stack.len() <= STACK_BYTES as usize);
-            assert!(sample.stack.windows(needle.len()).any(|bytes| bytes == needle), "the stack is this thread's");
+            assert!(
+                sample.stack.windows(needle.len()).any(|bytes| bytes == needle),
+                "the stack is this thread's"
+            );
             // The stack pointer is below the mark, and by less than was copied.
             let distance = (mark.as_ptr() as u64).wrapping_sub(sample.registers.stack);
             assert!(distance < u64::from(STACK_BYTES), "{distance}");
@@ -357,7 +360,10 @@ mod tests {
         let registers: Vec<u64> = (1..=count as u64).collect();
         let whole = record(&[&[7, ABI_64], &registers[..], &[16, 3, 4, 8]].concat());
         let sample = parsed(&whole).unwrap();
-        assert_eq!((sample.at_ns, sample.registers.frame, sample.stack), (7, 1, 3_u64.to_ne_bytes().to_vec()));
+        assert_eq!(
+            (sample.at_ns, sample.registers.frame, sample.stack),
+            (7, 1, 3_u64.to_ne_bytes().to_vec())
+        );
         for bytes in 0..whole.len() {
             assert_eq!(parsed(&whole[..bytes]), None, "{bytes}");
         }

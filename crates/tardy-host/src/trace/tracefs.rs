@@ -92,6 +92,19 @@ impl Tracefs {
         text.map(|text| Format::parse(&text)).map_err(|error| no_event(event, &error))
     }
 
+    /// The number by which perf_event_open(2) knows one event, such as `sched/sched_switch`.
+    ///
+    /// # Errors
+    /// If it has none; names the option that provides it.
+    pub fn event_id(&self, event: &str) -> Result<u64, String> {
+        let path = self.path(&format!("events/{event}/id"));
+        self.files.number(&path).map_err(|error| {
+            format!(
+                "{error}; the event {event} has a number for perf_event_open(2) with CONFIG_PERF_EVENTS only"
+            )
+        })
+    }
+
     /// The layout of pages.
     ///
     /// # Errors

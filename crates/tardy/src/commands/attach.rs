@@ -79,6 +79,7 @@ pub(super) fn request(id: &str, target: Target, duration_ns: Option<u64>, flags:
         limit_ns: flags.limit.map(|limit| limit.ns()),
         buffer_kib: flags.observe.buffer,
         late_ns: None,
+        places: flags.observe.places,
     }
 }
 

@@ -83,6 +83,7 @@ fn request(arguments: &WatchArgs, target: Target) -> Request {
         limit_ns: None,
         buffer_kib: arguments.observe.buffer,
         late_ns: arguments.late.late.map(|late| late.ns()),
+        places: arguments.observe.places,
     }
 }
 

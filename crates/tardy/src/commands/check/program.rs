@@ -155,6 +155,7 @@ fn habits(pid: u32, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, 
         limit_ns: None,
         buffer_kib: None,
         late_ns: None,
+        places: false,
     };
     let session = Session::set_up(request, &attach::tracefs()?).map_err(|reason| anyhow!(reason))?;
     session.observe(signals).map_err(|reason| anyhow!(reason))

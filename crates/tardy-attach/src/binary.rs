@@ -1,0 +1,168 @@
+//! What unwinding and naming need of an executable file or a library: its segments, its functions and its tables of frames.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use framehop::ExplicitModuleSectionInfo;
+use object::elf::{PF_X, PT_INTERP};
+use object::read::elf::{ElfFile64, ElfSegment64, ProgramHeader};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind,
+};
+
+/// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
+const SECTION_MAX: u64 = 256 << 20;
+
+/// A file of code.
+#[derive(Debug, Default)]
+pub struct Binary {
+    /// Whether no dynamic linker loads it: it is a static program, or a library.
+    pub has_no_linker: bool,
+    /// Address and offset of each segment of code, and its bytes in the file.
+    segments: Vec<(u64, u64, u64)>,
+    /// Functions by address.
+    functions: Vec<Function>,
+    tables: Tables,
+}
+
+#[derive(Debug)]
+struct Function {
+    address: u64,
+    bytes: u64,
+    name: String,
+}
+
+/// A section's addresses and content.
+type Section = (Range<u64>, Arc<[u8]>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    eh_frame: Option<Section>,
+    eh_frame_hdr: Option<Section>,
+    debug_frame: Option<Section>,
+    text: Option<Range<u64>>,
+    got: Option<Range<u64>>,
+}
+
+impl Binary {
+    /// Reads a file; `None` if it is not an ELF file of 64 bits.
+    pub fn read(file: File) -> Option<Self> {
+        let cache = ReadCache::new(file);
+        let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+        let content = |name: &str| {
+            let section = elf.section_by_name(name).filter(|section| section.size() <= SECTION_MAX)?;
+            let (start, data) = (section.address(), section.data().ok()?);
+            Some((start..start + data.len() as u64, Arc::from(data)))
+        };
+        let addresses = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            Some(section.address()..section.address().checked_add(section.size())?)
+        };
+        let tables = Tables {
+            eh_frame: content(".eh_frame"),
+            eh_frame_hdr: content(".eh_frame_hdr"),
+            debug_frame: content(".debug_frame"),
+            text: addresses(".text"),
+            got: addresses(".got"),
+        };
+        let is_code = |segment: &ElfSegment64<'_, '_, _, _>| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
+        let segments = elf.segments().filter(is_code).map(|segment| {
+            let (offset, bytes) = segment.file_range();
+            (segment.address(), offset, bytes)
+        });
+        let endian = elf.endian();
+        let has_linker = elf.elf_program_headers().iter().any(|header| header.p_type(endian) == PT_INTERP);
+        let are_too_long =
+            elf.sections().any(|section| section.size() > SECTION_MAX && section.address() == 0);
+        Some(Self {
+            has_no_linker: !has_linker,
+            segments: segments.collect(),
+            functions: if are_too_long { Vec::new() } else { functions(&elf) },
+            tables,
+        })
+    }
+
+    /// What is added to the file's addresses in a process that has mapped it from `offset` on at the address `start`. It wraps.
+    pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+        // A mapping begins at a page, up to 64 KiB long, in which its segment may begin later.
+        const PAGE_MAX: u64 = 1 << 16;
+        let holds = |(_, at, bytes): &&(u64, u64, u64)| {
+            *at < offset.saturating_add(PAGE_MAX) && offset < at.saturating_add(*bytes)
+        };
+        let (address, at, _) = self.segments.iter().find(holds)?;
+        Some(start.wrapping_sub(offset).wrapping_sub(address.wrapping_sub(*at)))
+    }
+
+    /// The function with this address of the file, and the distance from its begin.
+    pub fn function(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.functions.partition_point(|function| function.address <= address);
+        let function = self.functions[..after].last()?;
+        let offset = address - function.address;
+        (offset < function.bytes).then_some((function.name.as_str(), offset))
+    }
+
+    /// The tables, as framehop takes them.
+    pub fn tables(&self) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
+        let range = |section: &Option<Section>| section.as_ref().map(|(addresses, _)| addresses.clone());
+        let data = |section: &Option<Section>| section.as_ref().map(|(_, data)| Arc::clone(data));
+        let Tables { eh_frame, eh_frame_hdr, debug_frame, text, got } = &self.tables;
+        ExplicitModuleSectionInfo {
+            text_svma: text.clone(),
+            got_svma: got.clone(),
+            eh_frame_svma: range(eh_frame),
+            eh_frame: data(eh_frame),
+            eh_frame_hdr_svma: range(eh_frame_hdr),
+            eh_frame_hdr: data(eh_frame_hdr),
+            debug_frame: data(debug_frame),
+            ..ExplicitModuleSectionInfo::default()
+        }
+    }
+}
+
+/// The functions of both symbol tables, one for each address.
+fn functions<'a>(elf: &ElfFile64<'a, Endianness, &'a ReadCache<File>>) -> Vec<Function> {
+    let mut functions: Vec<Function> = elf
+        .symbols()
+        .chain(elf.dynamic_symbols())
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0)
+        .filter_map(|symbol| {
+            let name = symbol.name().ok()?.to_owned();
+            Some(Function { address: symbol.address(), bytes: symbol.size(), name })
+        })
+        .collect();
+    // Of several names the one without underscores is the one that programs use.
+    functions.sort_by(|a, b| {
+        let by_name = || (a.name.starts_with('_'), &a.name).cmp(&(b.name.starts_with('_'), &b.name));
+        a.address.cmp(&b.address).then_with(by_name)
+    });
+    functions.dedup_by_key(|function| function.address);
+    functions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_has_this_function_at_its_address() {
+        let address = this_program_has_this_function_at_its_address as *const () as u64;
+        let own = tardy_sys::mappings::code_of(std::process::id());
+        let mapping = own.into_iter().find(|mapping| mapping.addresses.contains(&address)).unwrap();
+        let binary = Binary::read(File::open(&mapping.path).unwrap()).unwrap();
+        let bias = binary.bias(mapping.addresses.start, mapping.offset).unwrap();
+        let (name, offset) = binary.function(address - bias).unwrap();
+        assert!(name.contains("this_program_has_this_function_at_its_address"), "{name}");
+        assert_eq!(offset, 0);
+        assert!(!binary.has_no_linker || cfg!(target_feature = "crt-static"));
+        assert!(binary.tables().eh_frame.is_some());
+        assert_eq!(binary.function(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_file_that_is_not_elf_is_none() {
+        assert!(
+            Binary::read(File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap()).is_none()
+        );
+    }
+}
