@@ -1,5 +1,7 @@
 //! What unwinding and naming need of an executable file or a library: its segments, its functions and its tables of frames.
 
+use std::cell::OnceCell;
+use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,12 +13,16 @@ use object::{
     Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind,
 };
 
+use crate::source_lines::{Line, SourceLines};
+
 /// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
 const SECTION_MAX: u64 = 256 << 20;
 
 /// A file of code.
-#[derive(Debug, Default)]
 pub struct Binary {
+    /// Kept open for its debug information, which is read when it is needed first.
+    file: File,
+    lines: OnceCell<Option<SourceLines>>,
     /// Whether no dynamic linker loads it: it is a static program, or a library.
     pub has_no_linker: bool,
     /// Address and offset of each segment of code, and its bytes in the file.
@@ -24,6 +30,12 @@ pub struct Binary {
     /// Functions by address.
     functions: Vec<Function>,
     tables: Tables,
+}
+
+impl fmt::Debug for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Binary").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -48,7 +60,7 @@ struct Tables {
 impl Binary {
     /// Reads a file; `None` if it is not an ELF file of 64 bits.
     pub fn read(file: File) -> Option<Self> {
-        let cache = ReadCache::new(file);
+        let cache = ReadCache::new(&file);
         let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
         let content = |name: &str| {
             let section = elf.section_by_name(name).filter(|section| section.size() <= SECTION_MAX)?;
@@ -75,12 +87,9 @@ impl Binary {
         let has_linker = elf.elf_program_headers().iter().any(|header| header.p_type(endian) == PT_INTERP);
         let are_too_long =
             elf.sections().any(|section| section.size() > SECTION_MAX && section.address() == 0);
-        Some(Self {
-            has_no_linker: !has_linker,
-            segments: segments.collect(),
-            functions: if are_too_long { Vec::new() } else { functions(&elf) },
-            tables,
-        })
+        let (segments, has_no_linker) = (segments.collect(), !has_linker);
+        let functions = if are_too_long { Vec::new() } else { functions(&elf) };
+        Some(Self { lines: OnceCell::new(), has_no_linker, segments, functions, tables, file })
     }
 
     /// What is added to the file's addresses in a process that has mapped it from `offset` on at the address `start`. It wraps.
@@ -102,6 +111,17 @@ impl Binary {
         (offset < function.bytes).then_some((function.name.as_str(), offset))
     }
 
+    /// The functions that an address is in, with their lines, the innermost first; empty without debug information.
+    pub fn lines(&self, address: u64) -> Vec<Line> {
+        let is_code =
+            |(from, _, bytes): &(u64, u64, u64)| (*from..from.saturating_add(*bytes)).contains(&address);
+        if !self.segments.iter().any(is_code) {
+            return Vec::new();
+        }
+        let lines = self.lines.get_or_init(|| SourceLines::read(&self.file));
+        lines.as_ref().map_or_else(Vec::new, |lines| lines.at(address))
+    }
+
     /// The tables, as framehop takes them.
     pub fn tables(&self) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
         let range = |section: &Option<Section>| section.as_ref().map(|(addresses, _)| addresses.clone());
@@ -121,7 +141,7 @@ impl Binary {
 }
 
 /// The functions of both symbol tables, one for each address.
-fn functions<'a>(elf: &ElfFile64<'a, Endianness, &'a ReadCache<File>>) -> Vec<Function> {
+fn functions<'a>(elf: &ElfFile64<'a, Endianness, &'a ReadCache<&File>>) -> Vec<Function> {
     let mut functions: Vec<Function> = elf
         .symbols()
         .chain(elf.dynamic_symbols())
@@ -157,6 +177,37 @@ mod tests {
         assert!(!binary.has_no_linker || cfg!(target_feature = "crt-static"));
         assert!(binary.tables().eh_frame.is_some());
         assert_eq!(binary.function(u64::MAX), None);
+    }
+
+    #[test]
+    fn an_address_of_a_program_with_debug_information_has_a_line() {
+        let bench = std::env::temp_dir().join(format!("tardy-lines-{}", std::process::id()));
+        std::fs::create_dir(&bench).unwrap();
+        let (source, program) = (bench.join("two.c"), bench.join("two"));
+        // The compiler puts `inner` into `outer`.
+        let text = "static inline __attribute__((always_inline)) int inner(volatile int *at)\n{\n\treturn *at + 1;\n}\n\
+                    int outer(volatile int *at)\n{\n\treturn inner(at);\n}\nint main(void)\n{\n\treturn 0;\n}\n";
+        std::fs::write(&source, text).unwrap();
+        let built = std::process::Command::new("cc")
+            .args(["-g", "-gz=none", "-O1", "-o"])
+            .arg(&program)
+            .arg(&source)
+            .status();
+        let binary = built
+            .is_ok_and(|status| status.success())
+            .then(|| Binary::read(File::open(&program).unwrap()).unwrap());
+        std::fs::remove_dir_all(&bench).unwrap();
+        let Some(binary) = binary else {
+            eprintln!("skipped: no C compiler");
+            return;
+        };
+        let outer = binary.functions.iter().find(|function| function.name == "outer").unwrap();
+        let line =
+            |function: &str, number| Line { function: function.to_owned(), file: "two.c".to_owned(), number };
+        let found: Vec<_> =
+            (outer.address..outer.address + outer.bytes).map(|address| binary.lines(address)).collect();
+        assert!(found.contains(&vec![line("inner", 3), line("outer", 7)]), "{found:?}");
+        assert_eq!(binary.lines(u64::MAX), []);
     }
 
     #[test]

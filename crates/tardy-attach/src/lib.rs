@@ -37,6 +37,8 @@ pub mod rhythm;
 pub mod rules;
 pub mod run;
 pub mod session;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod source_lines;
 pub mod targets;
 pub mod thread;
 pub mod trace;

@@ -61,7 +61,7 @@ impl Owner {
 pub struct Frame {
     /// Whose it is.
     pub owner: Owner,
-    /// The place: `write_late+0x2a in control`.
+    /// The place: `write_late+0x2a in control`, or `write_late at control.c:203`.
     pub text: String,
 }
 
@@ -79,6 +79,11 @@ pub fn innermost(frames: impl IntoIterator<Item = Frame>) -> Option<String> {
         }
     }
     best.map(|frame| frame.text)
+}
+
+/// A place with its line of source code.
+pub fn text_with_line(function: &str, file: &str, line: u32) -> String {
+    format!("{function} at {file}:{line}")
 }
 
 /// A place in the file `name`: an offset in a function, or else an address in the file.
@@ -200,5 +205,6 @@ mod tests {
     fn a_place_has_a_function_or_an_address() {
         assert_eq!(text("control", Some(("write_late", 42)), 0x1234), "write_late+0x2a in control");
         assert_eq!(text("control", None, 0x1234), "control+0x1234");
+        assert_eq!(text_with_line("write_late", "control.c", 203), "write_late at control.c:203");
     }
 }

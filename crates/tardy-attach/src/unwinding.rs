@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::{
@@ -14,6 +15,7 @@ use tardy_sys::processes;
 
 use crate::binary::Binary;
 use crate::place::{self, Frame, Owner};
+use crate::source_lines::Line;
 
 /// The most functions of a stack that are looked at.
 const FRAMES_MAX: usize = 64;
@@ -34,7 +36,7 @@ pub struct Code {
 /// A mapping with its file.
 struct Mapped {
     mapping: CodeMapping,
-    binary: Arc<Binary>,
+    binary: Rc<Binary>,
     bias: u64,
 }
 
@@ -71,7 +73,7 @@ impl Code {
             self.read();
         }
         let addresses = self.stack(sample);
-        place::innermost(addresses.into_iter().filter_map(|(address, lookup)| self.frame(address, lookup)))
+        place::innermost(addresses.into_iter().flat_map(|(address, lookup)| self.frames(address, lookup)))
     }
 
     /// Reads the process's mappings, and the files that are new among them.
@@ -83,7 +85,7 @@ impl Code {
         if mappings.is_empty() || is_known {
             return;
         }
-        let mut files: BTreeMap<String, Arc<Binary>> = std::mem::take(&mut self.mapped)
+        let mut files: BTreeMap<String, Rc<Binary>> = std::mem::take(&mut self.mapped)
             .into_iter()
             .map(|mapped| (mapped.mapping.identity, mapped.binary))
             .collect();
@@ -91,11 +93,11 @@ impl Code {
         (self.unwinder, self.cache) = (UnwinderNative::new(), CacheNative::new());
         for mapping in mappings {
             let binary = match files.get(&mapping.identity) {
-                Some(binary) => Arc::clone(binary),
+                Some(binary) => Rc::clone(binary),
                 None => {
                     let Some(binary) = mapping.open().ok().and_then(Binary::read) else { continue };
-                    let binary = Arc::new(binary);
-                    files.insert(mapping.identity.clone(), Arc::clone(&binary));
+                    let binary = Rc::new(binary);
+                    files.insert(mapping.identity.clone(), Rc::clone(&binary));
                     binary
                 }
             };
@@ -134,17 +136,32 @@ impl Code {
         addresses
     }
 
-    fn frame(&self, address: u64, lookup: u64) -> Option<Frame> {
-        let Mapped { mapping, binary, bias } = self.mapped_at(lookup)?;
+    /// The functions of an address, the innermost first: several, if the compiler put one into the other and debug information names
+    /// them.
+    fn frames(&self, address: u64, lookup: u64) -> Vec<Frame> {
+        let Some(Mapped { mapping, binary, bias }) = self.mapped_at(lookup) else { return Vec::new() };
         let path = mapping.path.strip_suffix(" (deleted)").unwrap_or(&mapping.path);
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_program = self.executable.as_deref() == Some(mapping.path.as_str());
-        let function = binary.function(lookup.wrapping_sub(*bias));
+        let is_static = is_program && binary.has_no_linker;
+        let owner = |function: Option<&str>| Owner::of(name, is_program, is_static, function);
+        if owner(None) == Owner::System {
+            return Vec::new();
+        }
+        let in_file = lookup.wrapping_sub(*bias);
+        let lines = binary.lines(in_file);
+        if !lines.is_empty() {
+            let frame = |line: &Line| Frame {
+                owner: owner(Some(&line.function)),
+                text: place::text_with_line(&line.function, &line.file, line.number),
+            };
+            return lines.iter().map(frame).collect();
+        }
+        let function = binary.function(in_file);
         // The return address is shown, as debuggers show it.
         let shown = function.map(|(function, offset)| (function, offset + (address - lookup)));
-        let owner =
-            Owner::of(name, is_program, is_program && binary.has_no_linker, function.map(|(name, _)| name));
-        Some(Frame { owner, text: place::text(name, shown, address.wrapping_sub(*bias)) })
+        let text = place::text(name, shown, address.wrapping_sub(*bias));
+        vec![Frame { owner: owner(function.map(|(name, _)| name)), text }]
     }
 }
 

@@ -12,7 +12,7 @@ use crate::bench::{Bench, wait_until};
 use crate::levels::can_trace;
 use crate::probe_program::{as_a_user, copy_of_tardy, is_root};
 
-const CONTROL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/control.c");
+pub(crate) const CONTROL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/control.c");
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/control.py");
 /// Period of the programs.
 const PERIOD_US: &str = "2000";

@@ -35,6 +35,7 @@ mod noise;
 mod output_forms;
 mod pins;
 mod pipeline;
+mod places;
 mod plots;
 mod probe_program;
 mod programs;

@@ -257,7 +257,7 @@ static void prepare_fault(void)
 	}
 }
 
-static void write_late(void)
+__attribute__((noinline)) static void write_late(void)
 {
 	/* More than a terminal's worker can take out of a full one. */
 	static char text[1 << 15];
@@ -268,7 +268,7 @@ static void write_late(void)
 		fail("write");
 }
 
-static void wait_for_mutex(void)
+__attribute__((noinline)) static void wait_for_mutex(void)
 {
 	sem_post(&holder_wanted);
 	sem_wait(&taken);
@@ -289,7 +289,7 @@ static void touch_pages(void)
 		memory[i * page] = 1;
 }
 
-static void sync_file(void)
+__attribute__((noinline)) static void sync_file(void)
 {
 	static char block[1 << 20];
 	static int file = -1;
