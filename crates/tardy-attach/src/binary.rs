@@ -25,6 +25,8 @@ pub struct Binary {
     lines: OnceCell<Option<SourceLines>>,
     /// Whether no dynamic linker loads it: it is a static program, or a library.
     pub has_no_linker: bool,
+    /// Where the program begins.
+    entry: u64,
     /// Address and offset of each segment of code, and its bytes in the file.
     segments: Vec<(u64, u64, u64)>,
     /// Functions by address.
@@ -89,7 +91,8 @@ impl Binary {
             elf.sections().any(|section| section.size() > SECTION_MAX && section.address() == 0);
         let (segments, has_no_linker) = (segments.collect(), !has_linker);
         let functions = if are_too_long { Vec::new() } else { functions(&elf) };
-        Some(Self { lines: OnceCell::new(), has_no_linker, segments, functions, tables, file })
+        let entry = elf.entry();
+        Some(Self { entry, lines: OnceCell::new(), has_no_linker, segments, functions, tables, file })
     }
 
     /// What is added to the file's addresses in a process that has mapped it from `offset` on at the address `start`. It wraps.
@@ -109,6 +112,12 @@ impl Binary {
         let function = self.functions[..after].last()?;
         let offset = address - function.address;
         (offset < function.bytes).then_some((function.name.as_str(), offset))
+    }
+
+    /// Whether an address is in the code that calls `main`, which the C library puts into every program. It has no more than 52 bytes
+    /// on the processors whose stacks are unwound.
+    pub fn is_start(&self, address: u64) -> bool {
+        address.wrapping_sub(self.entry) < 52
     }
 
     /// The functions that an address is in, with their lines, the innermost first; empty without debug information.
@@ -175,6 +184,9 @@ mod tests {
         assert!(name.contains("this_program_has_this_function_at_its_address"), "{name}");
         assert_eq!(offset, 0);
         assert!(!binary.has_no_linker || cfg!(target_feature = "crt-static"));
+        let start = binary.functions.iter().find(|function| function.name == "_start").unwrap();
+        assert!(binary.is_start(start.address) && binary.is_start(start.address + start.bytes - 1));
+        assert!(!binary.is_start(start.address - 1) && !binary.is_start(address - bias));
         assert!(binary.tables().eh_frame.is_some());
         assert_eq!(binary.function(u64::MAX), None);
     }

@@ -16,9 +16,11 @@ use crate::unwinding::Code;
 const STACK_BYTES: u32 = 12 << 10;
 /// The ring of a thread has room for its blocked parts of this time if it blocks twice per cycle: three rounds of a session.
 const RING_NS: u64 = 300_000_000;
-const RING_BYTES: [usize; 2] = [512 << 10, 16 << 20];
-/// Memory for all rings. Threads beyond it have the smallest.
+/// The shortest and the longest ring.
+const RING_BYTES: [usize; 2] = [4 << 20, 16 << 20];
+/// Memory for these rings. Threads beyond it have short ones.
 const RINGS_BYTES: usize = 128 << 20;
+const SHORT_BYTES: usize = 512 << 10;
 /// Samples of a thread that are kept.
 const KEPT_BYTES: usize = 16 << 20;
 const KEPT_NS: u64 = 4_000_000_000;
@@ -59,7 +61,7 @@ impl Places {
     /// Why it does not, and what to do.
     pub fn set_up(tracefs: &Tracefs) -> Result<Self, String> {
         let tracepoint = tracefs.event_id("sched/sched_switch")?;
-        BlockingEvent::open(thread_id(), tracepoint, STACK_BYTES, RING_BYTES[0])
+        BlockingEvent::open(thread_id(), tracepoint, STACK_BYTES, SHORT_BYTES)
             .map_err(|error| refusal(&error))?;
         Ok(Self {
             tracepoint,
@@ -75,7 +77,7 @@ impl Places {
     pub fn follow(&mut self, pid: u32, tid: u32, interval_ns: u64) {
         let mut ring_bytes = ring_bytes(interval_ns);
         if self.ring_bytes + ring_bytes > RINGS_BYTES {
-            ring_bytes = RING_BYTES[0];
+            ring_bytes = SHORT_BYTES;
         }
         match BlockingEvent::open(tid, self.tracepoint, STACK_BYTES, ring_bytes) {
             Ok(event) => {
@@ -230,7 +232,7 @@ mod tests {
             sizes.iter().all(|bytes| bytes.is_power_of_two()) && sizes.is_sorted_by(|a, b| a >= b),
             "{sizes:?}"
         );
-        assert_eq!(sizes, [16 << 20, 16 << 20, 8 << 20, 1 << 20, 512 << 10]);
+        assert_eq!(sizes, [16 << 20, 16 << 20, 8 << 20, 4 << 20, 4 << 20]);
     }
 
     #[test]

@@ -145,10 +145,10 @@ impl Code {
         let is_program = self.executable.as_deref() == Some(mapping.path.as_str());
         let is_static = is_program && binary.has_no_linker;
         let owner = |function: Option<&str>| Owner::of(name, is_program, is_static, function);
-        if owner(None) == Owner::System {
+        let in_file = lookup.wrapping_sub(*bias);
+        if owner(None) == Owner::System || is_program && binary.is_start(in_file) {
             return Vec::new();
         }
-        let in_file = lookup.wrapping_sub(*bias);
         let lines = binary.lines(in_file);
         if !lines.is_empty() {
             let frame = |line: &Line| Frame {

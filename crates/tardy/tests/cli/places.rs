@@ -119,6 +119,21 @@ fn a_static_programs_own_function_is_named() {
 }
 
 #[test]
+fn a_program_that_is_watched_all_the_time_has_places_too() {
+    let bench = Bench::new();
+    if !can_name_places(&bench) {
+        return;
+    }
+    let program = Program::start(&bench, &["absolute", "pipe", "2000", "1000000", "50"]);
+    let pid = program.0.id().to_string();
+    wait_until("the program runs", || Path::new(&format!("/proc/{pid}/task")).exists());
+    let watch = ["watch", &pid, "--places", "--quiet", "--json", "--warmup", "500ms", "--duration", "3s"];
+    let printed =
+        bench.run(&[&watch[..], &["--late", "1s", "--deadline", "3ms", "-o", "runs"]].concat()).exits(0);
+    assert!(printed.out.contains(", from write_late+0x"), "{}", printed.out);
+}
+
+#[test]
 fn a_kernel_that_refuses_the_event_is_an_error_that_states_what_to_do() {
     let bench = Bench::new();
     if !can_name_places(&bench) {
