@@ -36,8 +36,8 @@ fn build(bench: &Bench, options: &[&str]) {
 
 /// The causes of one kind of the program's late cycles, with `options` of `tardy exec`.
 fn causes(bench: &Bench, fault: &str, why: &str, options: &[&str]) -> Vec<String> {
-    let exec = ["exec", "--quiet", "--json", "-o", "a.run.json", "--force", "--warmup", "500ms"];
-    let arguments = [&exec, options, &["--", "./control", "absolute", fault, "2000", "1200", "50"]].concat();
+    let exec = ["exec", "--quiet", "--json", "-o", "a.run.json", "--force", "--warmup", "300ms"];
+    let arguments = [&exec, options, &["--", "./control", "absolute", fault, "4000", "1000", "50"]].concat();
     let printed = bench.run(&arguments).exits(0);
     let numbers: Value = serde_json::from_str(&printed.out).unwrap();
     let threads = numbers["program"].as_array().unwrap();
@@ -69,7 +69,7 @@ fn the_function_that_made_a_blocking_call_is_named() {
         return;
     }
     let faults = [
-        ("pipe", "system_call", "write to pipe:[", "write_late"),
+        ("pipe", "system_call", "write", "write_late"),
         ("mutex", "mutex", "(task ", "wait_for_mutex"),
         ("fsync", "system_call", "fsync of ", "sync_file"),
     ];
