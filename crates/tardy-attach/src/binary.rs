@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn this_program_has_this_function_at_its_address() {
         let address = this_program_has_this_function_at_its_address as *const () as u64;
-        let own = tardy_sys::mappings::code_of(std::process::id());
+        let own = crate::mappings::code_of(std::process::id());
         let mapping = own.into_iter().find(|mapping| mapping.addresses.contains(&address)).unwrap();
         let binary = Binary::read(File::open(&mapping.path).unwrap()).unwrap();
         let bias = binary.bias(mapping.addresses.start, mapping.offset).unwrap();

@@ -18,9 +18,11 @@ pub mod cycle;
 pub mod event;
 pub mod habits;
 pub mod layout;
+pub mod mappings;
 pub mod mark;
 pub mod mark_text;
 pub mod moments;
+pub mod no_rhythm;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod place;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -1,12 +1,14 @@
 //! Finds the USDT probes of watched programs, and makes events of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_host::trace::user_probe::UserProbes;
-use tardy_sys::processes::{self, ExecutedFile};
+use tardy_sys::processes;
 
+use crate::mappings::{self, CodeMapping};
 use crate::trace::ProgramTrace;
 use crate::usdt;
 
@@ -55,22 +57,25 @@ impl ProbeSearch {
             return;
         }
         *times += 1;
-        for executed in processes::executed_files(pid) {
-            if self.files.insert(executed.identity.clone()) {
-                self.add_probes(&executed, trace);
+        for mapping in mappings::code_of(pid) {
+            if !self.files.contains(&mapping.identity)
+                && let Ok(file) = mapping.open()
+            {
+                self.files.insert(mapping.identity.clone());
+                self.add_probes(&mapping, &file, trace);
             }
         }
     }
 
-    fn add_probes(&mut self, executed: &ExecutedFile, trace: &mut ProgramTrace) {
-        for probe in usdt::probes(&|at, into| executed.file.read_exact_at(into, at).is_ok()) {
+    fn add_probes(&mut self, mapping: &CodeMapping, file: &File, trace: &mut ProgramTrace) {
+        for probe in usdt::probes(&|at, into| file.read_exact_at(into, at).is_ok()) {
             if self.found >= PROBES_MAX {
                 return;
             }
             self.found += 1;
             let made = self
                 .probes
-                .add(&executed.path, probe.offset)
+                .add(&mapping.link(), probe.offset)
                 .and_then(|event| trace.add_probe(&self.tracefs, &event, probe.is_begin, &probe.name));
             if let Err(error) = made {
                 self.refused = Some(error);

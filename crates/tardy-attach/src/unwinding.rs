@@ -9,11 +9,11 @@ use framehop::{
     CacheNative, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder as _, UnwinderNative,
 };
 use tardy_sys::clock::monotonic_ns;
-use tardy_sys::mappings::{self, CodeMapping};
 use tardy_sys::perf_event::{Registers, Sample};
 use tardy_sys::processes;
 
 use crate::binary::Binary;
+use crate::mappings::{self, CodeMapping};
 use crate::place::{self, Frame, Owner};
 use crate::source_lines::Line;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tardy_sys::perf_event::BlockingEvent;
 use tardy_sys::processes;
 
-/// Bytes of the stack; 0 is no event at all.
+/// Bytes of the stack; with 0 there is no event.
 const SIZES: [u32; 7] = [0, 8, 4096, 8192, 12_288, 16_384, 32_768];
 
 fn main() {

@@ -28,7 +28,6 @@ pub mod kernel_log;
 pub mod kernel_modules;
 pub mod landlock;
 pub mod links;
-pub mod mappings;
 pub mod memory;
 pub mod memory_devices;
 pub mod mounts;

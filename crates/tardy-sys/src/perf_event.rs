@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The registers of a thread in user space that unwinding of its stack begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,28 +48,11 @@ const REGISTERS: Option<(u64, usize)> = if cfg!(all(target_arch = "x86_64", targ
     None
 };
 
-/// perf_event_attr (linux/perf_event.h), version 3, which has the clock. Bit fields are those of little-endian processors.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    bytes: u32,
-    config: u64,
-    period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_watermark: u32,
-    breakpoint_type: u32,
-    config1: u64,
-    config2: u64,
-    branch_type: u64,
-    registers: u64,
-    stack_bytes: u32,
-    clock: i32,
-}
+/// The words of perf_event_attr (linux/perf_event.h), version 3, which has the clock. Halves of words and bit fields are those of
+/// little-endian processors.
+type Attributes = [u64; 12];
 
-const KIND_TRACEPOINT: u32 = 2;
+const KIND_TRACEPOINT: u64 = 2;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_REGISTERS: u64 = 1 << 12;
 const SAMPLE_STACK: u64 = 1 << 13;
@@ -118,20 +101,15 @@ impl BlockingEvent {
     /// ESRCH if the thread has ended.
     pub fn open(tid: u32, tracepoint: u64, stack_bytes: u32, ring_bytes: usize) -> io::Result<Self> {
         let Some((registers, _)) = REGISTERS else { return Err(io::ErrorKind::Unsupported.into()) };
-        let attributes = Attributes {
-            kind: KIND_TRACEPOINT,
-            bytes: size_of::<Attributes>() as u32,
-            config: tracepoint,
-            period: 1,
-            sample_type: SAMPLE_TIME | SAMPLE_REGISTERS | SAMPLE_STACK,
-            flags: FLAG_DISABLED | FLAG_WATERMARK | FLAG_CLOCK,
-            // Nobody waits for the ring: a wake-up would cost the thread an interrupt.
-            wakeup_watermark: u32::try_from(ring_bytes).unwrap_or(u32::MAX),
-            registers,
-            stack_bytes,
-            clock: libc::CLOCK_MONOTONIC,
-            ..Attributes::default()
-        };
+        let mut attributes: Attributes = [0; 12];
+        attributes[0] = KIND_TRACEPOINT | (size_of::<Attributes>() as u64) << 32;
+        // The event, how many of them a sample is taken for, and what samples have.
+        attributes[1..=3].copy_from_slice(&[tracepoint, 1, SAMPLE_TIME | SAMPLE_REGISTERS | SAMPLE_STACK]);
+        attributes[5] = FLAG_DISABLED | FLAG_WATERMARK | FLAG_CLOCK;
+        // The watermark. Nobody waits for the ring: a wake-up would cost the thread an interrupt.
+        attributes[6] = u64::from(u32::try_from(ring_bytes).unwrap_or(u32::MAX));
+        attributes[10] = registers;
+        attributes[11] = u64::from(stack_bytes) | (libc::CLOCK_MONOTONIC as u64) << 32;
         let tid = libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
         let (any_cpu, no_group): (libc::c_int, libc::c_int) = (-1, -1);
         // SAFETY: the attributes live during the call, and have the size that they state.
@@ -195,7 +173,7 @@ impl BlockingEvent {
             record.resize(8, 0);
             self.copy(tail, &mut record);
             let bytes = usize::from(u16::from_ne_bytes([record[6], record[7]]));
-            if bytes < 8 || head.wrapping_sub(tail) < bytes as u64 {
+            if bytes < 8 || head.wrapping_sub(tail) < bytes {
                 // Only the kernel writes into the ring, and it writes whole records.
                 tail = head;
                 break;
@@ -211,7 +189,7 @@ impl BlockingEvent {
                 RECORD_LOST => self.lost += word(&record[8..], 1).unwrap_or(0),
                 _ => {}
             }
-            tail = tail.wrapping_add(bytes as u64);
+            tail = tail.wrapping_add(bytes);
         }
         self.counter(TAIL_OFFSET).store(tail, Ordering::Release);
         self.record = record;
@@ -225,14 +203,14 @@ impl BlockingEvent {
         }
     }
 
-    fn counter(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the first page of the mapping has aligned numbers of 64 bits at both offsets, and lives as long as `self`.
-        unsafe { &*self.start.as_ptr().add(offset).cast::<AtomicU64>() }
+    fn counter(&self, offset: usize) -> &AtomicUsize {
+        // SAFETY: the first page of the mapping has aligned numbers at both offsets, of 64 bits as on these processors, and lives as long as `self`.
+        unsafe { &*self.start.as_ptr().add(offset).cast::<AtomicUsize>() }
     }
 
     /// Copies bytes of the ring from the position `from` on.
-    fn copy(&self, from: u64, to: &mut [u8]) {
-        let at = (from % self.ring_bytes as u64) as usize;
+    fn copy(&self, from: usize, to: &mut [u8]) {
+        let at = from % self.ring_bytes;
         let first = to.len().min(self.ring_bytes - at);
         let rest = to.len() - first;
         assert!(rest <= self.ring_bytes);
@@ -291,8 +269,12 @@ mod tests {
     use crate::scheduling::thread_id;
 
     fn tracepoint() -> Option<u64> {
-        let id = std::fs::read_to_string("/sys/kernel/tracing/events/sched/sched_switch/id").ok()?;
-        id.trim().parse().ok()
+        let tracefs = std::path::Path::new("/sys/kernel/tracing");
+        let path = tracefs.join("events/sched/sched_switch/id");
+        if !path.exists() {
+            crate::mounts::mount_privately("tracefs", tracefs).ok()?;
+        }
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
     }
 
     fn record(words: &[u64]) -> Vec<u8> {

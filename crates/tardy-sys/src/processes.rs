@@ -100,45 +100,19 @@ pub fn executable_of(pid: u32) -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
-/// A file that a process executes code of.
-#[derive(Debug)]
-pub struct ExecutedFile {
-    /// Its device and inode, as /proc/PID/maps shows them, which distinguish it from other files.
-    pub identity: String,
-    /// A path to it, without blanks, which is valid while the process has it mapped.
-    pub path: String,
-    /// The file, opened to be read.
-    pub file: File,
-}
-
-/// The files that the process `pid` executes code of: its program and libraries. Empty if there is no such process or this user
-/// may not see them.
-pub fn executed_files(pid: u32) -> Vec<ExecutedFile> {
+/// The memory that the process `pid` has mapped (proc_pid_maps(5)); empty if there is no such process, or this user may not see it. Reading
+/// it holds a lock that page faults of the process need.
+pub fn maps_of(pid: u32) -> String {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mut found: Vec<ExecutedFile> = Vec::new();
-    for line in String::from_utf8_lossy(&maps).lines() {
-        let Some((range, identity)) = executed(line) else { continue };
-        if found.iter().any(|known| known.identity == identity) {
-            continue;
-        }
-        let path = format!("/proc/{pid}/map_files/{range}");
-        if let Ok(file) = File::open(&path) {
-            found.push(ExecutedFile { identity, path, file });
-        }
-    }
-    found
+    String::from_utf8_lossy(&maps).into_owned()
 }
 
-/// The name in map_files of a line of /proc/PID/maps, and the device and inode of its file; `None` if it is not executed, or not
-/// of a file.
-fn executed(line: &str) -> Option<(String, String)> {
-    let mut words = line.split_ascii_whitespace();
-    let (from, to) = words.next()?.split_once('-')?;
-    let [from, to] = [from, to].map(|address| u64::from_str_radix(address, 16).ok());
-    let permissions = words.next()?;
-    let (device, inode) = (words.nth(1)?, words.next()?);
-    let is_wanted = permissions.contains('x') && inode != "0";
-    is_wanted.then_some((format!("{:x}-{:x}", from?, to?), format!("{device} {inode}")))
+/// Opens a file by its link in `/proc/PID/map_files`, to read it.
+///
+/// # Errors
+/// If the process has ended, or the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE.
+pub fn mapped_file(link: &str) -> io::Result<File> {
+    File::open(link)
 }
 
 /// Sets the command name of this process, which `ps` and `top` show. The kernel cuts it to 15 bytes.
@@ -166,22 +140,6 @@ mod tests {
         ] {
             assert_eq!(ProcessState::parse(stat), state);
         }
-    }
-
-    #[test]
-    fn executed_files_are_those_of_maps() {
-        let line = "00400000-0040b000 r-xp 00001000 fe:00 1234   /usr/bin/a b";
-        assert_eq!(executed(line), Some(("400000-40b000".to_owned(), "fe:00 1234".to_owned())));
-        for line in [
-            "00400000-0040b000 r--p 00001000 fe:00 1234 /a",
-            "7ff0-8000 r-xp 00000000 00:00 0 [vdso]",
-            "",
-            "a b",
-        ] {
-            assert_eq!(executed(line), None, "{line}");
-        }
-        let own = executed_files(std::process::id());
-        assert!(own.iter().all(|one| !one.path.contains(' ') && one.file.metadata().unwrap().len() > 0));
     }
 
     #[test]

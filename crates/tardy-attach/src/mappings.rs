@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
+use tardy_sys::processes;
+
 /// Executable memory of a process that is mapped from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeMapping {
@@ -19,13 +21,19 @@ pub struct CodeMapping {
 }
 
 impl CodeMapping {
-    /// Opens the mapped file to read it, also if it was deleted or belongs to a container.
+    /// A path to the file, without blanks, which is valid while the process has it mapped, also if the file was deleted or belongs to a
+    /// container.
+    pub fn link(&self) -> String {
+        let Range { start, end } = self.addresses;
+        format!("/proc/{}/map_files/{start:x}-{end:x}", self.pid)
+    }
+
+    /// Opens the file to read it.
     ///
     /// # Errors
     /// If the process has ended, or the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE.
     pub fn open(&self) -> io::Result<File> {
-        let Range { start, end } = self.addresses;
-        File::open(format!("/proc/{}/map_files/{start:x}-{end:x}", self.pid))
+        processes::mapped_file(&self.link())
     }
 
     /// That of a line; `None` if it is not executable, or not of a file.
@@ -45,8 +53,7 @@ impl CodeMapping {
 
 /// The code that the process `pid` has mapped, by address. Empty if there is no such process, or this user may not see it.
 pub fn code_of(pid: u32) -> Vec<CodeMapping> {
-    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    String::from_utf8_lossy(&maps).lines().filter_map(|line| CodeMapping::of(pid, line)).collect()
+    processes::maps_of(pid).lines().filter_map(|line| CodeMapping::of(pid, line)).collect()
 }
 
 #[cfg(test)]
@@ -76,5 +83,6 @@ mod tests {
         let mapping = own.iter().find(|mapping| mapping.addresses.contains(&address)).unwrap();
         let file = std::env::current_exe().unwrap();
         assert_eq!(mapping.path, file.to_str().unwrap());
+        assert_eq!(mapping.open().unwrap().metadata().unwrap().len(), file.metadata().unwrap().len());
     }
 }
