@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tardy_record::program::Why;
+use tardy_record::program::{CycleCause, Why};
 
 use crate::causes::{self, Context};
 use crate::cycle::Cycle;
@@ -92,6 +92,17 @@ fn cycles_stopped(
     stream: &Stream,
     stopped: &dyn Fn(u32, u64, u64) -> Option<Stopped>,
 ) -> Vec<(Cycle, Vec<(Why, u64)>)> {
+    let short = |cause: CycleCause| (cause.why, cause.took_ns);
+    let found = cycles_explained(stream, stopped, &|_, _| None).into_iter();
+    found.map(|(cycle, causes)| (cycle, causes.into_iter().map(short).collect())).collect()
+}
+
+/// All cycles of a stream with their causes, with what is known of quotas and of places in the program.
+fn cycles_explained(
+    stream: &Stream,
+    stopped: &dyn Fn(u32, u64, u64) -> Option<Stopped>,
+    place: &dyn Fn(u32, u64) -> Option<String>,
+) -> Vec<(Cycle, Vec<CycleCause>)> {
     let functions = [
         (FUNCTION, TimerKind::Sleep),
         (QUOTA_FUNCTION, TimerKind::Quota),
@@ -106,16 +117,10 @@ fn cycles_stopped(
         for one in progress.drain(..) {
             let Progress::Thread(TID, Completed::Cycle(cycle)) = one else { continue };
             let handler = &|_| String::new();
-            let context = Context {
-                tracker: &tracker,
-                handler,
-                descriptor: &|_, _| None,
-                stopped,
-                place: &|_, _| None,
-            };
+            let context = Context { tracker: &tracker, handler, descriptor: &|_, _| None, stopped, place };
             let causes = causes::of(&cycle, TID, &usual, &context);
             usual.learn(&cycle);
-            found.push((*cycle, causes.into_iter().map(|cause| (cause.why, cause.took_ns)).collect()));
+            found.push((*cycle, causes));
         }
     }
     found
@@ -191,6 +196,49 @@ fn a_mutex_and_a_condition_of_one_thread_are_two_causes() {
         begin_ns + 550_000
     };
     assert_eq!(causes_of(waits), [(Why::Mutex, 200_000), (Why::OtherThread, 200_000)]);
+}
+
+#[test]
+fn calls_from_two_places_are_two_causes_and_each_has_its_time_on_the_cpu() {
+    const RUN_NS: u64 = 400_000;
+    const BLOCKED_NS: u64 = 1_000_000;
+    let write = tardy_sys::system_calls::number("write").unwrap();
+    // When the thread blocks in the first of them.
+    let first_ns = std::cell::Cell::new(0);
+    let stream = stream(|stream, begin_ns| {
+        let mut at_ns = begin_ns + 50_000;
+        for call in 0..2 {
+            stream.add(at_ns, TID, What::Enter { call: write, args: [1, 0, 0, 0] });
+            at_ns += RUN_NS;
+            if call == 0 {
+                first_ns.set(at_ns);
+            }
+            stream.switch(at_ns, own(), false, task(0, 120));
+            at_ns += BLOCKED_NS;
+            stream.add(at_ns, 0, What::Waking { task: own(), target: Some(0) });
+            stream.switch(at_ns + 1000, task(0, 120), true, own());
+            at_ns += 2000;
+            stream.add(at_ns, TID, What::Leave { call: write, result: 1 });
+        }
+        at_ns + 50_000
+    });
+    let place = |tid: u32, at_ns: u64| {
+        assert_eq!(tid, TID);
+        Some(if at_ns == first_ns.get() { "log+0x2 in loop" } else { "send+0x7 in loop" }.to_owned())
+    };
+    let named = |place: &dyn Fn(u32, u64) -> Option<String>| -> Vec<(String, u64)> {
+        let found = cycles_explained(&stream, &|_, _, _| None, place);
+        let (_, causes) = found.into_iter().find(|(cycle, _)| cycle.times.blocked_ns > 0).unwrap();
+        let mut named: Vec<_> = causes.into_iter().map(|cause| (cause.what, cause.took_ns)).collect();
+        named.sort();
+        named
+    };
+    // 1 us after the return to the CPU is in the call too.
+    let took_ns = RUN_NS + BLOCKED_NS + 1000;
+    let places = ["write, from log+0x2 in loop", "write, from send+0x7 in loop"]
+        .map(|what| (what.to_owned(), took_ns));
+    assert_eq!(named(&place), places);
+    assert_eq!(named(&|_, _| None), [("write".to_owned(), 2 * took_ns)]);
 }
 
 #[test]
