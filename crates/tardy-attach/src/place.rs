@@ -120,9 +120,12 @@ fn is_of_rust(function: &str) -> bool {
 
 /// Whether a mangled name is of C++'s standard library, whose templates are compiled into programs.
 fn is_of_cpp(function: &str) -> bool {
-    ["_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"]
+    /// libstdc++'s names for the functions of threads, which are in its headers: `_ZL20__gthread_mutex_lockP15pthread_mutex_t`.
+    const OF_THREADS: &str = "__gthread_";
+    ["_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", OF_THREADS]
         .iter()
         .any(|begin| function.starts_with(begin))
+        || function.starts_with("_ZL") && function.contains(OF_THREADS)
 }
 
 /// Whether a function is of the C library: a name that is reserved for it, a system call's, or one of its threads.
@@ -171,6 +174,8 @@ mod tests {
             "_ZN58_$LT$std..fs..File$u20$as$u20$std..io..Write$GT$5write17h0123456789abcdefE",
             "_RNvMs_NtNtCs2xnmd3gTSLx_3std3sys2fsNtB4_4File5write",
             "_ZNSt13basic_filebufIcSt11char_traitsIcEE8overflowEi",
+            "_ZL20__gthread_mutex_lockP15pthread_mutex_t",
+            "__gthread_mutex_lock",
         ];
         for function in rust {
             assert_eq!(Owner::of("control", true, false, Some(function)), Owner::RunTime, "{function}");

@@ -199,10 +199,10 @@ pub fn ordinals(chosen: &[Chosen]) -> String {
     ordinals.into_iter().map(|ordinal| format!("ordinal {ordinal:x}\n")).collect()
 }
 
-/// Gives the wake-ups of programs that are not [known](Chosen::is_known) their numbers.
+/// Gives the wake-ups of programs that are not [known](Chosen::is_known) their numbers. Without those of series that have no such cycle.
 ///
 /// # Errors
-/// If the observer and the run file disagree, or a series has no such cycle.
+/// If the observer and the run file disagree, or no series has such a cycle.
 pub fn numbered(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec<Chosen>, Unexplained> {
     let number = |one: &Chosen| {
         if one.is_known() {
@@ -215,7 +215,19 @@ pub fn numbered(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec
         let before = of_thread.take_while(|other| **other != reading).count();
         Ok(Chosen { ordinal: Some(before as u64), ..*one })
     };
-    chosen.iter().map(number).collect()
+    let mut numbered = Vec::with_capacity(chosen.len());
+    let mut missing = None;
+    for one in chosen {
+        match number(one) {
+            Ok(one) => numbered.push(one),
+            Err(error @ Unexplained::NoCycle { .. }) => missing = missing.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    match missing {
+        Some(error) if numbered.is_empty() => Err(error),
+        _ => Ok(numbered),
+    }
 }
 
 /// Explains the wake-ups. Compares all wake-ups of their series with the run file first.

@@ -56,19 +56,30 @@ impl<'a> Explainer<'a> {
         let record = Record { spans, sections: sections(&steps), steps, due, read };
         let moments = Moments::of(&record, wakeup, names, self.symbols);
         let from = moments.first_instruction();
+        // The observer keeps so many blocks: of a very late wake-up, what was before them is missing.
+        let missing = (latency_ns / NS_PER_INSTRUCTION).saturating_sub(read - due);
         Explanation {
             thread: wakeup.task.name.clone(),
             pid: wakeup.task.pid,
             due_ns: wakeup.reading.due_ns,
             latency_ns,
-            instructions: read - due,
-            parts: moments.parts(),
+            instructions: read - due + missing,
+            parts: after_missing(missing, moments.parts()),
             held_off: held_off(&record, &moments, names),
-            unexplained: moments.unexplained,
+            unexplained: moments.unexplained + missing,
             calls: calls(&record.spans, from, names),
-            timeline: timeline(&record.spans, from, due, names),
+            timeline: timeline(&record.spans, from, due, missing, names),
         }
     }
+}
+
+/// The parts of a wake-up of which the first `missing` instructions are not in the record.
+fn after_missing(missing: u64, mut parts: Vec<Part>) -> Vec<Part> {
+    parts.iter_mut().for_each(|part| part.start += missing);
+    if missing > 0 {
+        parts.insert(0, Part { kind: PartKind::Unexplained, start: 0, instructions: missing });
+    }
+    parts
 }
 
 /// The moments between a wake-up's parts, in instructions from the beginning of the record.
@@ -276,7 +287,7 @@ fn listed(node: &Node, names: &Names<'_>) -> Vec<Call> {
     calls
 }
 
-fn timeline(spans: &[Span], from: u64, due: u64, names: &Names<'_>) -> Vec<Execution> {
+fn timeline(spans: &[Span], from: u64, due: u64, missing: u64, names: &Names<'_>) -> Vec<Execution> {
     let mut depths = Vec::with_capacity(spans.len());
     let mut timeline = Vec::new();
     for span in spans {
@@ -285,7 +296,8 @@ fn timeline(spans: &[Span], from: u64, due: u64, names: &Names<'_>) -> Vec<Execu
         if span.end > from {
             let start = span.start.max(from);
             let name = names.text(span.name).to_owned();
-            timeline.push(Execution { name, depth, start: start - due, instructions: span.end - start });
+            let instructions = span.end - start;
+            timeline.push(Execution { name, depth, start: start - due + missing, instructions });
         }
     }
     timeline
@@ -330,6 +342,19 @@ mod tests {
         let moments = Moments::of(&record, &wakeup, &mut names, &symbols);
         let held = held_off(&record, &moments, &mut names);
         (moments, held)
+    }
+
+    #[test]
+    fn what_is_missing_is_an_unexplained_part() {
+        let part = |kind, start, instructions| Part { kind, start, instructions };
+        let parts = || vec![part(PartKind::CycleBefore, 0, 7), part(PartKind::Return, 7, 3)];
+        assert_eq!(after_missing(0, parts()), parts());
+        let expected = [
+            part(PartKind::Unexplained, 0, 5),
+            part(PartKind::CycleBefore, 5, 7),
+            part(PartKind::Return, 12, 3),
+        ];
+        assert_eq!(after_missing(5, parts()), expected);
     }
 
     #[test]

@@ -261,6 +261,13 @@ impl Drop for Program {
 }
 
 #[test]
+fn a_program_that_does_not_end_when_asked_is_killed() {
+    let bench = Bench::new();
+    let ended = bench.run(&["check", "--", "sh", "-c", "trap '' TERM; exec sleep 600"]);
+    assert!(ended.exits(3).err.contains("and was killed"));
+}
+
+#[test]
 fn a_running_program_is_watched_checked_judged_and_compared() {
     let bench = Bench::new();
     if !can_watch(&bench) {
@@ -290,6 +297,8 @@ fn a_running_program_is_watched_checked_judged_and_compared() {
     assert!(checked.starts_with("control (") && checked.contains("control runs every 2"), "{checked}");
     let early = bench.run(&["check", "--", "true"]).exits(1).err;
     assert!(early.contains("ended within a second"), "{early}");
+    let early = bench.run(&["check", "--", "sleep", "2"]).exits(1).err;
+    assert!(early.contains("ended while it was observed"), "{early}");
     let left = std::fs::read_dir("/sys/kernel/tracing/instances").unwrap().flatten();
     let own = bench.json("a.run.json")["origin"]["id"].as_str().unwrap().to_owned();
     assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().contains(&own)));

@@ -18,7 +18,7 @@
 struct sleeper {
 	const char *name;
 	void (*wait)(const struct sleeper *);
-	int signal, overruns;
+	int signal, overruns, offset;
 	long long first_ns;
 	int timer, epoll;
 };
@@ -102,7 +102,7 @@ static void *sleeper_thread(void *argument)
 	for (long cycle = 1; !sleepers_end; cycle++) {
 		sleeper->wait(sleeper);
 		work(SLEEPERS_PERIOD_NS / 200);
-		if (sleeper->overruns && cycle % 40 == 0)
+		if (sleeper->overruns && (cycle + sleeper->offset) % 40 == 0)
 			work(SLEEPERS_PERIOD_NS * 11 / 10);
 	}
 	return NULL;
@@ -128,6 +128,8 @@ static inline void start_sleepers(void)
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (unsigned int i = 0; i < sizeof(sleepers) / sizeof(*sleepers); i++) {
+		/* Not all in the same cycle. */
+		sleepers[i].offset = 13 * (int)i;
 		sleepers[i].first_ns = now_ns() + SLEEPERS_PERIOD_NS + i * SLEEPERS_PERIOD_NS / 10;
 		if (pthread_create(&thread, NULL, sleeper_thread, &sleepers[i]))
 			fail("thread");

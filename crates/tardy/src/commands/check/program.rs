@@ -14,6 +14,7 @@ use tardy_host::trace::monitors::{self, Monitors};
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 use tardy_record::units::format_duration_ns;
+use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{EndSignals, wait_readable};
 
@@ -78,11 +79,19 @@ pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result
 fn check_started(started: &mut Program, monitors: Option<Result<Monitors, String>>) -> Result<ProgramFacts> {
     // After the start, so that the program does not inherit blocked signals.
     let signals = EndSignals::catch()?;
+    let begin_ns = monotonic_ns();
     wait_readable(&[signals.as_raw_fd()], SET_UP_NS)?;
     if started.has_ended() {
         bail!("the program ended within a second, before it could be checked");
     }
-    let mut facts = observed(started.pid(), &signals)?;
+    is_whole(begin_ns, SET_UP_NS)?;
+    let facts = observed(started.pid(), &signals);
+    if started.has_ended() {
+        bail!(
+            "the program ended while it was observed, before it could be checked: that takes three seconds"
+        );
+    }
+    let mut facts = facts?;
     // From the start: rtapp:pagefault reports no more than the first one of a thread.
     facts.monitors = monitors.map(|monitors| monitors.and_then(|mut monitors| monitors.reports()));
     Ok(facts)
@@ -105,12 +114,26 @@ fn show(facts: &ProgramFacts, json: bool) -> Result<Exit> {
     Ok(if is_broken { Exit::Failed } else { Exit::Done })
 }
 
+/// Rules that were observed for a shorter time would seem to be followed.
+fn is_whole(begin_ns: u64, wanted_ns: u64) -> Result<()> {
+    let passed_ns = monotonic_ns() - begin_ns;
+    if passed_ns < wanted_ns {
+        bail!(
+            "interrupted after {} of {}: nothing is judged",
+            format_duration_ns(passed_ns),
+            format_duration_ns(wanted_ns)
+        );
+    }
+    Ok(())
+}
+
 /// The program's settings, and what its threads do in a few seconds.
 fn observed(pid: u32, signals: &EndSignals) -> Result<ProgramFacts> {
     let threads = targets::threads_of(pid);
     let mut facts =
         procfs::facts(&KernelFiles::real(), pid).ok_or_else(|| anyhow!(Target::Pid(pid).absent()))?;
     let before = faults(&threads);
+    let begin_ns = monotonic_ns();
     let habits = match habits(pid, signals) {
         Ok(habits) => habits,
         Err(error) => {
@@ -119,6 +142,12 @@ fn observed(pid: u32, signals: &EndSignals) -> Result<ProgramFacts> {
             BTreeMap::new()
         }
     };
+    if targets::threads_of(pid).is_empty() {
+        bail!(
+            "the program ended while it was observed, before it could be checked: that takes three seconds"
+        );
+    }
+    is_whole(begin_ns, OBSERVED_NS)?;
     if !habits.is_empty() {
         facts.observed_ns = Some(OBSERVED_NS);
     }
