@@ -16,7 +16,9 @@ const USER: &str = "64321";
 /// A copy of tardy that every user may execute, with `capabilities` if there are any. `None` if the file system refuses.
 pub(crate) fn copy_of_tardy(bench: &Bench, capabilities: Option<&str>) -> Option<PathBuf> {
     let copy = bench.path("tardy");
-    fs::copy(env!("CARGO_BIN_EXE_tardy"), &copy).unwrap();
+    // By another process: a child that another test starts meanwhile would inherit the file open for writing, which then cannot be executed.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_tardy")).arg(&copy).status();
+    assert!(copied.unwrap().success(), "cp {}", copy.display());
     fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o777)).unwrap();
     match capabilities {
         Some(capabilities) => {
