@@ -13,10 +13,7 @@ use object::{
     Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind,
 };
 
-use crate::source_lines::{Line, SourceLines};
-
-/// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
-const SECTION_MAX: u64 = 256 << 20;
+use crate::source_lines::{Line, SECTION_MAX, SourceLines};
 
 /// A file of code.
 pub struct Binary {

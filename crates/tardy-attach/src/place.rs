@@ -112,10 +112,11 @@ fn is_of_rust(function: &str) -> bool {
         };
     }
     let Some(path) = function.strip_prefix("_R") else { return false };
-    let places = RUST_CRATES.iter().map(|name| (path.find(&format!("_{}{name}", name.len())), true));
     // A crate's name follows its number: `Cs`, a base-62 number, `_`, the length, the name.
-    let first_crate = path.find("Cs").and_then(|at| Some(at + path[at..].find('_')?));
-    places.into_iter().any(|(at, is_std)| is_std && at.is_some() && at == first_crate)
+    let Some(first_crate) = path.find("Cs").and_then(|at| Some(at + path[at..].find('_')?)) else {
+        return false;
+    };
+    RUST_CRATES.iter().any(|name| path.find(&format!("_{}{name}", name.len())) == Some(first_crate))
 }
 
 /// Whether a mangled name is of C++'s standard library, whose templates are compiled into programs.

@@ -33,7 +33,6 @@ const APART_MAX_NS: u64 = 100_000;
 pub struct Places {
     tracepoint: u64,
     threads: BTreeMap<u32, Thread>,
-    ring_bytes: usize,
     code: RefCell<BTreeMap<u32, Code>>,
     /// Samples that the rings of threads that have ended lost.
     lost_before: u64,
@@ -66,7 +65,6 @@ impl Places {
         Ok(Self {
             tracepoint,
             threads: BTreeMap::new(),
-            ring_bytes: 0,
             code: RefCell::default(),
             lost_before: 0,
             refused: None,
@@ -76,12 +74,12 @@ impl Places {
     /// Samples a thread of the process `pid` from now on. Its cycles have this interval.
     pub fn follow(&mut self, pid: u32, tid: u32, interval_ns: u64) {
         let mut ring_bytes = ring_bytes(interval_ns);
-        if self.ring_bytes + ring_bytes > RINGS_BYTES {
+        let of_others: usize = self.threads.values().map(|other| other.event.ring_bytes()).sum();
+        if of_others + ring_bytes > RINGS_BYTES {
             ring_bytes = SHORT_BYTES;
         }
         match BlockingEvent::open(tid, self.tracepoint, STACK_BYTES, ring_bytes) {
             Ok(event) => {
-                self.ring_bytes += ring_bytes;
                 self.threads.insert(tid, Thread { pid, event, kept: Kept::default() });
                 // While the process lives: a program that is started here ends before its last cycles are explained.
                 self.code.get_mut().entry(pid).or_insert_with(|| Code::of(pid));

@@ -49,10 +49,7 @@ impl Used {
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
             sleeps: self.sleeps.saturating_sub(earlier.sleeps),
             preemptions: self.preemptions.saturating_sub(earlier.preemptions),
-            faults: (
-                self.faults.0.saturating_sub(earlier.faults.0),
-                self.faults.1.saturating_sub(earlier.faults.1),
-            ),
+            faults: faults_since(self.faults, earlier.faults),
         }
     }
 }
@@ -60,6 +57,11 @@ impl Used {
 /// Page faults of a thread since it began, without and with disk access; `None` if it has ended.
 pub fn faults_of(thread: &Found) -> Option<(u64, u64)> {
     faults(&processes::thread_file(thread.pid, thread.tid, "stat")?)
+}
+
+/// The page faults between two counts of a thread.
+pub fn faults_since(later: (u64, u64), earlier: (u64, u64)) -> (u64, u64) {
+    (later.0.saturating_sub(earlier.0), later.1.saturating_sub(earlier.1))
 }
 
 /// minflt and majflt, fields 10 and 12 (proc_pid_stat(5)).

@@ -8,8 +8,8 @@ use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use object::read::elf::ElfFile64;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ReadCache};
 
-/// The longest section that is read, in bytes.
-const SECTION_MAX: u64 = 256 << 20;
+/// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
+pub(crate) const SECTION_MAX: u64 = 256 << 20;
 
 /// The debug information of a file.
 pub struct SourceLines(Context<EndianArcSlice<RunTimeEndian>>);

@@ -109,8 +109,7 @@ impl Code {
     }
 
     fn mapped_at(&self, address: u64) -> Option<&Mapped> {
-        let at = self.mapped.iter().position(|mapped| mapped.mapping.addresses.contains(&address))?;
-        self.mapped.get(at)
+        self.mapped.iter().find(|mapped| mapped.mapping.addresses.contains(&address))
     }
 
     /// The addresses of a stack, the innermost first, each with the one by which its function is found.

@@ -204,13 +204,12 @@ pub fn ordinals(chosen: &[Chosen]) -> String {
 /// # Errors
 /// If the observer and the run file disagree, or no series has such a cycle.
 pub fn numbered(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec<Chosen>, Unexplained> {
-    let number = |one: &Chosen| {
+    let mut compared = Compared::of(observed, run);
+    let mut number = |one: &Chosen| {
         if one.is_known() {
             return Ok(*one);
         }
-        let series = &run.series[one.series];
-        let measured = measured(observed, series, &run.phases[series.phase])?;
-        let (_, reading) = found(observed, run, &measured, one)?;
+        let (_, reading) = found(observed, run, compared.series(one.series)?, one)?;
         let of_thread = observed.readings.iter().filter(|other| other.pid == reading.pid);
         let before = of_thread.take_while(|other| **other != reading).count();
         Ok(Chosen { ordinal: Some(before as u64), ..*one })
@@ -241,19 +240,37 @@ pub fn explain(
     chosen: &[Chosen],
 ) -> Result<Vec<ExplainedWakeup>, Unexplained> {
     let mut explainer = Explainer::of(kernel, observed)?;
-    let mut compared: BTreeMap<usize, Measured> = BTreeMap::new();
+    let mut compared = Compared::of(observed, run);
     let mut explained = Vec::with_capacity(chosen.len());
     for one in chosen {
-        let measured = match compared.entry(one.series) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let series = &run.series[one.series];
-                place.insert(measured(observed, series, &run.phases[series.phase])?)
-            }
-        };
+        let measured = compared.series(one.series)?;
         explained.push(explain_one(&mut explainer, observed, run, measured, one)?);
     }
     Ok(explained)
+}
+
+/// The wake-ups of the series that were compared with the run file, each once.
+struct Compared<'a> {
+    observed: &'a Observed,
+    run: &'a Run,
+    measured: BTreeMap<usize, Measured>,
+}
+
+impl<'a> Compared<'a> {
+    fn of(observed: &'a Observed, run: &'a Run) -> Self {
+        Self { observed, run, measured: BTreeMap::new() }
+    }
+
+    /// Those of the series with this index.
+    fn series(&mut self, index: usize) -> Result<&Measured, Disagreement> {
+        Ok(match self.measured.entry(index) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let series = &self.run.series[index];
+                place.insert(measured(self.observed, series, &self.run.phases[series.phase])?)
+            }
+        })
+    }
 }
 
 fn explain_one(
@@ -293,17 +310,16 @@ fn found(
 /// The same: of equal ones the first that the observer kept, since it keeps only a few of them.
 fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
     let mut readings = measured.readings.iter().copied().enumerate();
-    let late_ns = match chosen.which {
-        Which::Cycle(cycle) => return readings.nth(usize::try_from(cycle).ok()?),
-        Which::Worst => measured.readings.iter().map(|reading| reading.late_ns).max()?,
-        Which::Quantile(share) => {
-            let mut sorted: Vec<i64> = measured.readings.iter().map(|reading| reading.late_ns).collect();
+    let late = measured.readings.iter().map(|reading| reading.late_ns);
+    let late_ns = match (chosen.which, chosen.late_ns) {
+        (Which::Cycle(cycle), _) => return readings.nth(usize::try_from(cycle).ok()?),
+        (Which::Worst, _) => late.max()?,
+        // The observer kept those nearest to the middle of the bin.
+        (Which::Quantile(_), Some(target)) => late.min_by_key(|late| late.abs_diff(target))?,
+        (Which::Quantile(share), None) => {
+            let mut sorted: Vec<i64> = late.collect();
             sorted.sort_unstable();
-            match chosen.late_ns {
-                // The observer kept those nearest to the middle of the bin.
-                Some(target) => sorted.into_iter().min_by_key(|late| late.abs_diff(target))?,
-                None => *sorted.get(rank(sorted.len() as u64, share) as usize - 1)?,
-            }
+            *sorted.get(rank(sorted.len() as u64, share) as usize - 1)?
         }
     };
     let mut equal = readings.filter(|(_, reading)| reading.late_ns == late_ns);

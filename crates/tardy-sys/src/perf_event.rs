@@ -159,6 +159,11 @@ impl BlockingEvent {
         self.control(if on { ENABLE } else { DISABLE }, 0)
     }
 
+    /// The length of the ring.
+    pub fn ring_bytes(&self) -> usize {
+        self.ring_bytes
+    }
+
     /// Samples that the ring had no room for.
     pub fn lost(&self) -> u64 {
         self.lost

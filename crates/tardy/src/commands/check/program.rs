@@ -29,6 +29,9 @@ const OBSERVED_NS: u64 = 3_000_000_000;
 const SET_UP_NS: u64 = 1_000_000_000;
 /// Why the kernel's own monitors are not used.
 const TOO_LATE: &str = "the kernel's own monitors see threads that start while they are enabled; `tardy check -- COMMAND` starts the program";
+/// Why a program that ends meanwhile is not judged.
+const ENDED: &str =
+    "the program ended while it was observed, before it could be checked: that takes three seconds";
 
 /// The answer as JSON.
 #[derive(Serialize)]
@@ -87,9 +90,7 @@ fn check_started(started: &mut Program, monitors: Option<Result<Monitors, String
     is_whole(begin_ns, SET_UP_NS)?;
     let facts = observed(started.pid(), &signals);
     if started.has_ended() {
-        bail!(
-            "the program ended while it was observed, before it could be checked: that takes three seconds"
-        );
+        bail!(ENDED);
     }
     let mut facts = facts?;
     // From the start: rtapp:pagefault reports no more than the first one of a thread.
@@ -143,9 +144,7 @@ fn observed(pid: u32, signals: &EndSignals) -> Result<ProgramFacts> {
         }
     };
     if targets::threads_of(pid).is_empty() {
-        bail!(
-            "the program ended while it was observed, before it could be checked: that takes three seconds"
-        );
+        bail!(ENDED);
     }
     is_whole(begin_ns, OBSERVED_NS)?;
     if !habits.is_empty() {
@@ -154,8 +153,7 @@ fn observed(pid: u32, signals: &EndSignals) -> Result<ProgramFacts> {
     let after = faults(&threads);
     for thread in &mut facts.threads {
         let both = after.get(&thread.tid).zip(before.get(&thread.tid));
-        thread.faults =
-            both.map(|(after, before)| (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
+        thread.faults = both.map(|(after, before)| procfs::faults_since(*after, *before));
         if let Some((interval_ns, habits)) = habits.get(&thread.tid) {
             (thread.interval_ns, thread.habits) = (*interval_ns, Some(*habits));
         }
