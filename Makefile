@@ -182,7 +182,7 @@ long-tests: rust test-packages ## repeated tests, of which `make test` runs a tw
 		cargo test --workspace -- --ignored --nocapture long_
 
 .PHONY: kernel-tests
-kernel-tests: rust test-packages ## build a small kernel of Debian's source, boot it, and build it once more with another option: half an hour
+kernel-tests: rust test-packages ## build two small kernels of Debian's sources, one of them with another option once more, and boot them: half an hour and ten minutes
 	@scripts/install-packages kernel
 	@$(MAKE_TEST_GUESTS)
 	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
