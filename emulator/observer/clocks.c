@@ -6,6 +6,11 @@
 
 struct clocks clocks;
 struct programmed programmed;
+struct slept sleeps[SLEEPS_KEPT];
+uint64_t sleep_count;
+
+/* The first sleep since the clock was read: where, and when it began. */
+static uint64_t sleep_number, sleep_at, sleep_from;
 
 static bool is_programming;
 
@@ -33,6 +38,12 @@ void interrupt_fired(void)
 
 void sleeping(void)
 {
+	if (clocks.has_anchor && !clocks.has_slept) {
+		sleep_number = sleep_count;
+		sleep_at = now.instructions;
+		sleep_from = time_at(now.instructions);
+	}
+	sleeps[sleep_count++ % SLEEPS_KEPT] = (struct slept){ .block = now.blocks };
 	clocks.has_slept = true;
 	fired_count = 0;
 }
@@ -88,6 +99,8 @@ void look_for_anchor(void)
 		clocks.rq_clock = value;
 		clocks.anchor_at = clocks.at;
 		clocks.has_anchor = tsc_of(value, &clocks.anchor_tsc);
+		if (clocks.has_slept && clocks.has_anchor && sleep_from)
+			sleeps[sleep_number % SLEEPS_KEPT].ns = time_at(sleep_at) - sleep_from;
 		clocks.has_slept = false;
 		place_arrivals();
 	}

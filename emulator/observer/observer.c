@@ -113,8 +113,12 @@ static void watch(const struct block *block)
 		asks_for_timer();
 	if (block->flags & FIRES)
 		interrupt_fired();
+	if ((block->flags & SYSTEM_CALL) && orders.to_user)
+		system_call_began();
 	if (block->flags & SWITCHES) {
 		look_for_taken();
+		if (orders.to_user)
+			thread_left();
 		switching();
 	}
 	if (block->flags & PROGRAMS)

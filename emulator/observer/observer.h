@@ -24,7 +24,7 @@ void *must(void *memory);
 
 /* ---- orders.c ---- */
 
-enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256, ORDINALS_MAX = 4096 };
+enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256, ORDINALS_MAX = 4096, DUES_MAX = 1 << 14 };
 
 /* Each is a line "name value" of the orders, the value in hexadecimal. */
 struct orders {
@@ -47,6 +47,7 @@ struct orders {
 	uint64_t sleeper_task;		/* in struct hrtimer_sleeper */
 	uint64_t task_name;		/* in struct task_struct: comm */
 	uint64_t task_pid;		/* in struct task_struct */
+	uint64_t task_state;		/* in struct task_struct: 0 if the task is ready to run */
 	uint64_t timekeeper;		/* virtual address of tk_core.timekeeper.tkr_mono */
 	uint64_t tk_cycle_last, tk_mult, tk_shift, tk_xtime_nsec, tk_base;	/* in struct tk_read_base */
 	uint64_t hrtimer_wakeup;	/* the function */
@@ -75,7 +76,6 @@ struct orders {
 	uint64_t before;		/* instructions to keep from before a timer was due */
 	uint64_t census;		/* whether to count sections with interrupts or preemption off */
 	uint64_t to_user;		/* whether a wake-up ends when the thread reaches its program, instead of when it reads the clock there */
-	uint64_t from;			/* wake-ups that were due before this time are not kept */
 	uint64_t memory;		/* whether to copy the guest's memory at the end */
 };
 extern struct orders orders;
@@ -87,6 +87,11 @@ extern char thread_prefix[16];
  * thread. */
 struct wanted { uint64_t values[ORDINALS_MAX]; unsigned int count; };
 extern struct wanted targets, ordinals;
+
+/* Of a program's threads: wake-ups that are kept, and whole cycles, by their thread and the time at which they were due. */
+struct due { uint64_t pid, expires, ends; };
+struct wanted_dues { struct due all[DUES_MAX]; unsigned int count; };
+extern struct wanted_dues wanted_wakeups, wanted_cycles;
 
 /* Addresses, and the flags of the blocks that begin there (enum block_flags). */
 struct range { uint64_t from, to; uint32_t flags; };
@@ -223,6 +228,12 @@ void timer_programmed(void);
 void interrupt_fired(void);
 /* The CPU sleeps: time passes without instructions. */
 void sleeping(void);
+/* Sleeps of the CPU: the block that follows, and how long it slept. Of several without a reading of the clock in between, the first has
+ * the time of all. */
+struct slept { uint64_t block, ns; };
+enum { SLEEPS_KEPT = 1 << 14 };
+extern struct slept sleeps[SLEEPS_KEPT];
+extern uint64_t sleep_count;
 /* How the timer was programmed whose interrupt was the first after this time; `otherwise` if that is not known. */
 struct programmed programmed_for(uint64_t expires, struct programmed otherwise);
 
@@ -237,8 +248,8 @@ struct task {
 uint64_t current_task(void);
 struct task task_at(uint64_t address);
 
-/* A switch between tasks: where in the ring, and from which task. */
-struct switched { uint64_t block; struct task from; };
+/* A switch between tasks: where in the ring, from which task, and whether that one waits for something. */
+struct switched { uint64_t block; struct task from; bool is_blocked; };
 enum { SWITCHES_KEPT = 1 << 14 };
 extern struct switched switches[SWITCHES_KEPT];
 extern uint64_t switch_count;
@@ -271,6 +282,8 @@ struct kept {
 };
 
 extern uint64_t wakeups, readings, lost_threads;
+/* Copies the blocks of the last instructions before `end`, as far as the ring has them, and the switches among them. */
+void keep(struct kept *, const struct kept *wakeup, uint64_t end, uint64_t instructions);
 /* A timer's function begins. */
 void timer_fired(uint64_t function);
 /* The running thread may have taken what a timer left for it that expired before. */
@@ -286,6 +299,18 @@ void clock_read(const struct block *block);
 /* A system call or a switch: the clock is not read again. */
 void clock_was_read(void);
 void for_each_kept(void (*each)(const struct kept *));
+
+/* ---- cycles.c ---- */
+
+/* The beginning of a system call. */
+struct call { uint64_t block, instructions, at; };	/* `at` in ns */
+
+/* A wake-up of a program's thread has ended, and its cycle begins. `end_block` follows the wake-up's last block. */
+void cycle_began(const struct kept *wakeup);
+/* The running thread begins a system call. */
+void system_call_began(void);
+/* It leaves the CPU. */
+void thread_left(void);
 
 /* ---- census.c ---- */
 
@@ -341,6 +366,11 @@ void for_each_section(void (*each)(const struct sections *));
 
 void open_written(const char *path);
 void write_reading(const struct kept *);
+void write_wakeup(const struct kept *);
+/* The cycle after a wake-up ended with this call. */
+void write_response(const struct kept *, const struct call *);
+/* The same with the blocks of both. */
+void write_cycle(const struct kept *, const struct call *, uint64_t returned_block);
 void write_all(void);
 
 #endif

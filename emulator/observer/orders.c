@@ -9,6 +9,7 @@
 struct orders orders;
 char thread_prefix[16];
 struct wanted targets, ordinals;
+struct wanted_dues wanted_wakeups, wanted_cycles;
 struct range ranges[RANGES_MAX];
 unsigned int range_count;
 
@@ -17,7 +18,7 @@ static const struct { const char *name; uint64_t *value; } order_names[] = {
 	ORDER(ram_bytes), ORDER(page_tables), ORDER(direct_map), ORDER(cpu_offset), ORDER(current), ORDER(preempt_count),
 	ORDER(scheduler_wanted), ORDER(hard_interrupt), ORDER(rq_clock),
 	ORDER(cyc2ns), ORDER(sched_clock_offset), ORDER(hrtimer_bases), ORDER(clock_base_size), ORDER(clock_base_running),
-	ORDER(timer_expires), ORDER(timer_function), ORDER(sleeper_task), ORDER(task_name), ORDER(task_pid), ORDER(timekeeper),
+	ORDER(timer_expires), ORDER(timer_function), ORDER(sleeper_task), ORDER(task_name), ORDER(task_pid), ORDER(task_state), ORDER(timekeeper),
 	ORDER(tk_cycle_last), ORDER(tk_mult), ORDER(tk_shift), ORDER(tk_xtime_nsec), ORDER(tk_base), ORDER(hrtimer_wakeup),
 	ORDER(timerfd_function), ORDER(signal_function), ORDER(deadline_function), ORDER(timerfd_timer), ORDER(timerfd_waiters),
 	ORDER(waiter_task), ORDER(waiter_entry), ORDER(waiter_function), ORDER(poll_function), ORDER(poll_task), ORDER(epoll_function),
@@ -25,7 +26,7 @@ static const struct { const char *name; uint64_t *value; } order_names[] = {
 	ORDER(signal_timer), ORDER(signal_process), ORDER(process_threads), ORDER(thread_node), ORDER(thread_blocked),
 	ORDER(thread_real_blocked), ORDER(signal_pending), ORDER(signal_is_apart), ORDER(signal_number),
 	ORDER(deadline_timer), ORDER(deadline_yielded), ORDER(hrtimer_interrupt),
-	ORDER(switch_to), ORDER(system_call), ORDER(program_timer), ORDER(before), ORDER(census), ORDER(to_user), ORDER(from), ORDER(memory),
+	ORDER(switch_to), ORDER(system_call), ORDER(program_timer), ORDER(before), ORDER(census), ORDER(to_user), ORDER(memory),
 #undef ORDER
 };
 
@@ -34,6 +35,20 @@ static void add_wanted(const char *name, struct wanted *wanted, unsigned int mos
 	if (wanted->count == most)
 		fail("too many orders", name);
 	wanted->values[wanted->count++] = value;
+}
+
+static void add_due(const char *name, FILE *file, uint64_t pid)
+{
+	struct wanted_dues *wanted = strcmp(name, "cycle") ? &wanted_wakeups : &wanted_cycles;
+	struct due due = { .pid = pid };
+
+	if (fscanf(file, "%" SCNx64, &due.expires) != 1)
+		fail("bad order", name);
+	if (wanted == &wanted_cycles && fscanf(file, "%" SCNx64, &due.ends) != 1)
+		fail("bad order", name);
+	if (wanted->count == DUES_MAX)
+		fail("too many orders", name);
+	wanted->all[wanted->count++] = due;
 }
 
 /* What the blocks of a range are: interrupts and exceptions do not follow from the block before. */
@@ -87,6 +102,8 @@ void read_orders(const char *path)
 			add_wanted(name, &targets, TARGETS_MAX, value);
 		else if (!strcmp(name, "ordinal"))
 			add_wanted(name, &ordinals, ORDINALS_MAX, value);
+		else if (!strcmp(name, "wakeup") || !strcmp(name, "cycle"))
+			add_due(name, file, value);
 		else if (!add_range(name, file, value))
 			set_order(name, value);
 	}

@@ -22,6 +22,9 @@ struct task task_at(uint64_t address)
 
 void switching(void)
 {
-	switches[switch_count++ % SWITCHES_KEPT] = (struct switched){ now.blocks, task_at(current_task()) };
+	uint64_t task = current_task();
+	bool is_blocked = orders.task_state && load(task + orders.task_state, 4);
+
+	switches[switch_count++ % SWITCHES_KEPT] = (struct switched){ now.blocks, task_at(task), is_blocked };
 	last_switch_at = now.instructions;
 }

@@ -22,7 +22,7 @@ static unsigned int askers_at, asking;
 
 /* Of each thread: the latest wake-ups, those nearest to each target, and those with the wanted numbers. More than one, because only
  * tardy knows which of them belong to the warm-up. */
-enum { THREADS = 64, LATEST = 32, NEAREST = 4 };
+enum { THREADS = 64, LATEST = 8, NEAREST = 4 };
 static struct thread {
 	uint64_t task, count;
 	uint32_t pid;		/* the kernel uses a task's memory again for another */
@@ -45,13 +45,11 @@ static struct thread *thread_of(const struct task *task)
 	return &threads[thread_count++];
 }
 
-/* Copies the blocks since `before` instructions before the timer was due, as far as the ring has them, up to the end of the wake-up. */
-static void keep(struct kept *kept, const struct kept *wakeup)
+void keep(struct kept *kept, const struct kept *wakeup, uint64_t end, uint64_t instructions)
 {
-	uint64_t wanted = wakeup->latency / 2 + orders.before, have = 0, end = wakeup->end_block, first = end;
-	uint64_t from, to = switch_count;
+	uint64_t have = 0, first = end, from, to = switch_count;
 
-	while (first > 0 && now.blocks - first < RING - 1 && have < wanted)
+	while (first > 0 && now.blocks - first < RING - 1 && have < instructions)
 		have += by_id[ring[--first % RING]]->count;
 	free(kept->blocks);
 	free(kept->switches);
@@ -72,6 +70,12 @@ static void keep(struct kept *kept, const struct kept *wakeup)
 		kept->switches[i] = switches[(from + i) % SWITCHES_KEPT];
 }
 
+/* Keeps the wake-up, and as much from before it was due as is wanted. */
+static void keep_wakeup(struct kept *kept, const struct kept *wakeup)
+{
+	keep(kept, wakeup, wakeup->end_block, wakeup->latency / 2 + orders.before);
+}
+
 static uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 /* Of equally near ones, the later stay: the earlier may belong to the warm-up, and while nothing else runs many are equal. */
@@ -83,32 +87,30 @@ static void keep_if_nearer(struct kept *nearest, uint64_t target, const struct k
 		uint64_t of_this = distance(nearest[i].latency, target), of_least = distance(least->latency, target);
 
 		if (!nearest[i].blocks) {
-			keep(&nearest[i], wakeup);
+			keep_wakeup(&nearest[i], wakeup);
 			return;
 		}
 		if (of_this > of_least || (of_this == of_least && nearest[i].read_at < least->read_at))
 			least = &nearest[i];
 	}
 	if (distance(wakeup->latency, target) <= distance(least->latency, target))
-		keep(least, wakeup);
+		keep_wakeup(least, wakeup);
 }
 
 static void consider(struct thread *thread, const struct kept *wakeup)
 {
-	/* When a program's warm-up ended is known less exactly. */
-	unsigned int latest = orders.to_user ? LATEST : LATEST / 4;
 	struct kept *least = &thread->latest[0];
 
-	for (unsigned int i = 1; i < latest; i++)
+	for (unsigned int i = 1; i < LATEST; i++)
 		if (thread->latest[i].latency < least->latency)
 			least = &thread->latest[i];
 	if (wakeup->latency > least->latency)
-		keep(least, wakeup);
+		keep_wakeup(least, wakeup);
 	for (unsigned int i = 0; i < targets.count; i++)
 		keep_if_nearer(thread->nearest[i], targets.values[i], wakeup);
 	for (unsigned int i = 0; i < ordinals.count; i++)
 		if (ordinals.values[i] == thread->count)
-			keep(&thread->numbered[i], wakeup);
+			keep_wakeup(&thread->numbered[i], wakeup);
 }
 
 /* The bases of soft timers follow those of others, whose interrupts come while a soft timer runs. */
@@ -139,6 +141,22 @@ void timer_fired(uint64_t function)
 	}
 }
 
+/* A program's wake-ups are wanted by the times at which they were due. */
+static void write_if_wanted(const struct kept *wakeup)
+{
+	static struct kept kept;
+
+	for (unsigned int i = 0; i < wanted_wakeups.count; i++) {
+		const struct due *due = &wanted_wakeups.all[i];
+
+		if (due->pid != wakeup->task.pid || due->expires != wakeup->expires)
+			continue;
+		keep_wakeup(&kept, wakeup);
+		write_wakeup(&kept);
+		return;
+	}
+}
+
 static void end_wakeup(struct woken *one, const struct ending *ending)
 {
 	struct kept wakeup = {
@@ -161,10 +179,15 @@ static void end_wakeup(struct woken *one, const struct ending *ending)
 	wakeup.switched = time_at(ending->switch_at) - wakeup.expires;
 	write_reading(&wakeup);
 	end_period();
+	if (orders.to_user) {
+		write_if_wanted(&wakeup);
+		cycle_began(&wakeup);
+		return;
+	}
 	thread = thread_of(&wakeup.task);
 	if (!thread)
 		return;
-	if ((int64_t)wakeup.latency > 0 && wakeup.expires >= orders.from)
+	if ((int64_t)wakeup.latency > 0)
 		consider(thread, &wakeup);
 	thread->count++;
 }

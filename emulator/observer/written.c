@@ -6,7 +6,8 @@
 
 static FILE *out;
 
-enum { HAS_READING = 1, HAS_BLOCK = 2, HAS_WAKEUP = 3, HAS_SUMS = 4, HAS_SECTIONS = 5, HAS_VECTOR = 6, HAS_LENGTHS = 7 };
+enum { HAS_READING = 1, HAS_BLOCK = 2, HAS_WAKEUP = 3, HAS_SUMS = 4, HAS_SECTIONS = 5, HAS_VECTOR = 6, HAS_LENGTHS = 7, HAS_RESPONSE = 8,
+       HAS_CYCLE = 9 };
 
 void open_written(const char *path)
 {
@@ -52,9 +53,16 @@ static void write_block(const struct block *block)
 	fwrite(block->bytes, block->length, 1, out);
 }
 
-static void write_wakeup(const struct kept *kept)
+void write_response(const struct kept *wakeup, const struct call *call)
 {
-	put(HAS_WAKEUP, 1);
+	put(HAS_RESPONSE, 1);
+	put(wakeup->task.pid, 4);
+	put(wakeup->expires, 8);
+	put(call->at - wakeup->expires, 8);
+}
+
+static void put_wakeup(const struct kept *kept)
+{
 	put_task(&kept->task);
 	put_times(kept);
 	put(kept->block_total, 4);
@@ -64,7 +72,38 @@ static void write_wakeup(const struct kept *kept)
 	for (uint64_t i = 0; i < kept->switch_total; i++) {
 		put(kept->switches[i].block - kept->first_block, 4);
 		put_task(&kept->switches[i].from);
+		put(kept->switches[i].is_blocked, 1);
 	}
+}
+
+void write_wakeup(const struct kept *kept)
+{
+	put(HAS_WAKEUP, 1);
+	put_wakeup(kept);
+}
+
+static void put_sleeps(uint64_t first_block, uint64_t end)
+{
+	uint64_t to = sleep_count, from;
+
+	while (to > 0 && sleep_count - to < SLEEPS_KEPT && sleeps[(to - 1) % SLEEPS_KEPT].block >= end)
+		to--;
+	for (from = to; from > 0 && sleep_count - from < SLEEPS_KEPT && sleeps[(from - 1) % SLEEPS_KEPT].block >= first_block;)
+		from--;
+	put(to - from, 4);
+	for (; from < to; from++) {
+		put(sleeps[from % SLEEPS_KEPT].block - first_block, 4);
+		put(sleeps[from % SLEEPS_KEPT].ns, 8);
+	}
+}
+
+void write_cycle(const struct kept *kept, const struct call *call, uint64_t returned_block)
+{
+	put(HAS_CYCLE, 1);
+	put_wakeup(kept);
+	put(call->at - kept->expires, 8);
+	put(returned_block - kept->first_block, 4);
+	put_sleeps(kept->first_block, call->block);
 }
 
 static void write_sections(const struct sections *sections)

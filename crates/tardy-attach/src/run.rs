@@ -38,6 +38,7 @@ pub fn plan(request: &Request, counted_ns: u64) -> Plan {
 pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> Run {
     let (start_ns, end_ns) = watched.counted_ns;
     let mut run = Run::begun(origin, plan(request, end_ns - start_ns), facts);
+    run.start_monotonic_ns = Some(watched.run_start_ns);
     run.progress.state = match watched.end {
         End::Interrupted => State::Interrupted,
         End::Planned | End::Program | End::Listener => State::Complete,

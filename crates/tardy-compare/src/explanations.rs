@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tardy_record::census::Coverage;
-use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, Which};
+use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, Extent, Which};
 
 /// Two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +39,8 @@ pub struct WakeupDifference {
     pub series: String,
     /// Which wake-up.
     pub which: Which,
+    /// How far it goes.
+    pub extent: Extent,
     /// How late each was, in ns.
     pub latency_ns: [u64; 2],
     /// The instructions of each.
@@ -123,6 +125,7 @@ fn between(a: &ExplainedWakeup, b: &ExplainedWakeup) -> WakeupDifference {
         phase: a.phase.clone(),
         series: a.series.clone(),
         which: a.which,
+        extent: a.explanation.extent,
         latency_ns: [a.explanation.latency_ns, b.explanation.latency_ns],
         instructions: [a.explanation.instructions, b.explanation.instructions],
         merged,
@@ -230,6 +233,7 @@ mod tests {
         let explanation = Explanation {
             thread: "timer0".to_owned(),
             pid,
+            extent: Extent::WakeUp,
             due_ns: 0,
             latency_ns: 2 * instructions,
             instructions,

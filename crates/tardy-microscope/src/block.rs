@@ -122,6 +122,8 @@ impl Last {
     fn of(instruction: &Instruction) -> Self {
         let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
         match instruction.flow_control() {
+            // QEMU names the part of an instruction that is on the page, and executes it as a block of its own.
+            _ if instruction.is_invalid() => Self::Plain,
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
                 Self::Jump(instruction.near_branch_target())
             }
@@ -176,6 +178,8 @@ mod tests {
             (&[0xf3, 0xa4], Last::Repeated),
             (&[0xf3, 0x90], Last::Plain),
             (NOP, Last::Plain),
+            (&[0x41], Last::Plain),
+            (&[0x0f, 0x0b], Last::SystemCall),
         ] {
             assert_eq!(block(OUTER, &[bytes]).last, last, "{bytes:x?}");
         }

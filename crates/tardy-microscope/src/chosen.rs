@@ -7,7 +7,6 @@ use std::fmt::Write;
 use tardy_record::Run;
 use tardy_record::explanation::{ExplainedWakeup, Which};
 use tardy_record::plan::Wake;
-use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
 
@@ -15,31 +14,40 @@ use crate::explanation::Explainer;
 use crate::matching::{Disagreement, Measured, measured};
 use crate::observed::{Observed, Reading};
 use crate::orders::{KernelImage, Unwatchable};
+use crate::program_cycles::{self, Due, is_of_wakeups, rank};
 
 /// How measuring threads of timers are called in the guest.
 const THREAD: &str = "timer";
 /// How many wake-ups more than the planned ones a warm-up may have.
 const SPARE_CYCLES: u64 = 1;
 
-/// A wake-up that is to be explained.
+/// A wake-up or a cycle that is to be explained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chosen {
     /// The index of the series in the run.
     pub series: usize,
     /// Which of its wake-ups.
     pub which: Which,
-    /// How late it was, as far as the run file shows; `None` if it is found by its number.
-    late_ns: Option<i64>,
-    /// The number of wake-ups of the thread before it, with those of the warm-up; `None` if it is found by its lateness, or not known
-    /// yet.
-    ordinal: Option<u64>,
+    sought: Sought,
+}
+
+/// How the observer finds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sought {
+    /// It is the one that is nearest to so many ns late.
+    Late(i64),
+    /// It has this number among those of its thread, with those of the warm-up.
+    Number(u64),
+    /// It is a program's, and was due then.
+    Due(Due),
+    /// It is a program's, and only when all have been seen it is known when it was due.
+    AfterAll,
 }
 
 impl Chosen {
-    /// Whether the observer can find it. How many wake-ups of a program came before its cycles were counted is
-    /// only known when all have been seen: then [`numbered`] gives it its number.
+    /// Whether the observer can find it. If not, [`located`] gives it its place.
     pub fn is_known(&self) -> bool {
-        self.late_ns.is_some() || self.ordinal.is_some()
+        self.sought != Sought::AfterAll
     }
 }
 
@@ -76,28 +84,44 @@ pub enum Unexplained {
     Kernel(#[from] Unwatchable),
 }
 
-/// The wake-ups of this kind of each series of timers or of a program's threads, in the phase with this label or in all.
+/// The wake-ups of this kind of each series of timers, and of those of a program's threads with their responses, in the phase with this
+/// label or in all.
 ///
 /// # Errors
 /// If a series has no cycle with the wanted number.
 pub fn in_run(run: &Run, phase: Option<&str>, which: Which) -> Result<Vec<Chosen>, Unexplained> {
     let in_phase = |series: &Series| phase.is_none_or(|label| run.phases[series.phase].label == label);
-    let can_be = |series: &Series| is_timer(series) || is_program(series);
-    let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series) && can_be(series));
+    let all = run.series.iter().enumerate().filter(|(_, series)| in_phase(series));
     let chosen = all.map(|(series, of_run)| {
-        let by_lateness = |late_ns: Option<i64>| late_ns.map(|late_ns| (Some(late_ns), None));
-        let found = match which {
-            Which::Worst => by_lateness(of_run.worst.first().map(|worst| worst.latency_ns)),
-            Which::Quantile(_) | Which::Cycle(_) if is_program(of_run) => Some((None, None)),
-            Which::Quantile(share) => by_lateness(lateness_at(of_run, share)),
-            Which::Cycle(cycle) if cycle >= of_run.tally.recorded => {
-                return Err(no_cycle(run, of_run, of_run.tally.recorded, cycle));
-            }
-            Which::Cycle(cycle) => Some((None, Some(cycle.saturating_add(warmup_cycles(run, of_run))))),
+        let sought = match (is_timer(of_run), program_cycles::wakeups_of(run, series)) {
+            (true, _) => timer_sought(run, of_run, which)?,
+            (_, Some(_)) => Some(program_sought(run, of_run, which)),
+            _ => None,
         };
-        Ok(found.map(|(late_ns, ordinal)| Chosen { series, which, late_ns, ordinal }))
+        Ok(sought.map(|sought| Chosen { series, which, sought }))
     });
     chosen.filter_map(Result::transpose).collect()
+}
+
+/// How a wake-up of a timer's series is found; `None` if it has none.
+fn timer_sought(run: &Run, series: &Series, which: Which) -> Result<Option<Sought>, Unexplained> {
+    Ok(match which {
+        Which::Worst => series.worst.first().map(|worst| Sought::Late(worst.latency_ns)),
+        Which::Quantile(share) => lateness_at(series, share).map(Sought::Late),
+        Which::Cycle(cycle) if cycle >= series.tally.recorded => {
+            return Err(no_cycle(run, series, series.tally.recorded, cycle));
+        }
+        Which::Cycle(cycle) => Some(Sought::Number(cycle.saturating_add(warmup_cycles(run, series)))),
+    })
+}
+
+/// The run file has the worst cycles of a program, and of the others only how many there were.
+fn program_sought(run: &Run, series: &Series, which: Which) -> Sought {
+    let worst = || program_cycles::worst(series, run.start_monotonic_ns?);
+    Some(which)
+        .filter(|which| *which == Which::Worst)
+        .and_then(|_| worst())
+        .map_or(Sought::AfterAll, Sought::Due)
 }
 
 fn no_cycle(run: &Run, series: &Series, count: u64, cycle: u64) -> Unexplained {
@@ -112,7 +136,7 @@ fn no_cycle(run: &Run, series: &Series, count: u64, cycle: u64) -> Unexplained {
 pub fn all_measured(observed: &Observed, run: &Run) -> Result<Vec<Reading>, Disagreement> {
     let mut readings = Vec::new();
     for series in run.series.iter().filter(|series| is_timer(series)) {
-        readings.extend(measured(observed, series, &run.phases[series.phase])?.readings);
+        readings.extend(measured(observed, run, series)?.readings);
     }
     Ok(readings)
 }
@@ -123,25 +147,9 @@ fn is_timer(series: &Series) -> bool {
         && series.tally.recorded > 0
 }
 
-/// The calls in which a thread waits for a timerfd.
-const FOR_TIMERFD: [&str; 8] =
-    ["read", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
-
-/// Whether the series is of the wake-ups of a program's thread that sleeps by a timer of its own.
-fn is_program(series: &Series) -> bool {
-    let thread = series.program().and_then(|program| program.thread.as_ref());
-    let is_explained = thread.is_some_and(|thread| match thread.woken_by.as_str() {
-        OWN_TIME_OUT | DEADLINE => true,
-        TIMERFD => FOR_TIMERFD.contains(&thread.wait.as_str()),
-        TIMER_SIGNAL => thread.wait == "rt_sigtimedwait",
-        _ => false,
-    });
-    is_explained && series.tally.recorded > 0
-}
-
 /// Whether the wake-ups that can be explained are those of a program that was watched.
 pub fn is_of_program(run: &Run) -> bool {
-    run.series.iter().any(is_program)
+    run.series.iter().any(program_cycles::is_of_wakeups)
 }
 
 /// A value in the bin of the quantile.
@@ -155,77 +163,63 @@ fn lateness_at(series: &Series, share: f64) -> Option<i64> {
     })
 }
 
-/// The number of the value, from 1, that is the quantile of so many values.
-fn rank(total: u64, share: f64) -> u64 {
-    ((total as f64 * share).ceil() as u64).clamp(1, total.max(1))
-}
-
 fn warmup_cycles(run: &Run, series: &Series) -> u64 {
     let SeriesKind::Timer(timer) = &series.kind else { return 0 };
     let warmup = run.plan.phases.get(series.phase).map_or(0, |phase| phase.warmup_ns);
     warmup / timer.interval_ns.max(1)
 }
 
-/// A time on the guest's monotonic clock before which no wake-up of these threads was counted, so that those of the warm-up take no room.
-fn counted_from_ns(chosen: &[Chosen], run: &Run) -> u64 {
-    let threads = chosen
-        .iter()
-        .filter_map(|one| run.series[one.series].program().and_then(|program| program.thread.as_ref()));
-    let first_ns = threads.map(|thread| thread.first_due_ns).min().unwrap_or(0);
-    // tardy starts when the guest is idle.
-    run.lab.as_ref().map_or(0, |lab| lab.settled.settled_at_ns + first_ns)
-}
-
 /// The observer's orders for these wake-ups.
 pub fn orders(chosen: &[Chosen], run: &Run) -> String {
-    // Of a program all threads are observed: they may have any name.
-    let mut text = match is_of_program(run) {
-        true => format!("from {:x}\n", counted_from_ns(chosen, run)),
-        false => format!("thread {THREAD}\n"),
-    };
-    let mut targets: Vec<i64> = chosen.iter().filter_map(|one| one.late_ns).collect();
-    targets.sort_unstable();
-    targets.dedup();
-    for target in targets {
-        let _ = writeln!(text, "target {:x}", target.max(0));
+    if is_of_program(run) {
+        // All threads are observed: they may have any name.
+        return program_orders(chosen, run);
     }
-    text + &ordinals(chosen)
+    let mut text = format!("thread {THREAD}\n");
+    let late =
+        |one: &Chosen| if let Sought::Late(late_ns) = one.sought { Some(late_ns.max(0)) } else { None };
+    for target in chosen.iter().filter_map(late).collect::<BTreeSet<i64>>() {
+        let _ = writeln!(text, "target {target:x}");
+    }
+    let number = |one: &Chosen| if let Sought::Number(number) = one.sought { Some(number) } else { None };
+    let near = |number: u64| number.saturating_sub(SPARE_CYCLES)..=number.saturating_add(SPARE_CYCLES);
+    for number in chosen.iter().filter_map(number).flat_map(near).collect::<BTreeSet<u64>>() {
+        let _ = writeln!(text, "ordinal {number:x}");
+    }
+    text
 }
 
-/// The observer's orders for those of these wake-ups that are found by their numbers.
-pub fn ordinals(chosen: &[Chosen]) -> String {
-    let near = |ordinal: u64| ordinal.saturating_sub(SPARE_CYCLES)..=ordinal.saturating_add(SPARE_CYCLES);
-    let ordinals: BTreeSet<u64> = chosen.iter().filter_map(|one| one.ordinal).flat_map(near).collect();
-    ordinals.into_iter().map(|ordinal| format!("ordinal {ordinal:x}\n")).collect()
+/// The observer's orders for those of these wake-ups and cycles of a program whose place is known.
+pub fn program_orders(chosen: &[Chosen], run: &Run) -> String {
+    let order = |one: &Chosen| match &one.sought {
+        Sought::Due(due) => program_cycles::order(&run.series[one.series], due),
+        _ => String::new(),
+    };
+    chosen.iter().map(order).collect()
 }
 
-/// Gives the wake-ups of programs that are not [known](Chosen::is_known) their numbers. Without those of series that have no such cycle.
+/// Finds the wake-ups and cycles of programs that are not [known](Chosen::is_known). Without those of series that have no such cycle.
 ///
 /// # Errors
 /// If the observer and the run file disagree, or no series has such a cycle.
-pub fn numbered(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec<Chosen>, Unexplained> {
+pub fn located(observed: &Observed, run: &Run, chosen: &[Chosen]) -> Result<Vec<Chosen>, Unexplained> {
     let mut compared = Compared::of(observed, run);
-    let mut number = |one: &Chosen| {
-        if one.is_known() {
-            return Ok(*one);
-        }
-        let (_, reading) = found(observed, run, compared.series(one.series)?, one)?;
-        let of_thread = observed.readings.iter().filter(|other| other.pid == reading.pid);
-        let before = of_thread.take_while(|other| **other != reading).count();
-        Ok(Chosen { ordinal: Some(before as u64), ..*one })
-    };
-    let mut numbered = Vec::with_capacity(chosen.len());
+    let mut located = Vec::with_capacity(chosen.len());
     let mut missing = None;
     for one in chosen {
-        match number(one) {
-            Ok(one) => numbered.push(one),
-            Err(error @ Unexplained::NoCycle { .. }) => missing = missing.or(Some(error)),
-            Err(error) => return Err(error),
+        let measured = compared.series(one.series)?;
+        let series = &run.series[one.series];
+        match one.sought {
+            Sought::AfterAll => match program_cycles::found(observed, series, measured, one.which) {
+                Some(due) => located.push(Chosen { sought: Sought::Due(due), ..*one }),
+                None => missing = missing.or_else(|| Some(no_such_cycle(run, series, measured, one.which))),
+            },
+            _ => located.push(*one),
         }
     }
     match missing {
-        Some(error) if numbered.is_empty() => Err(error),
-        _ => Ok(numbered),
+        Some(error) if located.is_empty() => Err(error),
+        _ => Ok(located),
     }
 }
 
@@ -261,14 +255,12 @@ impl<'a> Compared<'a> {
         Self { observed, run, measured: BTreeMap::new() }
     }
 
-    /// Those of the series with this index.
+    /// Those of the series with this index; for a series of responses, those of the same thread.
     fn series(&mut self, index: usize) -> Result<&Measured, Disagreement> {
+        let index = program_cycles::wakeups_of(self.run, index).unwrap_or(index);
         Ok(match self.measured.entry(index) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let series = &self.run.series[index];
-                place.insert(measured(self.observed, series, &self.run.phases[series.phase])?)
-            }
+            Entry::Vacant(place) => place.insert(measured(self.observed, self.run, &self.run.series[index])?),
         })
     }
 }
@@ -281,46 +273,51 @@ fn explain_one(
     chosen: &Chosen,
 ) -> Result<ExplainedWakeup, Unexplained> {
     let series = &run.series[chosen.series];
-    let phase = &run.phases[series.phase];
-    let names = || (series.label.clone(), phase.label.clone());
-    let (cycle, reading) = found(observed, run, measured, chosen)?;
-    let wakeup = observed.wakeups.iter().find(|wakeup| wakeup.reading == reading).ok_or_else(|| {
-        let (series, phase) = names();
-        let what = format!("the wake-up that was {} ns late", reading.late_ns);
-        Unexplained::NotKept { series, phase, what }
-    })?;
-    let explanation = explainer.explain(wakeup);
-    let (series, phase) = names();
-    Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle: cycle as u64, explanation })
+    let not_kept = |what: String| {
+        let phase = run.phases[series.phase].label.clone();
+        Unexplained::NotKept { series: series.label.clone(), phase, what }
+    };
+    let (cycle, explanation) = match chosen.sought {
+        Sought::Due(due) => {
+            let cycle = program_cycles::number(measured, &due);
+            let is_it = |reading: &Reading| (reading.pid, reading.due_ns) == (due.pid, due.due_ns);
+            let wakeup = observed.wakeups.iter().find(|one| is_it(&one.reading));
+            let whole = observed.cycles.iter().find(|one| is_it(&one.wakeup.reading));
+            let explanation = match is_of_wakeups(series) {
+                true => wakeup.map(|wakeup| explainer.explain(wakeup)),
+                false => whole.map(|whole| explainer.explain_cycle(whole)),
+            };
+            let what =
+                || format!("the cycle that was due at {} ns of the guest's monotonic clock", due.due_ns);
+            cycle.zip(explanation).ok_or_else(|| not_kept(what()))?
+        }
+        _ => {
+            let found = find(observed, measured, chosen);
+            let (cycle, reading) = found.ok_or_else(|| no_such_cycle(run, series, measured, chosen.which))?;
+            let wakeup = observed.wakeups.iter().find(|wakeup| wakeup.reading == reading);
+            let what = || format!("the wake-up that was {} ns late", reading.late_ns);
+            (cycle as u64, explainer.explain(wakeup.ok_or_else(|| not_kept(what()))?))
+        }
+    };
+    let (phase, series) = (run.phases[series.phase].label.clone(), series.label.clone());
+    Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle, explanation })
 }
 
-/// The wake-up and its number.
-fn found(
-    observed: &Observed,
-    run: &Run,
-    measured: &Measured,
-    chosen: &Chosen,
-) -> Result<(usize, Reading), Unexplained> {
-    find(observed, measured, chosen).ok_or_else(|| {
-        let cycle = if let Which::Cycle(cycle) = chosen.which { cycle } else { 0 };
-        no_cycle(run, &run.series[chosen.series], measured.readings.len() as u64, cycle)
-    })
+fn no_such_cycle(run: &Run, series: &Series, measured: &Measured, which: Which) -> Unexplained {
+    let cycle = if let Which::Cycle(cycle) = which { cycle } else { 0 };
+    no_cycle(run, series, measured.readings.len() as u64, cycle)
 }
 
-/// The same: of equal ones the first that the observer kept, since it keeps only a few of them.
+/// A wake-up of a timer and its number: of equal ones the first that the observer kept, since it keeps only a few of them.
 fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
     let mut readings = measured.readings.iter().copied().enumerate();
     let late = measured.readings.iter().map(|reading| reading.late_ns);
-    let late_ns = match (chosen.which, chosen.late_ns) {
+    let late_ns = match (chosen.which, chosen.sought) {
         (Which::Cycle(cycle), _) => return readings.nth(usize::try_from(cycle).ok()?),
         (Which::Worst, _) => late.max()?,
         // The observer kept those nearest to the middle of the bin.
-        (Which::Quantile(_), Some(target)) => late.min_by_key(|late| late.abs_diff(target))?,
-        (Which::Quantile(share), None) => {
-            let mut sorted: Vec<i64> = late.collect();
-            sorted.sort_unstable();
-            *sorted.get(rank(sorted.len() as u64, share) as usize - 1)?
-        }
+        (Which::Quantile(_), Sought::Late(target)) => late.min_by_key(|late| late.abs_diff(target))?,
+        (Which::Quantile(_), _) => return None,
     };
     let mut equal = readings.filter(|(_, reading)| reading.late_ns == late_ns);
     let is_kept =
@@ -361,10 +358,10 @@ mod tests {
         });
         let observed = Observed { wakeups: kept.to_vec(), ..Observed::default() };
         for which in [Which::Worst, Which::Quantile(0.99)] {
-            let chosen = Chosen { series: 0, which, late_ns: Some(9_150), ordinal: None };
+            let chosen = Chosen { series: 0, which, sought: Sought::Late(9_150) };
             assert_eq!(find(&observed, &measured, &chosen), Some((6, readings[6])));
         }
-        let chosen = Chosen { series: 0, which: Which::Cycle(3), late_ns: None, ordinal: Some(3) };
+        let chosen = Chosen { series: 0, which: Which::Cycle(3), sought: Sought::Number(3) };
         assert_eq!(find(&observed, &measured, &chosen), Some((3, readings[3])));
     }
 }

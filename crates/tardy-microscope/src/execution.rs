@@ -1,8 +1,9 @@
 //! The order of execution in a kept wake-up: which block after which, how many instructions of each, and why.
 //!
-//! QEMU reports a block before it executes it. Two things end a block early: an exception, and an access to a device, after which
-//! QEMU begins a new block at the next instruction (`cpu_io_recompile()` in accel/tcg/translate-all.c). How far a block got that an
-//! exception ended shows when the exception returns into it.
+//! QEMU reports a block before it executes it. Three things end a block early: an exception; an access to a device, after which
+//! QEMU begins a new block at the next instruction (`cpu_io_recompile()` in accel/tcg/translate-all.c); and an instruction that reaches into
+//! the next page, which it reports at the end of one block and executes as the next (`i386_tr_translate_insn()` in
+//! target/i386/tcg/translate.c). How far a block got that an exception ended shows when the exception returns into it.
 
 use crate::block::{Block, Last};
 use crate::observed::Wakeup;
@@ -123,6 +124,13 @@ mod tests {
     fn a_block_that_is_split_after_an_access_to_a_device_is_counted_up_to_there() {
         let blocks = [block(OUTER, &[NOP, NOP, NOP]), block(OUTER + 2, &[NOP, NOP])];
         assert_eq!(executed(&blocks), [2, 2]);
+    }
+
+    /// The last instruction reaches into the next page.
+    #[test]
+    fn an_instruction_in_two_pages_is_counted_once() {
+        let blocks = [block(OUTER, &[NOP, &[0x41]]), block(OUTER + 1, &[&[0x41, 0x54]])];
+        assert_eq!(executed(&blocks), [1, 1]);
     }
 
     #[test]

@@ -1,17 +1,18 @@
-//! What a wake-up consisted of, from the moment its timer was due to the reading of the clock.
+//! What a wake-up consisted of, from the moment its timer was due to the reading of the clock, or a whole cycle of a program.
 
 use std::collections::BTreeMap;
 
-use tardy_record::explanation::{Call, Execution, Explanation, HeldOff, Part, PartKind};
+use tardy_record::explanation::{Call, Execution, Explanation, Extent, HeldOff, Part, PartKind};
 
 use crate::block::Last;
 use crate::execution::{Arrival, Step, steps};
 use crate::interrupts::{Section, sections};
 use crate::kallsyms::Symbols;
 use crate::names::{Name, Names};
-use crate::observed::{Observed, Wakeup};
+use crate::observed::{Cycle, Observed, Wakeup};
 use crate::orders::{Entry, KernelImage, Unwatchable};
 use crate::spans::{Span, spans};
+use crate::work;
 
 /// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
 pub const NS_PER_INSTRUCTION: u64 = 2;
@@ -47,6 +48,38 @@ impl<'a> Explainer<'a> {
 
     /// Explains a wake-up.
     pub fn explain(&mut self, wakeup: &Wakeup) -> Explanation {
+        self.until_return(wakeup).0
+    }
+
+    /// Explains a cycle of a program: its wake-up, and what followed.
+    pub fn explain_cycle(&mut self, cycle: &Cycle) -> Explanation {
+        let (wakeup, from) = self.until_return(&cycle.until_return());
+        let steps = work::with_sleeps(steps(&self.observed.blocks, &cycle.wakeup, &self.entries), cycle);
+        let names = &mut self.names;
+        let spans = spans(&steps, &cycle.wakeup, names);
+        let parts = work::parts(&steps, cycle, names);
+        let returned = parts.first().map_or(steps.last().map_or(0, Step::end), |part| part.start);
+        let due = returned.saturating_sub(wakeup.instructions);
+        let latency_ns = u64::try_from(cycle.took_ns).unwrap_or(0);
+        let worked: u64 = parts.iter().map(|part| part.instructions).sum();
+        let unexplained = (latency_ns / NS_PER_INSTRUCTION).saturating_sub(wakeup.instructions + worked);
+        // Without the return in the record, that is before it.
+        let lead = if cycle.returned.is_none() { unexplained } else { 0 };
+        let missing = wakeup.instructions.saturating_sub(returned) + lead;
+        Explanation {
+            extent: Extent::Cycle,
+            latency_ns,
+            instructions: wakeup.instructions + worked + unexplained,
+            parts: work::in_order(wakeup.parts, parts, unexplained, cycle.returned.is_some()),
+            unexplained: wakeup.unexplained + unexplained,
+            calls: calls(&spans, from, names),
+            timeline: timeline(&spans, from, due, missing, names),
+            ..wakeup
+        }
+    }
+
+    /// Explains a wake-up. Also returns the instruction of its record from which its calls count.
+    fn until_return(&mut self, wakeup: &Wakeup) -> (Explanation, u64) {
         let names = &mut self.names;
         let steps = steps(&self.observed.blocks, wakeup, &self.entries);
         let read = steps.last().map_or(0, Step::end);
@@ -58,9 +91,10 @@ impl<'a> Explainer<'a> {
         let from = moments.first_instruction();
         // The observer keeps so many blocks: of a very late wake-up, what was before them is missing.
         let missing = (latency_ns / NS_PER_INSTRUCTION).saturating_sub(read - due);
-        Explanation {
+        let explanation = Explanation {
             thread: wakeup.task.name.clone(),
             pid: wakeup.task.pid,
+            extent: Extent::WakeUp,
             due_ns: wakeup.reading.due_ns,
             latency_ns,
             instructions: read - due + missing,
@@ -69,7 +103,8 @@ impl<'a> Explainer<'a> {
             unexplained: moments.unexplained + missing,
             calls: calls(&record.spans, from, names),
             timeline: timeline(&record.spans, from, due, missing, names),
-        }
+        };
+        (explanation, from)
     }
 }
 
@@ -77,7 +112,7 @@ impl<'a> Explainer<'a> {
 fn after_missing(missing: u64, mut parts: Vec<Part>) -> Vec<Part> {
     parts.iter_mut().for_each(|part| part.start += missing);
     if missing > 0 {
-        parts.insert(0, Part { kind: PartKind::Unexplained, start: 0, instructions: missing });
+        parts.insert(0, Part { kind: PartKind::Unexplained, name: None, start: 0, instructions: missing });
     }
     parts
 }
@@ -178,7 +213,7 @@ impl Moments {
         for (kind, end) in ends {
             let end = end.clamp(start, self.read);
             if end > start {
-                parts.push(Part { kind, start: start - self.due, instructions: end - start });
+                parts.push(Part { kind, name: None, start: start - self.due, instructions: end - start });
             }
             start = end;
         }
@@ -346,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_an_unexplained_part() {
-        let part = |kind, start, instructions| Part { kind, start, instructions };
+        let part = |kind, start, instructions| Part { kind, name: None, start, instructions };
         let parts = || vec![part(PartKind::CycleBefore, 0, 7), part(PartKind::Return, 7, 3)];
         assert_eq!(after_missing(0, parts()), parts());
         let expected = [

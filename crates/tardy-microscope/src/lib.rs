@@ -2,7 +2,8 @@
 //!
 //! [`orders`] tells an observer in the emulator what to watch, from the [`kallsyms`] and [`structures`] of the kernel's image.
 //! [`observed`] reads what the observer wrote. [`matching`] compares it with the run file, [`execution`] finds the order of execution in
-//! a wake-up, [`spans`] who called whom, [`interrupts`] where interrupts were off, and [`explanation`] puts it together.
+//! a wake-up, [`spans`] who called whom, [`interrupts`] where interrupts were off, `work` what a program did after it, and
+//! [`explanation`] puts it together.
 
 mod arrivals;
 pub mod block;
@@ -24,9 +25,11 @@ pub mod modules;
 pub mod names;
 pub mod observed;
 pub mod orders;
+mod program_cycles;
 pub mod spans;
 pub mod structures;
 #[cfg(test)]
 mod synthetic;
 pub mod task;
 mod timer_hardware;
+mod work;

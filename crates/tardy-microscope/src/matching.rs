@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tardy_record::Run;
 use tardy_record::program::ProgramSeries;
-use tardy_record::run::Phase;
 use tardy_record::series::{Outlier, Series, SeriesKind};
 use thiserror::Error;
 
@@ -54,10 +54,11 @@ pub enum Disagreement {
 ///
 /// # Errors
 /// If there is none, or they differ.
-pub fn measured(observed: &Observed, series: &Series, phase: &Phase) -> Result<Measured, Disagreement> {
+pub fn measured(observed: &Observed, run: &Run, series: &Series) -> Result<Measured, Disagreement> {
+    let phase = &run.phases[series.phase];
     let name = || format!("'{}' in phase '{}'", series.label, phase.label);
     if let SeriesKind::Program(program) = &series.kind {
-        return measured_of_program(observed, series, program, phase)
+        return measured_of_program(observed, run, series, program)
             .ok_or_else(|| Disagreement::NoThread(name()))?;
     }
     let mut pids: Vec<u32> = observed.readings.iter().map(|reading| reading.pid).collect();
@@ -94,20 +95,24 @@ pub fn measured(observed: &Observed, series: &Series, phase: &Phase) -> Result<M
 /// the observer waits for, so that the latencies differ: due times are compared, and no wake-up may be earlier than its event.
 fn measured_of_program(
     observed: &Observed,
+    run: &Run,
     series: &Series,
     program: &ProgramSeries,
-    phase: &Phase,
 ) -> Option<Result<Measured, Disagreement>> {
+    let phase = &run.phases[series.phase];
     let thread = program.thread.as_deref()?;
     let readings: BTreeMap<u64, Reading> = (observed.readings.iter())
         .filter(|reading| reading.pid == program.tid)
         .map(|reading| (reading.due_ns, *reading))
         .collect();
     let first = series.worst.first()?;
-    let candidates = readings.keys().filter_map(|due_ns| due_ns.checked_sub(due_ns_of(first)?));
-    // Due times are periodic, so that several origins fit. At the right one the way back to the program takes nearly the same time
-    // after each event.
-    let with_ways = candidates.filter_map(|origin| {
+    let candidates: Vec<u64> = match run.start_monotonic_ns {
+        Some(start_ns) => vec![start_ns],
+        None => readings.keys().filter_map(|due_ns| due_ns.checked_sub(due_ns_of(first)?)).collect(),
+    };
+    // Due times are periodic, so that several origins fit a run of a version that did not store it. At the right one the way back to the
+    // program takes nearly the same time after each event.
+    let with_ways = candidates.into_iter().filter_map(|origin| {
         let ways = series.worst.iter().map(|outlier| {
             let reading = readings.get(&origin.checked_add(due_ns_of(outlier)?)?)?;
             Some(reading.late_ns - outlier.latency_ns)
@@ -122,8 +127,23 @@ fn measured_of_program(
     }
     // The last one that was counted woke up at the end of the counted time.
     let counted = origin_ns + thread.first_due_ns..origin_ns + phase.start_ns + series.counted_ns;
-    let readings = readings.range(counted).map(|(_, reading)| *reading).collect();
+    let mut readings: Vec<Reading> = readings.range(counted).map(|(_, reading)| *reading).collect();
+    if thread.has_schedule {
+        leave_out_sleeps(&mut readings, thread.interval_ns);
+    }
     Some(Ok(Measured { pid: program.tid, origin_ns, readings }))
+}
+
+/// Leaves out wake-ups by other timers within a cycle: cycles of a schedule are not so close to each other.
+fn leave_out_sleeps(readings: &mut Vec<Reading>, interval_ns: u64) {
+    let mut cycle_ns = None;
+    readings.retain(|reading| {
+        let is_cycle = cycle_ns.is_none_or(|last_ns: u64| reading.due_ns - last_ns > interval_ns / 4 * 3);
+        if is_cycle {
+            cycle_ns = Some(reading.due_ns);
+        }
+        is_cycle
+    });
 }
 
 /// When a wake-up was due, in ns from the start of the run.
@@ -164,7 +184,10 @@ fn origin(readings: &[Reading], worst: &[Outlier]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use tardy_record::facts::Facts;
+    use tardy_record::plan::Plan;
     use tardy_record::program::{OWN_TIME_OUT, Timing, WatchedThread};
+    use tardy_record::run::{Origin, Phase};
     use tardy_record::series::{Level, Quantity};
     use tardy_record::series_builder::{self, SeriesBuilder};
 
@@ -174,8 +197,10 @@ mod tests {
     const ORIGIN_NS: u64 = 5_000 * MS;
     const TID: u32 = 40;
 
-    fn phase() -> Phase {
-        Phase { label: "program".to_owned(), ..Phase::default() }
+    fn run(start_monotonic_ns: Option<u64>) -> Run {
+        let phase = Phase { label: "program".to_owned(), ..Phase::default() };
+        let run = Run::begun(Origin::default(), Plan::default(), Facts::default());
+        Run { start_monotonic_ns, phases: vec![phase], ..run }
     }
 
     /// A program's thread with a cycle each ms from 10 ms on, of which the 30th is `late_ns` late.
@@ -230,20 +255,24 @@ mod tests {
     #[test]
     fn a_programs_wakeups_are_found_by_their_due_times() {
         let series = series(90_000);
-        let found = measured(&observed(&series, 300), &series, &phase()).unwrap();
-        assert_eq!((found.pid, found.origin_ns), (TID, ORIGIN_NS));
-        assert_eq!(found.readings.len(), 50, "those that were counted");
-        let worst = found.readings.iter().max_by_key(|reading| reading.late_ns).unwrap();
-        assert_eq!((worst.due_ns, worst.late_ns), (ORIGIN_NS + 40 * MS, 90_300));
+        for start in [None, Some(ORIGIN_NS)] {
+            let found = measured(&observed(&series, 300), &run(start), &series).unwrap();
+            assert_eq!((found.pid, found.origin_ns), (TID, ORIGIN_NS));
+            assert_eq!(found.readings.len(), 50, "those that were counted");
+            let worst = found.readings.iter().max_by_key(|reading| reading.late_ns).unwrap();
+            assert_eq!((worst.due_ns, worst.late_ns), (ORIGIN_NS + 40 * MS, 90_300));
+        }
+        let other = measured(&observed(&series, 300), &run(Some(ORIGIN_NS + 1)), &series);
+        assert!(matches!(other, Err(Disagreement::NoThread(_))), "{other:?}");
     }
 
     #[test]
     fn a_return_before_its_event_is_a_disagreement() {
         let series = series(90_000);
-        let error = measured(&observed(&series, -300), &series, &phase()).unwrap_err();
+        let error = measured(&observed(&series, -300), &run(None), &series).unwrap_err();
         assert!(matches!(error, Disagreement::Early(_)), "{error}");
         let other = Observed::default();
-        let error = measured(&other, &series, &phase()).unwrap_err();
+        let error = measured(&other, &run(None), &series).unwrap_err();
         assert!(matches!(error, Disagreement::NoThread(_)), "{error}");
     }
 }

@@ -10,7 +10,8 @@
 //!   executed before the first program (8), the number of its instructions (4), their length together (4), the length of each (1), their
 //!   bytes. Blocks are numbered in the order in which they come.
 //! - 3, a wake-up: its task (address 8, process id 4, name 16), what a reading has after the process id, the number of blocks (4) and
-//!   their numbers (4 each), which of them begins the function that wakes it (4; beyond them if it is not among them), the number of switches (4), and for each before which block it was (4) and from which task.
+//!   their numbers (4 each), which of them begins the function that wakes it (4; beyond them if it is not among them), the number of
+//!   switches (4), and for each before which block it was (4), from which task, and whether that one waited (1).
 //! - 4, sums: blocks and instructions executed, blocks that do not follow from the one before, timers that woke a task, readings,
 //!   threads that there was no room for, interrupts that came while they were off, executions of `popf`, changes of the preemption count that are
 //!   not understood, sections that there was no room for (8 each).
@@ -18,6 +19,11 @@
 //!   number, instructions together, of the longest, the time of the longest (8 each), and its task.
 //! - 6, an interrupt: the address of its entry, how many came, and the shortest times in which 2 to 33 of them came (8 each).
 //! - 7, lengths: a kind of section (1), and how many sections are in each of 320 buckets (8 each).
+//! - 8, the end of a program's cycle: process id (4), when the timer was due (8), and how much later the thread began the call in which it
+//!   waits again (8).
+//! - 9, a whole cycle: what a wake-up has, but that its blocks go on to that call; how much later than the timer was due that call began (8);
+//!   before which block the wake-up ended (4; beyond them if it is not among them), the number of times that the CPU slept (4), and for each
+//!   before which block it woke (4) and how long it slept (8).
 
 use tardy_record::census::SectionKind;
 use thiserror::Error;
@@ -36,6 +42,10 @@ pub struct Observed {
     pub blocks: Vec<Block>,
     /// The wake-ups that were kept whole.
     pub wakeups: Vec<Wakeup>,
+    /// The ends of all cycles of a program's threads.
+    pub responses: Vec<Response>,
+    /// The cycles that were kept whole.
+    pub cycles: Vec<Cycle>,
     /// The sections with interrupts or preemption off, if they were counted.
     pub counted: Counted,
     /// The sums.
@@ -77,6 +87,54 @@ pub struct Wakeup {
     pub switches: Vec<Switch>,
 }
 
+/// The end of a cycle of a program's thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The thread's process id.
+    pub pid: u32,
+    /// When the timer was due, by the monotonic clock in ns.
+    pub due_ns: u64,
+    /// How much later the thread began the system call in which it waited for its next cycle, in ns.
+    pub took_ns: i64,
+}
+
+/// A cycle of a program's thread, with the blocks that were executed before and during it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Its wake-up, but that its blocks go on to the end of the cycle.
+    pub wakeup: Wakeup,
+    /// Its end.
+    pub took_ns: i64,
+    /// The first block after the wake-up, in the list. `None` if the record begins later.
+    pub returned: Option<usize>,
+    /// Where the CPU slept.
+    pub sleeps: Vec<Sleep>,
+}
+
+impl Cycle {
+    /// Its wake-up alone.
+    pub fn until_return(&self) -> Wakeup {
+        let end = self.returned.unwrap_or(0);
+        let Wakeup { task, reading, blocks, woken, switches } = &self.wakeup;
+        Wakeup {
+            task: task.clone(),
+            reading: *reading,
+            blocks: blocks[..end].to_vec(),
+            woken: woken.filter(|index| *index < end),
+            switches: switches.iter().filter(|switch| switch.index < end).cloned().collect(),
+        }
+    }
+}
+
+/// A time in which the CPU slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    /// The index of the first block after it.
+    pub index: usize,
+    /// How long, in ns.
+    pub ns: u64,
+}
+
 /// A switch from one task to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
@@ -84,6 +142,8 @@ pub struct Switch {
     pub index: usize,
     /// The task that was left.
     pub from: Task,
+    /// Whether it waits for something, and was not only preempted.
+    pub is_blocked: bool,
 }
 
 /// Sums over the whole run.
@@ -143,6 +203,8 @@ impl Observed {
                 5 => observed.counted.sections.push(reader.sections()?),
                 6 => observed.counted.vectors.push(reader.vector()?),
                 7 => observed.counted.lengths.push(reader.lengths()?),
+                8 => observed.responses.push(reader.response()?),
+                9 => observed.cycles.push(reader.cycle()?),
                 4 => {
                     observed.sums = reader.sums()?;
                     has_ended = true;
@@ -151,7 +213,8 @@ impl Observed {
             }
         }
         let known = |block: &u32| (*block as usize) < observed.blocks.len();
-        let has_blocks = observed.wakeups.iter().all(|wakeup| wakeup.blocks.iter().all(known))
+        let of_cycles = observed.cycles.iter().map(|cycle| &cycle.wakeup);
+        let has_blocks = observed.wakeups.iter().chain(of_cycles).all(|one| one.blocks.iter().all(known))
             && observed.counted.sections.iter().all(|one| known(&one.from) && known(&one.to));
         match (has_ended, has_blocks) {
             (true, true) => Ok(observed),
@@ -230,9 +293,29 @@ impl<'a> Reader<'a> {
             if index >= blocks.len() {
                 return Err(BadFile::Damaged(begin));
             }
-            switches.push(Switch { index, from: self.task()? });
+            switches.push(Switch { index, from: self.task()?, is_blocked: self.number(1)? != 0 });
         }
         Ok(Wakeup { task, reading, blocks, woken, switches })
+    }
+
+    fn response(&mut self) -> Result<Response, BadFile> {
+        Ok(Response { pid: self.number(4)? as u32, due_ns: self.number(8)?, took_ns: self.number(8)? as i64 })
+    }
+
+    fn cycle(&mut self) -> Result<Cycle, BadFile> {
+        let wakeup = self.wakeup()?;
+        let took_ns = self.number(8)? as i64;
+        let returned = Some(self.number(4)? as usize).filter(|index| *index <= wakeup.blocks.len());
+        let mut sleeps = Vec::new();
+        for _ in 0..self.number(4)? {
+            let begin = self.at;
+            let index = self.number(4)? as usize;
+            if index >= wakeup.blocks.len() {
+                return Err(BadFile::Damaged(begin));
+            }
+            sleeps.push(Sleep { index, ns: self.number(8)? });
+        }
+        Ok(Cycle { wakeup, took_ns, returned, sleeps })
     }
 
     fn sections(&mut self) -> Result<SectionsOfBlocks, BadFile> {
@@ -307,20 +390,32 @@ mod tests {
         file.push(1);
         file.extend(77_u64.to_le_bytes());
         file.extend([2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0x90, 0xc3]);
-        file.push(3);
         let task = |file: &mut Vec<u8>, pid: u32, name: &[u8; 16]| {
             file.extend(0x8888_u64.to_le_bytes());
             file.extend(pid.to_le_bytes());
             file.extend(name);
         };
-        task(&mut file, 7, b"timer0\0\0\0\0\0\0\0\0\0\0");
-        file.extend(2_000_u64.to_le_bytes());
-        file.extend(300_u64.to_le_bytes());
-        file.extend(40_u32.to_le_bytes());
-        file.extend(0_u64.to_le_bytes());
-        file.extend(200_u64.to_le_bytes());
-        file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-        task(&mut file, 0, b"swapper/0\0\0\0\0\0\0\0");
+        let wakeup = |file: &mut Vec<u8>| {
+            task(file, 7, b"timer0\0\0\0\0\0\0\0\0\0\0");
+            file.extend(2_000_u64.to_le_bytes());
+            file.extend(300_u64.to_le_bytes());
+            file.extend(40_u32.to_le_bytes());
+            file.extend(0_u64.to_le_bytes());
+            file.extend(200_u64.to_le_bytes());
+            file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+            task(file, 0, b"swapper/0\0\0\0\0\0\0\0");
+            file.push(1);
+        };
+        file.push(3);
+        wakeup(&mut file);
+        file.push(8);
+        file.extend(7_u32.to_le_bytes());
+        [2_000_u64, 900].iter().for_each(|number| file.extend(number.to_le_bytes()));
+        file.push(9);
+        wakeup(&mut file);
+        file.extend(900_u64.to_le_bytes());
+        file.extend([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        file.extend(80_u64.to_le_bytes());
         file.push(5);
         let key = 1_u64 << 60 | 2 << 56;
         [key, 3, 300, 200, 5_000].iter().for_each(|number| file.extend(number.to_le_bytes()));
@@ -348,6 +443,11 @@ mod tests {
         assert_eq!((wakeup.task.name.as_str(), wakeup.reading.late_ns), ("timer0", 300));
         assert_eq!((wakeup.reading.lag, wakeup.reading.ahead_ns, wakeup.woken), (40, None, Some(0)));
         assert_eq!((&wakeup.blocks[..], wakeup.switches[0].from.name.as_str()), (&[0][..], "swapper/0"));
+        assert!(wakeup.switches[0].is_blocked);
+        assert_eq!(observed.responses, [Response { pid: 7, due_ns: 2_000, took_ns: 900 }]);
+        let cycle = &observed.cycles[0];
+        assert_eq!((&cycle.wakeup, cycle.took_ns, cycle.returned), (wakeup, 900, Some(1)));
+        assert_eq!((&cycle.sleeps[..], &cycle.until_return()), (&[Sleep { index: 0, ns: 80 }][..], wakeup));
         let sections = &observed.counted.sections[0];
         assert_eq!(sections.kind, SectionKind::PreemptionOff);
         assert_eq!((sections.context, sections.longest), (Context::Interrupt, 200));

@@ -125,7 +125,8 @@ impl KernelImage {
             let _ = writeln!(text, "{name} {value:x}");
         }
         if of_program {
-            text += "to_user 1\n";
+            let state = offset("task_struct", "__state").or_else(|_| offset("task_struct", "state"))?;
+            text += &format!("to_user 1\ntask_state {state:x}\n");
             // Without what one kind of timer needs, only wake-ups by that kind are not observed.
             let kinds =
                 [self.of_timerfd(), self.of_poll(), self.of_epoll(), self.of_signals(), self.of_deadlines()];

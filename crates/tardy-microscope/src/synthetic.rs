@@ -62,7 +62,7 @@ pub(crate) fn wakeup(count: usize, switches: &[usize]) -> Wakeup {
         blocks: (0..count as u32).collect(),
         woken: None,
         switches: switches
-            .map(|(number, index)| Switch { index: *index, from: task(number as u32) })
+            .map(|(number, index)| Switch { index: *index, from: task(number as u32), is_blocked: true })
             .collect(),
     }
 }

@@ -31,8 +31,8 @@ pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: 
     svg.open("axis");
     area.vertical_grid(&mut svg, &x, &ticks, microseconds);
     area.name_x(&mut svg, "µs after the timer was due");
-    for (number, part) in explanation.parts.iter().enumerate() {
-        draw_part(&mut svg, &area, &x, part, ns, number);
+    for part in &explanation.parts {
+        draw_part(&mut svg, &area, &x, part, ns);
     }
     svg.close();
     svg.open("calls");
@@ -52,14 +52,17 @@ pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: 
 }
 
 /// A part as a strip above the rows, with its name where there is room.
-fn draw_part(svg: &mut Svg, area: &Area, x: &Scale, part: &Part, ns: u64, number: usize) {
+fn draw_part(svg: &mut Svg, area: &Area, x: &Scale, part: &Part, ns: u64) {
     let (from, to) = (x.at((part.start * ns) as f64), x.at(((part.start + part.instructions) * ns) as f64));
-    let class = format!("part s{}", number % 8);
-    let name = part_name(part.kind);
+    if to - from < NARROWEST {
+        return;
+    }
+    let class = format!("part s{}", part.kind as usize % 8);
+    let name = part.name.as_deref().map_or_else(|| part_name(part.kind).to_owned(), harmless);
     let path = format!("M{:.1} {:.1}H{:.1}V{:.1}H{:.1}Z", from, area.top - 20.0, to, area.top - 14.0, from);
     svg.named_path(&class, &path, &format!("{name}: {}", typeset((part.instructions * ns) as f64)));
-    if text_width(name) + 2.0 < to - from {
-        svg.text("soft", ((from + to) / 2.0, area.top - 24.0), Anchor::Middle, name);
+    if text_width(&name) + 2.0 < to - from {
+        svg.text("soft", ((from + to) / 2.0, area.top - 24.0), Anchor::Middle, &name);
     }
 }
 

@@ -56,6 +56,11 @@ pub fn part_name(kind: PartKind) -> &'static str {
         PartKind::Switch => "switch",
         PartKind::Return => "return",
         PartKind::Program => "program",
+        PartKind::SystemCall => "system calls",
+        PartKind::Exception => "exceptions",
+        PartKind::Interrupt => "interrupts",
+        PartKind::Preempted => "other tasks",
+        PartKind::Blocked => "waiting",
     }
 }
 

@@ -13,7 +13,9 @@ use std::fmt::Write;
 use tardy_compare::explanations::Difference;
 use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
-use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, PartKind, Which};
+use tardy_record::explanation::{
+    Call, ExplainedWakeup, Explanation, Explanations, Extent, HeldOff, KindOfParts, PartKind, Which,
+};
 
 pub use self::difference::text as difference_text;
 
@@ -21,6 +23,9 @@ use crate::terminal_text::folded;
 
 /// The widest bar of a part, in columns.
 const BAR_MAX: usize = 30;
+
+/// Names of parts of one kind that are shown.
+const NAMES_SHOWN: usize = 4;
 
 /// A form in which explanations can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +102,18 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
     let ns = explanations.ns_per_instruction;
     let explanation = &wakeup.explanation;
     let mut text = folded(&headline(explanations, wakeup), width).join("\n") + "\n\n";
-    let longest = explanation.parts.iter().map(|part| part.instructions).max().unwrap_or(1).max(1);
-    for part in &explanation.parts {
+    let kinds = explanation.kinds();
+    let longest = kinds.iter().map(|part| part.instructions).max().unwrap_or(1).max(1);
+    for part in &kinds {
         let columns = (part.instructions * BAR_MAX as u64).div_ceil(longest) as usize;
         let (name, took) = (part_name(part.kind), with_unit((part.instructions * ns) as f64));
         let _ =
             writeln!(text, "  {name:<15} {took:>9} {:>8}  {}", count(part.instructions), "█".repeat(columns));
         if let (PartKind::InterruptsOff, Some(held)) = (part.kind, &explanation.held_off) {
             let _ = writeln!(text, "  {:<15} {}", "", held_off(held, ns));
+        }
+        if !part.named.is_empty() {
+            let _ = writeln!(text, "  {:<15} {}", "", names(part, ns));
         }
     }
     let _ = writeln!(text, "\n  {:>8} {:>9} {:>6}  function", "ns", "own ns", "calls");
@@ -118,29 +127,53 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
 /// Which wake-up it is, how late, and its longest part.
 fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
     let ExplainedWakeup { phase, series, which, cycle, explanation } = wakeup;
-    let which = kind(*which);
-    let late = with_unit(explanation.latency_ns as f64);
+    let which = kind(*which, explanation.extent);
+    let late = late(explanation);
     let instructions = counted(explanation.instructions, "instruction", "instructions");
-    let longest = explanation.parts.iter().max_by_key(|part| part.instructions);
+    let longest = explanation.kinds().into_iter().max_by_key(|part| part.instructions);
     let longest = longest.map_or_else(String::new, |part| {
         let share = part.instructions as f64 / explanation.instructions.max(1) as f64;
         format!(" Its longest part, {}, is '{}'.", per_cent(share), part_name(part.kind))
     });
     format!(
-        "{}, phase '{}', {}: {which} (cycle {cycle}) was {late} late: {instructions}.{longest}",
+        "{}, phase '{}', {}: {which} (cycle {cycle}) {late}: {instructions}.{longest}",
         harmless(&explanations.run),
         harmless(phase),
         harmless(series),
     )
 }
 
-/// Which wake-up it is.
-fn kind(which: Which) -> String {
+/// Which wake-up or cycle it is.
+fn kind(which: Which, extent: Extent) -> String {
+    let (one, worst, like) = match extent {
+        Extent::WakeUp => ("wake-up", "worst", "late"),
+        Extent::Cycle => ("cycle", "longest", "long"),
+    };
     match which {
-        Which::Worst => "the worst wake-up".to_owned(),
-        Which::Quantile(share) => format!("a wake-up as late as the quantile p{}", share * 100.0),
-        Which::Cycle(_) => "the wake-up".to_owned(),
+        Which::Worst => format!("the {worst} {one}"),
+        Which::Quantile(share) => format!("a {one} as {like} as the quantile p{}", share * 100.0),
+        Which::Cycle(_) => format!("the {one}"),
     }
+}
+
+/// How late it was, or when its work ended.
+fn late(explanation: &Explanation) -> String {
+    let late = with_unit(explanation.latency_ns as f64);
+    match explanation.extent {
+        Extent::WakeUp => format!("was {late} late"),
+        Extent::Cycle => format!("ended {late} after it was due"),
+    }
+}
+
+/// The longest of the system calls, tasks and so on that parts of a kind have as their names.
+fn names(part: &KindOfParts<'_>, ns: u64) -> String {
+    let name = |(name, instructions): &(&str, u64)| {
+        format!("{} {}", harmless(name), with_unit((instructions * ns) as f64))
+    };
+    let mut names: Vec<String> = part.named.iter().take(NAMES_SHOWN).map(name).collect();
+    let others = part.named.len().saturating_sub(NAMES_SHOWN) as u64;
+    names.extend((others > 0).then(|| counted(others, "other", "others")));
+    names.join(", ")
 }
 
 /// Who held interrupts off.

@@ -1,6 +1,9 @@
-//! What a wake-up in the lab consisted of: a file of its own, beside the run file.
+//! What a wake-up in the lab consisted of, or a cycle of a program: a file of its own, beside the run file.
 //!
-//! All positions and lengths are numbers of instructions, of which the lab's clock counts each as the same time.
+//! All positions and lengths are numbers of instructions, of which the lab's clock counts each as the same time. Time in which the CPU
+//! slept counts as the instructions that it would have taken.
+
+use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,18 +83,38 @@ pub enum Which {
     Cycle(u64),
 }
 
-/// A wake-up, explained.
+/// How far an explanation goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// To the end of the wake-up: the reading of the clock, or the return to the program.
+    #[default]
+    WakeUp,
+    /// To the system call in which the program waits for its next cycle.
+    Cycle,
+}
+
+impl Extent {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A wake-up, or a whole cycle, explained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The thread that was woken.
     pub thread: String,
     /// Its process id.
     pub pid: u32,
+    /// How far it goes.
+    #[serde(default, skip_serializing_if = "Extent::is_default")]
+    pub extent: Extent,
     /// When the timer was due, by the guest's monotonic clock in ns.
     pub due_ns: u64,
-    /// How late the clock was read, in ns.
+    /// From then to the end of what is explained, in ns.
     pub latency_ns: u64,
-    /// The instructions executed in that time.
+    /// The same in instructions.
     pub instructions: u64,
     /// The parts, in their order, without gaps.
     pub parts: Vec<Part>,
@@ -105,11 +128,52 @@ pub struct Explanation {
     pub timeline: Vec<Execution>,
 }
 
-/// A part of a wake-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+impl Explanation {
+    /// The parts of each kind together, in the order in which their kinds come first.
+    pub fn kinds(&self) -> Vec<KindOfParts<'_>> {
+        let mut kinds: Vec<KindOfParts<'_>> = Vec::new();
+        for part in &self.parts {
+            let index = kinds.iter().position(|one| one.kind == part.kind).unwrap_or_else(|| {
+                kinds.push(KindOfParts { kind: part.kind, instructions: 0, named: Vec::new() });
+                kinds.len() - 1
+            });
+            kinds[index].add(part);
+        }
+        kinds.iter_mut().for_each(|one| one.named.sort_by_key(|(_, instructions)| Reverse(*instructions)));
+        kinds
+    }
+}
+
+/// All parts of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindOfParts<'a> {
+    /// The kind.
+    pub kind: PartKind,
+    /// Their length together.
+    pub instructions: u64,
+    /// Their names, each with the length of its parts, the longest first.
+    pub named: Vec<(&'a str, u64)>,
+}
+
+impl<'a> KindOfParts<'a> {
+    fn add(&mut self, part: &'a Part) {
+        self.instructions += part.instructions;
+        let Some(name) = &part.name else { return };
+        match self.named.iter_mut().find(|(known, _)| known == name) {
+            Some((_, instructions)) => *instructions += part.instructions,
+            None => self.named.push((name, part.instructions)),
+        }
+    }
+}
+
+/// A part of a wake-up or of a cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// What happens in it.
     pub kind: PartKind,
+    /// After a wake-up: the system call, exception or interrupt, or the task that has the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Instructions from the timer's time to its beginning.
     pub start: u64,
     /// Its length.
@@ -141,8 +205,18 @@ pub enum PartKind {
     Switch,
     /// From the switch to the program.
     Return,
-    /// The program, until it reads the clock.
+    /// The program: until it reads the clock, or its work in a cycle.
     Program,
+    /// In a cycle after its wake-up, like those that follow: the kernel, for a system call of the thread.
+    SystemCall,
+    /// An exception of the thread, such as a page fault.
+    Exception,
+    /// An interrupt while the thread has the CPU, with the soft interrupts at its end.
+    Interrupt,
+    /// Other tasks have the CPU, and the thread is ready to run.
+    Preempted,
+    /// The thread waits in the named system call or exception.
+    Blocked,
 }
 
 /// A section with interrupts off that a timer had to wait for.

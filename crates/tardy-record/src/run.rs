@@ -31,6 +31,10 @@ pub struct Run {
     pub schema_version: u32,
     /// The identity of the run: the only part in which two runs of the lab may differ.
     pub origin: Origin,
+    /// CLOCK_MONOTONIC at its start, in ns: the time from which all of its times count. Absent in files of versions that did not store it, and
+    /// if it was imported or simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_monotonic_ns: Option<u64>,
     /// How far the run got.
     pub progress: Progress,
     /// Whether its numbers can be used, and the reasons if not.
@@ -171,6 +175,7 @@ impl Run {
         Self {
             schema_version: SCHEMA_VERSION,
             origin,
+            start_monotonic_ns: None,
             progress: Progress {
                 state: State::Running,
                 planned_ns: plan.phases.iter().map(PhasePlan::planned_ns).sum(),

@@ -118,7 +118,10 @@ impl<'r> Supervisor<'r> {
         keep_to_housekeeping_cpu(request)?;
         let used_before = thread_usage::of_this_process().map_err(cannot("CPU usage is not available"))?;
         let mut supervisor = Self {
-            run: Run::begun(request.origin.clone(), request.plan.clone(), request.facts.clone()),
+            run: Run {
+                start_monotonic_ns: Some(clock.start_ns()),
+                ..Run::begun(request.origin.clone(), request.plan.clone(), request.facts.clone())
+            },
             request,
             file,
             samples: None,

@@ -52,14 +52,14 @@ fn of_one(difference: &WakeupDifference, width: usize) -> String {
 
 /// How late both were, and which has more instructions.
 pub(super) fn headline(difference: &WakeupDifference) -> String {
-    let WakeupDifference { phase, series, which, latency_ns, instructions, .. } = difference;
+    let WakeupDifference { phase, series, which, extent, latency_ns, instructions, .. } = difference;
     let [a, b] = latency_ns.map(|ns| with_unit(ns as f64));
     let change = instructions[1] as i64 - instructions[0] as i64;
     format!(
         "Phase '{}', {}, {}: {a} in A and {b} in B, {} in B.",
         harmless(phase),
         harmless(series),
-        kind(*which),
+        kind(*which, *extent),
         more(change)
     )
 }

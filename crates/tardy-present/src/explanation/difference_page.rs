@@ -33,7 +33,7 @@ pub(super) fn html(difference: &Difference, sides: [&Explanations; 2], made_by: 
 }
 
 fn section(difference: &WakeupDifference, number: usize) -> Vec<Element> {
-    let which = kind(difference.which);
+    let which = kind(difference.which, difference.extent);
     let title = format!("{}, {}: {which}", harmless(&difference.phase), harmless(&difference.series));
     let mut elements = vec![heading(2, title.clone()), paragraph("", &headline(difference))];
     let plot = figures::both(&format!("difference-{number}"), Marks::default(), |id, options| {

@@ -27,7 +27,7 @@ pub(super) fn folded(explanations: &Explanations) -> String {
 pub(super) fn folded_difference(differences: &[WakeupDifference]) -> String {
     let mut text = String::new();
     for difference in differences {
-        let name = super::kind(difference.which);
+        let name = super::kind(difference.which, difference.extent);
         let callers = format!(
             "{};{};{name}",
             without_separators(&difference.phase),

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use tardy_plot::icicle;
 use tardy_plot::numbers::{count, harmless, per_cent, with_unit};
 use tardy_plot::terms::part_name;
-use tardy_record::explanation::{Call, ExplainedWakeup, Explanations};
+use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, KindOfParts};
 
-use super::{boot, census, coverage, headline, held_off};
+use super::{boot, census, coverage, headline, held_off, names};
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
 use crate::report;
@@ -59,8 +59,12 @@ fn section(explanations: &Explanations, wakeup: &ExplainedWakeup, number: usize)
 }
 
 fn parts(wakeup: &ExplainedWakeup, ns: u64) -> Vec<Vec<String>> {
-    let parts = wakeup.explanation.parts.iter();
-    parts.map(|part| row(vec![part_name(part.kind).to_owned()], part.instructions, wakeup, ns)).collect()
+    let name = |part: &KindOfParts<'_>| match part.named.is_empty() {
+        true => part_name(part.kind).to_owned(),
+        false => format!("{} ({})", part_name(part.kind), names(part, ns)),
+    };
+    let parts = wakeup.explanation.kinds();
+    parts.iter().map(|part| row(vec![name(part)], part.instructions, wakeup, ns)).collect()
 }
 
 /// The functions with the most instructions of their own, wherever they were called.

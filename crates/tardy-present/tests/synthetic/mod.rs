@@ -172,6 +172,7 @@ pub(crate) fn bare(
     Run {
         schema_version: SCHEMA_VERSION,
         origin: origin(id),
+        start_monotonic_ns: None,
         progress: Progress::default(),
         validity: Validity::default(),
         plan: Plan {

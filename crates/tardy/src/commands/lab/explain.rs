@@ -149,8 +149,8 @@ impl Guest {
     /// Learns which wake-ups are chosen, and orders the observer to keep them.
     fn find(&mut self, replayed: &Replayed) -> Result<()> {
         check_identical(&self.run, &self.lab, replayed)?;
-        self.chosen = chosen::numbered(&Observed::of(&replayed.observed)?, &self.run, &self.chosen)?;
-        self.observer.add_orders(&chosen::ordinals(&self.chosen));
+        self.chosen = chosen::located(&Observed::of(&replayed.observed)?, &self.run, &self.chosen)?;
+        self.observer.add_orders(&chosen::program_orders(&self.chosen, &self.run));
         Ok(())
     }
 
