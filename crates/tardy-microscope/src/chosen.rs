@@ -347,7 +347,7 @@ mod tests {
     fn of_equal_wakeups_one_that_was_kept_is_explained() {
         let readings: Vec<Reading> =
             (0..9).map(|cycle| reading(cycle, if cycle % 2 == 0 { 9_150 } else { 9_100 })).collect();
-        let measured = Measured { pid: 7, origin_ns: 0, readings: readings.clone() };
+        let measured = Measured { pid: 7, origin_ns: 0, readings: readings.clone(), interval_ns: None };
         let task = Task { address: 1, pid: 7, name: "timer/0".to_owned() };
         let kept = [6, 8].map(|cycle: usize| Wakeup {
             task: task.clone(),

@@ -68,7 +68,7 @@ pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec
                     counts[index - 1] = part_before(candidate, block.start);
                 }
             }
-        } else if !before.leads_to(block.start) {
+        } else if is_split(before, block.start) {
             counts[index - 1] = part_before(before, block.start);
         }
     }
@@ -79,6 +79,14 @@ pub fn steps<'a>(blocks: &'a [Block], wakeup: &Wakeup, entries: &[Entry]) -> Vec
         start += executed as u64;
     }
     steps
+}
+
+/// Whether a block did not get to its end, since execution goes on at `address` within it: no jump leads there from a block that ends with
+/// one to an address which is not in the instruction.
+fn is_split(block: &Block, address: u64) -> bool {
+    let is_jump_elsewhere =
+        matches!(block.last, Last::FarJump | Last::IndirectCall | Last::Return | Last::SystemCall);
+    !block.leads_to(address) || (is_jump_elsewhere && address > block.start && address < block.end)
 }
 
 /// The entry that contains the address.
@@ -95,7 +103,7 @@ fn part_before(block: &Block, address: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic::{EXCEPTION, INTERRUPT, IRET, NOP, OUTER, block, entries, wakeup};
+    use crate::synthetic::{EXCEPTION, INTERRUPT, IRET, NOP, OUTER, RET, block, entries, wakeup};
 
     fn executed(blocks: &[Block]) -> Vec<usize> {
         steps(blocks, &wakeup(blocks.len(), &[]), &entries()).iter().map(|step| step.executed).collect()
@@ -124,6 +132,8 @@ mod tests {
     fn a_block_that_is_split_after_an_access_to_a_device_is_counted_up_to_there() {
         let blocks = [block(OUTER, &[NOP, NOP, NOP]), block(OUTER + 2, &[NOP, NOP])];
         assert_eq!(executed(&blocks), [2, 2]);
+        let before_its_return = [block(OUTER, &[NOP, RET]), block(OUTER + 1, &[RET])];
+        assert_eq!(executed(&before_its_return), [1, 1]);
     }
 
     /// The last instruction reaches into the next page.

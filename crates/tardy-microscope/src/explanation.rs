@@ -17,6 +17,9 @@ use crate::work;
 /// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
 pub const NS_PER_INSTRUCTION: u64 = 2;
 
+/// By so many instructions a cycle can be longer than its parts, whose times are computed one by one in whole ns.
+const ROUNDING: u64 = 2;
+
 /// A wake-up's record: what was executed, from some time before the timer was due.
 struct Record<'a> {
     steps: Vec<Step<'a>>,
@@ -62,14 +65,16 @@ impl<'a> Explainer<'a> {
         let due = returned.saturating_sub(wakeup.instructions);
         let latency_ns = u64::try_from(cycle.took_ns).unwrap_or(0);
         let worked: u64 = parts.iter().map(|part| part.instructions).sum();
-        let unexplained = (latency_ns / NS_PER_INSTRUCTION).saturating_sub(wakeup.instructions + worked);
+        let known = wakeup.instructions + worked;
+        let rest = (latency_ns / NS_PER_INSTRUCTION).saturating_sub(known);
+        let unexplained = if rest > ROUNDING { rest } else { 0 };
         // Without the return in the record, that is before it.
         let lead = if cycle.returned.is_none() { unexplained } else { 0 };
         let missing = wakeup.instructions.saturating_sub(returned) + lead;
         Explanation {
             extent: Extent::Cycle,
             latency_ns,
-            instructions: wakeup.instructions + worked + unexplained,
+            instructions: known + unexplained,
             parts: work::in_order(wakeup.parts, parts, unexplained, cycle.returned.is_some()),
             unexplained: wakeup.unexplained + unexplained,
             calls: calls(&spans, from, names),

@@ -18,6 +18,8 @@ pub struct Measured {
     pub origin_ns: u64,
     /// The wake-ups of the counted part, in their order.
     pub readings: Vec<Reading>,
+    /// Of a program's thread, from one due time to the next, in ns. Cycles that it skipped have numbers too.
+    pub interval_ns: Option<u64>,
 }
 
 /// Why the observer and the run file disagree.
@@ -88,7 +90,7 @@ pub fn measured(observed: &Observed, run: &Run, series: &Series) -> Result<Measu
             });
         }
     }
-    Ok(Measured { pid, origin_ns, readings })
+    Ok(Measured { pid, origin_ns, readings, interval_ns: None })
 }
 
 /// The same for a thread of a program that was watched. The kernel's event of a wake-up comes before the return to the program, which
@@ -131,7 +133,7 @@ fn measured_of_program(
     if thread.has_schedule {
         leave_out_sleeps(&mut readings, thread.interval_ns);
     }
-    Some(Ok(Measured { pid: program.tid, origin_ns, readings }))
+    Some(Ok(Measured { pid: program.tid, origin_ns, readings, interval_ns: Some(thread.interval_ns) }))
 }
 
 /// Leaves out wake-ups by other timers within a cycle: cycles of a schedule are not so close to each other.

@@ -66,7 +66,9 @@ pub(crate) fn found(observed: &Observed, series: &Series, measured: &Measured, w
     let cycles = cycles(observed, series, measured);
     match which {
         Which::Worst => worst(series, measured.origin_ns),
-        Which::Cycle(cycle) => cycles.get(usize::try_from(cycle).ok()?).map(|(due, _)| *due),
+        Which::Cycle(cycle) => {
+            cycles.into_iter().map(|(due, _)| due).find(|due| number(measured, due) == Some(cycle))
+        }
         Which::Quantile(share) => {
             let mut values: Vec<i64> = cycles.iter().map(|(_, value)| *value).collect();
             values.sort_unstable();
@@ -76,10 +78,18 @@ pub(crate) fn found(observed: &Observed, series: &Series, measured: &Measured, w
     }
 }
 
-/// The number of a cycle among those of its series.
+/// The number of a cycle in its series, as the run file counts it.
 pub(crate) fn number(measured: &Measured, due: &Due) -> Option<u64> {
-    let number = measured.readings.iter().position(|reading| reading.due_ns == due.due_ns)?;
-    Some(number as u64)
+    let index = measured.readings.iter().position(|reading| reading.due_ns == due.due_ns)?;
+    let Some(interval_ns) = measured.interval_ns.filter(|interval_ns| *interval_ns > 0) else {
+        return Some(index as u64);
+    };
+    let pairs = measured.readings[..=index].windows(2);
+    let passed = pairs.map(|pair| {
+        let periods = (pair[1].due_ns - pair[0].due_ns + interval_ns / 2) / interval_ns;
+        periods.max(1)
+    });
+    Some(passed.sum())
 }
 
 /// The cycles of a series in their order, with its value of each as the observer saw it.
@@ -116,4 +126,59 @@ pub(crate) fn order(series: &Series, due: &Due) -> String {
         false => writeln!(order, "wakeup {pid:x} {due_ns:x}"),
     };
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::program::ProgramSeries;
+    use tardy_record::series::{Level, Quantity, SeriesKind};
+    use tardy_record::series_builder::{self, SeriesBuilder};
+
+    use super::*;
+    use crate::observed::Response;
+    use crate::synthetic;
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+    const TID: u32 = 9;
+
+    fn series(timing: Timing) -> Series {
+        let mut builder = SeriesBuilder::new(0, Some(MS), 0, &[]);
+        builder.record(series_builder::Reading { value_ns: 500_000, at_ns: 7 * MS, cycle: 3, missed: 0 });
+        let kind = SeriesKind::Program(ProgramSeries::of_thread(timing, TID, None));
+        builder.series("control, response".to_owned(), 0, Quantity::Latency, Level::UserThread, kind)
+    }
+
+    /// Cycles that were due at 10, 11 and 13 ms. The second one slept by another timer.
+    fn seen() -> (Observed, Measured) {
+        let readings = [10, 11, 13].map(|ms| synthetic::reading(TID, ms * MS, 5_000)).to_vec();
+        let responses =
+            [(10 * MS, 90 * US), (11 * MS, 100 * US), (11 * MS + 300 * US, 200 * US), (13 * MS, 95 * US)]
+                .map(|(due_ns, took_ns)| Response { pid: TID, due_ns, took_ns: took_ns as i64 })
+                .to_vec();
+        let observed = Observed { readings: readings.clone(), responses, ..Observed::default() };
+        (observed, Measured { pid: TID, origin_ns: 4 * MS, readings, interval_ns: Some(MS) })
+    }
+
+    #[test]
+    fn a_cycle_ends_after_its_own_sleeps_and_skipped_ones_have_numbers() {
+        let (observed, measured) = seen();
+        let responses = series(Timing::Response);
+        let due = |due_ns, ends_ns| Some(Due { pid: TID, due_ns, ends_ns });
+        let find = |which| found(&observed, &responses, &measured, which);
+        assert_eq!(find(Which::Cycle(1)), due(11 * MS, 11 * MS + 500 * US));
+        assert_eq!(find(Which::Cycle(2)), None, "it was skipped");
+        assert_eq!(find(Which::Cycle(3)), due(13 * MS, 13 * MS + 95 * US));
+        assert_eq!(find(Which::Quantile(0.5)), due(13 * MS, 13 * MS + 95 * US));
+        // The run file has the worst one: 500 us, up to 7 ms after its start.
+        assert_eq!(find(Which::Worst), due(10 * MS + 500 * US, 11 * MS));
+        assert_eq!(number(&measured, &find(Which::Cycle(3)).unwrap()), Some(3));
+    }
+
+    #[test]
+    fn a_cycle_is_ordered_with_its_end_and_a_wakeup_without() {
+        let due = Due { pid: 16, due_ns: 255, ends_ns: 257 };
+        assert_eq!(order(&series(Timing::Response), &due), "cycle 10 ff 101\n");
+        assert_eq!(order(&series(Timing::WakeUp), &due), "wakeup 10 ff\n");
+    }
 }

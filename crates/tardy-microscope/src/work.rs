@@ -173,3 +173,133 @@ fn add(parts: &mut Vec<Part>, steps: &[Step<'_>], range: Range<usize>, kind: Par
         _ => parts.push(Part { kind, name: name.map(str::to_owned), start, instructions: end - start }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use crate::execution::steps;
+    use crate::kallsyms::Symbols;
+    use crate::observed::Sleep;
+    use crate::synthetic::{
+        EXCEPTION, HLT, INNER, INTERRUPT, IRET, NOP, OUTER, PROGRAM, RET, SWITCH, SYSRET, block, call,
+        entries, wakeup,
+    };
+
+    const SYSCALL: &[u8] = &[0x0f, 0x05];
+
+    /// The parts of a cycle of these blocks that begins with the block `returned`, as texts. The thread is task9.
+    fn parts_of(blocks: &[Block], returned: usize, switches: &[usize], sleeps: &[Sleep]) -> Vec<String> {
+        let named = [
+            ("entry", OUTER),
+            ("__x64_sys_write", INNER),
+            ("asm_sysvec_apic_timer_interrupt", INTERRUPT),
+            ("asm_exc_page_fault", EXCEPTION),
+            ("__switch_to_asm", SWITCH),
+            ("_etext", OUTER + 0x1000),
+        ];
+        let symbols =
+            Symbols::from_all(named.into_iter().map(|(name, address)| (format!("t{name}"), address)));
+        let mut wakeup = wakeup(blocks.len(), switches);
+        // The thread leaves the CPU, and others leave it to the thread.
+        for switch in wakeup.switches.iter_mut().step_by(2) {
+            switch.from = wakeup.task.clone();
+        }
+        let cycle = Cycle { wakeup, took_ns: 0, returned: Some(returned), sleeps: sleeps.to_vec() };
+        let steps = with_sleeps(steps(blocks, &cycle.wakeup, &entries()), &cycle);
+        let parts = parts(&steps, &cycle, &mut Names::of(&symbols));
+        let text = |part: &Part| {
+            let name = part.name.as_deref().unwrap_or("-");
+            format!("{:?} {name} {}+{}", part.kind, part.start, part.instructions)
+        };
+        parts.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_call_in_which_the_thread_waits_is_named() {
+        let to_write = call(INNER, OUTER + 6);
+        let blocks = [
+            block(OUTER + 0x80, &[NOP, SYSRET]),
+            block(PROGRAM, &[NOP, NOP, SYSCALL]),
+            block(OUTER, &[NOP, &to_write]),
+            block(INNER, &[NOP]),
+            block(SWITCH, &[NOP, RET]),
+            block(OUTER + 0x90, &[NOP, NOP, NOP, HLT]),
+            block(SWITCH, &[NOP, RET]),
+            block(INNER + 1, &[NOP, RET]),
+            block(OUTER + 6, &[SYSRET]),
+            block(PROGRAM + 4, &[NOP]),
+        ];
+        // What runs from the switch on counts as the other task's, in which the CPU sleeps.
+        let expected = [
+            "Program - 2+3",
+            "SystemCall write 5+3",
+            "Blocked write 8+36",
+            "SystemCall write 44+5",
+            "Program - 49+1",
+        ];
+        assert_eq!(parts_of(&blocks, 1, &[4, 6], &[Sleep { index: 6, ns: 60 }]), expected);
+        // A sleep before the wake-up ended is not in the work.
+        assert_eq!(parts_of(&blocks[..2], 1, &[], &[Sleep { index: 1, ns: 60 }]), ["Program - 2+3"]);
+    }
+
+    #[test]
+    fn page_faults_and_interrupts_are_in_what_they_interrupt() {
+        let blocks = [
+            block(PROGRAM, &[NOP, NOP, NOP]),
+            block(EXCEPTION, &[NOP, NOP]),
+            block(INTERRUPT, &[NOP, IRET]),
+            block(EXCEPTION + 2, &[NOP, IRET]),
+            block(PROGRAM + 1, &[NOP, NOP]),
+        ];
+        let expected = [
+            "Program - 0+1",
+            "Exception page fault 1+2",
+            "Interrupt apic timer interrupt 3+2",
+            "Exception page fault 5+2",
+            "Program - 7+2",
+        ];
+        assert_eq!(parts_of(&blocks, 0, &[], &[]), expected);
+    }
+
+    #[test]
+    fn a_task_that_preempts_the_thread_is_named() {
+        let blocks = [
+            block(PROGRAM, &[NOP]),
+            block(INTERRUPT, &[NOP, NOP]),
+            block(SWITCH, &[NOP, RET]),
+            block(INNER, &[NOP]),
+            block(SWITCH, &[NOP, RET]),
+            block(INTERRUPT + 2, &[IRET]),
+            block(PROGRAM + 1, &[NOP]),
+        ];
+        let mut wakeup = wakeup(blocks.len(), &[2, 4]);
+        wakeup.switches[0].from = wakeup.task.clone();
+        wakeup.switches[0].is_blocked = false;
+        let cycle = Cycle { wakeup, took_ns: 0, returned: Some(0), sleeps: Vec::new() };
+        let symbols = crate::synthetic::symbols();
+        let parts = parts(&steps(&blocks, &cycle.wakeup, &entries()), &cycle, &mut Names::of(&symbols));
+        let found: Vec<_> =
+            parts.iter().map(|part| (part.kind, part.name.as_deref(), part.instructions)).collect();
+        let expected = [
+            (PartKind::Program, None, 1),
+            (PartKind::Interrupt, Some("timer"), 2),
+            (PartKind::Preempted, Some("task1 1"), 3),
+            (PartKind::Interrupt, Some("timer"), 3),
+            (PartKind::Program, None, 1),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_the_record_lacks_is_where_it_is_missing() {
+        let part = |kind, start, instructions| Part { kind, name: None, start, instructions };
+        let wakeup = || vec![part(PartKind::Return, 0, 10)];
+        let work = || vec![part(PartKind::Program, 500, 4)];
+        let at_the_end = in_order(wakeup(), work(), 3, true);
+        assert_eq!(at_the_end[1..], [part(PartKind::Program, 10, 4), part(PartKind::Unexplained, 14, 3)]);
+        let before = in_order(wakeup(), work(), 3, false);
+        assert_eq!(before[1..], [part(PartKind::Unexplained, 10, 3), part(PartKind::Program, 13, 4)]);
+        assert_eq!(in_order(wakeup(), work(), 0, true).len(), 2);
+    }
+}

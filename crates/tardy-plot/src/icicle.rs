@@ -16,6 +16,8 @@ const ROW: f64 = 17.0;
 const TOP: f64 = 58.0;
 /// Executions that are narrower, in pixels, are not drawn.
 const NARROWEST: f64 = 0.08;
+/// The most executions that are drawn, the longest, so that a browser can hold a cycle of some ms.
+const BOXES: usize = 4_000;
 /// Space on both sides of a name in its box.
 const PADDING: f64 = 3.0;
 
@@ -36,7 +38,8 @@ pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: 
     }
     svg.close();
     svg.open("calls");
-    for execution in &explanation.timeline {
+    let shortest = shortest_drawn(&explanation.timeline);
+    for execution in explanation.timeline.iter().filter(|one| one.instructions >= shortest) {
         draw_execution(&mut svg, &x, execution, ns);
     }
     svg.close();
@@ -49,6 +52,13 @@ pub fn draw(id: &str, title: &str, explanation: &Explanation, ns: u64, options: 
         standalone: options.standalone,
         data: vec![("kind", "icicle".to_owned())],
     })
+}
+
+/// The least instructions of an execution that is drawn.
+fn shortest_drawn(timeline: &[Execution]) -> u64 {
+    let mut lengths: Vec<u64> = timeline.iter().map(|one| one.instructions).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    lengths.get(BOXES).map_or(0, |first_left_out| first_left_out + 1)
 }
 
 /// A part as a strip above the rows, with its name where there is room.

@@ -24,6 +24,8 @@ use crate::terminal_text::folded;
 /// The widest bar of a part, in columns.
 const BAR_MAX: usize = 30;
 
+/// The columns before what is said of a part below it.
+const INDENT: usize = 18;
 /// Names of parts of one kind that are shown.
 const NAMES_SHOWN: usize = 4;
 
@@ -112,8 +114,10 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
         if let (PartKind::InterruptsOff, Some(held)) = (part.kind, &explanation.held_off) {
             let _ = writeln!(text, "  {:<15} {}", "", held_off(held, ns));
         }
-        if !part.named.is_empty() {
-            let _ = writeln!(text, "  {:<15} {}", "", names(part, ns));
+        for line in
+            folded(&names(part, ns), width.saturating_sub(INDENT)).iter().filter(|_| !part.named.is_empty())
+        {
+            let _ = writeln!(text, "{:INDENT$}{line}", "");
         }
     }
     let _ = writeln!(text, "\n  {:>8} {:>9} {:>6}  function", "ns", "own ns", "calls");

@@ -48,7 +48,7 @@ fn section(explanations: &Explanations, wakeup: &ExplainedWakeup, number: usize)
         Some(icicle::draw(id, &title, explanation, ns, options))
     });
     let caption = "A box is an execution of a function, below the function that called it; the strip above shows the parts. Click a \
-                   box to magnify it, and outside of the boxes to go back.";
+                   box to magnify it, and outside of the boxes to go back. Of more than 4,000 executions, the longest are drawn.";
     elements.extend(figure(plot, caption));
     let heads = ["part", "time", "instructions", "share"];
     elements.push(Element::Table(PageTable::new("", &heads, parts(wakeup, ns))));

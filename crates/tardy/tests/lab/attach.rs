@@ -1,10 +1,10 @@
-//! `tardy lab attach` watches a program in a guest, and `tardy lab explain` explains its wake-ups. It repeats the run and compares both
+//! `tardy lab attach` watches a program in a guest, and `tardy lab explain` explains its wake-ups and cycles. It repeats the run and compares both
 //! to the byte.
 
 use std::path::Path;
 
 use tardy_record::Run;
-use tardy_record::explanation::{Call, PartKind};
+use tardy_record::explanation::{Call, Explanation, Explanations, Extent, Part, PartKind};
 use tardy_record::program::Timing;
 
 use crate::explain::{adds_up, explained};
@@ -28,6 +28,11 @@ const SLEEPERS: [(&str, &str, bool); 8] = [
     ("deadline", "dl_task_timer", false),
 ];
 
+/// The period of these threads.
+const PERIOD_NS: u64 = 4_000_000;
+/// From a system call of a thread to the kernel's event of it, at most.
+const EVENT_NS: i64 = 3_000;
+
 /// Whether a function whose name begins so is among what was called.
 fn calls(call: &Call, function: &str) -> bool {
     call.name.starts_with(function) || call.calls.iter().any(|one| calls(one, function))
@@ -43,7 +48,7 @@ fn watched(guests: &Path, place: &Path) -> Run {
 }
 
 #[test]
-fn a_program_is_watched_and_its_wakeups_are_explained() {
+fn a_program_is_watched_and_its_cycles_are_explained() {
     let Some(guests) = guests::directory() else { return };
     let Some(program) = c_program::compiled_with(CHAIN, &["-pthread", "-I", HEADERS]) else { return };
     let place = tempfile::tempdir().unwrap();
@@ -87,13 +92,58 @@ fn a_program_is_watched_and_its_wakeups_are_explained() {
         let later = explanation.latency_ns as i64 - series.max_ns.unwrap();
         // An ordinary thread may lose the CPU in between.
         assert!(later >= 0 && (is_late || later < 10_000), "{label}: {later}, {shown}");
-    } // A wake-up by its number, which only a first repetition shows.
+        its_cycle_adds_up(&run, &explanations, &format!("{label}, response"), is_late, &shown);
+    }
+    a_disturbed_cycle_names_what_it_did(&explanations, &shown);
+    // A cycle by its number, which only a first repetition shows.
     let (explanations, shown) = explained(&guests, &file, &["--at", "3"]);
-    assert!(explanations.wakeups.len() > SLEEPERS.len() && shown.contains("(cycle 3)"), "{shown}");
+    assert!(explanations.wakeups.len() > 2 * SLEEPERS.len() && shown.contains("(cycle 3)"), "{shown}");
     for wakeup in &explanations.wakeups {
         adds_up(&wakeup.explanation, &shown);
         let late_ns = wakeup.explanation.latency_ns as i64;
         let series = run.series.iter().find(|one| one.label == wakeup.series).unwrap();
-        assert!(wakeup.cycle == 3 && late_ns > series.min_ns.unwrap(), "{}: {shown}", wakeup.series);
+        let least_ns = series.min_ns.unwrap() - EVENT_NS;
+        assert!(wakeup.cycle == 3 && late_ns > least_ns, "{}: {shown}", wakeup.series);
     }
+}
+
+/// The longest cycle goes up to the call of which the run has the event, and it has the program's work.
+fn its_cycle_adds_up(run: &Run, explanations: &Explanations, label: &str, is_late: bool, shown: &str) {
+    let wakeup = explanations.wakeups.iter().find(|one| one.series == label);
+    let explanation = &wakeup.unwrap_or_else(|| panic!("{label}: {shown}")).explanation;
+    assert_eq!(explanation.extent, Extent::Cycle);
+    adds_up(explanation, shown);
+    let series = run.series.iter().find(|one| one.label == label).unwrap();
+    let later = series.max_ns.unwrap() - explanation.latency_ns as i64;
+    assert!((0..EVENT_NS).contains(&later), "{label}: {later}, {shown}");
+    assert_eq!(wakeup.unwrap().cycle, series.worst[0].cycle, "{label}: {shown}");
+    // It reads the clock until its work has taken that long, which here is a system call.
+    let works = [PartKind::Program, PartKind::SystemCall, PartKind::Interrupt, PartKind::Preempted];
+    let all = explanation.kinds();
+    let worked_ns: u64 =
+        all.iter().filter(|one| works.contains(&one.kind)).map(|one| 2 * one.instructions).sum();
+    let wanted_ns = if is_late { PERIOD_NS } else { PERIOD_NS / 200 };
+    assert!(worked_ns >= wanted_ns, "{label}: {worked_ns}, {shown}");
+    let is_named = all.iter().any(|one| {
+        one.kind == PartKind::SystemCall && one.named.iter().any(|(name, _)| *name == "clock_gettime")
+    });
+    assert!(is_named, "{label}: {shown}");
+    let is_preempted = all.iter().any(|one| one.kind == PartKind::Preempted);
+    assert!(is_preempted || !is_late, "an ordinary thread: {label}: {shown}");
+}
+
+/// The thread takes sixteen page faults, and sleeps for a fortieth of its period.
+fn a_disturbed_cycle_names_what_it_did(explanations: &Explanations, shown: &str) {
+    let wakeup = explanations.wakeups.iter().find(|one| one.series == "sensor/disturbed, response");
+    let explanation =
+        &wakeup.unwrap_or_else(|| panic!("no cycle of the disturbed thread: {shown}")).explanation;
+    adds_up(explanation, shown);
+    let named = |kind: PartKind, name: &str| {
+        let is_it = |part: &&Part| part.kind == kind && part.name.as_deref() == Some(name);
+        explanation.parts.iter().filter(is_it).map(|part| part.instructions).collect::<Vec<_>>()
+    };
+    assert_eq!(named(PartKind::Exception, "page fault").len(), 16, "{shown}");
+    assert!(!named(PartKind::SystemCall, "mmap").is_empty(), "{shown}");
+    let slept_ns = 2 * named(PartKind::Blocked, "clock_nanosleep").iter().sum::<u64>();
+    assert!((PERIOD_NS / 40..PERIOD_NS / 20).contains(&slept_ns), "{slept_ns}: {shown}");
 }

@@ -1,5 +1,6 @@
-/* Periodic threads that each sleep by another timer. Two of them work longer than a period in some cycles. They are ordinary ones, so
- * that PREEMPT_RT's thread for timers preempts them and their timer expires before they wait for it. */
+/* Periodic threads that each sleep by another timer. Three of them work longer than a period in some cycles. They are ordinary ones, so
+ * that PREEMPT_RT's thread for timers preempts them and their timer expires before they wait for it. One does what a cycle should not
+ * do: in some it takes page faults, and sleeps. */
 #ifndef SLEEPERS_H
 #define SLEEPERS_H
 
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,25 +19,26 @@
 
 struct sleeper {
 	const char *name;
-	void (*wait)(const struct sleeper *);
-	int signal, overruns, offset;
+	void (*wait)(struct sleeper *);
+	int signal, overruns, disturbs, offset;
 	long long first_ns;
 	int timer, epoll;
 };
 
 #define SLEEPERS_PERIOD_NS 4000000LL
+#define FRESH_BYTES (16 * 4096)
 
 /* Whether they are to end. */
 static volatile int sleepers_end;
 
-static inline void wait_for_timerfd(const struct sleeper *sleeper)
+static inline void wait_for_timerfd(struct sleeper *sleeper)
 {
 	uint64_t expiries;
 	if (read(sleeper->timer, &expiries, sizeof(expiries)) < 0)
 		fail("timerfd");
 }
 
-static inline void wait_for_poll(const struct sleeper *sleeper)
+static inline void wait_for_poll(struct sleeper *sleeper)
 {
 	struct pollfd timer = { .fd = sleeper->timer, .events = POLLIN };
 	if (poll(&timer, 1, -1) < 0)
@@ -43,7 +46,7 @@ static inline void wait_for_poll(const struct sleeper *sleeper)
 	wait_for_timerfd(sleeper);
 }
 
-static inline void wait_for_epoll(const struct sleeper *sleeper)
+static inline void wait_for_epoll(struct sleeper *sleeper)
 {
 	struct epoll_event event;
 	if (epoll_wait(sleeper->epoll, &event, 1, -1) < 0)
@@ -51,7 +54,7 @@ static inline void wait_for_epoll(const struct sleeper *sleeper)
 	wait_for_timerfd(sleeper);
 }
 
-static inline void wait_for_signal(const struct sleeper *sleeper)
+static inline void wait_for_signal(struct sleeper *sleeper)
 {
 	sigset_t set;
 	int signal;
@@ -61,7 +64,27 @@ static inline void wait_for_signal(const struct sleeper *sleeper)
 		fail("sigwait");
 }
 
-static inline void wait_for_period(const struct sleeper *sleeper)
+static inline void wait_for_time(struct sleeper *sleeper)
+{
+	struct timespec next = timespec_of(sleeper->first_ns);
+	if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL))
+		fail("clock_nanosleep");
+	sleeper->first_ns += SLEEPERS_PERIOD_NS;
+}
+
+static inline void disturb(void)
+{
+	struct timespec little = { .tv_nsec = SLEEPERS_PERIOD_NS / 40 };
+	char *fresh = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fresh == MAP_FAILED)
+		fail("mmap");
+	for (int page = 0; page < FRESH_BYTES; page += 4096)
+		fresh[page] = 1;
+	if (munmap(fresh, FRESH_BYTES) || nanosleep(&little, NULL))
+		fail("disturb");
+}
+
+static inline void wait_for_period(struct sleeper *sleeper)
 {
 	(void)sleeper;
 	sched_yield();
@@ -79,6 +102,8 @@ static inline void set_sleepers_timer(struct sleeper *sleeper)
 	if (sleeper->wait == wait_for_signal) {
 		if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, TIMER_ABSTIME, &times, NULL))
 			fail("timer");
+	} else if (sleeper->wait == wait_for_time) {
+		return;
 	} else if (sleeper->wait == wait_for_period) {
 		set_deadline(SLEEPERS_PERIOD_NS / 10, SLEEPERS_PERIOD_NS);
 	} else {
@@ -104,6 +129,8 @@ static void *sleeper_thread(void *argument)
 		work(SLEEPERS_PERIOD_NS / 200);
 		if (sleeper->overruns && (cycle + sleeper->offset) % 40 == 0)
 			work(SLEEPERS_PERIOD_NS * 11 / 10);
+		if (sleeper->disturbs && (cycle + sleeper->offset) % 40 == 0)
+			disturb();
 	}
 	return NULL;
 }
@@ -120,6 +147,7 @@ static inline void start_sleepers(void)
 		{ .name = "signal", .wait = wait_for_signal, .signal = SIGUSR1 },
 		{ .name = "signal-late", .wait = wait_for_signal, .signal = SIGUSR2, .overruns = 1 },
 		{ .name = "deadline", .wait = wait_for_period },
+		{ .name = "disturbed", .wait = wait_for_time, .disturbs = 1 },
 	};
 	sigset_t set;
 	pthread_t thread;
