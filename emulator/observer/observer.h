@@ -24,7 +24,7 @@ void *must(void *memory);
 
 /* ---- orders.c ---- */
 
-enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256, ORDINALS_MAX = 4096, DUES_MAX = 1 << 14 };
+enum { CLOCK_BASES = 8, RANGES_MAX = 256, TARGETS_MAX = 256, ORDINALS_MAX = 4096, DUES_MAX = 1 << 16 };
 
 /* Each is a line "name value" of the orders, the value in hexadecimal. */
 struct orders {

@@ -8,7 +8,7 @@
 use tardy_record::census::{Bound, Interference, InterruptEntry, SectionKind, Sections, Term};
 
 use crate::arrivals::possible;
-use crate::explanation::NS_PER_INSTRUCTION;
+use crate::execution::NS_PER_INSTRUCTION;
 use crate::observed::Reading;
 
 /// A window that still grows here, after half an hour, does not end.

@@ -9,6 +9,9 @@ use crate::block::{Block, Last};
 use crate::observed::Wakeup;
 use crate::orders::Entry;
 
+/// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
+pub const NS_PER_INSTRUCTION: u64 = 2;
+
 /// A block that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<'a> {

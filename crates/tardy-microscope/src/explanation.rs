@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tardy_record::explanation::{Call, Execution, Explanation, Extent, HeldOff, Part, PartKind};
 
 use crate::block::Last;
-use crate::execution::{Arrival, Step, steps};
+use crate::execution::{Arrival, NS_PER_INSTRUCTION, Step, steps};
 use crate::interrupts::{Section, sections};
 use crate::kallsyms::Symbols;
 use crate::names::{Name, Names};
@@ -13,9 +13,6 @@ use crate::observed::{Cycle, Observed, Wakeup};
 use crate::orders::{Entry, KernelImage, Unwatchable};
 use crate::spans::{Span, spans};
 use crate::work;
-
-/// The emulator's clock counts an instruction as so many ns (`-icount shift=1`).
-pub const NS_PER_INSTRUCTION: u64 = 2;
 
 /// By so many instructions a cycle can be longer than its parts, whose times are computed one by one in whole ns.
 const ROUNDING: u64 = 2;

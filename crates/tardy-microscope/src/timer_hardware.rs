@@ -1,6 +1,6 @@
 //! How much later than it was due a timer can fire, by what the kernel wrote into the timer's hardware.
 
-use crate::explanation::NS_PER_INSTRUCTION;
+use crate::execution::NS_PER_INSTRUCTION;
 use crate::observed::Reading;
 
 /// A tick of the timer's hardware in instructions: the local APIC of the emulated PC counts at 1 GHz, and Linux divides that by 16

@@ -5,8 +5,7 @@ use std::ops::Range;
 use tardy_record::explanation::{Part, PartKind};
 
 use crate::block::Last;
-use crate::execution::{Arrival, Step};
-use crate::explanation::NS_PER_INSTRUCTION;
+use crate::execution::{Arrival, NS_PER_INSTRUCTION, Step};
 use crate::names::Names;
 use crate::observed::Cycle;
 use crate::task::Task;

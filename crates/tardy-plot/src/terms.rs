@@ -1,7 +1,9 @@
 //! The terms for one kind of readings, on plots, in captions and in comparisons.
 
 use tardy_record::census::SectionKind;
-use tardy_record::explanation::PartKind;
+use tardy_record::explanation::{Explanation, Extent, PartKind, Which};
+
+use crate::numbers::with_unit;
 
 /// The terms for the readings of a series. Each is a heading or a part of a sentence, in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,28 @@ pub fn part_name(kind: PartKind) -> &'static str {
         PartKind::Interrupt => "interrupts",
         PartKind::Preempted => "other tasks",
         PartKind::Blocked => "waiting",
+    }
+}
+
+/// Which wake-up or cycle it is.
+pub fn explained(which: Which, extent: Extent) -> String {
+    let (one, worst, like) = match extent {
+        Extent::WakeUp => ("wake-up", "worst", "late"),
+        Extent::Cycle => ("cycle", "longest", "long"),
+    };
+    match which {
+        Which::Worst => format!("the {worst} {one}"),
+        Which::Quantile(share) => format!("a {one} as {like} as the quantile p{}", share * 100.0),
+        Which::Cycle(_) => format!("the {one}"),
+    }
+}
+
+/// How late it was, or when its work ended.
+pub fn lateness(explanation: &Explanation) -> String {
+    let late = with_unit(explanation.latency_ns as f64);
+    match explanation.extent {
+        Extent::WakeUp => format!("was {late} late"),
+        Extent::Cycle => format!("ended {late} after it was due"),
     }
 }
 

@@ -12,10 +12,8 @@ use std::fmt::Write;
 
 use tardy_compare::explanations::Difference;
 use tardy_plot::numbers::{count, counted, harmless, per_cent, with_unit};
-use tardy_plot::terms::part_name;
-use tardy_record::explanation::{
-    Call, ExplainedWakeup, Explanation, Explanations, Extent, HeldOff, KindOfParts, PartKind, Which,
-};
+use tardy_plot::terms::{explained, lateness, part_name};
+use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, KindOfParts, PartKind};
 
 pub use self::difference::text as difference_text;
 
@@ -111,12 +109,11 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
         let (name, took) = (part_name(part.kind), with_unit((part.instructions * ns) as f64));
         let _ =
             writeln!(text, "  {name:<15} {took:>9} {:>8}  {}", count(part.instructions), "█".repeat(columns));
-        if let (PartKind::InterruptsOff, Some(held)) = (part.kind, &explanation.held_off) {
-            let _ = writeln!(text, "  {:<15} {}", "", held_off(held, ns));
-        }
-        for line in
-            folded(&names(part, ns), width.saturating_sub(INDENT)).iter().filter(|_| !part.named.is_empty())
-        {
+        let about = match (part.kind, &explanation.held_off) {
+            (PartKind::InterruptsOff, Some(held)) => held_off(held, ns),
+            _ => names(part, ns),
+        };
+        for line in folded(&about, width.saturating_sub(INDENT)).iter().filter(|line| !line.is_empty()) {
             let _ = writeln!(text, "{:INDENT$}{line}", "");
         }
     }
@@ -131,8 +128,7 @@ fn of_one(explanations: &Explanations, wakeup: &ExplainedWakeup, least: f64, wid
 /// Which wake-up it is, how late, and its longest part.
 fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
     let ExplainedWakeup { phase, series, which, cycle, explanation } = wakeup;
-    let which = kind(*which, explanation.extent);
-    let late = late(explanation);
+    let (which, late) = (explained(*which, explanation.extent), lateness(explanation));
     let instructions = counted(explanation.instructions, "instruction", "instructions");
     let longest = explanation.kinds().into_iter().max_by_key(|part| part.instructions);
     let longest = longest.map_or_else(String::new, |part| {
@@ -145,28 +141,6 @@ fn headline(explanations: &Explanations, wakeup: &ExplainedWakeup) -> String {
         harmless(phase),
         harmless(series),
     )
-}
-
-/// Which wake-up or cycle it is.
-fn kind(which: Which, extent: Extent) -> String {
-    let (one, worst, like) = match extent {
-        Extent::WakeUp => ("wake-up", "worst", "late"),
-        Extent::Cycle => ("cycle", "longest", "long"),
-    };
-    match which {
-        Which::Worst => format!("the {worst} {one}"),
-        Which::Quantile(share) => format!("a {one} as {like} as the quantile p{}", share * 100.0),
-        Which::Cycle(_) => format!("the {one}"),
-    }
-}
-
-/// How late it was, or when its work ended.
-fn late(explanation: &Explanation) -> String {
-    let late = with_unit(explanation.latency_ns as f64);
-    match explanation.extent {
-        Extent::WakeUp => format!("was {late} late"),
-        Extent::Cycle => format!("ended {late} after it was due"),
-    }
 }
 
 /// The longest of the system calls, tasks and so on that parts of a kind have as their names.

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use tardy_compare::explanations::{Difference, FunctionDifference, WakeupDifference};
 use tardy_plot::numbers::{count, counted, harmless, short, with_unit};
+use tardy_plot::terms::explained;
 use tardy_record::explanation::Explanations;
 
-use super::{coverage, kind};
+use super::coverage;
 use crate::terminal_text::folded;
 
 /// Functions that are printed for each wake-up; JSON has all.
@@ -59,7 +60,7 @@ pub(super) fn headline(difference: &WakeupDifference) -> String {
         "Phase '{}', {}, {}: {a} in A and {b} in B, {} in B.",
         harmless(phase),
         harmless(series),
-        kind(*which, *extent),
+        explained(*which, *extent),
         more(change)
     )
 }

@@ -3,10 +3,11 @@
 use tardy_compare::explanations::{Difference, FunctionDifference, WakeupDifference};
 use tardy_plot::icicle_difference;
 use tardy_plot::numbers::{count, harmless};
+use tardy_plot::terms::explained;
 use tardy_record::explanation::Explanations;
 
+use super::coverage;
 use super::difference::{calls, headline, named, signed};
-use super::{coverage, kind};
 use crate::figures::{self, Marks};
 use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
 use crate::report;
@@ -33,7 +34,7 @@ pub(super) fn html(difference: &Difference, sides: [&Explanations; 2], made_by: 
 }
 
 fn section(difference: &WakeupDifference, number: usize) -> Vec<Element> {
-    let which = kind(difference.which, difference.extent);
+    let which = explained(difference.which, difference.extent);
     let title = format!("{}, {}: {which}", harmless(&difference.phase), harmless(&difference.series));
     let mut elements = vec![heading(2, title.clone()), paragraph("", &headline(difference))];
     let plot = figures::both(&format!("difference-{number}"), Marks::default(), |id, options| {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tardy_compare::explanations::{Merged, WakeupDifference};
+use tardy_plot::terms::explained;
 use tardy_record::explanation::{Call, Explanations};
 
 /// All details, as they can be read again, without spaces: a cycle of 10 ms has some 100,000 executions.
@@ -27,7 +28,7 @@ pub(super) fn folded(explanations: &Explanations) -> String {
 pub(super) fn folded_difference(differences: &[WakeupDifference]) -> String {
     let mut text = String::new();
     for difference in differences {
-        let name = super::kind(difference.which, difference.extent);
+        let name = explained(difference.which, difference.extent);
         let callers = format!(
             "{};{};{name}",
             without_separators(&difference.phase),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use tardy_record::Run;
-use tardy_record::explanation::{Call, Explanation, Explanations, Extent, Part, PartKind};
+use tardy_record::explanation::{Call, Explanations, Extent, Part, PartKind};
 use tardy_record::program::Timing;
 
 use crate::explain::{adds_up, explained};

@@ -21,7 +21,7 @@ use tardy_microscope::boot::boot;
 use tardy_microscope::census::census;
 use tardy_microscope::chosen::{self, Chosen};
 use tardy_microscope::coverage::coverage;
-use tardy_microscope::explanation::NS_PER_INSTRUCTION;
+use tardy_microscope::execution::NS_PER_INSTRUCTION;
 use tardy_microscope::guest_memory::{GuestMemory, PhysicalMemory};
 use tardy_microscope::modules;
 use tardy_microscope::observed::Observed;
