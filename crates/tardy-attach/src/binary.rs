@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
@@ -15,10 +16,15 @@ use object::{
 
 use crate::source_lines::{Line, SECTION_MAX, SourceLines};
 
+/// Where distributions install debug information as files of their own.
+const DEBUG_FILES: &str = "/usr/lib/debug";
+
 /// A file of code.
 pub struct Binary {
     /// Kept open for its debug information, which is read when it is needed first.
     file: File,
+    /// The file that has it if it is not in `file`.
+    debug_file: Option<File>,
     lines: OnceCell<Option<SourceLines>>,
     /// Whether no dynamic linker loads it: it is a static program, or a library.
     pub has_no_linker: bool,
@@ -57,8 +63,12 @@ struct Tables {
 }
 
 impl Binary {
-    /// Reads a file; `None` if it is not an ELF file of 64 bits.
+    /// Reads a file; `None` if it is not an ELF file of 64 bits. What was split off it is read where distributions install it.
     pub fn read(file: File) -> Option<Self> {
+        Self::read_with(file, Path::new(DEBUG_FILES))
+    }
+
+    fn read_with(file: File, debug_files: &Path) -> Option<Self> {
         let cache = ReadCache::new(&file);
         let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
         let content = |name: &str| {
@@ -87,9 +97,21 @@ impl Binary {
         let are_too_long =
             elf.sections().any(|section| section.size() > SECTION_MAX && section.address() == 0);
         let (segments, has_no_linker) = (segments.collect(), !has_linker);
-        let functions = if are_too_long { Vec::new() } else { functions(&elf) };
+        let debug_file = debug_file(&elf, debug_files);
+        let mut functions = if are_too_long { Vec::new() } else { functions(&elf) };
+        functions.extend(debug_file.iter().flat_map(functions_of));
+        one_for_each_address(&mut functions);
         let entry = elf.entry();
-        Some(Self { entry, lines: OnceCell::new(), has_no_linker, segments, functions, tables, file })
+        Some(Self {
+            entry,
+            lines: OnceCell::new(),
+            has_no_linker,
+            segments,
+            functions,
+            tables,
+            debug_file,
+            file,
+        })
     }
 
     /// What is added to the file's addresses in a process that has mapped it from `offset` on at the address `start`. It wraps.
@@ -124,7 +146,9 @@ impl Binary {
         if !self.segments.iter().any(is_code) {
             return Vec::new();
         }
-        let lines = self.lines.get_or_init(|| SourceLines::read(&self.file));
+        let lines = self.lines.get_or_init(|| {
+            SourceLines::read(&self.file).or_else(|| SourceLines::read(self.debug_file.as_ref()?))
+        });
         lines.as_ref().map_or_else(Vec::new, |lines| lines.at(address))
     }
 
@@ -146,24 +170,40 @@ impl Binary {
     }
 }
 
-/// The functions of both symbol tables, one for each address.
+/// The file with the symbols and the debug information that were split off a file: it has the same number, which the linker computed
+/// from the content (`ld --build-id`).
+fn debug_file<'a>(elf: &ElfFile64<'a, Endianness, &'a ReadCache<&File>>, debug_files: &Path) -> Option<File> {
+    let number: String = elf.build_id().ok()??.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (directory, rest) = number.split_at_checked(2)?;
+    File::open(debug_files.join(".build-id").join(directory).join(format!("{rest}.debug"))).ok()
+}
+
+fn functions_of(file: &File) -> Vec<Function> {
+    let cache = ReadCache::new(file);
+    let elf = ElfFile64::parse(&cache).ok();
+    elf.filter(|elf| elf.sections().all(|section| section.size() <= SECTION_MAX))
+        .map_or_else(Vec::new, |elf| functions(&elf))
+}
+
+/// The functions of both symbol tables.
 fn functions<'a>(elf: &ElfFile64<'a, Endianness, &'a ReadCache<&File>>) -> Vec<Function> {
-    let mut functions: Vec<Function> = elf
-        .symbols()
+    elf.symbols()
         .chain(elf.dynamic_symbols())
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0)
         .filter_map(|symbol| {
             let name = symbol.name().ok()?.to_owned();
             Some(Function { address: symbol.address(), bytes: symbol.size(), name })
         })
-        .collect();
+        .collect()
+}
+
+fn one_for_each_address(functions: &mut Vec<Function>) {
     // Of several names the one without underscores is the one that programs use.
     functions.sort_by(|a, b| {
         let by_name = || (a.name.starts_with('_'), &a.name).cmp(&(b.name.starts_with('_'), &b.name));
         a.address.cmp(&b.address).then_with(by_name)
     });
     functions.dedup_by_key(|function| function.address);
-    functions
 }
 
 #[cfg(test)]
@@ -188,28 +228,27 @@ mod tests {
         assert_eq!(binary.function(u64::MAX), None);
     }
 
-    #[test]
-    fn an_address_of_a_program_with_debug_information_has_a_line() {
-        let bench = std::env::temp_dir().join(format!("tardy-lines-{}", std::process::id()));
-        std::fs::create_dir(&bench).unwrap();
-        let (source, program) = (bench.join("two.c"), bench.join("two"));
-        // The compiler puts `inner` into `outer`.
-        let text = "static inline __attribute__((always_inline)) int inner(volatile int *at)\n{\n\treturn *at + 1;\n}\n\
-                    int outer(volatile int *at)\n{\n\treturn inner(at);\n}\nint main(void)\n{\n\treturn 0;\n}\n";
-        std::fs::write(&source, text).unwrap();
-        let built = std::process::Command::new("cc")
-            .args(["-g", "-gz=none", "-O1", "-o"])
-            .arg(&program)
-            .arg(&source)
-            .status();
-        let binary = built
-            .is_ok_and(|status| status.success())
-            .then(|| Binary::read(File::open(&program).unwrap()).unwrap());
-        std::fs::remove_dir_all(&bench).unwrap();
-        let Some(binary) = binary else {
-            eprintln!("skipped: no C compiler");
-            return;
+    /// A program in whose function `outer` the compiler puts `inner`.
+    const TWO: &str = "static inline __attribute__((always_inline)) int inner(volatile int *at)\n{\n\treturn *at + 1;\n}\n\
+                       int outer(volatile int *at)\n{\n\treturn inner(at);\n}\nint main(void)\n{\n\treturn 0;\n}\n";
+
+    /// Runs a command of the compiler's package; `None`, with the reason printed, if it is not there.
+    fn run(name: &str, arguments: &[&str], place: &Path) -> Option<()> {
+        let status = std::process::Command::new(name).args(arguments).current_dir(place).status();
+        let Ok(status) = status else {
+            eprintln!("skipped: {name} is not installed");
+            return None;
         };
+        assert!(status.success(), "{name} {arguments:?}");
+        Some(())
+    }
+
+    fn built(flags: &[&str], place: &Path) -> Option<()> {
+        std::fs::write(place.join("two.c"), TWO).unwrap();
+        run("cc", &[&["-g", "-O1", "-Wl,--build-id=0xabcdef", "-o", "two", "two.c"], flags].concat(), place)
+    }
+
+    fn names_both_functions(binary: &Binary) {
         let outer = binary.functions.iter().find(|function| function.name == "outer").unwrap();
         let line =
             |function: &str, number| Line { function: function.to_owned(), file: "two.c".to_owned(), number };
@@ -219,10 +258,39 @@ mod tests {
         assert_eq!(binary.lines(u64::MAX), []);
     }
 
+    fn bench(name: &str) -> std::path::PathBuf {
+        let bench = std::env::temp_dir().join(format!("tardy-{name}-{}", std::process::id()));
+        std::fs::create_dir(&bench).unwrap();
+        bench
+    }
+
     #[test]
-    fn a_file_that_is_not_elf_is_none() {
-        assert!(
-            Binary::read(File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap()).is_none()
-        );
+    fn an_address_of_a_program_with_debug_information_has_a_line() {
+        let bench = bench("lines");
+        for compression in ["-gz=none", "-gz=zlib"] {
+            if built(&[compression], &bench).is_some() {
+                names_both_functions(&Binary::read(File::open(bench.join("two")).unwrap()).unwrap());
+            }
+        }
+        std::fs::remove_dir_all(&bench).unwrap();
+    }
+
+    #[test]
+    fn debug_information_is_found_where_it_was_split_off() {
+        let bench = bench("split");
+        let debug_files = bench.join("debug");
+        std::fs::create_dir_all(debug_files.join(".build-id/ab")).unwrap();
+        let split = || {
+            built(&[], &bench)?;
+            run("objcopy", &["--only-keep-debug", "two", "debug/.build-id/ab/cdef.debug"], &bench)?;
+            run("strip", &["two"], &bench)
+        };
+        if split().is_some() {
+            let file = || File::open(bench.join("two")).unwrap();
+            names_both_functions(&Binary::read_with(file(), &debug_files).unwrap());
+            let alone = Binary::read(file()).unwrap();
+            assert!(alone.functions.iter().all(|function| function.name != "outer"));
+        }
+        std::fs::remove_dir_all(&bench).unwrap();
     }
 }

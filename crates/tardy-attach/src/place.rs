@@ -23,6 +23,9 @@ const RUN_TIMES: [&str; 16] = [
     "libubsan",
 ];
 
+/// The characters of a function's name that are shown. With C++'s templates one can have thousands.
+const NAME_MAX: usize = 120;
+
 /// The crates of Rust's standard library.
 const RUST_CRATES: [&str; 3] = ["std", "core", "alloc"];
 
@@ -83,15 +86,41 @@ pub fn innermost(frames: impl IntoIterator<Item = Frame>) -> Option<String> {
 
 /// A place with its line of source code.
 pub fn text_with_line(function: &str, file: &str, line: u32) -> String {
-    format!("{function} at {file}:{line}")
+    format!("{} at {file}:{line}", readable(function))
 }
 
 /// A place in the file `name`: an offset in a function, or else an address in the file.
 pub fn text(name: &str, function: Option<(&str, u64)>, address: u64) -> String {
     match function {
-        Some((function, offset)) => format!("{function}+{offset:#x} in {name}"),
+        Some((function, offset)) => format!("{}+{offset:#x} in {name}", readable(function)),
         None => format!("{name}+{address:#x}"),
     }
+}
+
+/// The name of a function as it stands in source code, from that of linkers, without parameters. A longer one than [`NAME_MAX`] is cut.
+fn readable(function: &str) -> String {
+    let name = addr2line::demangle_auto(function.into(), None);
+    let name = without_parameters(&name);
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// The name of a C++ function before the parentheses at its end.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0;
+    for (at, character) in name.trim_end_matches(" const").char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if character == '(' && at > 0 { &name[..at] } else { name };
+        }
+    }
+    name
 }
 
 /// Whether a mangled name is of Rust's standard library: `_ZN3std...`, `_ZN58_$LT$std..fs..File$u20$as...` (the legacy form), or
@@ -212,5 +241,23 @@ mod tests {
         assert_eq!(text("control", Some(("write_late", 42)), 0x1234), "write_late+0x2a in control");
         assert_eq!(text("control", None, 0x1234), "control+0x1234");
         assert_eq!(text_with_line("write_late", "control.c", 203), "write_late at control.c:203");
+    }
+
+    #[test]
+    fn names_are_those_of_source_code() {
+        for (linked, name) in [
+            ("_ZN7Control9writeLateEi", "Control::writeLate"),
+            ("_ZNK7Control9writeLateEPFvvE", "Control::writeLate"),
+            ("_ZN7ControlclEi", "Control::operator()"),
+            ("_ZN12_GLOBAL__N_14lateEv", "(anonymous namespace)::late"),
+            ("_ZN7control10write_late17h0123456789abcdefE", "control::write_late"),
+            ("_RNvCs2xnmd3gTSLx_7control10write_late", "control::write_late"),
+            ("write_late", "write_late"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(text("control", Some((linked, 1)), 0), format!("{name}+0x1 in control"));
+        }
+        let long = text_with_line(&"x".repeat(500), "a.c", 1);
+        assert_eq!(long, format!("{}... at a.c:1", "x".repeat(NAME_MAX)));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use addr2line::Context;
 use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use object::read::elf::ElfFile64;
-use object::{CompressionFormat, Endianness, Object, ObjectSection, ReadCache};
+use object::{Endianness, Object, ObjectSection, ReadCache};
 
 /// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
 pub(crate) const SECTION_MAX: u64 = 256 << 20;
@@ -26,20 +26,19 @@ pub struct Line {
 }
 
 impl SourceLines {
-    /// Reads those of an ELF file of 64 bits; `None` if it has none, or if they are compressed.
+    /// Reads those of an ELF file of 64 bits; `None` if it has none.
     pub fn read(file: &File) -> Option<Self> {
         let cache = ReadCache::new(file);
         let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
         let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let content = |name: &str| {
-            let section = elf.section_by_name(name)?;
-            let is_plain = section.compressed_file_range().ok()?.format == CompressionFormat::None;
-            section.data().ok().filter(|_| is_plain && section.size() <= SECTION_MAX)
+            let stored = elf.section_by_name(name)?.compressed_data().ok()?;
+            Some(stored).filter(|stored| stored.uncompressed_size <= SECTION_MAX)?.decompress().ok()
         };
         content(SectionId::DebugInfo.name())?;
         let load = |id: SectionId| {
             let data = content(id.name()).unwrap_or_default();
-            Ok::<_, gimli::Error>(EndianArcSlice::new(Arc::from(data), endian))
+            Ok::<_, gimli::Error>(EndianArcSlice::new(Arc::from(&*data), endian))
         };
         Some(Self(Context::from_dwarf(Dwarf::load(load).ok()?).ok()?))
     }
