@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tardy_record::Run;
-use tardy_record::explanation::{ExplainedWakeup, Which};
+use tardy_record::explanation::{ExplainedWakeup, Explanation, Which};
 use tardy_record::plan::Wake;
 use tardy_record::series::{Series, SeriesKind};
 use thiserror::Error;
@@ -118,10 +118,8 @@ fn timer_sought(run: &Run, series: &Series, which: Which) -> Result<Option<Sough
 /// The run file has the worst cycles of a program, and of the others only how many there were.
 fn program_sought(run: &Run, series: &Series, which: Which) -> Sought {
     let worst = || program_cycles::worst(series, run.start_monotonic_ns?);
-    Some(which)
-        .filter(|which| *which == Which::Worst)
-        .and_then(|_| worst())
-        .map_or(Sought::AfterAll, Sought::Due)
+    let due = if which == Which::Worst { worst() } else { None };
+    due.map_or(Sought::AfterAll, Sought::Due)
 }
 
 fn no_cycle(run: &Run, series: &Series, count: u64, cycle: u64) -> Unexplained {
@@ -280,13 +278,7 @@ fn explain_one(
     let (cycle, explanation) = match chosen.sought {
         Sought::Due(due) => {
             let cycle = program_cycles::number(measured, &due);
-            let is_it = |reading: &Reading| (reading.pid, reading.due_ns) == (due.pid, due.due_ns);
-            let wakeup = observed.wakeups.iter().find(|one| is_it(&one.reading));
-            let whole = observed.cycles.iter().find(|one| is_it(&one.wakeup.reading));
-            let explanation = match is_of_wakeups(series) {
-                true => wakeup.map(|wakeup| explainer.explain(wakeup)),
-                false => whole.map(|whole| explainer.explain_cycle(whole)),
-            };
+            let explanation = explain_due(explainer, observed, series, &due);
             let what =
                 || format!("the cycle that was due at {} ns of the guest's monotonic clock", due.due_ns);
             cycle.zip(explanation).ok_or_else(|| not_kept(what()))?
@@ -301,6 +293,22 @@ fn explain_one(
     };
     let (phase, series) = (run.phases[series.phase].label.clone(), series.label.clone());
     Ok(ExplainedWakeup { phase, series, which: chosen.which, cycle, explanation })
+}
+
+/// Explains a wake-up or a cycle of a program; `None` if it was not kept.
+fn explain_due(
+    explainer: &mut Explainer<'_>,
+    observed: &Observed,
+    series: &Series,
+    due: &Due,
+) -> Option<Explanation> {
+    let is_it = |reading: &Reading| (reading.pid, reading.due_ns) == (due.pid, due.due_ns);
+    if is_of_wakeups(series) {
+        let wakeup = observed.wakeups.iter().find(|one| is_it(&one.reading));
+        return wakeup.map(|wakeup| explainer.explain(wakeup));
+    }
+    let cycle = observed.cycles.iter().find(|one| is_it(&one.wakeup.reading));
+    cycle.map(|cycle| explainer.explain_cycle(cycle))
 }
 
 fn no_such_cycle(run: &Run, series: &Series, measured: &Measured, which: Which) -> Unexplained {
