@@ -128,8 +128,10 @@ fn measured_of_program(
         return Some(Err(Disagreement::Early(format!("'{}' in phase '{}'", series.label, phase.label))));
     }
     // The last one that was counted woke up at the end of the counted time.
-    let counted = origin_ns + thread.first_due_ns..origin_ns + phase.start_ns + series.counted_ns;
-    let mut readings: Vec<Reading> = readings.range(counted).map(|(_, reading)| *reading).collect();
+    let at = |ns: u64| origin_ns.saturating_add(ns);
+    let (from_ns, to_ns) = (at(thread.first_due_ns), at(phase.start_ns.saturating_add(series.counted_ns)));
+    let mut readings: Vec<Reading> =
+        readings.range(from_ns..to_ns.max(from_ns)).map(|(_, reading)| *reading).collect();
     if thread.has_schedule {
         leave_out_sleeps(&mut readings, thread.interval_ns);
     }

@@ -57,8 +57,9 @@ pub(crate) fn wakeups_of(run: &Run, series: usize) -> Option<usize> {
 /// The worst cycle of a series of a program that started at this time.
 pub(crate) fn worst(series: &Series, start_ns: u64) -> Option<Due> {
     let (pid, worst) = (series.program()?.tid, series.worst.first()?);
-    let ends_ns = if is_of_responses(series) { start_ns + worst.at_ns } else { 0 };
-    Some(Due { pid, due_ns: (start_ns + worst.at_ns).checked_add_signed(-worst.latency_ns)?, ends_ns })
+    let at_ns = start_ns.checked_add(worst.at_ns)?;
+    let due_ns = at_ns.checked_add_signed(worst.latency_ns.checked_neg()?)?;
+    Some(Due { pid, due_ns, ends_ns: if is_of_responses(series) { at_ns } else { 0 } })
 }
 
 /// A cycle of a series, with the number that it has in the run; `None` if there is no such cycle. `measured` are the wake-ups of its thread.
@@ -173,6 +174,7 @@ mod tests {
         // The run file has the worst one: 500 us, up to 7 ms after its start.
         assert_eq!(find(Which::Worst), due(10 * MS + 500 * US, 11 * MS));
         assert_eq!(number(&measured, &find(Which::Cycle(3)).unwrap()), Some(3));
+        assert_eq!(worst(&responses, u64::MAX), None, "a file that somebody changed");
     }
 
     #[test]

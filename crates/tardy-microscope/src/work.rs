@@ -10,8 +10,9 @@ use crate::names::Names;
 use crate::observed::Cycle;
 use crate::task::Task;
 
-/// How the functions of system calls begin (arch/x86/include/asm/syscall_wrapper.h). Those without arguments have both names.
-const CALLS: [&str; 2] = ["__x64_sys_", "__ia32_sys_"];
+/// How the functions of system calls begin (arch/x86/include/asm/syscall_wrapper.h). Those without arguments have all these names, of which
+/// the table of symbols may have another one first.
+const CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__do_sys_"];
 /// How the entries of interrupts and exceptions begin (arch/x86/include/asm/idtentry.h).
 const ENTRIES: [&str; 3] = ["asm_sysvec_", "asm_exc_", "asm_"];
 
@@ -186,6 +187,7 @@ mod tests {
     };
 
     const SYSCALL: &[u8] = &[0x0f, 0x05];
+    const GETPPID: u64 = OUTER + 0x500;
 
     /// The parts of a cycle of these blocks that begins with the block `returned`, as texts. The thread is task9.
     fn parts_of(blocks: &[Block], returned: usize, switches: &[usize], sleeps: &[Sleep]) -> Vec<String> {
@@ -195,6 +197,7 @@ mod tests {
             ("asm_sysvec_apic_timer_interrupt", INTERRUPT),
             ("asm_exc_page_fault", EXCEPTION),
             ("__switch_to_asm", SWITCH),
+            ("__do_sys_getppid", GETPPID),
             ("_etext", OUTER + 0x1000),
         ];
         let symbols =
@@ -240,6 +243,19 @@ mod tests {
         assert_eq!(parts_of(&blocks, 1, &[4, 6], &[Sleep { index: 6, ns: 60 }]), expected);
         // A sleep before the wake-up ended is not in the work.
         assert_eq!(parts_of(&blocks[..2], 1, &[], &[Sleep { index: 1, ns: 60 }]), ["Program - 2+3"]);
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_named() {
+        let blocks = [
+            block(PROGRAM, &[SYSCALL]),
+            block(OUTER, &[NOP, &call(GETPPID, OUTER + 6)]),
+            block(GETPPID, &[NOP, RET]),
+            block(OUTER + 6, &[SYSRET]),
+            block(PROGRAM + 2, &[NOP]),
+        ];
+        let expected = ["Program - 0+1", "SystemCall getppid 1+5", "Program - 6+1"];
+        assert_eq!(parts_of(&blocks, 0, &[], &[]), expected);
     }
 
     #[test]

@@ -206,14 +206,19 @@ fn hog(core: u32, stop: &AtomicBool) {
     }
 }
 
-/// The first difference between two run files, for the user.
+/// The characters of a run file that are shown before its first difference, and from there on.
+const SHOWN: usize = 60;
+
+/// The first difference between two run files, which have a single line, for the user.
 pub(super) fn first_difference(first: &str, second: &str) -> String {
-    for (number, (a, b)) in first.lines().zip(second.lines()).enumerate() {
-        if a != b {
-            return format!("from line {}: '{}' was '{}'", number + 1, b.trim(), a.trim());
-        }
-    }
-    "in length".to_owned()
+    let mut pairs = first.char_indices().zip(second.chars());
+    let Some(((at, _), _)) = pairs.find(|((_, a), b)| a != b) else { return "in length".to_owned() };
+    let excerpt = |text: &str| {
+        let before: Vec<char> = text[..at].chars().rev().take(SHOWN).collect();
+        let after = text[at..].chars().take(SHOWN);
+        before.into_iter().rev().chain(after).collect::<String>().trim().to_owned()
+    };
+    format!("from byte {at}: '{}' was '{}'", excerpt(second), excerpt(first))
 }
 
 #[cfg(test)]
@@ -222,7 +227,10 @@ mod tests {
 
     #[test]
     fn the_first_difference_of_two_runs_is_reported() {
-        assert_eq!(first_difference("a\nb\nc", "a\nB\nc"), "from line 2: 'B' was 'b'");
+        assert_eq!(first_difference("abc", "aBc"), "from byte 1: 'aBc' was 'abc'");
+        let (long, other) = ("é".repeat(900), "é".repeat(400) + "x" + &"é".repeat(499));
+        let shown = first_difference(&long, &other);
+        assert!(shown.starts_with("from byte 800: ") && shown.chars().count() < 4 * SHOWN + 40, "{shown}");
         assert_eq!(first_difference("a\n", "a\nb\n"), "in length");
     }
 }
