@@ -165,7 +165,7 @@ bool leads_to(const struct block *, uint64_t address);
 
 /* ---- observer.c ---- */
 
-enum { RING = 1 << 21 };
+enum { RING = 1 << 22 };
 
 struct now {
 	uint64_t blocks;		/* executed */

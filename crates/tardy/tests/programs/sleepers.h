@@ -156,8 +156,8 @@ static inline void start_sleepers(void)
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (unsigned int i = 0; i < sizeof(sleepers) / sizeof(*sleepers); i++) {
-		/* Not all in the same cycle. */
-		sleepers[i].offset = 13 * (int)i;
+		/* Not all in the same cycle, nor in cycles next to each other. */
+		sleepers[i].offset = 17 * (int)i;
 		sleepers[i].first_ns = now_ns() + SLEEPERS_PERIOD_NS + i * SLEEPERS_PERIOD_NS / 10;
 		if (pthread_create(&thread, NULL, sleeper_thread, &sleepers[i]))
 			fail("thread");
