@@ -97,7 +97,7 @@ fn each_way_of_waiting_is_found_with_its_period() {
     ];
     for (way, call, has_schedule) in ways {
         let priority = if way == "deadline" { "0" } else { "50" };
-        let (numbers, _) = watched(&bench, way, "none", "900", priority);
+        let (numbers, _) = watched(&bench, way, "none", "1500", priority);
         let thread = main_thread(&numbers, "control");
         let (interval_ns, cycles) =
             (thread["interval_ns"].as_u64().unwrap(), thread["cycles"].as_u64().unwrap());
