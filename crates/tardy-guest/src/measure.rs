@@ -40,9 +40,8 @@ pub(crate) fn recipe(path: &str, output: &str, scale: f64) -> Result<(), String>
     let mut loads = plan.phases.iter().flat_map(|phase| &phase.loads);
     loads.try_for_each(tardy_load::check_programs).map_err(|error| error.to_string())?;
     let request = Request { requires_policy: recipe.asks_for_policy(), ..request(plan, output)? };
-    for notice in plan::pin_notices(&request.plan, &request.facts) {
-        report(&notice);
-    }
+    let notices = plan::pin_notices(&request.plan, &request.facts);
+    request.plan.placement.remarks.iter().chain(&notices).for_each(|notice| report(notice));
     end(tardy_measure::run(&request, &mut Messages::default()))
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::ForeignPlan;
 use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
+use crate::placement::Placement;
 use crate::program::ProgramPlan;
 use crate::stop_rule::StopRule;
 use crate::wiggle::WigglePlan;
@@ -44,6 +45,9 @@ pub struct Plan {
     pub thresholds_ns: Vec<u64>,
     /// The CPU of the supervisor, which watches, starts loads and writes checkpoints.
     pub housekeeping_cpu: u32,
+    /// Where the run's threads are placed, on a machine with isolated CPUs or cpusets.
+    #[serde(default, skip_serializing_if = "Placement::is_default")]
+    pub placement: Placement,
     /// Room temperature in °C, as given by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambient_c: Option<f64>,

@@ -37,9 +37,13 @@ pub struct TimerOptions {
     /// Subtracted from the priority of each further thread [default: 0]
     #[arg(long, value_name = "STEP")]
     pub priority_step: Option<u32>,
-    /// CPUs to measure, such as all or 0-3,5 [default: all]
+    /// CPUs to measure: all, isolated, housekeeping, or a list such as 0-3,5 [default: all]
     #[arg(short, long, value_name = "LIST")]
     pub cpus: Option<CpuSelection>,
+    /// Measure from within this cgroup, whose cpuset has the CPUs: a directory, or a name under /sys/fs/cgroup [default: the cgroup
+    /// that owns each CPU]
+    #[arg(short = 'C', long, value_name = "PATH")]
+    pub cgroup: Option<String>,
     /// hold: keep CPUs out of deep idle states; leave: do not [default: hold]
     #[arg(long, value_name = "WHAT", value_parser = by_name::<DmaLatency>)]
     pub dma_latency: Option<DmaLatency>,
