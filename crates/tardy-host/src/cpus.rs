@@ -51,6 +51,19 @@ pub struct Partition {
     is_named: bool,
 }
 
+/// Why a CPU cannot be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Obstacle<'c> {
+    /// It does not exist, or is offline.
+    Offline,
+    /// The cgroup that owns it, into which this process may move none.
+    Closed(&'c str),
+    /// The cpuset of the container of this name leaves it out.
+    Container(&'c str),
+    /// The cpuset of this process's cgroup leaves it out.
+    Cpuset,
+}
+
 impl Cpus {
     /// CPUs that are alike, all of them available.
     #[must_use]
@@ -65,6 +78,10 @@ impl Cpus {
     pub fn of_this_process(files: &KernelFiles) -> Result<Self, String> {
         let own = scheduling::affinity()
             .map_err(|error| format!("cannot read which CPUs this process may use: {error}"))?;
+        // Files of another machine say nothing about where threads can run here.
+        if !files.is_real() {
+            return Ok(Self::alike(own));
+        }
         let reachable = reachable().unwrap_or_else(|| own.clone());
         let online = listed(files, "/sys/devices/system/cpu/online").unwrap_or_else(|| reachable.clone());
         let partitions = partitions(files);
@@ -131,10 +148,21 @@ impl Cpus {
             );
             return (chosen.clone(), if others.is_empty() { Vec::new() } else { vec![remark] });
         }
-        let (measured, others): (Vec<u32>, Vec<u32>) =
-            self.online.iter().partition(|cpu| self.check(**cpu).is_ok());
-        let remarks = others.iter().filter_map(|cpu| self.check(*cpu).err());
-        (measured, remarks.map(|reason| format!("not measured: {reason}")).collect())
+        let mut measured = Vec::new();
+        let mut others: Vec<(Obstacle<'_>, Vec<u32>)> = Vec::new();
+        for cpu in self.online.iter().copied() {
+            match self.obstacle(cpu) {
+                None => measured.push(cpu),
+                Some(obstacle) => match others.iter_mut().find(|(other, _)| *other == obstacle) {
+                    Some((_, cpus)) => cpus.push(cpu),
+                    None => others.push((obstacle, vec![cpu])),
+                },
+            }
+        }
+        let remark = |(obstacle, cpus): (Obstacle<'_>, Vec<u32>)| {
+            format!("CPU {} not measured: {}", cpu_list::format(&cpus), self.describe(obstacle))
+        };
+        (measured, others.into_iter().map(remark).collect())
     }
 
     /// Those online that are not isolated.
@@ -148,29 +176,40 @@ impl Cpus {
     /// # Errors
     /// Why not: a message for the user.
     pub fn check(&self, cpu: u32) -> Result<(), String> {
-        if !self.online.contains(&cpu) {
-            let online = cpu_list::format(&self.online);
-            return Err(format!("CPU {cpu} does not exist or is offline; online: {online}"));
+        match self.obstacle(cpu) {
+            None => Ok(()),
+            Some(obstacle) => Err(format!("CPU {cpu} cannot be measured: {}", self.describe(obstacle))),
         }
-        if self.reachable.contains(&cpu) && self.owner(cpu).is_none_or(|owner| !owner.is_named) {
-            return Ok(());
+    }
+
+    /// What prevents measuring `cpu`.
+    fn obstacle(&self, cpu: u32) -> Option<Obstacle<'_>> {
+        let owner = self.owner(cpu);
+        match owner {
+            _ if !self.online.contains(&cpu) => Some(Obstacle::Offline),
+            Some(owner) if owner.is_named || !self.reachable.contains(&cpu) => {
+                (!owner.is_open).then_some(Obstacle::Closed(&owner.directory))
+            }
+            _ if self.reachable.contains(&cpu) => None,
+            _ => Some(self.container.as_deref().map_or(Obstacle::Cpuset, Obstacle::Container)),
         }
+    }
+
+    /// The reason, and what to do, in a sentence.
+    fn describe(&self, obstacle: Obstacle<'_>) -> String {
         let available = cpu_list::format(&self.reachable);
-        match (self.owner(cpu), &self.container) {
-            (Some(owner), _) if owner.is_open => Ok(()),
-            (Some(owner), _) => Err(format!(
-                "CPU {cpu} belongs to the cgroup {0}, and this user may not move a process there; run tardy as root, or give this user \
-                 {0}/{PROCESSES}",
-                owner.directory
-            )),
-            (None, Some(container)) => Err(format!(
-                "CPU {cpu} is online, but the cpuset of this container ({container}) leaves it out; available: {available}. Start the \
-                 container with --cpuset-cpus"
-            )),
-            (None, None) => Err(format!(
-                "CPU {cpu} is online, but the cpuset of tardy's cgroup leaves it out; available: {available}. --cgroup names a cgroup \
-                 that has it"
-            )),
+        match obstacle {
+            Obstacle::Offline => format!("it does not exist or is offline; online: {}", cpu_list::format(&self.online)),
+            Obstacle::Closed(directory) => format!(
+                "it belongs to the cgroup {directory}, into which this user may move no process; run tardy as root, or give this user \
+                 {directory}/{PROCESSES}"
+            ),
+            Obstacle::Container(name) => format!(
+                "the cpuset of this container ({name}) leaves it out; available: {available}. Start the container with --cpuset-cpus"
+            ),
+            Obstacle::Cpuset => format!(
+                "the cpuset of tardy's cgroup leaves it out; available: {available}. --cgroup names a cgroup that has it"
+            ),
         }
     }
 
@@ -297,4 +336,105 @@ fn parent_of(directory: &str) -> &str {
 
 fn without(cpus: &[u32], others: &[u32]) -> Vec<u32> {
     cpus.iter().copied().filter(|cpu| !others.contains(cpu)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four CPUs, of which the last is isolated at boot.
+    fn isolated() -> Cpus {
+        Cpus { isolated: vec![3], ..Cpus::alike(vec![0, 1, 2, 3]) }
+    }
+
+    /// Four CPUs, of which the last is in an isolated partition.
+    fn partitioned(is_open: bool) -> Cpus {
+        let rt = Partition {
+            directory: "/sys/fs/cgroup/rt".to_owned(),
+            cpus: vec![3],
+            is_isolated: true,
+            is_open,
+            is_named: false,
+        };
+        Cpus { reachable: vec![0, 1, 2], partitions: vec![rt], ..isolated() }
+    }
+
+    #[test]
+    fn isolated_cpus_are_measured_like_others_and_do_no_other_work() {
+        let cpus = isolated();
+        assert_eq!(cpus.all(), (vec![0, 1, 2, 3], Vec::new()));
+        assert_eq!((cpus.housekeeping(), cpus.load_cpus()), (vec![0, 1, 2], vec![0, 1, 2]));
+        assert_eq!(cpus.of_supervisor(), [2, 1, 0]);
+        assert_eq!((cpus.domain_of(3), cpus.domain_of(0)), (vec![3], vec![0, 1, 2]));
+        assert_eq!(cpus.check(3), Ok(()));
+        assert_eq!(cpus.check(4).unwrap_err(), "CPU 4 cannot be measured: it does not exist or is offline; online: 0-3");
+        assert!(Cpus::alike(vec![0, 1]).load_cpus().is_empty(), "loads use every CPU");
+        let all_isolated = Cpus { isolated: vec![0, 1], ..Cpus::alike(vec![0, 1]) };
+        assert_eq!((all_isolated.of_supervisor(), all_isolated.load_cpus()), (vec![1, 0], vec![]));
+    }
+
+    #[test]
+    fn a_mask_that_was_narrowed_on_purpose_is_kept_unless_cpus_are_named() {
+        let cpus = Cpus { chosen: Some(vec![0, 1]), ..isolated() };
+        let (measured, remarks) = cpus.all();
+        assert_eq!(measured, [0, 1]);
+        assert!(remarks[0].starts_with("CPU 2-3 not measured: tardy was started with an affinity of CPU 0-1"), "{remarks:?}");
+        assert_eq!((cpus.check(3), cpus.of_supervisor()), (Ok(()), vec![1, 0]));
+        // `taskset 8 tardy run` measures the isolated CPU, and the supervisor is elsewhere.
+        let cpus = Cpus { chosen: Some(vec![3]), ..isolated() };
+        assert_eq!((cpus.all().0, cpus.of_supervisor()), (vec![3], vec![2, 1, 0]));
+    }
+
+    #[test]
+    fn a_cpu_of_a_partition_is_measured_in_its_cgroup() {
+        let cpus = partitioned(true);
+        assert_eq!(cpus.all(), (vec![0, 1, 2, 3], Vec::new()));
+        let placement = cpus.placement(&[1, 3], Vec::new());
+        assert_eq!((placement.cgroup_of(1), placement.cgroup_of(3)), (None, Some("/sys/fs/cgroup/rt")));
+        assert!(placement.housekeeping_cpus.is_empty(), "the cpuset keeps loads away");
+        let (measured, remarks) = partitioned(false).all();
+        assert_eq!(measured, [0, 1, 2]);
+        assert!(remarks[0].starts_with("CPU 3 not measured: it belongs to the cgroup /sys/fs/cgroup/rt"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_cpu_that_a_cpuset_takes_away_is_refused_with_who_took_it() {
+        let cpus = Cpus { reachable: vec![0, 1], ..Cpus::alike(vec![0, 1, 2, 3]) };
+        assert!(cpus.check(2).unwrap_err().contains("the cpuset of tardy's cgroup leaves it out; available: 0-1. --cgroup"));
+        let cpus = Cpus { container: Some("docker".to_owned()), ..cpus };
+        assert!(cpus.check(2).unwrap_err().contains("the cpuset of this container (docker) leaves it out; available: 0-1"));
+        let (measured, remarks) = cpus.all();
+        assert_eq!((measured, remarks.len()), (vec![0, 1], 1));
+        assert!(remarks[0].starts_with("CPU 2-3 not measured: the cpuset of this container"), "{remarks:?}");
+    }
+
+    #[test]
+    fn partitions_are_found_where_they_are_valid() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join("sys/fs/cgroup").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let group = |name: &str, state: &str, cpus: &str| {
+            write(&format!("{name}/cpuset.cpus.partition"), state);
+            write(&format!("{name}/cpuset.cpus.effective"), cpus);
+            write(&format!("{name}/cgroup.procs"), "");
+        };
+        group("rt", "root\n", "2-3\n");
+        group("rt/inner", "isolated\n", "4\n");
+        group("broken", "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n", "5\n");
+        group("usual", "member\n", "0-1\n");
+        write("without/cgroup.procs", "");
+        let files = KernelFiles::under(root.path());
+        let found: Vec<(String, Vec<u32>, bool)> =
+            partitions(&files).into_iter().map(|one| (one.directory, one.cpus, one.is_isolated)).collect();
+        let expected = [("/sys/fs/cgroup/rt/inner", vec![4], true), ("/sys/fs/cgroup/rt", vec![2, 3], false)];
+        assert_eq!(found, expected.map(|(name, cpus, is_isolated)| (name.to_owned(), cpus, is_isolated)));
+        let within = Cpus::alike(vec![0, 1, 2, 3]).within(&files, "usual").unwrap();
+        assert_eq!((within.all().0, within.cgroup_of(1)), (vec![0, 1], Some("/sys/fs/cgroup/usual")));
+        let error = Cpus::default().within(&files, "without").unwrap_err();
+        assert!(error.contains("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control"), "{error}");
+        assert!(Cpus::default().within(&files, "/nowhere").unwrap_err().contains("/nowhere is not a cgroup"));
+    }
 }

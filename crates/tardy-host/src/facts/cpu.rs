@@ -221,11 +221,7 @@ fn mitigations(files: &KernelFiles) -> Fact<BTreeMap<String, String>> {
 fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let at_boot = kept_apart(files, kernel, "isolated", "isolcpus");
     let partitions = cpus::partitions(files).into_iter().filter(|partition| partition.is_isolated);
-    let (mut places, mut all): (Vec<String>, Vec<u32>) = (Vec::new(), Vec::new());
-    for partition in partitions {
-        places.push(format!("{}/cpuset.cpus.partition", partition.directory));
-        all.extend(partition.cpus);
-    }
+    let mut all: Vec<u32> = partitions.flat_map(|partition| partition.cpus).collect();
     let Some(listed) = at_boot.get().and_then(|list| cpu_list::parse_kept_apart(list)) else { return at_boot };
     if all.is_empty() {
         return at_boot;
@@ -233,7 +229,8 @@ fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     all.extend(listed);
     all.sort_unstable();
     all.dedup();
-    Fact::known(cpu_list::format(&all), format!("{}, {}", at_boot.how, places.join(", ")))
+    // Without the names of the cgroups, which users and services choose.
+    Fact::known(cpu_list::format(&all), format!("{}, cpuset.cpus.partition of cgroups", at_boot.how))
 }
 
 /// CPUs whose RCU callbacks are offloaded. The kernel offloads those of `rcu_nocbs=`, and of `nohz_full=` too (kernel/rcu/tree_nocb.h,

@@ -61,7 +61,7 @@ fn errors_name_the_option_and_what_is_expected() {
     for (flags, expected) in [
         (&["--interval=5us"][..], "interval: 5us is shorter than 20us"),
         (&["--interval=2h"], "interval: 2h is longer than an hour"),
-        (&["--cpus=7"], "cpus: CPU 7 does not exist or is offline; online: 0-3"),
+        (&["--cpus=7"], "cpus: CPU 7 cannot be measured: it does not exist or is offline; online: 0-3"),
         (&["--priority=100"], "priority: 100 for CPU 0 is out of range"),
         (&["--priority-step=40"], "priority: 0 for CPU 3 is out of range"),
         (&["--dither=200us"], "dither: 200us is not below the interval"),
