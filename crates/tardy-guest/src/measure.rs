@@ -34,7 +34,9 @@ pub(crate) fn scaled_recipe(path: &str, output: &str, text: &str) -> Result<(), 
 pub(crate) fn recipe(path: &str, output: &str, scale: f64) -> Result<(), String> {
     let recipe = RecipeText::read(Path::new(path)).and_then(|text| Recipe::of(&text));
     let recipe = recipe.map_err(|error| error.to_string())?;
-    let machine = Machine::this(&KernelFiles::real(), &recipe)?;
+    let files = KernelFiles::real();
+    let machine = Machine::this(&files, &recipe)?;
+    let machine = machine.in_cgroup(&files, &recipe).map_err(|error| error.to_string())?;
     let extras = Extras { scale, ..Extras::NONE };
     let plan = plan::resolve(&recipe, extras, &machine).map_err(|error| error.to_string())?;
     let mut loads = plan.phases.iter().flat_map(|phase| &phase.loads);

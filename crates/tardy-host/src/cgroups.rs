@@ -50,7 +50,9 @@ impl Membership {
 
     fn move_to(&self, directory: &str) -> Result<(), String> {
         let moved = self.files.write(&format!("{directory}/cgroup.procs"), &std::process::id().to_string());
-        moved.map_err(|error| format!("{error}; the threads that measure have to be in that cgroup, which owns their CPU"))
+        moved.map_err(|error| {
+            format!("{error}; the threads that measure have to be in that cgroup, which owns their CPU")
+        })
     }
 }
 

@@ -121,13 +121,8 @@ impl Cpus {
             ));
         };
         let is_isolated = cpus.iter().all(|cpu| self.isolated.contains(cpu));
-        let partition = Partition {
-            is_open: is_open(files, &directory),
-            directory,
-            cpus,
-            is_isolated,
-            is_named: true,
-        };
+        let partition =
+            Partition { is_open: is_open(files, &directory), directory, cpus, is_isolated, is_named: true };
         self.partitions.insert(0, partition);
         Ok(self)
     }
@@ -199,7 +194,9 @@ impl Cpus {
     fn describe(&self, obstacle: Obstacle<'_>) -> String {
         let available = cpu_list::format(&self.reachable);
         match obstacle {
-            Obstacle::Offline => format!("it does not exist or is offline; online: {}", cpu_list::format(&self.online)),
+            Obstacle::Offline => {
+                format!("it does not exist or is offline; online: {}", cpu_list::format(&self.online))
+            }
             Obstacle::Closed(directory) => format!(
                 "it belongs to the cgroup {directory}, into which this user may move no process; run tardy as root, or give this user \
                  {directory}/{PROCESSES}"
@@ -309,7 +306,8 @@ pub(crate) fn partitions(files: &KernelFiles) -> Vec<Partition> {
     let mut next = 0;
     while let Some(directory) = directories.get(next).cloned() {
         next += 1;
-        let children = files.names(&directory).unwrap_or_default().into_iter().map(|name| format!("{directory}/{name}"));
+        let children =
+            files.names(&directory).unwrap_or_default().into_iter().map(|name| format!("{directory}/{name}"));
         let with_cpuset = children.filter(|child| files.exists(&format!("{child}/cpuset.cpus.partition")));
         directories.extend(with_cpuset.take(CGROUPS_MAX.saturating_sub(directories.len())));
         let Ok(state) = files.text(&format!("{directory}/cpuset.cpus.partition")) else { continue };
@@ -319,7 +317,13 @@ pub(crate) fn partitions(files: &KernelFiles) -> Vec<Partition> {
             continue;
         }
         let is_isolated = state.trim() == "isolated";
-        found.push(Partition { is_open: is_open(files, &directory), directory, cpus, is_isolated, is_named: false });
+        found.push(Partition {
+            is_open: is_open(files, &directory),
+            directory,
+            cpus,
+            is_isolated,
+            is_named: false,
+        });
     }
     found.reverse();
     found
@@ -367,7 +371,10 @@ mod tests {
         assert_eq!(cpus.of_supervisor(), [2, 1, 0]);
         assert_eq!((cpus.domain_of(3), cpus.domain_of(0)), (vec![3], vec![0, 1, 2]));
         assert_eq!(cpus.check(3), Ok(()));
-        assert_eq!(cpus.check(4).unwrap_err(), "CPU 4 cannot be measured: it does not exist or is offline; online: 0-3");
+        assert_eq!(
+            cpus.check(4).unwrap_err(),
+            "CPU 4 cannot be measured: it does not exist or is offline; online: 0-3"
+        );
         assert!(Cpus::alike(vec![0, 1]).load_cpus().is_empty(), "loads use every CPU");
         let all_isolated = Cpus { isolated: vec![0, 1], ..Cpus::alike(vec![0, 1]) };
         assert_eq!((all_isolated.of_supervisor(), all_isolated.load_cpus()), (vec![1, 0], vec![]));
@@ -378,7 +385,10 @@ mod tests {
         let cpus = Cpus { chosen: Some(vec![0, 1]), ..isolated() };
         let (measured, remarks) = cpus.all();
         assert_eq!(measured, [0, 1]);
-        assert!(remarks[0].starts_with("CPU 2-3 not measured: tardy was started with an affinity of CPU 0-1"), "{remarks:?}");
+        assert!(
+            remarks[0].starts_with("CPU 2-3 not measured: tardy was started with an affinity of CPU 0-1"),
+            "{remarks:?}"
+        );
         assert_eq!((cpus.check(3), cpus.of_supervisor()), (Ok(()), vec![1, 0]));
         // `taskset 8 tardy run` measures the isolated CPU, and the supervisor is elsewhere.
         let cpus = Cpus { chosen: Some(vec![3]), ..isolated() };
@@ -394,15 +404,26 @@ mod tests {
         assert!(placement.housekeeping_cpus.is_empty(), "the cpuset keeps loads away");
         let (measured, remarks) = partitioned(false).all();
         assert_eq!(measured, [0, 1, 2]);
-        assert!(remarks[0].starts_with("CPU 3 not measured: it belongs to the cgroup /sys/fs/cgroup/rt"), "{remarks:?}");
+        assert!(
+            remarks[0].starts_with("CPU 3 not measured: it belongs to the cgroup /sys/fs/cgroup/rt"),
+            "{remarks:?}"
+        );
     }
 
     #[test]
     fn a_cpu_that_a_cpuset_takes_away_is_refused_with_who_took_it() {
         let cpus = Cpus { reachable: vec![0, 1], ..Cpus::alike(vec![0, 1, 2, 3]) };
-        assert!(cpus.check(2).unwrap_err().contains("the cpuset of tardy's cgroup leaves it out; available: 0-1. --cgroup"));
+        assert!(
+            cpus.check(2)
+                .unwrap_err()
+                .contains("the cpuset of tardy's cgroup leaves it out; available: 0-1. --cgroup")
+        );
         let cpus = Cpus { container: Some("docker".to_owned()), ..cpus };
-        assert!(cpus.check(2).unwrap_err().contains("the cpuset of this container (docker) leaves it out; available: 0-1"));
+        assert!(
+            cpus.check(2)
+                .unwrap_err()
+                .contains("the cpuset of this container (docker) leaves it out; available: 0-1")
+        );
         let (measured, remarks) = cpus.all();
         assert_eq!((measured, remarks.len()), (vec![0, 1], 1));
         assert!(remarks[0].starts_with("CPU 2-3 not measured: the cpuset of this container"), "{remarks:?}");

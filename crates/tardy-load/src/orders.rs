@@ -89,8 +89,16 @@ mod tests {
     #[test]
     fn orders_survive_a_round_trip() {
         let specs = vec!["doload".parse().unwrap(), "cmd:sh -c 'a=--; -- --peer=x'".parse().unwrap()];
-        let orders =
-            Orders { part: None, parent: 7, counters: 3, seed: u64::MAX, port: 5566, peer: None, cpus: Vec::new(), specs };
+        let orders = Orders {
+            part: None,
+            parent: 7,
+            counters: 3,
+            seed: u64::MAX,
+            port: 5566,
+            peer: None,
+            cpus: Vec::new(),
+            specs,
+        };
         let (peer, cpus) = (Some("fe80::1".to_owned()), vec![0, 1, 5]);
         for orders in [orders.clone(), Orders { part: Some(4), peer, cpus, ..orders }] {
             assert_eq!(Orders::from_arguments(&orders.to_arguments()[1..]), Ok(orders));

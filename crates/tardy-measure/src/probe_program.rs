@@ -82,7 +82,10 @@ impl ProbeProgram {
 fn entrance(directory: &str) -> Result<File, String> {
     let path = KernelFiles::real().resolve(&format!("{directory}/cgroup.procs"));
     File::options().write(true).open(&path).map_err(|error| {
-        format!("{}, cannot be opened: {error}; the probe has to move into that cgroup, which owns its CPUs", path.display())
+        format!(
+            "{}, cannot be opened: {error}; the probe has to move into that cgroup, which owns its CPUs",
+            path.display()
+        )
     })
 }
 

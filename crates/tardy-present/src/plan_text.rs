@@ -76,7 +76,11 @@ pub(crate) fn placement(placement: &Placement) -> Vec<String> {
         lines.push(format!("loads run on CPU {}", cpu_list::format(&placement.housekeeping_cpus)));
     }
     lines.extend(placement.cgroups.iter().map(|cgroup| {
-        format!("CPU {} is measured in the cgroup {}", cpu_list::format(&cgroup.cpus), harmless(&cgroup.directory))
+        format!(
+            "CPU {} is measured in the cgroup {}",
+            cpu_list::format(&cgroup.cpus),
+            harmless(&cgroup.directory)
+        )
     }));
     lines.extend(placement.remarks.iter().map(|remark| harmless(remark)));
     lines

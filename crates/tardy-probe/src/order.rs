@@ -91,7 +91,9 @@ impl Work {
     pub fn cpus(&self, is_synthetic: bool) -> Vec<u32> {
         match self {
             Self::Timer(timer) => timer.threads.iter().map(|thread| thread.cpu).collect(),
-            Self::Noise(noise) | Self::Toggle(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
+            Self::Noise(noise) | Self::Toggle(noise) => {
+                noise.threads.iter().map(|thread| thread.cpu).collect()
+            }
             Self::Reaction(reaction) => {
                 let stimulus = reaction.driven().filter(|_| !is_synthetic).map(|(_, cpu)| cpu);
                 std::iter::once(reaction.cpu).chain(stimulus).collect()

@@ -164,7 +164,8 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                         return Ok(());
                     }
                 };
-                let _ = ready.send((position, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
+                let _ =
+                    ready.send((position, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
                 drop(ready);
                 if let Some(start_ns) = wait_for_go(go) {
                     thread.measure(start_ns)?;

@@ -45,7 +45,8 @@ impl Placement {
     /// another CPU, those that are none. The kernel leaves out what does not exist or belongs to another cpuset.
     #[must_use]
     pub fn companions(&self, cpu: u32, end: u32) -> Vec<u32> {
-        let is_for_all = |cpu: u32| self.housekeeping_cpus.is_empty() || self.housekeeping_cpus.contains(&cpu);
+        let is_for_all =
+            |cpu: u32| self.housekeeping_cpus.is_empty() || self.housekeeping_cpus.contains(&cpu);
         (0..end).filter(|other| is_for_all(*other) == is_for_all(cpu)).collect()
     }
 }

@@ -222,7 +222,9 @@ fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let at_boot = kept_apart(files, kernel, "isolated", "isolcpus");
     let partitions = cpus::partitions(files).into_iter().filter(|partition| partition.is_isolated);
     let mut all: Vec<u32> = partitions.flat_map(|partition| partition.cpus).collect();
-    let Some(listed) = at_boot.get().and_then(|list| cpu_list::parse_kept_apart(list)) else { return at_boot };
+    let Some(listed) = at_boot.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
+        return at_boot;
+    };
     if all.is_empty() {
         return at_boot;
     }
@@ -238,7 +240,9 @@ fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
 fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let tickless = kept_apart(files, kernel, "nohz_full", "nohz_full");
     let Some(line) = kernel.command_line.get() else { return Fact::unknown(kernel.command_line.how.clone()) };
-    let Some(mut all) = tickless.get().and_then(|list| cpu_list::parse_kept_apart(list)) else { return tickless };
+    let Some(mut all) = tickless.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
+        return tickless;
+    };
     let (words, _) = parameters::split(line);
     let asked = words.iter().rev().find_map(|word| word.strip_prefix("rcu_nocbs="));
     let online = || listed(files, &format!("{CPUS}/online"));

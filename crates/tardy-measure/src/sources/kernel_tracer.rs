@@ -231,7 +231,8 @@ impl UserThread {
                 .stdout(Stdio::piped())
                 .process_group(0);
         };
-        let child = program.spawn(cgroup, prepare).map_err(|error| format!("timerlat's user thread, {error}"))?;
+        let child =
+            program.spawn(cgroup, prepare).map_err(|error| format!("timerlat's user thread, {error}"))?;
         let mut this = Self { cpu, child };
         let Some(stdout) = this.child.stdout.take() else { unreachable!("it was requested") };
         let ready = wait_readable(&[stdout.as_raw_fd()], READY_NS).map_err(|error| error.to_string())?;

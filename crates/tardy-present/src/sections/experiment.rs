@@ -5,8 +5,8 @@ use tardy_record::event::Event;
 use tardy_record::plan::{PhasePlan, Span};
 use tardy_record::units::format_duration_ns;
 
-use crate::plan_text::placement;
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
+use crate::plan_text::placement;
 use crate::section::{Context, Section};
 use tardy_plot::numbers::{count, counted, harmless, microseconds, short};
 

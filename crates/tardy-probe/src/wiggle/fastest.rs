@@ -144,13 +144,7 @@ impl<'a> FastestWiggle<'a> {
     fn accounting(&self, from_ns: u64) -> (ToggleAccounting<'a>, u64, u64) {
         let toggles = Recorder::new(self.map.block(0), 0, &[], from_ns);
         toggles.set_stage(Stage::Counting);
-        let holes = GapRecorder::new(
-            self.map.block(1),
-            self.map.ring(1),
-            from_ns,
-            1.0,
-            &self.calibration,
-        );
+        let holes = GapRecorder::new(self.map.block(1), self.map.ring(1), from_ns, 1.0, &self.calibration);
         let accounting = ToggleAccounting {
             recorder: toggles,
             holes,
@@ -295,7 +289,7 @@ mod tests {
         let order = Order {
             map: map.path().to_owned(),
             threads: vec![0],
-        placement: tardy_record::placement::Placement::default(),
+            placement: tardy_record::placement::Placement::default(),
             supervisor_pid: 0,
             work: Wanted::Toggle(plan.clone()),
             pin: None,

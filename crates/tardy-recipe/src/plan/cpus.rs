@@ -28,7 +28,9 @@ pub(super) fn measured(
     };
     match cpus.iter().find_map(|cpu| machine.cpus.check(*cpu).err()) {
         Some(reason) => Err(wrong("cpus", reason)),
-        None if cpus.is_empty() => Err(wrong("cpus", "every CPU is isolated; name CPUs, or use --cpus isolated")),
+        None if cpus.is_empty() => {
+            Err(wrong("cpus", "every CPU is isolated; name CPUs, or use --cpus isolated"))
+        }
         None => Ok((cpus, Vec::new())),
     }
 }
@@ -52,8 +54,5 @@ pub(super) fn housekeeping(
     }
     let candidates = machine.cpus.of_supervisor();
     let spare = candidates.iter().find(|cpu| !measured.contains(cpu));
-    spare
-        .or(candidates.last())
-        .copied()
-        .ok_or_else(|| wrong("cpus", "no CPU is available to this process"))
+    spare.or(candidates.last()).copied().ok_or_else(|| wrong("cpus", "no CPU is available to this process"))
 }

@@ -8,6 +8,7 @@ use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::programs;
 
 use crate::recipe::Recipe;
+use crate::usage_error::{UsageError, wrong};
 
 /// The machine that will run the plan.
 #[derive(Clone, Debug)]
@@ -34,14 +35,21 @@ impl Machine {
         }
         let chips = if recipe.gpio.names_a_line() { chips::all()? } else { Vec::new() };
         Ok(Self {
-            cpus: match &recipe.timer.cgroup {
-                Some(directory) => Cpus::of_this_process(files)?.within(files, directory)?,
-                None => Cpus::of_this_process(files)?,
-            },
+            cpus: Cpus::of_this_process(files)?,
             trace: Offer::of(files),
             co_kernel: CoKernel::find(files, &programs::directories()),
             pins: Pins::Known(chips),
         })
+    }
+
+    /// The same machine, on which `recipe` measures from within the cgroup that it names, if it names one.
+    ///
+    /// # Errors
+    /// If that is not a cgroup with a cpuset.
+    pub fn in_cgroup(self, files: &KernelFiles, recipe: &Recipe) -> Result<Self, UsageError> {
+        let Some(directory) = &recipe.timer.cgroup else { return Ok(self) };
+        let cpus = self.cpus.within(files, directory).map_err(|reason| wrong("cgroup", reason))?;
+        Ok(Self { cpus, ..self })
     }
 }
 

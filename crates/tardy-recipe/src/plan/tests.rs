@@ -7,7 +7,12 @@ use tardy_record::stop_rule::{StopAt, StopRule};
 
 fn machine() -> Machine {
     let co_kernel = Err("none here".to_owned());
-    Machine { cpus: Cpus::alike(vec![0, 1, 2, 3]), trace: Offer::none(), co_kernel, pins: Pins::Known(Vec::new()) }
+    Machine {
+        cpus: Cpus::alike(vec![0, 1, 2, 3]),
+        trace: Offer::none(),
+        co_kernel,
+        pins: Pins::Known(Vec::new()),
+    }
 }
 
 fn plan_of(recipe: Recipe, flags: &[&str], machine: &Machine) -> Result<Plan, String> {
@@ -78,7 +83,11 @@ fn errors_name_the_option_and_what_is_expected() {
 #[test]
 fn a_deadline_task_is_pinned_only_if_the_kernel_allows_it() {
     let pinned = |allowed: Vec<u32>| {
-        let plan = plan_of(Recipe::default(), &["--policy=deadline"], &Machine { cpus: Cpus::alike(allowed), ..machine() });
+        let plan = plan_of(
+            Recipe::default(),
+            &["--policy=deadline"],
+            &Machine { cpus: Cpus::alike(allowed), ..machine() },
+        );
         plan.unwrap().phases[0].probe.timer().unwrap().threads[0].pinned
     };
     assert!(!pinned(vec![0, 1]));

@@ -36,9 +36,11 @@ impl FromStr for CpuSelection {
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| {
-                text.trim()
-                    .parse::<u32>()
-                    .map_err(|_| format!("'{part}' is not a CPU; expected all, isolated, housekeeping or a list such as 0-3,5"))
+                text.trim().parse::<u32>().map_err(|_| {
+                    format!(
+                        "'{part}' is not a CPU; expected all, isolated, housekeeping or a list such as 0-3,5"
+                    )
+                })
             };
             let (first, last) = (number(first)?, number(last)?);
             if first > last || last > CPU_MAX {

@@ -277,7 +277,8 @@ fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
         });
     }
     let files = KernelFiles::under(&arguments.kernel_root);
-    Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))
+    let machine = Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))?;
+    Ok(machine.in_cgroup(&files, recipe)?)
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

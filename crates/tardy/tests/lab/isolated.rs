@@ -20,7 +20,10 @@ struct Way {
 }
 
 static WAYS: [Way; 3] = [
-    Way { name: "isolcpus", boot: SharedBoot::with_cpus(4, KERNEL, "mitigations=off isolcpus=3", scenes_of::<0>) },
+    Way {
+        name: "isolcpus",
+        boot: SharedBoot::with_cpus(4, KERNEL, "mitigations=off isolcpus=3", scenes_of::<0>),
+    },
     Way {
         name: "tickless",
         boot: SharedBoot::with_cpus(
@@ -39,7 +42,11 @@ fn scenes_of<const WAY: usize>() -> Vec<Scene> {
         name: NAME,
         script: format!("WAY={}\n{}", WAYS[WAY].name, include_str!("isolated.sh")),
         own_modules: true,
-        tools: vec![("rt-tests", "/usr/bin/cyclictest"), ("iproute2", "/sbin/ip"), ("util-linux", "/usr/bin/taskset")],
+        tools: vec![
+            ("rt-tests", "/usr/bin/cyclictest"),
+            ("iproute2", "/sbin/ip"),
+            ("util-linux", "/usr/bin/taskset"),
+        ],
         programs: vec![("timer_loop".to_owned(), program)],
         ..Scene::default()
     }]
@@ -50,8 +57,8 @@ fn cpus(run: &Run) -> Vec<u32> {
     run.plan.measured_cpus()
 }
 
-fn measured(printed: &Printed, way: &str, name: &str) -> Run {
-    printed.run(&format!("{way}/{name}.run.json"))
+fn measured(printed: &Printed, name: &str) -> Run {
+    printed.run(&format!("{name}.run.json"))
 }
 
 fn checks(way: &Way) {
@@ -59,23 +66,28 @@ fn checks(way: &Way) {
     let (text, name) = (printed.text(), way.name);
     println!("{text}");
     let partition = name == "partition";
-    assert!(printed.part("setup").text().contains(if partition { "partition isolated" } else { "shell 0-2" }));
+    assert!(printed.part("setup").text().contains(if partition {
+        "partition isolated"
+    } else {
+        "shell 0-2"
+    }));
 
     // Each measurement succeeds, and says on which CPU.
-    let of_cpu = ["named", "isolated", "deadline", "noise", "kernel", "causes", "reaction", "stimulus", "wiggle", "round-trip"];
+    let of_cpu =
+        ["named", "deadline", "noise", "kernel", "causes", "reaction", "stimulus", "wiggle", "round-trip"];
     for run in of_cpu.into_iter().chain(["cyclictest"]).chain(partition.then_some("cgroup")) {
         assert!(text.contains(&format!("status {run} 0")), "{run} failed");
-        let run = measured(printed, name, run);
+        let run = measured(printed, run);
         assert_eq!(cpus(&run), [CPU], "{}", run.plan.phases[0].label);
         assert_ne!(run.plan.housekeeping_cpu, CPU);
         assert_eq!(run.plan.placement.housekeeping_cpus, if partition { vec![] } else { vec![0, 1, 2] });
         assert_eq!(run.plan.placement.cgroup_of(CPU), partition.then_some("/sys/fs/cgroup/rt"));
     }
-    let of_timer = measured(printed, name, "named");
+    let of_timer = measured(printed, "named");
     let timer = of_timer.series[0].timer().unwrap();
     assert_eq!((timer.cpu, timer.policy, timer.pinned), (CPU, Policy::Fifo, true));
-    assert!(of_timer.series[0].tally.recorded > 500, "{}", of_timer.series[0].tally.recorded);
-    assert!(measured(printed, name, "deadline").series[0].timer().unwrap().pinned);
+    assert!(of_timer.series[0].tally.recorded > 300, "{}", of_timer.series[0].tally.recorded);
+    assert!(measured(printed, "deadline").series[0].timer().unwrap().pinned);
     let isolated = |fact: &tardy_record::facts::Fact<String>| fact.get().cloned();
     let facts = &of_timer.facts.cpu;
     let tickless = if name == "tickless" { "3" } else { "none" };
@@ -84,12 +96,20 @@ fn checks(way: &Way) {
     assert_eq!(isolated(&facts.rcu_nocbs).as_deref(), Some(tickless));
 
     // `all` is every CPU online, and the names are what they say.
-    assert_eq!(cpus(&measured(printed, name, "all")), [0, 1, 2, 3]);
-    assert_eq!(cpus(&measured(printed, name, "housekeeping")), [0, 1, 2]);
-    let narrowed = printed.part("run").text();
-    assert!(narrowed.contains("told CPU 0 measured") && narrowed.contains("CPU 1-3 not measured: tardy was started"));
+    assert_eq!(cpus(&measured(printed, "all")), [0, 1, 2, 3]);
+    let run = printed.part("run").text();
+    for planned in [
+        "isolated: CPU 3 measured",
+        "housekeeping: CPU 0-2 measured",
+        "narrowed: CPU 0 measured",
+        "narrowed: CPU 1-3 not measured: tardy was started",
+    ] {
+        assert!(run.contains(&format!("planned {planned}")), "{planned}");
+    }
     if partition {
-        assert!(narrowed.contains("status missing-cgroup 2") && narrowed.contains("/sys/fs/cgroup/nowhere is not a cgroup"));
+        assert!(
+            run.contains("status missing-cgroup 2") && run.contains("/sys/fs/cgroup/nowhere is not a cgroup")
+        );
     }
 
     // Loads and the supervisor stay on the housekeeping CPUs.
@@ -104,13 +124,16 @@ fn checks(way: &Way) {
     for line in threads.lines().filter_map(|line| line.strip_prefix("rt-tests ")) {
         assert!(threads.contains(&format!("tardy {line}")), "{line}");
     }
-    assert!(threads.contains("tardy '-a 3': status 0 threads 1") && threads.contains("tardy '-S': status 0 threads 3"));
+    assert!(
+        threads.contains("tardy '-a 3': status 0 threads 1")
+            && threads.contains("tardy '-S': status 0 threads 3")
+    );
 
     // A program on that CPU is watched and checked.
     for command in ["attach", "watch"] {
         assert!(text.contains(&format!("status {command} 0")), "{command}");
     }
-    let attached = measured(printed, name, "attach");
+    let attached = measured(printed, "attach");
     assert!(attached.series[0].tally.recorded > 100, "{}", attached.series[0].tally.recorded);
     assert_eq!(printed.part("end").number("left"), 0, "a trace instance is left");
 }

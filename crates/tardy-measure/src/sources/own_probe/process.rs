@@ -44,11 +44,7 @@ pub(super) struct ProbeProcess {
 impl ProbeProcess {
     /// Starts the program as a probe in the cgroup of that directory, or in tardy's own, and sends it the order. It has its own process
     /// group, so that a terminal's Ctrl-C reaches only the supervisor.
-    pub(super) fn start(
-        program: &ProbeProgram,
-        cgroup: Option<&str>,
-        order: &Order,
-    ) -> Result<Self, String> {
+    pub(super) fn start(program: &ProbeProgram, cgroup: Option<&str>, order: &Order) -> Result<Self, String> {
         let prepare = |command: &mut Command| {
             command
                 .arg("__probe")

@@ -194,7 +194,10 @@ fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError>
     let cpus = Cpus::alike((0..pace.cpus()).collect());
     let machine = plan::Machine {
         // Only the guest knows which CPUs its command line isolates: the last one stands for them.
-        cpus: Cpus { isolated: cpus.online.iter().skip(1).next_back().copied().into_iter().collect(), ..cpus },
+        cpus: Cpus {
+            isolated: cpus.online.iter().skip(1).next_back().copied().into_iter().collect(),
+            ..cpus
+        },
         trace: Offer::fake(),
         co_kernel: Err("no kernel of the lab has a co-kernel".to_owned()),
         pins: plan::Pins::Elsewhere,
