@@ -25,7 +25,7 @@ measure() {
     status=$?
     echo "status $name $status"
     [ $status = 0 ] || sed 's/^/told /' /tmp/told
-    }
+}
 
 part run
 measure named --cpus 3
@@ -38,15 +38,15 @@ if [ $WAY = partition ]; then
     measure cgroup --cgroup rt
     measure missing-cgroup --cgroup nowhere
 fi
-# planned NAME COMMAND...: what would be measured.
+# planned NAME COMMAND...: what `tardy run` would measure.
 planned() {
     name=$1
     shift
-    "$@" run --dry-run --duration 1s ${cpus:+--cpus $cpus} 2>&1 | grep measured | sed "s/^/planned $name: /"
+    "$@" --dry-run --duration 1s 2>&1 | grep measured | sed "s/^/planned $name: /"
 }
-cpus=isolated planned isolated $tardy
-cpus=housekeeping planned housekeeping $tardy
-planned narrowed taskset 1 $tardy
+planned isolated $tardy run --cpus isolated
+planned housekeeping $tardy run --cpus housekeeping
+planned narrowed taskset 1 $tardy run
 
 part pins
 # The answering thread is on the isolated CPU, and the stimulus on another one, which in a partition takes a second process.
