@@ -69,7 +69,9 @@ fn measured(run: &Run) -> Option<BTreeSet<u32>> {
 
 /// The measured CPUs of each kind, isolated ones first; empty if all are of one kind, or if it is unknown.
 pub fn kinds(run: &Run) -> Vec<CpusOfKind> {
-    let (Some(properties), Some(measured)) = (properties(&run.facts), measured(run)) else { return Vec::new() };
+    let (Some(properties), Some(measured)) = (properties(&run.facts), measured(run)) else {
+        return Vec::new();
+    };
     let is_isolated =
         |cpu: &u32| properties.get(cpu).is_some_and(|names| names.contains(&Isolation::Isolated.name()));
     let (isolated, shared): (Vec<u32>, Vec<u32>) = measured.into_iter().partition(is_isolated);
@@ -90,7 +92,9 @@ pub fn of_measured(run: &Run) -> Option<String> {
             cpus.entry(names).or_default().push(cpu);
         }
     }
-    let texts: Vec<String> =
-        cpus.into_iter().map(|(names, cpus)| format!("{} {}", cpu_list::format(&cpus), names.join(", "))).collect();
+    let texts: Vec<String> = cpus
+        .into_iter()
+        .map(|(names, cpus)| format!("{} {}", cpu_list::format(&cpus), names.join(", ")))
+        .collect();
     Some(if texts.is_empty() { "none".to_owned() } else { texts.join("; ") })
 }

@@ -11,8 +11,8 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Knowable, Run, cpu_list};
 
-use tardy_analyse::{isolation, lab};
 use tardy_analyse::outcome::DURATION_TOLERANCE;
+use tardy_analyse::{isolation, lab};
 
 /// What speaks against a comparison of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -282,7 +282,8 @@ fn to_milliseconds(ns: u64) -> String {
 
 fn duration_obstacle(base: &Run, candidate: &Run, found: &mut Obstacles) {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
-    let unknown = [(a, base), (b, candidate)].iter().filter(|(ns, run)| *ns == 0 && run.is_imported()).count();
+    let unknown =
+        [(a, base), (b, candidate)].iter().filter(|(ns, run)| *ns == 0 && run.is_imported()).count();
     let longer = a.max(b) as f64;
     match unknown {
         0 if (longer - a.min(b) as f64) > DURATION_TOLERANCE * longer => found.reasons.push(format!(

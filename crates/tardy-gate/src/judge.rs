@@ -85,7 +85,9 @@ pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
     // A wrong failure of any of them must be as rare as of one.
     let failing_confidence = until::refuting_confidence(requirement.confidence, series.len());
     let all = series.into_iter().map(|one| decided(run, one, requirement, failing_confidence));
-    let worst = all.max_by(|(a, of_a), (b, of_b)| a.cmp(b).then_with(|| of_a.decides_before(of_b, *a, requirement.demand)));
+    let worst = all.max_by(|(a, of_a), (b, of_b)| {
+        a.cmp(b).then_with(|| of_a.decides_before(of_b, *a, requirement.demand))
+    });
     let Some((outcome, evidence)) = worst else { return because("nothing was recorded".to_owned()) };
     // A weaker load excuses nothing, and proves nothing.
     if !run.validity.valid && outcome != Outcome::Failed {

@@ -97,7 +97,8 @@ pub(crate) fn of_single_cpus<'t, 'a>(tables: &'t [Columns<'a>]) -> (Vec<&'t Colu
 
 /// What the comparison may be used for, and how the worst values differ.
 pub(crate) fn headline(comparison: &Comparison, tables: &[Columns<'_>]) -> String {
-    let of_any = |texts: fn(&Pair) -> &Vec<String>| comparison.candidates.iter().any(|pair| !texts(pair).is_empty());
+    let of_any =
+        |texts: fn(&Pair) -> &Vec<String>| comparison.candidates.iter().any(|pair| !texts(pair).is_empty());
     let obstacles = of_any(|pair| &pair.not_comparable_because);
     let doubts = of_any(|pair| &pair.unknown_conditions);
     let limitation = match (obstacles, doubts) {
@@ -201,11 +202,7 @@ fn head(comparison: &Comparison, width: usize) -> Vec<String> {
         &of_pairs(comparison, |pair| &pair.not_comparable_because),
         width,
     ));
-    lines.extend(listed(
-        "Not known of both:",
-        &of_pairs(comparison, |pair| &pair.unknown_conditions),
-        width,
-    ));
+    lines.extend(listed("Not known of both:", &of_pairs(comparison, |pair| &pair.unknown_conditions), width));
     lines.extend(listed("Compared with each other:", &of_pairs(comparison, |pair| &pair.paired), width));
     lines.extend(listed("Left out:", &of_pairs(comparison, |pair| &pair.unmatched), width));
     for pair in &comparison.candidates {

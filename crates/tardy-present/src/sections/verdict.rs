@@ -56,7 +56,8 @@ impl Section for Verdict {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let shown = shown(context.findings);
         for (index, verdict) in shown.iter().enumerate() {
-            let mut paragraphs = if index == 0 { until::sentences(context.findings.until.as_ref()) } else { Vec::new() };
+            let mut paragraphs =
+                if index == 0 { until::sentences(context.findings.until.as_ref()) } else { Vec::new() };
             paragraphs.extend(support(context, verdict));
             paragraphs.extend((index + 1 == shown.len()).then(|| no_guarantee(context)));
             let judgement = Judgement {

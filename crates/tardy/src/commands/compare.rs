@@ -53,13 +53,18 @@ fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf], anyway: bool)
     let base = paths[0].display();
     let mut exit = Exit::Done;
     for ((pair, run), path) in comparison.candidates.iter().zip(&runs[1..]).zip(&paths[1..]) {
-        if let (Some(reason), false) = (pair.not_comparable_because.first(), anyway) {
+        // What has nothing in common does not become comparable.
+        if pair.nothing_because.is_none()
+            && let (Some(reason), false) = (pair.not_comparable_because.first(), anyway)
+        {
             let more = match pair.not_comparable_because.len() {
                 1 => String::new(),
                 count => format!(" (and {} more)", counted(count as u64 - 1, "reason", "reasons")),
             };
             let path = path.display();
-            output::report(&format!("{base} and {path} are not comparable: {reason}{more}; --anyway prints the tables"));
+            output::report(&format!(
+                "{base} and {path} are not comparable: {reason}{more}; --anyway prints the tables"
+            ));
             exit = Exit::CouldNot;
             continue;
         }
