@@ -11,6 +11,7 @@ pub mod dependence;
 pub mod episodes;
 pub mod findings;
 pub mod flows;
+pub mod isolation;
 pub mod judgement;
 pub mod lab;
 pub mod late;

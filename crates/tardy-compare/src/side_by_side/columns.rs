@@ -1,5 +1,7 @@
 //! A comparison as tables with one column for each run.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{Comparison, Pair, RowPair};
@@ -76,6 +78,7 @@ impl Part {
     /// Its differences in `pair`; `None` if they are unknown.
     fn of(self, pair: &Pair) -> Option<&Vec<Difference>> {
         match self {
+            Self::Machine if pair.differences.facts.is_empty() && pair.differences.unknown_machine => None,
             Self::Machine => Some(&pair.differences.facts),
             Self::CommandLine => pair.differences.command_line.as_ref(),
             Self::Configuration => pair.differences.config.as_ref(),
@@ -144,6 +147,13 @@ impl Comparison {
     /// What differs between the machines, a table for each part.
     pub fn differences(&self) -> Vec<PartDifferences> {
         Part::ALL.into_iter().map(|part| self.differences_of(part)).collect()
+    }
+
+    /// Facts that are unknown of the base and of a candidate, each once.
+    pub fn unknown_facts(&self) -> Vec<&str> {
+        let all: BTreeSet<&str> =
+            self.candidates.iter().flat_map(|pair| &pair.differences.unknown).map(String::as_str).collect();
+        all.into_iter().collect()
     }
 
     fn differences_of(&self, part: Part) -> PartDifferences {

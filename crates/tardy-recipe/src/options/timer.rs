@@ -53,6 +53,9 @@ pub struct TimerOptions {
     pub causes: Option<CauseTracing>,
 }
 
+/// The time between deadlines unless an option or a recipe sets it, in ns.
+pub const INTERVAL_NS: u64 = 200_000;
+
 impl TimerOptions {
     /// The wake methods, in the order of measurement.
     pub fn wakes(&self) -> Vec<Wake> {
@@ -66,7 +69,7 @@ impl TimerOptions {
 
     /// The time between deadlines, in ns.
     pub fn interval_ns(&self) -> u64 {
-        self.interval.unwrap_or(PositiveDuration::from_ns(200_000)).ns()
+        self.interval.unwrap_or(PositiveDuration::from_ns(INTERVAL_NS)).ns()
     }
 
     /// The time added to the interval of each further thread, in ns.

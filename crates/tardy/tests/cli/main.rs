@@ -54,6 +54,7 @@ mod server;
 mod server_killed;
 mod share;
 mod simulate;
+mod strangers;
 mod switch_test;
 mod synthesize;
 mod tails;
