@@ -237,6 +237,7 @@ pub(super) const CHOICES: [&str; 58] = [
     "plan.until.at",
     "progress.state",
     "series.kind.answer_by",
+    "series.kind.causes.worst_untraced",
     "series.kind.clock",
     "series.kind.counter",
     "series.kind.edge",

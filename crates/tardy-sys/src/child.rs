@@ -36,6 +36,8 @@ pub mod signal {
     pub const STOP: i32 = libc::SIGSTOP;
     /// Continues a stopped process.
     pub const CONTINUE: i32 = libc::SIGCONT;
+    /// The terminal was closed.
+    pub const HANG_UP: i32 = libc::SIGHUP;
     /// Sent by Ctrl-C.
     pub const INTERRUPT: i32 = libc::SIGINT;
     /// Asks the process to end.

@@ -59,6 +59,7 @@ mod switch_test;
 mod synthesize;
 mod tails;
 mod upset;
+mod users_program;
 mod versus;
 mod watch;
 mod wiggle;
