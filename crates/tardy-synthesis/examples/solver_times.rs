@@ -102,8 +102,10 @@ fn ring(switches: usize, flows: usize, seed: u64) -> Result<Instance, Box<dyn st
         links: links.collect(),
         flows: flows.collect(),
         hyperperiod_ns: 1,
+        gap_bytes: 0,
         margin_ns: 0,
         best_effort_bytes: 1522,
+        best_effort_ppm: 0,
         starts_at_zero: false,
     };
     let lines = Lines { source: Source::Task, flows: (1..=instance.flows.len()).collect() };

@@ -37,14 +37,14 @@ fn yang_of(settings: &Settings, arguments: &TsnPlanArgs) -> Result<yang::Documen
     yang::document(settings, arguments.yang.into()).map_err(anyhow::Error::msg)
 }
 
-/// Messages about settings that the kernel would refuse, without knowledge of this machine.
+/// Messages about settings that the kernel would refuse, or tardy, without knowledge of this machine.
 fn refused(file: &SwitchFile, switch: &str) -> Vec<String> {
     let findings = check::check(&file.network, &file.text, &Machine::default());
-    let of_switch =
-        |finding: &&Finding| finding.switch == switch && matches!(finding.kind, Kind::Refused { .. });
+    let of_switch = |finding: &&Finding| finding.switch == switch && finding.kind.is_refusal();
     let message = |finding: &Finding| {
+        let who = if finding.kind == Kind::Unsupported { "'tardy tsn apply'" } else { "the kernel" };
         format!(
-            "the kernel would refuse this: {}:{}: {}; 'tardy tsn check' explains it",
+            "{who} would refuse this: {}:{}: {}; 'tardy tsn check' explains it",
             file.name, finding.line, finding.what
         )
     };

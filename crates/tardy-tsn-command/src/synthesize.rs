@@ -36,7 +36,8 @@ const VERIFIED_MAX: usize = 500;
 
 /// Schedules the flows, prints the result and writes the requested files.
 pub(crate) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
-    let (input, names) = read(arguments)?;
+    let (mut input, names) = read(arguments)?;
+    input.leave_for_best_effort((arguments.best_effort * 1e6).round() as u32);
     let files = claim(&input, &names, arguments)?;
     let page = arguments.html.as_deref().map(|path| claim_one(path, &names, arguments.force)).transpose()?;
     let instance = input.instance();
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     }
     Ok(match answer.verdict {
         Verdict::Scheduled => Exit::Done,
-        Verdict::Infeasible(_) => Exit::Failed,
+        Verdict::Infeasible(_) | Verdict::Starved(_) => Exit::Failed,
         Verdict::Undecided => Exit::Inconclusive,
     })
 }

@@ -25,6 +25,7 @@ fn describe(findings: &[Finding]) -> String {
     for Finding { rule, kind, what, effect, change, line, .. } in findings {
         let kind = match kind {
             Kind::Refused { errno, message } => format!("refused, {errno}: {message}"),
+            Kind::Unsupported => "unsupported".to_owned(),
             Kind::Accepted => "accepted".to_owned(),
             Kind::Note => "note".to_owned(),
         };
@@ -58,7 +59,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 2\nclock = \"monotonic-raw\"", &["clock"]),
     ("queues = 2", "queues = 2\nflags = 1", &["no-etf"]),
     ("queues = 2", "queues = 2\nflags = 3", &["flags"]),
-    ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = true\nqueues", &["preemption-in-software"]),
+    ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = true\nqueues", &["preemption-in-software", "preemption-without-mac-merge"]),
     ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = false\nqueues", &[]),
     (
         "name = \"red\"\nqueues",
