@@ -77,5 +77,6 @@ pub struct TsnSynthesizeArgs {
 /// A share from 0 to below 1.
 fn best_effort(text: &str) -> Result<f64, String> {
     let share = tardy_record::units::parse_share(text).filter(|share| (0.0..1.0).contains(share));
-    share.ok_or_else(|| format!("'{text}' is not a share from 0 to below 100 %; write one such as 10% or 0.1"))
+    share
+        .ok_or_else(|| format!("'{text}' is not a share from 0 to below 100 %; write one such as 10% or 0.1"))
 }

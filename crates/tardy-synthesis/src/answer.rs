@@ -210,7 +210,8 @@ impl Leaving<'_> {
     /// The largest share below the requested one that is found without a search, in millionths and whole tenths of a per cent; that of
     /// the known schedule is `known_ppm`.
     fn most(&self, known_ppm: u32) -> u32 {
-        let (mut least, mut above) = (known_ppm / TENTH_PPM, self.instance.best_effort_ppm.div_ceil(TENTH_PPM));
+        let (mut least, mut above) =
+            (known_ppm / TENTH_PPM, self.instance.best_effort_ppm.div_ceil(TENTH_PPM));
         while above - least > 1 {
             let middle = least.midpoint(above);
             match self.with(middle * TENTH_PPM, &[0]) {

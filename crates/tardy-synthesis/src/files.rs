@@ -110,7 +110,9 @@ impl Files {
     /// As [`write::switch_file::text`].
     pub fn texts(&self, answer: &Answer) -> Result<Vec<String>, String> {
         match (self, &answer.verdict) {
-            (_, Verdict::Infeasible(_) | Verdict::Starved(_)) | (Self::Switch { .. }, Verdict::Undecided) => Ok(Vec::new()),
+            (_, Verdict::Infeasible(_) | Verdict::Starved(_)) | (Self::Switch { .. }, Verdict::Undecided) => {
+                Ok(Vec::new())
+            }
             (Self::Tables(tables), _) => {
                 Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
             }

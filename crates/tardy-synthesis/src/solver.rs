@@ -64,12 +64,7 @@ pub fn solve_leaving(
 }
 
 /// Places the flows, of which all from `own` on stand for best effort.
-fn solve_all(
-    instance: &Instance,
-    own: usize,
-    kept: &[Option<Placement>],
-    options: &Options<'_>,
-) -> Solved {
+fn solve_all(instance: &Instance, own: usize, kept: &[Option<Placement>], options: &Options<'_>) -> Solved {
     let problem = Problem::of(instance, own, kept);
     let mut best = greedy::plan(&problem, options);
     let mut effort = 0;

@@ -211,3 +211,21 @@ fn claim_one(path: &Path, names: &[String], force: bool) -> Result<ResultFile> {
     }
     Ok(ResultFile::claim(path, force)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use tardy_record::units::parse_share;
+    use tardy_synthesis::instance::BEST_EFFORT_PPM;
+
+    /// The page in the browser takes the default from the crate.
+    #[test]
+    fn the_default_for_best_effort_is_that_of_the_page() {
+        let mut cli = tardy_args::Cli::command();
+        let tsn = cli.find_subcommand_mut("tsn").unwrap();
+        let synthesize = tsn.find_subcommand_mut("synthesize").unwrap();
+        let option = synthesize.get_arguments().find(|option| option.get_id() == "best_effort").unwrap();
+        let default = option.get_default_values()[0].to_str().unwrap();
+        assert_eq!(parse_share(default).map(|share| (share * 1e6) as u32), Some(BEST_EFFORT_PPM));
+    }
+}

@@ -71,7 +71,7 @@ fn verdict(outcome: &Summary) -> String {
         "scheduled" => format!("Scheduled: {placed}, repeating every {cycle}. The check found no fault.\n"),
         "starved" => {
             let reason = outcome.reason.as_deref().unwrap_or("");
-            format!("No schedule was found: {reason}. With that share all of {placed} are placed.\n")
+            format!("No schedule was found: {reason}. With that share {placed} are placed.\n")
         }
         "infeasible" => {
             let reason = outcome.reason.as_deref().unwrap_or("");

@@ -84,6 +84,19 @@ fn gates(entries: &[(u32, u64)]) -> String {
     format!("base_time = \"0s\"\nclock = \"tai\"\nqueues = 4\ngates = [{}]", list.join(", "))
 }
 
+/// INET measures 11.62 us: 72 octets on each of two cables of 50 ns. The gap after a frame is no part of its latency.
+#[test]
+fn a_frame_of_64_octets_takes_the_time_that_inet_measures() {
+    let network = network(include_str!("switches/inet-time-aware-shaping.toml"));
+    for mode in [Mode::Standard, Mode::Linux] {
+        let options = Options { ports: Ports::Hardware, ring_frames: 1, ..options(mode) };
+        let (_, everything) = run_for(&network, &options, 50 * MS);
+        let own = everything.arrivals.iter().filter(|arrival| arrival.flow == 0);
+        let latencies: Vec<i64> = own.map(|arrival| arrival.arrived_ns - arrival.sent_ns).collect();
+        assert_eq!(latencies, [11_620; 50], "{mode:?}");
+    }
+}
+
 #[test]
 fn a_millisecond_at_100_megabit_passes_8_full_frames_in_both_modes() {
     // The 1514 bytes of a frame include its tag, which the kernel does not count.

@@ -22,7 +22,6 @@ use tardy_sys::signals::wait_readable;
 use tardy_sys::waiting::sleep_until;
 use tardy_tsn::transmission_time::OnCable;
 
-
 const FRAME_BYTES_MAX: usize = 1 << 14;
 /// The interval at which the threads check whether to stop, in ns.
 const POLL_NS: u64 = 20_000_000;

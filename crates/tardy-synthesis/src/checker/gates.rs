@@ -50,9 +50,8 @@ pub(super) fn starving(instance: &Instance, schedule: &Schedule, port: &PortGate
     if usize::from(link.queues) == scheduled.len() {
         return None;
     }
-    let length_ns = |entries: &[GateEntry]| -> u64 {
-        entries.iter().map(|entry| u64::from(entry.interval_ns)).sum()
-    };
+    let length_ns =
+        |entries: &[GateEntry]| -> u64 { entries.iter().map(|entry| u64::from(entry.interval_ns)).sum() };
     // From an entry on that ends a stretch, none continues past the end.
     let first = port.entries.iter().position(|entry| !is_open(&entry)).unwrap_or(0);
     let mut entries = port.entries.clone();

@@ -4,7 +4,7 @@
 //! as fast as they can are best effort.
 
 use tardy_tsn::intervals::Intervals;
-use tardy_tsn::network::{End, Flow as NetworkFlow, Link as Cable, Network, Pace, PortId};
+use tardy_tsn::network::{End, Flow as NetworkFlow, Link as Cable, Marks, Network, Pace, PortId, Switch};
 use tardy_tsn::transmission_time::{FRAMING_BYTES, GAP_BYTES, OVERHEAD_BYTES};
 
 use crate::instance::{Flow, InputError, Instance, Lines, Link, Source, least_entry_ns};
@@ -164,7 +164,29 @@ impl Reader<'_> {
                 }
             }
         }
+        remarks.extend(self.unclassified(&instance.flows));
         Ok(Scheduled { instance, flows, ports: self.ports.clone(), remarks })
+    }
+
+    /// The switches that give the class of a scheduled flow to all frames that no rule matches, as messages for the user: these frames
+    /// are sent in its windows, and not as best effort.
+    fn unclassified(&self, scheduled: &[Flow]) -> Vec<String> {
+        let of_switch = |(number, switch): (usize, &Switch)| {
+            let class = switch.class_of(&Marks::default());
+            let flow = scheduled.iter().find(|flow| {
+                let mut links = flow.route.iter().flatten();
+                let has_class = flow.queue_at.as_ref().is_some_and(|queues| queues[number] == class);
+                has_class && links.any(|link| self.links[*link].from == number)
+            })?;
+            Some(format!(
+                "switch {} sends all frames that no [[classify]] rule matches in class {}, the windows of the scheduled flow '{}', where they \
+                 delay it; give the flow a class of its own",
+                switch.name.value,
+                switch.class_name(class),
+                flow.name
+            ))
+        };
+        self.network.switches.iter().enumerate().filter_map(of_switch).collect()
     }
 
     /// What to know of a flow that is not scheduled.

@@ -36,8 +36,7 @@ fn stretches(instance: &Instance, link: usize, periods: &BTreeSet<u64>, ppm: u32
         .iter()
         .try_fold(1, |cycle, period| least_common_multiple(cycle, *period))
         .unwrap_or(instance.hyperperiod_ns);
-    let period_ns =
-        periods.iter().copied().find(|period| share_ns(*period) >= frame_ns).unwrap_or(cycle_ns);
+    let period_ns = periods.iter().copied().find(|period| share_ns(*period) >= frame_ns).unwrap_or(cycle_ns);
     let count = (share_ns(period_ns) / frame_ns.max(1)).clamp(1, STRETCHES_MAX);
     let each_ns = share_ns(period_ns).div_ceil(count).max(frame_ns);
     // What the link is reserved for in addition to the bytes of a frame is part of the stretch.

@@ -38,12 +38,7 @@ struct Alone {
 }
 
 impl Alone {
-    fn of(
-        network: &Network,
-        flow: &Flow,
-        (id, way): (PortId, &[PortId]),
-        place: &Place<'_>,
-    ) -> Option<Self> {
+    fn of(network: &Network, flow: &Flow, (id, way): (PortId, &[PortId]), place: &Place<'_>) -> Option<Self> {
         let limits = &flow.limits;
         if limits.deadline_ns.is_none() && limits.jitter_ns.is_none() {
             return None;

@@ -7,8 +7,7 @@ use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
 use super::wiring::{
-    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring,
-    WiringError,
+    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, WiringError,
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
