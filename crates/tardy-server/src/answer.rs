@@ -129,9 +129,12 @@ impl From<ArchiveError> for Refusal {
             ArchiveError::Unknown(address) => {
                 Self::unknown(format!("the archive does not have the run {address}"))
             }
-            ArchiveError::InProgress | ArchiveError::NotARun(_) | ArchiveError::TooLong { .. } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
-            }
+            ArchiveError::InProgress
+            | ArchiveError::NotARun(_)
+            | ArchiveError::Fault(_)
+            | ArchiveError::TooLong { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
+            ArchiveError::TooManyConditions(_) => Self::wrong(error.to_string()),
+            ArchiveError::OnlyRead => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             ArchiveError::OtherContent { .. } => Self::new(StatusCode::CONFLICT, error.to_string()),
             ArchiveError::Service { .. } => {
                 eprintln!("tardy serve: {error}");
