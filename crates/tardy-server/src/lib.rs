@@ -28,6 +28,9 @@ mod serve_error;
 mod service;
 mod settings;
 mod sharing;
+#[cfg(test)]
+mod tests;
+mod unconnected;
 mod webhooks;
 mod writer;
 
@@ -35,3 +38,4 @@ pub use access::token::{Scope, TokenError, Tokens, UnknownToken};
 pub use serve::{Started, start};
 pub use serve_error::ServeError;
 pub use settings::{OpenStore, Reading, Settings};
+pub use unconnected::Unconnected;

@@ -173,6 +173,7 @@ pub(crate) fn served<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(allowed.headers_within)
+        .half_close(allowed.answers_after_end)
         .serve_connection(
             TokioIo::new(Paced::new(stream, allowed.stall_within)),
             TowerToHyperService::new(router),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use tardy_alert::{AlertLog, Rules, RulesError};
 use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Store, records_directory};
@@ -46,7 +47,7 @@ pub(crate) struct Service {
     _lock: Option<File>,
     open: Arc<OpenStore>,
     tokens: Mutex<(Option<SystemTime>, Arc<Tokens>)>,
-    pages: Mutex<BTreeMap<String, (String, Arc<String>)>>,
+    pages: Mutex<BTreeMap<String, (String, Bytes)>>,
 }
 
 /// The lock of the server of these records.
@@ -160,18 +161,18 @@ impl Service {
         name: &str,
         digest: &str,
         make: impl FnOnce() -> Result<String, E>,
-    ) -> Result<Arc<String>, E> {
+    ) -> Result<Bytes, E> {
         if let Some((known, page)) = locked(&self.pages).get(name)
             && known == digest
         {
-            return Ok(Arc::clone(page));
+            return Ok(page.clone());
         }
-        let page = Arc::new(make()?);
+        let page = Bytes::from(make()?);
         let mut pages = locked(&self.pages);
         if pages.values().map(|(_, page)| page.len()).sum::<usize>() + page.len() > PAGES_MAX {
             pages.clear();
         }
-        pages.insert(name.to_owned(), (digest.to_owned(), Arc::clone(&page)));
+        pages.insert(name.to_owned(), (digest.to_owned(), page.clone()));
         Ok(page)
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Allowed {
     pub(crate) stall_within: Duration,
     /// How long a page may take to be made, and to be begun.
     pub(crate) page_within: Duration,
+    /// Whether a request is answered whose sender has ended its side of the connection. Work for one that has left stops otherwise.
+    pub(crate) answers_after_end: bool,
 }
 
 impl Default for Allowed {
@@ -61,6 +63,7 @@ impl Default for Allowed {
             content_within: Duration::from_secs(120),
             stall_within: Duration::from_secs(30),
             page_within: Duration::from_secs(30),
+            answers_after_end: false,
         }
     }
 }
