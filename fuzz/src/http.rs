@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 const RUN: &str = include_str!("../../crates/tardy/tests/run_files/cyclictest-json.run.json");
 /// The hash of `tardy_fuzz`, which seeds have as their token.
-const TOKENS: &str = "{\"tokens\":[{\"name\":\"fuzz\",\"scopes\":[\"admin\"],\"made_at\":\"\",\"sha256\":\"SHA\"}]}";
+const TOKENS: &str =
+    "{\"tokens\":[{\"name\":\"fuzz\",\"scopes\":[\"admin\"],\"made_at\":\"\",\"sha256\":\"SHA\"}]}";
 
 /// An archive in memory with one run.
 #[derive(Clone)]

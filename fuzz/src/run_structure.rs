@@ -86,7 +86,9 @@ fn note_places(value: &Value, pointer: String, places: &mut Vec<String>) {
         }
         // Of long lists the first and the last.
         Value::Array(items) => {
-            for (index, value) in items.iter().enumerate().filter(|(index, _)| *index < 3 || index + 1 == items.len()) {
+            for (index, value) in
+                items.iter().enumerate().filter(|(index, _)| *index < 3 || index + 1 == items.len())
+            {
                 note_places(value, format!("{pointer}/{index}"), places);
             }
         }
@@ -144,7 +146,9 @@ fn change(run: &mut Value, seed: &Seed, others: &[Seed], bytes: &mut Bytes<'_>) 
     let Some(value) = run.pointer_mut(place) else { return Some(()) };
     match (action % 12, value) {
         (0..=4, value @ Value::Number(_)) => *value = number?,
-        (5, value @ Value::Number(_)) => *value = json!([0.0, 1e-300, 1e18, -1e300, 0.5][usize::from(action) % 5]),
+        (5, value @ Value::Number(_)) => {
+            *value = json!([0.0, 1e-300, 1e18, -1e300, 0.5][usize::from(action) % 5])
+        }
         (6, Value::Array(items)) => {
             let twice = items.clone();
             items.extend(twice);
@@ -231,7 +235,8 @@ fn use_together(before: &Run, run: &Run, used: u8) {
         1 => drop(report::html(&runs, &findings::Options::default())),
         2 => {
             let kind = Kind::OF_RUNS[usize::from(used / 16) % Kind::OF_RUNS.len()];
-            let options = tardy_plot::Options { limit_ns: run.plan.limit_ns, ..tardy_plot::Options::default() };
+            let options =
+                tardy_plot::Options { limit_ns: run.plan.limit_ns, ..tardy_plot::Options::default() };
             let plot = Plot { kind, runs: &runs, versus: None, title: None, options };
             let _ = (plot.svg(), plot.csv());
         }

@@ -21,10 +21,7 @@ thread_local! {
 ///
 /// # Errors
 /// If the work was stopped.
-pub fn unless<T>(
-    should_stop: impl Fn() -> bool + 'static,
-    work: impl FnOnce() -> T,
-) -> Result<T, Stopped> {
+pub fn unless<T>(should_stop: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> Result<T, Stopped> {
     /// What was there before is there again, however the work ends.
     struct Restore(Option<ShouldStop>);
     impl Drop for Restore {

@@ -83,7 +83,8 @@ impl Outcome {
         name: &str,
         address: &Address,
     ) -> Result<Self, crate::ArchiveError> {
-        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Self::of_file(run, name, address)));
+        let made =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Self::of_file(run, name, address)));
         made.map_err(|panic| {
             if tardy_analyse::stop::is_stop(&*panic) {
                 std::panic::resume_unwind(panic);

@@ -23,7 +23,8 @@ pub struct Damage {
 /// What to do with a file whose content is not what it was.
 const DAMAGED: &str = "restore it from a copy of the archive";
 /// What to do with a run that was kept and cannot be read: an earlier tardy may have accepted more.
-const NOT_A_RUN: &str = "no page and no search shows it; remove the file, or restore it from a copy of the archive";
+const NOT_A_RUN: &str =
+    "no page and no search shows it; remove the file, or restore it from a copy of the archive";
 
 fn unreadable(error: ArchiveError, what_to_do: &str) -> String {
     match error {

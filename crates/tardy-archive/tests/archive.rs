@@ -313,7 +313,9 @@ fn an_index_that_does_not_agree_with_a_run_file_is_named() {
     for (what, change) in changes {
         let index = rusqlite::Connection::open(path.join("index.sqlite3")).unwrap();
         let of_one = match change.starts_with("UPDATE") {
-            true => format!("{change} WHERE sequence = (SELECT sequence FROM runs WHERE address = '{address}')"),
+            true => {
+                format!("{change} WHERE sequence = (SELECT sequence FROM runs WHERE address = '{address}')")
+            }
             false => change.to_owned(),
         };
         assert_eq!(index.execute(&of_one, []).unwrap(), 1, "{of_one}");

@@ -118,7 +118,8 @@ mod tests {
         let author = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"];
         ask(&[&author[..], &["commit", "--quiet", "-m", "first"]].concat());
         let program = directory.join("program");
-        fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >>{}/ran\ncat\n", directory.display())).unwrap();
+        fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >>{}/ran\ncat\n", directory.display()))
+            .unwrap();
         fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let program = program.display().to_string();
         for key in [

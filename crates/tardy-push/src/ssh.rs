@@ -125,9 +125,7 @@ fn beginning(pipe: impl Read) -> io::Result<Vec<u8>> {
     pipe.take(READ_MAX + 1).read_to_end(&mut read)?;
     match read.len() as u64 <= READ_MAX {
         true => Ok(read),
-        false => {
-            Err(io::Error::other(format!("the command there printed more than {} KiB", READ_MAX >> 10)))
-        }
+        false => Err(io::Error::other(format!("the command there printed more than {} KiB", READ_MAX >> 10))),
     }
 }
 

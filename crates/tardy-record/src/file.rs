@@ -223,9 +223,8 @@ fn check_series_are_distinct(run: &Run) -> Result<(), RunFileError> {
 
 /// Checks that the values of all histograms have a sum, and the squares of all series too.
 fn check_sums(run: &Run) -> Result<(), RunFileError> {
-    let in_slices = |series: &Series| {
-        series.slices.iter().map(|slice| u128::from(slice.histogram.total())).sum::<u128>()
-    };
+    let in_slices =
+        |series: &Series| series.slices.iter().map(|slice| u128::from(slice.histogram.total())).sum::<u128>();
     let values = |series: &Series| {
         let corrected = series.corrected.as_ref().map_or(0, Histogram::total);
         u128::from(series.measured.total()) + u128::from(corrected) + in_slices(series)
@@ -233,7 +232,8 @@ fn check_sums(run: &Run) -> Result<(), RunFileError> {
     if run.series.iter().map(values).sum::<u128>() > i64::MAX as u128 {
         return Err(contradiction("series", "the values of all histograms exceed 2^63"));
     }
-    match run.series.iter().position(|one| one.sum_of_squares_ns2.get().is_some_and(|sum| sum > SQUARES_MAX)) {
+    match run.series.iter().position(|one| one.sum_of_squares_ns2.get().is_some_and(|sum| sum > SQUARES_MAX))
+    {
         Some(index) => {
             Err(contradiction(&format!("series[{index}].sum_of_squares_ns2"), "more than 2^120 ns²"))
         }

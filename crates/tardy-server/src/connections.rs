@@ -66,7 +66,8 @@ impl Open {
         if has_too_many || self.all.len() >= most {
             let waiting = self.all.iter().filter(|(_, one)| !has_too_many || one.address == address);
             let waiting = waiting.filter_map(|(number, one)| Some((number, one, one.waits_since?)));
-            let first = waiting.max_by_key(|(_, one, since)| (counts[&one.address], std::cmp::Reverse(*since)));
+            let first =
+                waiting.max_by_key(|(_, one, since)| (counts[&one.address], std::cmp::Reverse(*since)));
             let number = *first?.0;
             if let Some(task) = self.all.remove(&number).and_then(|one| one.task) {
                 task.abort();

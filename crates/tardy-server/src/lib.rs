@@ -30,6 +30,7 @@ mod settings;
 mod sharing;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "unconnected")]
 mod unconnected;
 mod webhooks;
 mod writer;
@@ -38,4 +39,5 @@ pub use access::token::{Scope, TokenError, Tokens, UnknownToken};
 pub use serve::{Started, start};
 pub use serve_error::ServeError;
 pub use settings::{OpenStore, Reading, Settings};
+#[cfg(feature = "unconnected")]
 pub use unconnected::Unconnected;

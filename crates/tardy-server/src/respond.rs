@@ -67,15 +67,14 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Arc<Limits>, routes: Vec<R
         let filter = MethodFilter::try_from(route.method.clone()).expect("routes have methods of HTTP");
         let (service, limits) = (Arc::clone(service), Arc::clone(limits));
         let path = route.path;
-        let handler =
-            move |Extension(peer): Extension<Peer>,
-                  Extension(place): Extension<Arc<Place>>,
-                  parts: RawPathParams,
-                  request: axum::extract::Request| {
-                let parts = parts.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                let sender = Sender { peer, place };
-                answer(Arc::clone(&service), Arc::clone(&limits), route.clone(), sender, parts, request)
-            };
+        let handler = move |Extension(peer): Extension<Peer>,
+                            Extension(place): Extension<Arc<Place>>,
+                            parts: RawPathParams,
+                            request: axum::extract::Request| {
+            let parts = parts.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let sender = Sender { peer, place };
+            answer(Arc::clone(&service), Arc::clone(&limits), route.clone(), sender, parts, request)
+        };
         router = router.route(path, on(filter, handler));
     }
     let unknown = |status: StatusCode, reason: &'static str| {
@@ -84,7 +83,8 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Arc<Limits>, routes: Vec<R
             let service = Arc::clone(&service);
             async move {
                 let (head, body) = request.into_parts();
-                let refusal = refused(&service, peer, Refusal::new(status, reason), body, &head.headers).await;
+                let refusal =
+                    refused(&service, peer, Refusal::new(status, reason), body, &head.headers).await;
                 refuse(&service, head.uri.path(), refusal)
             }
         }
@@ -149,8 +149,8 @@ async fn answered(
         fields.extend(pairs(&body));
     }
     let request = Request { who, parts, fields, body, base };
-    // Uploads wait for the disk together; pages take turns.
-    if !request.body.is_empty() {
+    // Changes wait for the disk together, and end as they have begun; pages take turns.
+    if route.method != Method::GET {
         return made(service, route, request, (None, work), None).await;
     }
     let page = Arc::clone(&limits.pages).acquire_owned();
@@ -209,7 +209,13 @@ fn busy() -> Refusal {
 }
 
 /// Counts a request that is refused as its sender's, and reads its content.
-async fn refused(service: &Service, Peer(peer): Peer, refusal: Refusal, body: Body, headers: &HeaderMap) -> Refusal {
+async fn refused(
+    service: &Service,
+    Peer(peer): Peer,
+    refusal: Refusal,
+    body: Body,
+    headers: &HeaderMap,
+) -> Refusal {
     if let Err(too_many) = service.rates.count_request(&Who::Anyone(peer)) {
         return too_many;
     }

@@ -87,9 +87,8 @@ fn started(allowed: Allowed, may_write: bool) -> (tempfile::TempDir, Started) {
     let path = directory.path().join("A");
     drop(Archive::to_add(&path).unwrap());
     let settings = settings(&path, may_write);
-    let open: OpenStore = Box::new(move || -> Result<Box<dyn Store>, ArchiveError> {
-        Ok(Box::new(Archive::to_read(&path)?))
-    });
+    let open: OpenStore =
+        Box::new(move || -> Result<Box<dyn Store>, ArchiveError> { Ok(Box::new(Archive::to_read(&path)?)) });
     let server = start_with(settings, open, routes(), allowed).unwrap();
     (directory, server)
 }
@@ -219,7 +218,9 @@ fn announced_uploads_that_never_arrive_take_no_memory() {
         .collect();
     let mut stream = connected(&server);
     let length = 2 << 20;
-    stream.write_all(request("PUT", "/content", &format!("Content-Length: {length}\r\n")).as_bytes()).unwrap();
+    stream
+        .write_all(request("PUT", "/content", &format!("Content-Length: {length}\r\n")).as_bytes())
+        .unwrap();
     stream.write_all(&vec![b'x'; length]).unwrap();
     assert_eq!(answer(&stream), (200, length.to_string()));
     drop(announced);
@@ -323,7 +324,8 @@ fn a_run_that_cannot_be_read_leaves_the_alerts_of_the_others() {
     let address = Address::of(&unreadable.content);
     Archive::to_add(&path).unwrap().keep(vec![unreadable, other]).unwrap();
     drop(tardy_archive::records_directory(&path).unwrap());
-    std::fs::write(path.join("server/alerts.toml"), "[[rule]]\nname = \"loop\"\nrequire = \"max<1us\"\n").unwrap();
+    std::fs::write(path.join("server/alerts.toml"), "[[rule]]\nname = \"loop\"\nrequire = \"max<1us\"\n")
+        .unwrap();
     let archive = path.clone();
     let open: OpenStore = Box::new(move || -> Result<Box<dyn Store>, ArchiveError> {
         Ok(Box::new(WithUnreadable(Archive::to_read(&archive)?, address.clone())))

@@ -190,7 +190,10 @@ mod tests {
         );
         assert_eq!(ran(&line, 60 * SECOND, &occasion), None);
         let text = fs::read_to_string(out).unwrap();
-        assert_eq!(text, "$(touch x); 'a\u{fffd}b\u{fffd}]0;x\u{fffd}\u{fffd}c\u{fffd}|1234567|'cc' (task 7) had the CPU|3|/a/b.run.json|");
+        assert_eq!(
+            text,
+            "$(touch x); 'a\u{fffd}b\u{fffd}]0;x\u{fffd}\u{fffd}c\u{fffd}|1234567|'cc' (task 7) had the CPU|3|/a/b.run.json|"
+        );
     }
 
     #[test]

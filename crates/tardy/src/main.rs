@@ -44,7 +44,9 @@ fn without_panic(command: impl FnOnce() -> ExitCode) -> ExitCode {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let reason = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        output::report(&format!("a fault of tardy at {place}: {reason}; report it with the command and its files"));
+        output::report(&format!(
+            "a fault of tardy at {place}: {reason}; report it with the command and its files"
+        ));
     }));
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(command)).unwrap_or(Exit::CouldNot.into())
 }

@@ -185,7 +185,8 @@ impl Index {
         });
         let Some(known) = known.optional()? else { return Ok(None) };
         let expected = columns(id, outcome).into_iter().chain([Value::Text(entry_text(&outcome.entry))]);
-        let differing = names.iter().zip(known).zip(expected).find(|((_, known), expected)| known != expected);
+        let differing =
+            names.iter().zip(known).zip(expected).find(|((_, known), expected)| known != expected);
         if let Some(((name, known), expected)) = differing {
             return Ok(Some(format!("{name} {}", between(&known, &expected))));
         }
@@ -199,7 +200,8 @@ impl Index {
 
     /// The options that the index has for a configuration.
     fn options(&self, config: &Config) -> Result<Config, ArchiveError> {
-        let mut statement = self.connection.prepare_cached("SELECT name, value FROM options WHERE config = ?")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT name, value FROM options WHERE config = ?")?;
         let rows = statement.query_map([config_digest(config)], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

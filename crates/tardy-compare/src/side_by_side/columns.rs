@@ -234,3 +234,47 @@ impl<'a> Columns<'a> {
         self.statistics.iter().find(|statistic| statistic.name == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::facts::Fact;
+    use tardy_record::{Run, file};
+
+    use super::*;
+    use crate::side_by_side;
+
+    const STEADY: &[u8] = include_bytes!("../../../tardy-present/tests/runs/steady.run.json");
+
+    /// A run whose kernel has this many options, each with the value `value`.
+    fn run(options: usize, value: &str) -> Run {
+        let mut run = file::from_text(STEADY).unwrap();
+        let config = (0..options).map(|number| (format!("OPTION_{number}"), value.to_owned()));
+        run.facts.kernel.config = Fact::known(config.collect(), "test");
+        run
+    }
+
+    #[test]
+    fn as_many_options_as_a_file_may_have_are_compared() {
+        // A comparison of each option with each other one would take minutes.
+        let runs: Vec<Run> = (0..9).map(|number| run(file::OPTIONS_MAX, &number.to_string())).collect();
+        let comparison = side_by_side::of(&runs.iter().collect::<Vec<_>>()).unwrap();
+        let differences = comparison.differences();
+        let config = differences.iter().find(|one| one.part == Part::Configuration).unwrap();
+        assert_eq!(config.rows.len(), file::OPTIONS_MAX);
+        assert!(config.rows.is_sorted_by(|one, other| one.name < other.name));
+        let expected: Vec<DifferingValue> =
+            (0..9).map(|number| DifferingValue::Known(number.to_string())).collect();
+        assert_eq!(config.rows[7].values, expected);
+    }
+
+    #[test]
+    fn a_difference_of_some_candidates_has_the_base_for_the_others() {
+        let mut runs = [run(3, "y"), run(3, "y"), run(3, "n"), run(3, "y")];
+        runs[3].facts.kernel.config = Fact::unknown("test");
+        let comparison = side_by_side::of(&runs.iter().collect::<Vec<_>>()).unwrap();
+        let differences = comparison.differences();
+        let config = differences.iter().find(|one| one.part == Part::Configuration).unwrap();
+        let known = |value: &str| DifferingValue::Known(value.to_owned());
+        assert_eq!(config.rows[0].values, [known("y"), known("y"), known("n"), DifferingValue::Unknown]);
+    }
+}

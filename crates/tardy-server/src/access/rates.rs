@@ -47,6 +47,7 @@ pub(crate) struct Rates(Mutex<BTreeMap<Key, Bucket>>);
 
 impl Rates {
     /// Forgets what all senders sent.
+    #[cfg(feature = "unconnected")]
     pub(crate) fn forget(&self) {
         locked(&self.0).clear();
     }

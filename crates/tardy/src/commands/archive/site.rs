@@ -150,7 +150,17 @@ impl<'a> Writer<'a> {
         let made_by = identity::get().to_owned();
         let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: None };
         let now = Data { made_by, ..Data::default() };
-        Self { archive, output: &arguments.output, reports, about, before, now, written: 0, noted: 0, problems: 0 }
+        Self {
+            archive,
+            output: &arguments.output,
+            reports,
+            about,
+            before,
+            now,
+            written: 0,
+            noted: 0,
+            problems: 0,
+        }
     }
 
     /// Writes the pages of all boards, and returns the boards' runs.
