@@ -73,6 +73,10 @@ struct Numbers {
 
 impl Write for Numbers {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // A buffer that is dropped after an error is written once more.
+        if self.flaw.is_some() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         text.iter().try_for_each(|byte| self.read(*byte))?;
         Ok(text.len())
     }

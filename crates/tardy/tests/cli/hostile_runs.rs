@@ -21,7 +21,7 @@ fn hostile() -> Vec<Hostile> {
         of("lab-causes", "/series/0/kind/causes/cost/traced_ns", json!(i64::MIN)),
         of("present/steady", "/series/0/corrected/0/0", json!(i64::MIN)),
         of("present/steady", "/series/0/max_at_ns", json!(u64::MAX)),
-        of("present/steady", "/loads/0/parts/0/done/0", json!(u64::MAX)),
+        of("present/rt", "/loads/0/parts/0/done/0", json!(u64::MAX)),
         of("noise", "/series/0/kind/blind_ns", json!(u64::MAX)),
         of("timer-1ms", "/plan/phases/0/span/duration_ns", json!(u64::MAX)),
         of("switch-simulated", "/series/0/kind/frames/reordered", json!(u64::MAX)),

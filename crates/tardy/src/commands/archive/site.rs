@@ -84,10 +84,6 @@ fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
         return Err(wrong("output", "the site must not be in the archive; choose another directory").into());
     }
     // What a process left that was killed while it wrote the first file.
-    let is_temporary = |name: &OsStr| {
-        let name = name.to_string_lossy();
-        name.starts_with(&format!(".{DATA}.")) && name.ends_with(".tmp")
-    };
     let is_other = |entry: io::Result<DirEntry>| !entry.is_ok_and(|entry| is_temporary(&entry.file_name()));
     let has_files = std::fs::read_dir(output).is_ok_and(|mut entries| entries.any(is_other));
     if has_files && !output.join(DATA).exists() && !arguments.force {
@@ -98,6 +94,14 @@ fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
         return Err(wrong("output", reason).into());
     }
     Ok(())
+}
+
+/// Whether this is the name of a file that a process was writing when it was killed.
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with('.')
+        && name.ends_with(".tmp")
+        && [".html.", ".gz.", ".json."].iter().any(|end| name.contains(end))
 }
 
 /// The parent of a relative path of one part is the working directory.
@@ -297,6 +301,9 @@ impl<'a> Writer<'a> {
         self.write(site::published(&self.about))?;
         self.write_data(&self.now)?;
         self.written += 1;
+        if self.before.unfinished {
+            self.remove_temporary()?;
+        }
         let removed = self.remove_others()?;
         let pages = counted(self.written as u64, "file", "files");
         let removed = if removed == 0 { String::new() } else { format!(", {removed} removed") };
@@ -319,6 +326,22 @@ impl<'a> Writer<'a> {
     fn write_data(&self, data: &Data) -> Result<()> {
         let text = serde_json::to_string_pretty(data)? + "\n";
         Ok(self.place(DATA)?.write(text.as_bytes())?)
+    }
+
+    /// Removes the files that a killed process did not finish.
+    fn remove_temporary(&self) -> Result<()> {
+        for directory in
+            DIRECTORIES.map(|name| self.output.join(name)).iter().chain([&self.output.to_owned()])
+        {
+            // The directories are made when they are needed.
+            for entry in std::fs::read_dir(directory).into_iter().flatten() {
+                let path = entry.with_context(|| directory.display().to_string())?.path();
+                if path.file_name().is_some_and(is_temporary) {
+                    files::remove_own(&path).with_context(|| path.display().to_string())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes the pages of the site before that this one does not have, and nothing else.
