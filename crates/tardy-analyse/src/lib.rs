@@ -35,6 +35,7 @@ pub mod row;
 pub mod shape;
 pub mod share_limits;
 pub mod stationarity;
+pub mod stop;
 pub mod stops;
 pub mod tail;
 #[cfg(test)]

@@ -102,6 +102,7 @@ pub(crate) fn named(facts: &Facts) -> BTreeMap<String, String> {
 fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
     let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
     let difference = |name: &String| {
+        tardy_analyse::stop::check();
         let (base, candidate) = (base.get(name).cloned(), candidate.get(name).cloned());
         (base != candidate).then(|| Difference { name: name.clone(), base, candidate })
     };

@@ -16,6 +16,7 @@ use tardy_analyse::lab;
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::pool;
 use tardy_analyse::row::{self, Row};
+use tardy_analyse::stop;
 
 /// A base run and its candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -353,7 +354,10 @@ impl Pair {
 
 /// Series of a phase that have no counterpart in the other run.
 fn lonely_series(all: &[&Series], paired: &[&Series], label: &str, name: &str) -> Vec<String> {
-    let lonely = all.iter().filter(|one| !paired.iter().any(|other| std::ptr::eq(**one, *other)));
+    let lonely = all.iter().filter(|one| {
+        stop::check();
+        !paired.iter().any(|other| std::ptr::eq(**one, *other))
+    });
     lonely.map(|one| format!("'{}' of '{label}' is in {name} only", one.label)).collect()
 }
 
@@ -365,6 +369,7 @@ fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: 
         |series: &Series| series.tally.recorded as f64 / (series.counted_ns as f64).max(1.0) * 1e9;
     let theirs = series_of(candidate, candidate_phase);
     let pair = |ours: &Series| {
+        stop::check();
         ours.gaps()?;
         let theirs = theirs.iter().find(|theirs| theirs.label == ours.label && theirs.gaps().is_some())?;
         Some(NoisePair {
