@@ -42,6 +42,8 @@ pub mod signal {
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks the process to check whether its parent is still there.
     pub const LOOK: i32 = libc::SIGUSR1;
+    /// Ends a process that has used up its CPU time ([`crate::work_limits`]).
+    pub const CPU_TIME: i32 = libc::SIGPROF;
     /// Ends a process whose sandbox denies a system call.
     pub const BAD_SYSTEM_CALL: i32 = libc::SIGSYS;
     /// Ends a process that writes beyond the longest file that it may write.
