@@ -6,6 +6,7 @@ pub mod journal;
 pub mod maps;
 pub mod names;
 pub mod netlink;
+pub mod program;
 pub mod run_file;
 
 use tardy_formats::{ImportOptions, Unit, detect, import_bytes};

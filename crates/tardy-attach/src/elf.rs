@@ -27,18 +27,28 @@ const NO_CONTENT: u64 = 8;
 
 /// How many bytes may still be read, of all files together.
 #[derive(Debug)]
-pub struct Budget(Cell<u64>);
+pub struct Budget {
+    left: Cell<u64>,
+    was_exceeded: Cell<bool>,
+}
 
 impl Budget {
     /// So many bytes.
     pub const fn new(bytes: u64) -> Self {
-        Self(Cell::new(bytes))
+        Self { left: Cell::new(bytes), was_exceeded: Cell::new(false) }
     }
 
     /// Takes `bytes`; `None`, and takes none, if fewer are left.
     pub fn take(&self, bytes: u64) -> Option<()> {
-        self.0.set(self.0.get().checked_sub(bytes)?);
+        let left = self.left.get().checked_sub(bytes);
+        self.was_exceeded.set(self.was_exceeded.get() || left.is_none());
+        self.left.set(left?);
         Some(())
+    }
+
+    /// Whether something was not read because too few bytes were left.
+    pub fn was_exceeded(&self) -> bool {
+        self.was_exceeded.get()
     }
 }
 
@@ -76,9 +86,9 @@ impl Content {
         let is_within = length <= most && offset.checked_add(length)? <= self.length()?;
         let count = usize::try_from(length).ok().filter(|_| is_within)?;
         budget.take(length)?;
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, count).collect();
-        self.fill(offset, Arc::get_mut(&mut bytes)?)?;
-        Some(bytes)
+        let mut bytes = vec![0; count];
+        self.fill(offset, &mut bytes)?;
+        Some(Arc::from(bytes))
     }
 }
 

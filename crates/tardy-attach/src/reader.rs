@@ -20,7 +20,7 @@ use tardy_sys::processes::{self, OWN_EXECUTABLE};
 use tardy_sys::signals::{is_end_pending, wait_readable};
 
 use crate::usdt::Probe;
-use messages::{Found, Request, length_of, place_of, send};
+use messages::{Found, Place, Request, length_of, send};
 
 /// The hidden command of the process.
 const COMMAND: &str = "__read-program";
@@ -32,6 +32,10 @@ const LAST_ANSWER_MAX_NS: u64 = 2_000_000_000;
 const LOOK_NS: u64 = 20_000_000;
 /// How many readers are started in all.
 const STARTS_MAX: u32 = 4;
+
+/// Why places may lack their functions.
+const TOO_LONG: &str = "the program's files have more tables, symbols and debug information than are read (1 GiB, and 256 MiB in one \
+                        section), so causes may lack their place in the program";
 
 /// Runs the hidden command `words`; `None` if it is another one.
 pub fn run_command(words: &[&str]) -> Option<ExitCode> {
@@ -48,6 +52,7 @@ pub struct ProgramReader {
     followed: BTreeSet<u32>,
     /// Those of which nothing is read any longer, because a reader ended over them.
     given_up: BTreeSet<u32>,
+    is_limited: bool,
     /// Why something was not read, for the user.
     failures: Vec<String>,
 }
@@ -76,6 +81,7 @@ impl Default for ProgramReader {
             starts: 0,
             followed: BTreeSet::new(),
             given_up: BTreeSet::new(),
+            is_limited: false,
             failures: Vec::new(),
         }
     }
@@ -108,7 +114,12 @@ impl ProgramReader {
 
     /// The place in the program at which a thread of the process blocked.
     pub fn place(&mut self, pid: u32, sample: &Sample) -> Option<String> {
-        place_of(&self.ask(pid, &Request::Place { pid, sample: sample.clone() })?)?
+        let answer = self.ask(pid, &Request::Place { pid, sample: sample.clone() })?;
+        let Place { text, is_limited } = Place::of(&answer)?;
+        if is_limited && !std::mem::replace(&mut self.is_limited, true) {
+            self.failures.push(TOO_LONG.to_owned());
+        }
+        text
     }
 
     /// The probes of the files that the process has mapped and that were not searched before, and why others are left out.

@@ -141,3 +141,49 @@ pub fn wait_readable(fds: &[RawFd], timeout_ns: u64) -> io::Result<Vec<bool>> {
     }
     Ok(polled.iter().map(|entry| ready > 0 && entry.revents != 0).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, ExitStatus, Stdio};
+
+    /// Tells the process that a test starts what to do.
+    const PART: &str = "TARDY_TEST_SIGNALS";
+
+    /// How another process of this test ends, which does `part` and gets SIGTERM when it is ready.
+    fn part(part: &str) -> ExitStatus {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = "signals::tests::a_signal_that_is_not_taken_ends_the_process";
+        command.args(["--exact", name, "--test-threads=1", "--nocapture"]).env(PART, part);
+        // The other threads of the process must not get the signal.
+        // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+        unsafe { command.pre_exec(|| block(&signal_set(&END))) };
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let (mut text, mut byte) = (Vec::new(), [0]);
+        while !text.ends_with(b"ready\n") && output.read(&mut byte).unwrap() == 1 {
+            text.push(byte[0]);
+        }
+        crate::child::send(child.id(), libc::SIGTERM).unwrap();
+        output.read_to_end(&mut text).unwrap();
+        child.wait().unwrap()
+    }
+
+    #[test]
+    fn a_signal_that_is_not_taken_ends_the_process() {
+        let Ok(this) = std::env::var(PART) else {
+            assert_eq!(part("wait").signal(), Some(libc::SIGTERM));
+            assert!(part("take").success());
+            return;
+        };
+        let signals = EndSignals::catch().unwrap();
+        signals.end_process_unless_taken(Duration::from_millis(300)).unwrap();
+        assert!(!is_end_pending());
+        println!("ready");
+        while this == "wait" || signals.take().is_none() {
+            std::thread::yield_now();
+        }
+    }
+}

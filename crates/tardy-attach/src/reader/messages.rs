@@ -16,7 +16,7 @@ pub(crate) enum Request {
     Follow { pid: u32 },
     /// The process has ended. Has no answer.
     Forget { pid: u32 },
-    /// Where in the process a thread was. The answer is a text, or none.
+    /// Where in the process a thread was. The answer is a [`Place`].
     Place { pid: u32, sample: Sample },
     /// The probes of files of the process that were not read before. The files stay open until the next request.
     Probes { pid: u32 },
@@ -37,6 +37,15 @@ pub(crate) struct Found {
     pub(crate) files: Vec<ProbedFile>,
     /// Why probes were left out.
     pub(crate) refused: Option<String>,
+}
+
+/// The answer to [`Request::Place`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The place, if it is known.
+    pub(crate) text: Option<String>,
+    /// Whether files were left out because they have too many bytes.
+    pub(crate) is_limited: bool,
 }
 
 /// Writes numbers and texts.
@@ -131,15 +140,17 @@ impl Request {
     }
 }
 
-/// The answer to [`Request::Place`].
-pub(crate) fn place_to_bytes(place: Option<&str>) -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.optional(place);
-    writer.0
-}
+impl Place {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.optional(self.text.as_deref()).number(u64::from(self.is_limited));
+        writer.0
+    }
 
-pub(crate) fn place_of(bytes: &[u8]) -> Option<Option<String>> {
-    Reader(bytes).optional()
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        Some(Self { text: reader.optional()?, is_limited: reader.number::<u64>()? != 0 })
+    }
 }
 
 impl Found {
@@ -224,8 +235,9 @@ mod tests {
             let found = Found { files: files.clone(), refused };
             assert_eq!(Found::of(&found.to_bytes()), Some(found));
         }
-        for place in [None, Some("main+0x1 in control")] {
-            assert_eq!(place_of(&place_to_bytes(place)), Some(place.map(str::to_owned)));
+        for text in [None, Some("main+0x1 in control".to_owned())] {
+            let place = Place { is_limited: text.is_some(), text };
+            assert_eq!(Place::of(&place.to_bytes()), Some(place));
         }
         let mut pipe = Vec::new();
         send(b"text", &mut pipe).unwrap();
@@ -238,7 +250,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (Request::of(&bytes), Found::of(&bytes), place_of(&bytes));
+            let _ = (Request::of(&bytes), Found::of(&bytes), Place::of(&bytes));
         }
     }
 }

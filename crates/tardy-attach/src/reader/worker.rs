@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tardy_sys::{files, processes, signals, work_limits};
 
-use super::messages::{Found, ProbedFile, Request, place_to_bytes, receive, send};
+use super::messages::{Found, Place, ProbedFile, Request, receive, send};
 use crate::elf::{Budget, Content};
 use crate::{mappings, usdt};
 
@@ -73,9 +73,9 @@ impl Worker {
             Request::Follow { pid } => self.code.follow(pid),
             Request::Forget { pid } => self.code.forget(pid),
             Request::Place { pid, sample } => {
-                let place = self.code.place(pid, &sample);
-                let place: Option<String> = place.map(|place| place.chars().take(PLACE_MAX).collect());
-                send(&place_to_bytes(place.as_deref()), output)?;
+                let text = self.code.place(pid, &sample);
+                let text = text.map(|text| text.chars().take(PLACE_MAX).collect());
+                send(&Place { text, is_limited: self.code.is_limited() }.to_bytes(), output)?;
             }
             Request::Probes { pid } => send(&self.probes(pid).to_bytes(), output)?,
         }
@@ -150,6 +150,10 @@ impl Codes {
     fn place(&mut self, pid: u32, sample: &tardy_sys::perf_event::Sample) -> Option<String> {
         self.of.get_mut(&pid)?.place(sample)
     }
+
+    fn is_limited(&self) -> bool {
+        self.budget.was_exceeded()
+    }
 }
 
 /// Stacks of other processors are not unwound.
@@ -169,5 +173,9 @@ impl Codes {
 
     fn place(&mut self, _pid: u32, _sample: &tardy_sys::perf_event::Sample) -> Option<String> {
         None
+    }
+
+    fn is_limited(&self) -> bool {
+        false
     }
 }
