@@ -124,6 +124,10 @@ impl ProgramReader {
 
     /// The probes of the files that the process has mapped and that were not searched before, and why others are left out.
     pub fn probes(&mut self, pid: u32) -> (Vec<ProbedFile>, Option<String>) {
+        // Another reader would find the same probes once more.
+        if self.starts > u32::from(self.process.is_some()) {
+            return (Vec::new(), None);
+        }
         let before = self.failures.len();
         let found = self.ask(pid, &Request::Probes { pid }).and_then(|answer| Found::of(&answer));
         let (Some(found), Some(process)) = (found, &self.process) else {
@@ -200,7 +204,7 @@ impl ProgramReader {
         self.given_up.insert(pid);
         let why = process.end().unwrap_or_else(|| why.to_owned());
         self.failures.push(format!(
-            "files of process {pid} are not read any longer, so it has no places and no probes: the process that reads them was ended ({why})"
+            "files of process {pid} are not read any longer, and no more probes are found: the process that reads them was ended ({why})"
         ));
     }
 }
@@ -212,6 +216,7 @@ impl Process {
         // What a file makes of it is not the session's message.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         child::prepare(&mut command, &[]);
+        child::gain_nothing(&mut command);
         let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else { return Err(io::ErrorKind::BrokenPipe.into()) };

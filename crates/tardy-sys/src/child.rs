@@ -90,6 +90,19 @@ pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
     unsafe { command.pre_exec(keep) };
 }
 
+/// Makes the child of `command`, and what it executes, gain no privileges by executing a file (PR_SET_NO_NEW_PRIVS, prctl(2)). It keeps
+/// those of a parent that has them without its file, such as root.
+pub fn gain_nothing(command: &mut Command) {
+    let none: libc::c_ulong = 0;
+    // SAFETY: prctl with this option takes integers only.
+    let set = move || match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, none, none, none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
+    unsafe { command.pre_exec(set) };
+}
+
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
 ///
 /// The kernel treats the end of the thread that forked as the end of the parent. If that can happen, `signal` is
