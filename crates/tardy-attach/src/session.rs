@@ -1,9 +1,12 @@
 //! Watches a program for a time: follows its threads, reads the trace, and records cycles.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
@@ -26,6 +29,7 @@ use crate::no_rhythm::no_rhythm;
 use crate::places::Places;
 use crate::probe_search::ProbeSearch;
 use crate::quota::Quotas;
+use crate::reader::ProgramReader;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
@@ -43,6 +47,9 @@ const FIRST_MAX_NS: u64 = 6_000_000_000;
 /// Memory for all buffers, in KiB, and the least and the most for each CPU of each instance.
 const BUFFERS_KIB: u32 = 256 << 10;
 const BUFFER_KIB: [u32; 2] = [256, 8192];
+/// How long a signal that asks tardy to end may wait for a round's end: a round reads /proc, where the kernel may wait for the watched
+/// program.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What to watch, and for how long.
 #[derive(Clone, Debug)]
@@ -183,6 +190,8 @@ pub struct Session {
     buffer_kib: u32,
     /// Dropped after the trace, which records its events.
     probes: ProbeSearch,
+    /// Reads the programs' files for probes and places.
+    reader: Rc<RefCell<ProgramReader>>,
     tracker: Tracker,
     recorder: Recorder,
     chains: ChainRecorder,
@@ -210,7 +219,8 @@ impl Session {
         let [least, most] = BUFFER_KIB;
         let buffer_kib = request.buffer_kib.unwrap_or((BUFFERS_KIB / cpus / 2).clamp(least, most));
         let trace = ProgramTrace::make(tracefs, &request.id, &functions, buffer_kib)?;
-        let places = request.places.then(|| Places::set_up(tracefs)).transpose()?;
+        let reader = Rc::default();
+        let places = request.places.then(|| Places::set_up(tracefs, &reader)).transpose()?;
         let run_start_ns = monotonic_ns();
         let settings = Settings {
             run_start_ns,
@@ -226,7 +236,8 @@ impl Session {
             request,
             trace,
             buffer_kib,
-            probes: ProbeSearch::new(tracefs),
+            probes: ProbeSearch::new(tracefs, &reader),
+            reader,
             tracker,
             recorder: Recorder::new(settings),
             chains: ChainRecorder::new(settings),
@@ -299,6 +310,7 @@ impl Session {
         has_ended: &mut dyn FnMut() -> bool,
         listener: &mut dyn Listener,
     ) -> Result<End, String> {
+        end_always(signals)?;
         self.search()?;
         if self.tracker.threads.is_empty() {
             return Err(self.request.target.absent());
@@ -309,6 +321,9 @@ impl Session {
             Some(end) => end,
             None => self.count(signals, has_ended, listener)?,
         };
+        if end == End::Interrupted {
+            self.reader.borrow_mut().hurry();
+        }
         self.trace.set_on(false)?;
         self.read()?;
         Ok(end)
@@ -319,6 +334,7 @@ impl Session {
     /// # Errors
     /// If the target does not exist, or the kernel refuses to be read.
     pub fn observe(mut self, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, Habits)>, String> {
+        end_always(signals)?;
         self.search()?;
         self.trace.set_on(true)?;
         let begin_ns = monotonic_ns();
@@ -667,6 +683,12 @@ impl Session {
             })
             .collect()
     }
+}
+
+/// Makes sure that the signals end this process, whatever it waits for.
+fn end_always(signals: &EndSignals) -> Result<(), String> {
+    let always = signals.end_process_unless_taken(SIGNAL_PATIENCE);
+    always.map_err(|error| format!("no thread can be started that waits for signals: {error}"))
 }
 
 /// A listener that ignores everything.

@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use tardy_attach::session::{Listener, Request, Session, Status, Watched};
 use tardy_attach::targets::Target;
 use tardy_host::facts::{self, SystemAnswers};
+use tardy_host::trace::remove_left_behind;
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_measure::engine::checkpoint;
 use tardy_measure::engine::result_file::ResultFile;
@@ -60,11 +61,13 @@ pub(super) fn target(program: Option<&str>, thread: Option<&str>) -> Result<Targ
     }
 }
 
-/// tracefs, mounted for this process alone if it is not mounted.
+/// tracefs, mounted for this process alone if it is not mounted, without what a killed process of this user has left there.
 pub(super) fn tracefs() -> Result<Tracefs> {
     let files = KernelFiles::real();
     Tracefs::mount_if_missing(&files);
-    Tracefs::find(&files).map_err(|reason| anyhow!(reason))
+    let tracefs = Tracefs::find(&files).map_err(|reason| anyhow!(reason))?;
+    remove_left_behind(&files).iter().for_each(|message| output::report(message));
+    Ok(tracefs)
 }
 
 /// What is watched, with the options of the command line.

@@ -25,6 +25,7 @@ mod formats;
 mod full_disk;
 mod gate;
 mod history;
+mod hostile_programs;
 mod hostile_runs;
 mod hostile_users;
 mod killed;
