@@ -144,8 +144,8 @@ impl<'r> Causes<'r> {
         for outlier in &mut series.worst {
             outlier.moment = thread.moments.get(&outlier.cycle).map(|(_, moment)| moment.clone());
         }
-        let untraced = series.worst.first().filter(|worst| worst.moment.is_none());
-        let worst_untraced = untraced.and_then(|worst| {
+        let worst = series.worst.first().filter(|worst| worst.moment.is_none());
+        let worst_untraced = worst.and_then(|worst| {
             let at_ns = self.context.clock.start_ns() + worst.at_ns;
             let due_ns = at_ns.saturating_add_signed(-worst.latency_ns);
             untraced(&self.off, thread.cut.contains(&worst.cycle), due_ns, at_ns)
