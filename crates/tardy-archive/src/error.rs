@@ -81,8 +81,13 @@ pub enum ArchiveError {
     #[error("the archive may only be read here; change it on the machine and as the user that has it")]
     OnlyRead,
     /// A search has more conditions than any that people make.
-    #[error("{0} options of the configuration; a search has at most {most}", most = crate::query::OPTIONS_MAX)]
-    TooManyConditions(usize),
+    #[error("{count} options of the configuration; a search has at most {most}")]
+    TooManyConditions {
+        /// The options that it names.
+        count: usize,
+        /// How many it may name.
+        most: usize,
+    },
     /// A run that was accepted, and whose numbers no code expects.
     #[error("a fault of tardy: {0}; report it with the run file")]
     Fault(String),

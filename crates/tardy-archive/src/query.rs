@@ -11,7 +11,8 @@ use crate::entry::Outcome;
 
 /// The most options of the kernel's configuration that a search names: far more than people type, and fewer than a database's parser
 /// nests.
-pub(crate) const OPTIONS_MAX: usize = 100;
+#[cfg(feature = "database")]
+const OPTIONS_MAX: usize = 100;
 
 /// Which runs are looked for. Every condition must hold; an empty query finds all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,11 +52,13 @@ impl Query {
     /// Refuses a search that no store can answer.
     ///
     /// # Errors
-    /// [`crate::ArchiveError::TooManyConditions`].
+    /// `ArchiveError::TooManyConditions`.
     #[cfg(feature = "database")]
     pub fn check(&self) -> Result<(), crate::ArchiveError> {
         match self.config.len() {
-            count if count > OPTIONS_MAX => Err(crate::ArchiveError::TooManyConditions(count)),
+            count if count > OPTIONS_MAX => {
+                Err(crate::ArchiveError::TooManyConditions { count, most: OPTIONS_MAX })
+            }
             _ => Ok(()),
         }
     }

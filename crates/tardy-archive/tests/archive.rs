@@ -386,5 +386,5 @@ fn a_search_with_more_conditions_than_a_database_nests_is_refused() {
         Archive::to_read(&path).unwrap().find(&Query { config, ..Query::default() })
     };
     assert!(of(100).is_ok());
-    assert!(matches!(of(3000), Err(ArchiveError::TooManyConditions(3000))));
+    assert!(matches!(of(3000), Err(ArchiveError::TooManyConditions { count: 3000, most: 100 })));
 }

@@ -138,7 +138,7 @@ impl From<ArchiveError> for Refusal {
             | ArchiveError::NotARun(_)
             | ArchiveError::Fault(_)
             | ArchiveError::TooLong { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
-            ArchiveError::TooManyConditions(_) => Self::wrong(error.to_string()),
+            ArchiveError::TooManyConditions { .. } => Self::wrong(error.to_string()),
             ArchiveError::OnlyRead => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             ArchiveError::OtherContent { .. } => Self::new(StatusCode::CONFLICT, error.to_string()),
             ArchiveError::Service { .. } => {

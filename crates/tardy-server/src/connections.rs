@@ -14,6 +14,10 @@ use tokio::task::AbortHandle;
 
 use crate::sharing::locked;
 
+/// The address of the sender, for limits: that of all senders who can have one as they like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// The open connections.
 #[derive(Debug)]
 pub(crate) struct Connections {

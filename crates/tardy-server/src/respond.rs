@@ -19,12 +19,11 @@ use crate::access::host;
 use crate::access::who::Who;
 use crate::answer::{Answer, Refusal};
 use crate::api::push::{UPLOAD_MAX, unpacked_max};
-use crate::connections::{Place, Work};
+use crate::connections::{Peer, Place, Work};
 use crate::pace::Pace;
 use crate::permission;
 use crate::request::Request;
 use crate::routes::{self, Route};
-use crate::serve::Peer;
 use crate::service::Service;
 use crate::settings::Allowed;
 

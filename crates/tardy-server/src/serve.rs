@@ -1,6 +1,6 @@
 //! Connections: accepting them, and serving each until it ends.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::access::host;
-use crate::connections::{Connections, Place};
+use crate::connections::{Connections, Peer, Place};
 use crate::pace::Paced;
 use crate::respond::{self, Limits};
 use crate::routes::{self, Route};
@@ -124,10 +124,6 @@ impl Drop for Started {
         }
     }
 }
-
-/// The address of the sender, for limits: that of all senders who can have one as they like.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Accepts connections until the server is stopped, and waits for requests that are being answered.
 async fn accept(

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::runtime::Runtime;
 
-use crate::connections::Connections;
+use crate::connections::{Connections, Peer};
 use crate::respond::{self, Limits};
 use crate::routes;
-use crate::serve::{Peer, served};
+use crate::serve::served;
 use crate::serve_error::ServeError;
 use crate::service::Service;
 use crate::settings::{Allowed, OpenStore, Settings};

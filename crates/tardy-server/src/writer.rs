@@ -36,7 +36,7 @@ impl Writer {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         thread::spawn(move || {
             while let Some(uploads) = next(&receiver) {
-                // Those who wait for what a panic prevented are told so when it has dropped their uploads.
+                // A panic drops the uploads, and with them what their senders wait for.
                 let _ = caught(|| keep(uploads, &open, &audit));
                 news.tell();
             }
