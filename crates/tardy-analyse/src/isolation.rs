@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tardy_record::facts::Facts;
+use tardy_record::facts::{Fact, Facts};
 use tardy_record::series::SeriesKind;
 use tardy_record::{Run, Series, cpu_list};
 
@@ -42,16 +42,17 @@ pub struct CpusOfKind {
 /// What the kernel keeps away from each CPU, by the facts of a run: the one place that reads these facts. `None` if it is
 /// unknown which CPUs are isolated.
 fn properties(facts: &Facts) -> Option<BTreeMap<u32, Vec<&'static str>>> {
-    let list = |text: &str| match text {
-        "none" => Some(Vec::new()),
-        text => cpu_list::parse(text),
-    };
+    let list = |fact: &Fact<String>| cpu_list::parse_kept_apart(fact.get()?);
     let mut properties: BTreeMap<u32, Vec<&'static str>> = BTreeMap::new();
-    for cpu in list(facts.cpu.isolated.get()?)? {
+    for cpu in list(&facts.cpu.isolated)? {
         properties.entry(cpu).or_default().push(Isolation::Isolated.name());
     }
-    for cpu in facts.cpu.nohz_full.get().and_then(|text| list(text)).unwrap_or_default() {
-        properties.entry(cpu).or_default().push("without tick");
+    for (fact, name) in
+        [(&facts.cpu.nohz_full, "without tick"), (&facts.cpu.rcu_nocbs, "without RCU callbacks")]
+    {
+        for cpu in list(fact).unwrap_or_default() {
+            properties.entry(cpu).or_default().push(name);
+        }
     }
     Some(properties)
 }

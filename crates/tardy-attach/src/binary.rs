@@ -95,7 +95,8 @@ impl Binary {
             text: addresses(".text"),
             got: addresses(".got"),
         };
-        let is_code = |segment: &&elf::Segment| segment.kind == elf::LOAD && segment.flags & elf::IS_CODE != 0;
+        let is_code =
+            |segment: &&elf::Segment| segment.kind == elf::LOAD && segment.flags & elf::IS_CODE != 0;
         let segments = elf.segments.iter().filter(is_code);
         let segments = segments.map(|segment| (segment.address, segment.offset, segment.bytes)).collect();
         let has_no_linker = elf.segments.iter().all(|segment| segment.kind != elf::INTERPRETER);
@@ -211,13 +212,15 @@ impl Functions {
             let Some(table) = table else { continue };
             let linked = usize::try_from(table.link).ok().and_then(|link| elf.sections.get(link));
             // Before the names: what a symbol takes here is about its size in the file.
-            let Some((symbols, names)) =
-                read(table).filter(|symbols| budget.take(symbols.len() as u64).is_some()).zip(linked.and_then(read))
+            let Some((symbols, names)) = read(table)
+                .filter(|symbols| budget.take(symbols.len() as u64).is_some())
+                .zip(linked.and_then(read))
             else {
                 continue;
             };
             let index = self.names.len() as u32;
-            self.functions.extend(symbols.chunks_exact(SYMBOL_BYTES).filter_map(|symbol| Function::of(symbol, index)));
+            self.functions
+                .extend(symbols.chunks_exact(SYMBOL_BYTES).filter_map(|symbol| Function::of(symbol, index)));
             self.names.push(names);
         }
     }

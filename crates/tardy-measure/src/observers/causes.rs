@@ -85,7 +85,16 @@ impl<'r> Causes<'r> {
             cut: BTreeSet::new(),
         };
         let threads = timer.threads.iter().enumerate().map(thread).collect();
-        Self { context, state, trace: None, plan, threads, warm_up: None, next_look_ns: u64::MAX, off: VecDeque::new() }
+        Self {
+            context,
+            state,
+            trace: None,
+            plan,
+            threads,
+            warm_up: None,
+            next_look_ns: u64::MAX,
+            off: VecDeque::new(),
+        }
     }
 
     fn make_trace(&self) -> Result<MomentTrace, String> {
