@@ -77,12 +77,13 @@ fn any_flows() -> impl Strategy<Value = Vec<(usize, u32, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// What is scheduled leaves the share, and what is named as possible is possible.
     #[test]
     fn a_schedule_leaves_the_share_or_names_one_that_would_do(
-        flows in any_flows(), ppm in 0_u32..600_000, starts_at_zero in any::<bool>(), margin_ns in 0_u64..2_000,
+        flows in any_flows(), ppm in 0_u32..600_000, starts_at_zero in any::<bool>(),
+        margin_ns in prop::sample::select(vec![0, 800]),
         entries_max in prop::option::of(3_usize..12),
     ) {
         let of = |ppm: u32| Instance { starts_at_zero, margin_ns, ..scattered(&flows, ppm) };
@@ -101,26 +102,22 @@ proptest! {
     }
 }
 
-/// First fit leaves too little in these, and a schedule that leaves enough exists.
+/// Each of five flows is sent as early as it may be, which scatters them over the period: no full frame fits between two.
 #[test]
 fn stretches_for_best_effort_are_placed_if_first_fit_leaves_none() {
-    let talkers = |bytes: u32| (0..9).map(move |number| (number % 3, bytes + 40 * number as u32, 1_000_000));
-    let mut improved = 0;
-    for bytes in (100..700).step_by(20) {
-        let flows: Vec<(usize, u32, u64)> = talkers(bytes).collect();
-        let plain = answered(&scattered(&flows, 0), 0);
-        if plain.verdict != Verdict::Scheduled {
-            continue;
+    let of = |ppm: u32| {
+        let mut all = scattered(&[(0, 500, 500_000); 5], ppm);
+        for (number, flow) in all.flows.iter_mut().enumerate() {
+            flow.source = 2 + number % 3;
+            flow.release_ns = 90_000 * number as u64;
         }
-        let left_ppm = least_ppm(&scattered(&flows, 0), &plain) as u32;
-        let more = scattered(&flows, left_ppm + 10_000);
-        let answer = answered(&more, 2);
-        if answer.verdict == Verdict::Scheduled {
-            assert!(least_ppm(&more, &answer) >= u64::from(left_ppm) + 10_000);
-            improved += 1;
-        }
-    }
-    assert!(improved >= 3, "{improved}");
+        all
+    };
+    let first_fit = answered(&of(0), 0);
+    assert_eq!((first_fit.verdict, least_ppm(&of(0), &first_fit)), (Verdict::Scheduled, 0));
+    let answer = answered(&of(200_000), 0);
+    assert_eq!(answer.verdict, Verdict::Scheduled);
+    assert!(least_ppm(&of(200_000), &answer) >= 200_000);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use tardy_synthesis::checker::{Fault, check, check_frames, proves};
 use tardy_synthesis::lateness::Lateness;
 use tardy_synthesis::proof::Proof;
 use tardy_synthesis::read::network::{Scheduled, read};
-use tardy_synthesis::schedule::Schedule;
 use tardy_synthesis::verify;
 use tardy_synthesis::write::switch_file::{self, Timing};
 use tardy_tsn::file;
@@ -39,7 +38,9 @@ fn a_deadline_may_end_with_the_last_bit() {
         let verified = verify::of(&network, &scheduled, &answer.schedule, &options).unwrap();
         let flow = &verified.flows[0];
         assert_eq!((flow.planned_ns, flow.simulated_ns), (Some(LATENCY_NS), Some(LATENCY_NS)), "{mode:?}");
-        assert!(flow.bound_ns.is_some_and(|ns| ns >= LATENCY_NS), "{flow:?}");
+        // In Linux the bound would need a ring that never fills.
+        assert!(flow.bound_ns.is_none_or(|ns| (LATENCY_NS..LATENCY_NS + 10).contains(&ns)), "{flow:?}");
+        assert!(mode == Mode::Linux || flow.bound_ns.is_some(), "{flow:?}");
     }
 }
 
@@ -54,36 +55,36 @@ fn a_deadline_before_the_last_bit_is_proved_impossible() {
     }
 }
 
-/// The gap keeps the next frame away. Three links with a gap of 12 octets, 96 ns, and no margin.
+/// The gap keeps the next frame away: two frames of 500 octets and their gaps take 8,192 ns of a link.
 #[test]
 fn the_gap_after_a_frame_is_reserved_and_checked() {
-    let mut apart =
-        instance(4, &[(0, 1), (0, 2), (0, 3)], vec![flow(1, 2, 500, 8_192), flow(3, 2, 500, 8_192)]);
-    apart.gap_bytes = 12;
+    let of = |period_ns: u64, gap_bytes: u32| {
+        let flows = vec![flow(1, 2, 500, period_ns), flow(3, 2, 500, period_ns)];
+        let mut instance = instance(4, &[(0, 1), (0, 2), (0, 3)], flows);
+        instance.gap_bytes = gap_bytes;
+        // A frame has the same place in its period on both links.
+        instance.links.iter_mut().for_each(|link| link.processing_ns = period_ns - 4_000);
+        instance
+    };
+    let apart = of(8_192, 12);
     let answer = answered(&apart, 1);
     assert_eq!(answer.verdict, Verdict::Scheduled);
-    let starts = |schedule: &Schedule| {
-        let last = |flow: usize| schedule.placements[flow].as_ref().unwrap().hops[1].start_ns;
-        (last(0), last(1))
-    };
-    let (a, b) = starts(&answer.schedule);
-    assert!(a.abs_diff(b) >= 512 * 8, "{a} {b}");
-    // One flow is sent where the last bit of the other ends.
-    let mut close = answer.schedule.clone();
-    let (earlier, later) = if a < b { (0, 1) } else { (1, 0) };
-    let by_ns = a.abs_diff(b) - 500 * 8;
-    for hop in &mut close.placements[later].as_mut().unwrap().hops {
-        hop.start_ns -= by_ns;
-    }
-    assert!(matches!(check_frames(&apart, &close)[..], [Fault::Overlap { .. }, ..]), "{earlier} {later}");
-    // A link is overloaded by the gaps: 2 * 512 octets in 8,191 ns.
-    let mut full =
-        instance(4, &[(0, 1), (0, 2), (0, 3)], vec![flow(1, 2, 500, 8_191), flow(3, 2, 500, 8_191)]);
-    assert_eq!(answered(&full, 1).verdict, Verdict::Scheduled);
-    full.gap_bytes = 12;
-    assert!(matches!(
-        answered(&full, 1).verdict,
-        Verdict::Infeasible(Proof::Overload { .. } | Proof::Pair { .. })
-    ));
     assert!(check(&apart, &answer.schedule, &answer.ports, None).is_empty());
+    // The later flow is sent where the last bit of the earlier one ends.
+    let mut close = answer.schedule.clone();
+    let starts_ns =
+        [0, 1].map(|flow: usize| close.placements[flow].as_ref().unwrap().hops[1].start_ns % 8_192);
+    let later = usize::from(starts_ns[1] > starts_ns[0]);
+    for hop in &mut close.placements[later].as_mut().unwrap().hops {
+        hop.start_ns -= 96;
+    }
+    let faults = check_frames(&apart, &close);
+    assert!(matches!(faults[..], [Fault::Overlap { .. }, ..]), "{faults:?}");
+    // A ns less, and the link is overloaded by the gaps.
+    assert_eq!(answered(&of(8_191, 0), 1).verdict, Verdict::Scheduled);
+    let verdict = answered(&of(8_191, 12), 1).verdict;
+    assert!(
+        matches!(verdict, Verdict::Infeasible(Proof::Overload { .. } | Proof::Pair { .. })),
+        "{verdict:?}"
+    );
 }
