@@ -95,7 +95,8 @@ impl Binary {
             text: addresses(".text"),
             got: addresses(".got"),
         };
-        let is_code = |segment: &&elf::Segment| segment.kind == elf::LOAD && segment.flags & elf::IS_CODE != 0;
+        let is_code =
+            |segment: &&elf::Segment| segment.kind == elf::LOAD && segment.flags & elf::IS_CODE != 0;
         let segments = elf.segments.iter().filter(is_code);
         let segments = segments.map(|segment| (segment.address, segment.offset, segment.bytes)).collect();
         let has_no_linker = elf.segments.iter().all(|segment| segment.kind != elf::INTERPRETER);
@@ -211,13 +212,15 @@ impl Functions {
             let Some(table) = table else { continue };
             let linked = usize::try_from(table.link).ok().and_then(|link| elf.sections.get(link));
             // Before the names: what a symbol takes here is about its size in the file.
-            let Some((symbols, names)) =
-                read(table).filter(|symbols| budget.take(symbols.len() as u64).is_some()).zip(linked.and_then(read))
+            let Some((symbols, names)) = read(table)
+                .filter(|symbols| budget.take(symbols.len() as u64).is_some())
+                .zip(linked.and_then(read))
             else {
                 continue;
             };
             let index = self.names.len() as u32;
-            self.functions.extend(symbols.chunks_exact(SYMBOL_BYTES).filter_map(|symbol| Function::of(symbol, index)));
+            self.functions
+                .extend(symbols.chunks_exact(SYMBOL_BYTES).filter_map(|symbol| Function::of(symbol, index)));
             self.names.push(names);
         }
     }
@@ -295,6 +298,43 @@ mod tests {
         assert!(!binary.is_start(start.address - 1) && !binary.is_start(address - bias));
         assert!(binary.tables().eh_frame.is_some());
         assert_eq!(binary.function(u64::MAX), None);
+    }
+
+    /// Symbols of a section of the test's file, whose names are in the section after it: name, address, bytes.
+    fn symbols(all: &[(u32, u64, u64)]) -> Vec<u8> {
+        let symbol = |(name, address, bytes): &(u32, u64, u64)| {
+            let mut symbol = name.to_ne_bytes().to_vec();
+            symbol.extend([FUNCTION, 0]);
+            symbol.extend(1u16.to_ne_bytes());
+            symbol.extend([*address, *bytes].iter().flat_map(|word| word.to_ne_bytes()));
+            symbol
+        };
+        all.iter().flat_map(symbol).collect()
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_errors_or_functions_without_a_name() {
+        use crate::elf::tests::{TestSection, file};
+        let section = |name, kind, address, content| TestSection { name, kind, address, content };
+        let read = |sections: &[TestSection<'_>], bytes: u64| {
+            Binary::read(Content::Bytes(file(sections).into()), &Rc::new(Budget::new(bytes)))
+        };
+        for name in [".eh_frame", ".text", ".got"] {
+            assert!(read(&[section(name, 1, u64::MAX, b"text")], SECTION_MAX).is_none(), "{name}");
+        }
+        let table =
+            symbols(&[(0, 0x1100, u64::MAX), (1, 0x1200, 16), (2, 0x1200, 16), (u32::MAX, u64::MAX, 16)]);
+        let sections = [section(".symtab", 2, 0, &table), section(".strtab", 3, 0, b"\0_b\0")];
+        let binary = read(&sections, SECTION_MAX).unwrap();
+        assert_eq!(binary.function(0x1234), None, "behind the last one");
+        assert_eq!(binary.function(0x120f), Some(("b".to_owned(), 15)), "without an underscore");
+        assert_eq!(binary.function(0x11ff), Some((String::new(), 0xff)));
+        assert_eq!(binary.function(u64::MAX), Some((String::new(), 0)));
+        assert_eq!(read(&sections, 1000).map(|binary| binary.function(0x1200)), Some(None), "too many bytes");
+        for (start, offset) in [(0, 0), (0, u64::MAX), (u64::MAX, 0), (0x40_0000, 0)] {
+            let expected = (start == 0x40_0000).then_some(0x40_0000 - 0x1000);
+            assert_eq!(binary.bias(start, offset), expected, "{start:#x} {offset:#x}");
+        }
     }
 
     /// A program in whose function `outer` the compiler puts `inner`.

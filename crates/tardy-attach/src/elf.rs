@@ -179,10 +179,8 @@ impl Elf {
         let (segment_bytes, section_bytes) = if is_64 { (56, 64) } else { (32, 40) };
         let segments = entries(table(offsets[0], sizes)?, segment_bytes, SEGMENTS_MAX)?;
         let sections = entries(table(offsets[1], sizes + 4)?, section_bytes, SECTIONS_MAX)?;
-        let segments =
-            segments.chunks_exact(segment_bytes as usize).map(|entry| Segment::of(entry, is_64));
-        let sections =
-            sections.chunks_exact(section_bytes as usize).map(|entry| Section::of(entry, word));
+        let segments = segments.chunks_exact(segment_bytes as usize).map(|entry| Segment::of(entry, is_64));
+        let sections = sections.chunks_exact(section_bytes as usize).map(|entry| Section::of(entry, word));
         let sections: Vec<(u64, Section)> = sections.collect::<Option<_>>()?;
         let elf = Self {
             is_64,
@@ -363,7 +361,8 @@ pub(crate) mod tests {
         let mut content_at = table_at + (sections.len() + 1) * 64;
         let mut contents: Vec<u8> = Vec::new();
         let all = [(own_name, 3, 0, names.as_slice())];
-        let others = sections.iter().zip(&named).map(|(one, name)| (*name, one.kind, one.address, one.content));
+        let others =
+            sections.iter().zip(&named).map(|(one, name)| (*name, one.kind, one.address, one.content));
         for (name, kind, address, content) in all.into_iter().chain(others) {
             file.extend([name, kind].iter().flat_map(|word: &u32| word.to_ne_bytes()));
             let fields = [0, address, content_at as u64, content.len() as u64, 0, 0, 0];

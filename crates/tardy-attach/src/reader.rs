@@ -219,7 +219,9 @@ impl Process {
         child::gain_nothing(&mut command);
         let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (Some(input), Some(output)) = (input, output) else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
         child::do_not_wait_on(&output)?;
         Ok(Self { child, input, output })
     }

@@ -88,27 +88,27 @@ fn does_nothing(elf: &Elf, content: &Content, offset: u64, rest: u64, budget: &B
 
 /// The name of the stretch, whether it begins, and the address of the instruction; `None` for another note.
 fn mark(note: &Note<'_>, word: usize, base_now: Option<u64>) -> Option<(String, bool, u64)> {
-        if note.kind != TYPE || note.owner != OWNER {
-            return None;
-        }
-        let [address, base, semaphore] = [0, 1, 2].map(|index| number(note.content, index * word, word));
-        let mut texts = note.content.get(3 * word..)?.split(|byte| *byte == 0);
-        let (provider, name) = (texts.next()?, std::str::from_utf8(texts.next()?).ok()?);
-        if provider != PROVIDER || semaphore? != 0 {
-            return None;
-        }
-        let (name, is_begin) = match (name.strip_suffix("__begin"), name.strip_suffix("__end")) {
-            (Some(name), _) => (name, true),
-            (_, Some(name)) => (name, false),
-            _ => return None,
-        };
-        // A linker that moved the program left the notes as they were.
-        let moved = match (base_now, base?) {
-            (Some(now), then) if then != 0 => now.wrapping_sub(then),
-            _ => 0,
-        };
-        let is_name = !name.is_empty() && name.len() <= NAME_MAX && !name.contains(|c: char| c.is_control());
-        is_name.then(|| Some((name.to_owned(), is_begin, address?.wrapping_add(moved))))?
+    if note.kind != TYPE || note.owner != OWNER {
+        return None;
+    }
+    let [address, base, semaphore] = [0, 1, 2].map(|index| number(note.content, index * word, word));
+    let mut texts = note.content.get(3 * word..)?.split(|byte| *byte == 0);
+    let (provider, name) = (texts.next()?, std::str::from_utf8(texts.next()?).ok()?);
+    if provider != PROVIDER || semaphore? != 0 {
+        return None;
+    }
+    let (name, is_begin) = match (name.strip_suffix("__begin"), name.strip_suffix("__end")) {
+        (Some(name), _) => (name, true),
+        (_, Some(name)) => (name, false),
+        _ => return None,
+    };
+    // A linker that moved the program left the notes as they were.
+    let moved = match (base_now, base?) {
+        (Some(now), then) if then != 0 => now.wrapping_sub(then),
+        _ => 0,
+    };
+    let is_name = !name.is_empty() && name.len() <= NAME_MAX && !name.contains(|c: char| c.is_control());
+    is_name.then(|| Some((name.to_owned(), is_begin, address?.wrapping_add(moved))))?
 }
 
 #[cfg(test)]
@@ -165,10 +165,12 @@ mod tests {
             note("tardy", "a\tb__begin", [NOP, 0x1500, 0]),
             note("tardy", &long, [NOP, 0x1500, 0]),
         ];
-        let probe =
-            |is_begin, offset, is_nop| Probe { name: "control".to_owned(), is_begin, offset, is_nop };
+        let probe = |is_begin, offset, is_nop| Probe { name: "control".to_owned(), is_begin, offset, is_nop };
         // The instruction at the end is another one.
-        assert_eq!(found(&file(&notes.concat(), 0x1510)), [probe(true, NOP_AT as u64, true), probe(false, 0x20, false)]);
+        assert_eq!(
+            found(&file(&notes.concat(), 0x1510)),
+            [probe(true, NOP_AT as u64, true), probe(false, 0x20, false)]
+        );
     }
 
     #[test]

@@ -95,10 +95,12 @@ pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
 pub fn gain_nothing(command: &mut Command) {
     let none: libc::c_ulong = 0;
     // SAFETY: prctl with this option takes integers only.
-    let set = move || match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, none, none, none) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    };
+    let set =
+        move || match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, none, none, none) }
+        {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
     // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
     unsafe { command.pre_exec(set) };
 }

@@ -17,9 +17,9 @@ mod named;
 mod own;
 mod private_directory;
 mod supervision;
-mod writers;
 #[cfg(test)]
 mod tests;
+mod writers;
 
 use std::ffi::{CString, OsStr};
 use std::io;

@@ -45,7 +45,8 @@ impl EndSignals {
         let looks = (patience.as_nanos() as u64 / LOOK_NS).max(1);
         let watch = move || loop {
             let mut seen = 0;
-            while seen < looks && matches!(wait_readable(&[fd.as_raw_fd()], u64::MAX).as_deref(), Ok([true])) {
+            while seen < looks && matches!(wait_readable(&[fd.as_raw_fd()], u64::MAX).as_deref(), Ok([true]))
+            {
                 seen += 1;
                 std::thread::sleep(Duration::from_nanos(LOOK_NS));
                 if !is_end_pending() {

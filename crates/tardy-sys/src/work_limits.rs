@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 /// RLIMIT_AS, RLIMIT_CORE and RLIMIT_FSIZE of prlimit(2): libc's constants have another type for each C library.
-const ADDRESS_SPACE: libc::c_int = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 6 } else { 9 };
+const ADDRESS_SPACE: libc::c_int =
+    if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 6 } else { 9 };
 
 /// Limits the address space of this process, so that memory beyond it is an error. A process with less keeps its limit.
 ///

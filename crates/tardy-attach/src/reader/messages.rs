@@ -230,7 +230,8 @@ mod tests {
             assert_eq!(Request::of(&request.to_bytes()), Some(request));
         }
         let probe = Probe { name: "control".to_owned(), is_begin: true, offset: 77, is_nop: true };
-        let files = vec![ProbedFile { descriptor: 5, probes: vec![probe.clone(), probe] }, ProbedFile::default()];
+        let files =
+            vec![ProbedFile { descriptor: 5, probes: vec![probe.clone(), probe] }, ProbedFile::default()];
         for refused in [None, Some("why".to_owned())] {
             let found = Found { files: files.clone(), refused };
             assert_eq!(Found::of(&found.to_bytes()), Some(found));

@@ -28,7 +28,9 @@ pub fn remove_left_behind(files: &KernelFiles) -> Vec<String> {
     let restored = restore_only(&Place::of(files), files, &kinds).unwrap_or_default();
     let message = |what: &str, fate: &Fate| match fate {
         Fate::Undone => Some(format!("removed: {what}, which a killed tardy has left")),
-        Fate::Failed { reason } => Some(format!("not removed: {what}: {reason}; 'tardy restore' tries again")),
+        Fate::Failed { reason } => {
+            Some(format!("not removed: {what}: {reason}; 'tardy restore' tries again"))
+        }
         Fate::LeftAlone { .. } | Fate::InUse { .. } => None,
     };
     restored.iter().filter_map(|one| message(&one.what, &one.fate)).collect()

@@ -23,7 +23,9 @@ pub fn only_writable_by(file: &File, user: u32) -> Result<(), String> {
     let metadata = file.metadata().map_err(unknown)?;
     let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode());
     if owner != 0 && owner != user {
-        return Err(format!("it belongs to user {owner}, who is neither root nor user {user} of the program"));
+        return Err(format!(
+            "it belongs to user {owner}, who is neither root nor user {user} of the program"
+        ));
     }
     if mode & 0o002 != 0 {
         return Err("every user can write it".to_owned());
@@ -131,6 +133,9 @@ mod tests {
         fchown(&file, Some(65_531), None).unwrap();
         assert_eq!(only_writable_by(&file, 65_531), Ok(()));
         let refused = only_writable_by(&file, 65_532).unwrap_err();
-        assert!(refused.contains("it belongs to user 65531, who is neither root nor user 65532"), "{refused}");
+        assert!(
+            refused.contains("it belongs to user 65531, who is neither root nor user 65532"),
+            "{refused}"
+        );
     }
 }

@@ -60,7 +60,13 @@ fn start(bench: &Bench, fault: &str, files: &[&str], other: Option<&Path>) -> Ru
 /// Watches the program for a second. A command that hangs fails the test. No more memory is allowed than a reader has, and a little.
 fn attach(bench: &Bench, program: &Running, options: &[&str]) -> Printed {
     let mut command = Command::new("timeout");
-    command.args([PATIENCE, "sh", "-c", "ulimit -v 4000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tardy")]);
+    command.args([
+        PATIENCE,
+        "sh",
+        "-c",
+        "ulimit -v 4000000; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_tardy"),
+    ]);
     command.args(["attach", &program.id().to_string(), "--duration", "1s", "--warmup", "300ms", "--quiet"]);
     command.args(["-o", "a.run.json", "--force"]).args(options).current_dir(bench.path("."));
     let printed = Printed::from(command.env("NO_COLOR", "1").output().unwrap());
@@ -129,7 +135,8 @@ fn header(segments_at: u64, segments: u16, sections_at: u64, sections: u16) -> V
     let mut header = vec![0x7f, b'E', b'L', b'F', 2, order, 1];
     header.resize(64, 0);
     let machine: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
-    for (at, number) in [(16, 3), (18, machine), (54, 56), (56, segments), (58, 64), (60, sections), (62, 0)] {
+    for (at, number) in [(16, 3), (18, machine), (54, 56), (56, segments), (58, 64), (60, sections), (62, 0)]
+    {
         header[at..at + 2].copy_from_slice(&number.to_ne_bytes());
     }
     header[32..40].copy_from_slice(&segments_at.to_ne_bytes());
@@ -291,7 +298,16 @@ fn a_signal_ends_attach_while_the_reader_does_not_answer() {
     let pid = program.id().to_string();
     for signal in ["-INT", "-TERM"] {
         let tardy = bench.start(&[
-            "attach", &pid, "--places", "--duration", "1h", "--warmup", "300ms", "--quiet", "--force", "-o",
+            "attach",
+            &pid,
+            "--places",
+            "--duration",
+            "1h",
+            "--warmup",
+            "300ms",
+            "--quiet",
+            "--force",
+            "-o",
             "a.run.json",
         ]);
         let path = bench.path("a.run.json");
@@ -317,7 +333,16 @@ fn a_reader_that_ends_leaves_the_numbers_and_a_reason() {
     let program = start(&bench, "pipe", &["control"], None);
     let pid = program.id().to_string();
     let tardy = bench.start(&[
-        "attach", &pid, "--places", "--duration", "3s", "--warmup", "300ms", "--quiet", "-o", "a.run.json",
+        "attach",
+        &pid,
+        "--places",
+        "--duration",
+        "3s",
+        "--warmup",
+        "300ms",
+        "--quiet",
+        "-o",
+        "a.run.json",
     ]);
     wait_until("the reader", || reader_of(tardy.id()).is_some());
     send("-ABRT", reader_of(tardy.id()).unwrap());
@@ -350,11 +375,13 @@ fn the_next_start_removes_what_a_killed_attach_has_left() {
     kill(tardy.id());
     tardy.wait().unwrap();
     assert_eq!(left(), (3, 1), "no process was left to remove them");
-    let arguments = ["attach", &pid, "--duration", "300ms", "--warmup", "300ms", "--quiet", "-o", "b.run.json"];
+    let arguments =
+        ["attach", &pid, "--duration", "300ms", "--warmup", "300ms", "--quiet", "-o", "b.run.json"];
     let printed = Printed::from(bench.command_with_own_journal(&arguments).output().unwrap()).exits(0);
     assert_eq!(left(), (0, 0), "{}", printed.err);
     for what in [format!("/sys/kernel/tracing/instances/tardy-{id}-program"), format!("{group}mark0")] {
-        let message = format!("removed: {}", if what.contains("instances") { "trace instance " } else { "event " });
+        let message =
+            format!("removed: {}", if what.contains("instances") { "trace instance " } else { "event " });
         let line = printed.err.lines().find(|line| line.contains(&what));
         assert!(line.is_some_and(|line| line.contains(&message)), "{what}: {}", printed.err);
     }
