@@ -141,7 +141,8 @@ impl Binary {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = self.functions[..after].last()?;
         let offset = address - function.address;
-        (offset < function.bytes).then(|| (function.name(&self.names), offset))
+        let name = function.name(&self.names);
+        (offset < function.bytes && !name.is_empty()).then_some((name, offset))
     }
 
     /// Whether an address is in the code that calls `main`, which the C library puts into every program. It has no more than 52 bytes
@@ -322,18 +323,17 @@ mod tests {
         for name in [".eh_frame", ".text", ".got"] {
             assert!(read(&[section(name, 1, u64::MAX, b"text")], SECTION_MAX).is_none(), "{name}");
         }
+        // The test's files have one table of names, with those of the sections: "_b" is at 19.
         let table =
-            symbols(&[(0, 0x1100, u64::MAX), (1, 0x1200, 16), (2, 0x1200, 16), (u32::MAX, u64::MAX, 16)]);
-        let sections = [section(".symtab", 2, 0, &table), section(".strtab", 3, 0, b"\0_b\0")];
+            symbols(&[(0, 0x1100, u64::MAX), (19, 0x1200, 16), (20, 0x1200, 16), (u32::MAX, u64::MAX, 16)]);
+        let sections = [section(".symtab", 2, 0, &table), section("_b", 3, 0, b"")];
         let binary = read(&sections, SECTION_MAX).unwrap();
         assert_eq!(binary.function(0x1234), None, "behind the last one");
         assert_eq!(binary.function(0x120f), Some(("b".to_owned(), 15)), "without an underscore");
-        assert_eq!(binary.function(0x11ff), Some((String::new(), 0xff)));
-        assert_eq!(binary.function(u64::MAX), Some((String::new(), 0)));
-        assert_eq!(read(&sections, 1000).map(|binary| binary.function(0x1200)), Some(None), "too many bytes");
-        for (start, offset) in [(0, 0), (0, u64::MAX), (u64::MAX, 0), (0x40_0000, 0)] {
-            let expected = (start == 0x40_0000).then_some(0x40_0000 - 0x1000);
-            assert_eq!(binary.bias(start, offset), expected, "{start:#x} {offset:#x}");
+        assert_eq!((binary.function(0x11ff), binary.function(u64::MAX)), (None, None), "without a name");
+        assert_eq!(read(&sections, 400).map(|binary| binary.function(0x1200)), Some(None), "too many bytes");
+        for (start, offset, bias) in [(0, 0, None), (0, u64::MAX, None), (0x40_0000, 0, Some(0x3f_f000))] {
+            assert_eq!(binary.bias(start, offset), bias, "{start:#x} {offset:#x}");
         }
     }
 
