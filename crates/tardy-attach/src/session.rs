@@ -102,6 +102,8 @@ pub struct Watched {
     pub counted_ns: (u64, u64),
     /// How it ended.
     pub end: End,
+    /// Why it could not go on; `None` if it ended as it should.
+    pub failure: Option<String>,
     /// Events that the kernel's buffers lost in the whole run.
     pub lost_events: u64,
     /// What recording costs the program; `None` if it was not measured.
@@ -155,13 +157,8 @@ pub trait Listener {
         false
     }
 
-    /// The numbers so far.
-    ///
-    /// # Errors
-    /// If they cannot be kept. The program is not watched any longer then.
-    fn checkpoint(&mut self, _watched: Watched) -> Result<(), String> {
-        Ok(())
-    }
+    /// The numbers so far. That they cannot be kept ends no watching.
+    fn checkpoint(&mut self, _watched: Watched) {}
 
     /// A round had late cycles, if [`Request::late_ns`] is set: those that are explained, and how many more there were.
     fn late(&mut self, _cycles: Vec<Seen>, _more: u64) {}
@@ -171,12 +168,12 @@ pub trait Listener {
         false
     }
 
-    /// The numbers of a run that is complete, while the next one has begun.
-    ///
-    /// # Errors
-    /// If they cannot be kept. The program is not watched any longer then.
-    fn next_run(&mut self, _watched: Watched) -> Result<(), String> {
-        Ok(())
+    /// The numbers of a run that is complete, while the next one has begun. That they cannot be kept ends no watching.
+    fn next_run(&mut self, _watched: Watched) {}
+
+    /// Whether a signal that tardy received ends watching.
+    fn wants_end_by(&mut self, _signal: i32) -> bool {
+        true
     }
 
     /// Whether watching is to end.
@@ -290,13 +287,29 @@ impl Session {
     /// round; `has_ended` returns whether a program that was started here has ended.
     ///
     /// # Errors
-    /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read; that of `listener`.
+    /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read before anything was
+    /// counted. If it refuses later, what was counted is returned with [`Watched::failure`].
     pub fn watch(
         &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
         listener: &mut dyn Listener,
     ) -> Result<Watched, String> {
+        match self.watch_to_end(signals, has_ended, listener) {
+            Err(error) if self.recorder.counts().0 > 0 => {
+                let _ = self.trace.set_on(false);
+                Ok(Watched { failure: Some(error), ..self.watched(End::Interrupted) })
+            }
+            end => self.finish(end?),
+        }
+    }
+
+    fn watch_to_end(
+        &mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        listener: &mut dyn Listener,
+    ) -> Result<End, String> {
         end_always(signals)?;
         self.search()?;
         if self.tracker.threads.is_empty() {
@@ -313,7 +326,7 @@ impl Session {
         }
         self.trace.set_on(false)?;
         self.read()?;
-        self.finish(end)
+        Ok(end)
     }
 
     /// Observes the threads for the warm-up's time, and returns what they did, by thread number.
@@ -417,7 +430,7 @@ impl Session {
         listener: &mut dyn Listener,
     ) -> Result<Option<End>, String> {
         wait_readable(&[signals.as_raw_fd()], ROUND_NS).map_err(|error| error.to_string())?;
-        if signals.take().is_some() {
+        if signals.take().is_some_and(|signal| listener.wants_end_by(signal)) {
             return Ok(Some(End::Interrupted));
         }
         let ended = has_ended();
@@ -441,9 +454,9 @@ impl Session {
                 listener.late(cycles, more);
             }
             if listener.wants_next_run(now_ns) {
-                listener.next_run(self.next_run())?;
+                listener.next_run(self.next_run());
             } else if listener.wants_checkpoint(now_ns) {
-                listener.checkpoint(self.watched(End::NotYet))?;
+                listener.checkpoint(self.watched(End::NotYet));
             }
             if listener.wants_end() {
                 return Ok(Some(End::Listener));
@@ -638,6 +651,7 @@ impl Session {
             run_start_ns: self.run_start_ns,
             counted_ns: (since_start(self.counted_from_ns.unwrap_or(end_ns)), since_start(end_ns)),
             end,
+            failure: None,
             lost_events: self.trace.lost_events().saturating_sub(self.lost_before),
             cost: self.cost,
             left_out: [self.recorder.left_out, self.chains.left_out, self.marks.left_out],

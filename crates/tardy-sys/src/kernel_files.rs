@@ -18,6 +18,8 @@ use thiserror::Error;
 
 /// Longer files are truncated, in bytes: no kernel file that tardy reads is nearly as long, but a hostile one may be.
 const SIZE_LIMIT: usize = 16 << 20;
+/// The size of each read, in bytes: more than files of a line or two have.
+const READ_SIZE: usize = 8192;
 /// The initial size of a buffer, in bytes. Watching keeps a buffer for each file, and most of these hold a line or two; a longer
 /// file enlarges its buffer at the first reading.
 const FIRST_ROOM: usize = 256;
@@ -91,9 +93,18 @@ impl KernelFiles {
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, KernelFileError> {
         let full = self.resolve(path);
         let read = || {
-            let mut content = Vec::new();
-            File::open(&full)?.take(SIZE_LIMIT as u64).read_to_end(&mut content)?;
-            Ok(content)
+            let mut file = File::open(&full)?.take(SIZE_LIMIT as u64);
+            // Not read_to_end, whose last reads are as small as the room that is left: some files refuse a buffer that is not larger than
+            // their content, even at their end (osnoise/cpus, kernel/trace/trace_osnoise.c).
+            let (mut content, mut buffer) = (Vec::new(), vec![0; READ_SIZE]);
+            loop {
+                match file.read(&mut buffer) {
+                    Ok(0) => return Ok(content),
+                    Ok(count) => content.extend_from_slice(&buffer[..count]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
         };
         read().map_err(|source| failed("read", &full, source))
     }

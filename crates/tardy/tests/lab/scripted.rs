@@ -141,6 +141,17 @@ impl SharedBoot {
         Self { kernel, append: CHEAPER, pace: Some(pace), scenes, booted: OnceLock::new() }
     }
 
+    /// The same on `cpus` CPUs in the host's time, with `append` on the kernel's command line as well: for what works, not for how long it
+    /// takes.
+    pub(crate) const fn with_cpus(
+        cpus: u32,
+        kernel: &'static str,
+        append: &'static str,
+        scenes: fn() -> Vec<Scene>,
+    ) -> Self {
+        Self { kernel, append, pace: Some(Pace::Realtime { cpus }), scenes, booted: OnceLock::new() }
+    }
+
     /// A boot of `kernel` as `tardy lab` boots it.
     pub(crate) const fn as_in_the_lab(kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
         Self { kernel, append: "", pace: None, scenes, booted: OnceLock::new() }
