@@ -141,7 +141,8 @@ impl Binary {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = self.functions[..after].last()?;
         let offset = address - function.address;
-        (offset < function.bytes).then(|| (function.name(&self.names), offset))
+        let name = function.name(&self.names);
+        (offset < function.bytes && !name.is_empty()).then_some((name, offset))
     }
 
     /// Whether an address is in the code that calls `main`, which the C library puts into every program. It has no more than 52 bytes
@@ -298,6 +299,42 @@ mod tests {
         assert!(!binary.is_start(start.address - 1) && !binary.is_start(address - bias));
         assert!(binary.tables().eh_frame.is_some());
         assert_eq!(binary.function(u64::MAX), None);
+    }
+
+    /// Symbols of a section of the test's file, whose names are in the section after it: name, address, bytes.
+    fn symbols(all: &[(u32, u64, u64)]) -> Vec<u8> {
+        let symbol = |(name, address, bytes): &(u32, u64, u64)| {
+            let mut symbol = name.to_ne_bytes().to_vec();
+            symbol.extend([FUNCTION, 0]);
+            symbol.extend(1u16.to_ne_bytes());
+            symbol.extend([*address, *bytes].iter().flat_map(|word| word.to_ne_bytes()));
+            symbol
+        };
+        all.iter().flat_map(symbol).collect()
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_errors_or_functions_without_a_name() {
+        use crate::elf::tests::{TestSection, file};
+        let section = |name, kind, address, content| TestSection { name, kind, address, content };
+        let read = |sections: &[TestSection<'_>], bytes: u64| {
+            Binary::read(Content::Bytes(file(sections).into()), &Rc::new(Budget::new(bytes)))
+        };
+        for name in [".eh_frame", ".text", ".got"] {
+            assert!(read(&[section(name, 1, u64::MAX, b"text")], SECTION_MAX).is_none(), "{name}");
+        }
+        // The test's files have one table of names, with those of the sections: "_b" is at 19.
+        let table =
+            symbols(&[(0, 0x1100, u64::MAX), (19, 0x1200, 16), (20, 0x1200, 16), (u32::MAX, u64::MAX, 16)]);
+        let sections = [section(".symtab", 2, 0, &table), section("_b", 3, 0, b"")];
+        let binary = read(&sections, SECTION_MAX).unwrap();
+        assert_eq!(binary.function(0x1234), None, "behind the last one");
+        assert_eq!(binary.function(0x120f), Some(("b".to_owned(), 15)), "without an underscore");
+        assert_eq!((binary.function(0x11ff), binary.function(u64::MAX)), (None, None), "without a name");
+        assert_eq!(read(&sections, 400).map(|binary| binary.function(0x1200)), Some(None), "too many bytes");
+        for (start, offset, bias) in [(0, 0, None), (0, u64::MAX, None), (0x40_0000, 0, Some(0x3f_f000))] {
+            assert_eq!(binary.bias(start, offset), bias, "{start:#x} {offset:#x}");
+        }
     }
 
     /// A program in whose function `outer` the compiler puts `inner`.

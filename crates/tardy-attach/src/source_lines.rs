@@ -73,3 +73,30 @@ fn read_section(section: &Section, content: &Content, budget: &Budget) -> Option
     let data = stored.get(COMPRESSION_HEADER..)?;
     CompressedData { format, data, uncompressed_size }.decompress().ok().map(|data| Arc::from(&*data))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_says_at_most_its_limit_when_it_is_compressed() {
+        let of = |format: u32, length: u64| {
+            let mut stored = format.to_ne_bytes().to_vec();
+            stored.resize(8, 0);
+            stored.extend(length.to_ne_bytes());
+            stored.resize(COMPRESSION_HEADER, 0);
+            let (flags, bytes) = (IS_COMPRESSED, stored.len() as u64);
+            let section =
+                Section { name: String::new(), kind: 1, flags, address: 0, offset: 0, bytes, link: 0 };
+            let budget = Budget::new(2 * SECTION_MAX);
+            let data = read_section(&section, &Content::Bytes(stored.into()), &budget);
+            (data.is_some(), budget.take(2 * SECTION_MAX - bytes).is_some())
+        };
+        for format in [0, 1, 2, 3] {
+            // Nothing is taken for what is not read.
+            assert_eq!(of(format, SECTION_MAX + 1), (false, true), "{format}");
+            assert_eq!(of(format, u64::MAX), (false, true), "{format}");
+        }
+        assert_eq!(of(1, 100), (false, false), "zlib, without data");
+    }
+}

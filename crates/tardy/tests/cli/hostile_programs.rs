@@ -219,7 +219,7 @@ fn probes_that_may_harm_others_are_refused_and_the_reason_is_shown() {
         let program = start(&bench, "none", &["decoy"], None);
         let printed = attach(&bench, &program, &[]).exits(0);
         let text = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("a USDT probe of the program marks nothing"), "{text}");
+        assert!(text.contains("USDT probe of the program marks nothing"), "{text}");
         assert!(text.contains("decoy: ") && text.contains(reason), "{reason}: {text}");
     }
 }
