@@ -7,7 +7,6 @@ pub mod journal;
 pub mod maps;
 pub mod names;
 pub mod netlink;
-pub mod program;
 pub mod run_file;
 pub mod run_structure;
 

@@ -118,8 +118,5 @@ fn the_probe_and_guests_end_in_a_panic_and_what_ships_unwinds() {
         assert_eq!(panic_of(&manifest, profile), "unwind", "{profile}");
     }
     let script = std::fs::read_to_string(root.join("scripts/build-static")).expect("there is such a script");
-    assert!(
-        script.contains("release) probe_profile=probe ;;"),
-        "a static tardy has a probe of its own profile"
-    );
+    assert!(script.contains("release) probe_profile=probe ;;"), "a static tardy has a probe of its own profile");
 }

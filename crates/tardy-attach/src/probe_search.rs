@@ -1,15 +1,16 @@
 //! Finds the USDT probes of watched programs, and makes events of them.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_host::trace::user_probe::UserProbes;
 use tardy_sys::processes;
 
-use crate::reader::{ProbedFile, ProgramReader};
+use crate::mappings::{self, CodeMapping};
 use crate::trace::ProgramTrace;
+use crate::usdt;
 
 /// The most events that are made.
 const PROBES_MAX: usize = 128;
@@ -24,20 +25,21 @@ pub struct ProbeSearch {
     probes: UserProbes,
     /// The program that each process executed when it was searched, and how often it was.
     searched: BTreeMap<u32, (String, u32)>,
-    reader: Rc<RefCell<ProgramReader>>,
+    /// The files that were read.
+    files: BTreeSet<String>,
     found: usize,
     /// Why a probe has no event; `None` if all have one.
     pub refused: Option<String>,
 }
 
 impl ProbeSearch {
-    /// No probe yet. `reader` reads the programs' files.
-    pub fn new(tracefs: &Tracefs, reader: &Rc<RefCell<ProgramReader>>) -> Self {
+    /// No probe yet.
+    pub fn new(tracefs: &Tracefs) -> Self {
         Self {
             tracefs: tracefs.clone(),
             probes: UserProbes::new(tracefs),
             searched: BTreeMap::new(),
-            reader: Rc::clone(reader),
+            files: BTreeSet::new(),
             found: 0,
             refused: None,
         }
@@ -55,22 +57,25 @@ impl ProbeSearch {
             return;
         }
         *times += 1;
-        let (files, refused) = self.reader.borrow_mut().probes(pid);
-        self.refused = refused.or(self.refused.take());
-        for file in files {
-            self.add_probes(&file, trace);
+        for mapping in mappings::code_of(pid) {
+            if !self.files.contains(&mapping.identity)
+                && let Ok(file) = mapping.open()
+            {
+                self.files.insert(mapping.identity.clone());
+                self.add_probes(&mapping, &file, trace);
+            }
         }
     }
 
-    fn add_probes(&mut self, ProbedFile { file, probes }: &ProbedFile, trace: &mut ProgramTrace) {
-        for probe in probes {
+    fn add_probes(&mut self, mapping: &CodeMapping, file: &File, trace: &mut ProgramTrace) {
+        for probe in usdt::probes(&|at, into| file.read_exact_at(into, at).is_ok()) {
             if self.found >= PROBES_MAX {
                 return;
             }
             self.found += 1;
             let made = self
                 .probes
-                .add(file, probe.offset)
+                .add(&mapping.link(), probe.offset)
                 .and_then(|event| trace.add_probe(&self.tracefs, &event, probe.is_begin, &probe.name));
             if let Err(error) = made {
                 self.refused = Some(error);

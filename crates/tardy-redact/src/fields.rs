@@ -204,7 +204,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 59] = [
+pub(super) const CHOICES: [&str; 58] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",
@@ -237,7 +237,6 @@ pub(super) const CHOICES: [&str; 59] = [
     "plan.until.at",
     "progress.state",
     "series.kind.answer_by",
-    "series.kind.causes.worst_untraced",
     "series.kind.clock",
     "series.kind.counter",
     "series.kind.edge",

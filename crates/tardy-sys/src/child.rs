@@ -36,16 +36,12 @@ pub mod signal {
     pub const STOP: i32 = libc::SIGSTOP;
     /// Continues a stopped process.
     pub const CONTINUE: i32 = libc::SIGCONT;
-    /// The terminal was closed.
-    pub const HANG_UP: i32 = libc::SIGHUP;
     /// Sent by Ctrl-C.
     pub const INTERRUPT: i32 = libc::SIGINT;
     /// Asks the process to end.
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks the process to check whether its parent is still there.
     pub const LOOK: i32 = libc::SIGUSR1;
-    /// Ends a process that has used up its CPU time ([`crate::work_limits`]).
-    pub const CPU_TIME: i32 = libc::SIGPROF;
     /// Ends a process whose sandbox denies a system call.
     pub const BAD_SYSTEM_CALL: i32 = libc::SIGSYS;
     /// Ends a process that writes beyond the longest file that it may write.
@@ -99,21 +95,6 @@ pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
     };
     // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
     unsafe { command.pre_exec(keep) };
-}
-
-/// Makes the child of `command`, and what it executes, gain no privileges by executing a file (PR_SET_NO_NEW_PRIVS, prctl(2)). It keeps
-/// those of a parent that has them without its file, such as root.
-pub fn gain_nothing(command: &mut Command) {
-    let none: libc::c_ulong = 0;
-    // SAFETY: prctl with this option takes integers only.
-    let set =
-        move || match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, none, none, none) }
-        {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
-    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
-    unsafe { command.pre_exec(set) };
 }
 
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).

@@ -19,7 +19,6 @@ mod private_directory;
 mod supervision;
 #[cfg(test)]
 mod tests;
-mod writers;
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -27,11 +26,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use directory::{Directory, Existing, FileKind, StagedFile};
-pub use named::{InputFile, OutputFile, is_stream, open_regular, open_to_read, open_to_write, reference};
+pub use named::{InputFile, OutputFile, is_stream, open_to_read, open_to_write};
 pub use own::{link_own, open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;
 pub use supervision::{hold, hold_when_free, is_held};
-pub use writers::only_writable_by;
 
 /// The mode of a directory that only its owner can use.
 const PRIVATE: u32 = 0o700;

@@ -56,4 +56,3 @@ pub mod trace_files;
 pub mod uname;
 mod vdso;
 pub mod waiting;
-pub mod work_limits;

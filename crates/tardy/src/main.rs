@@ -25,9 +25,8 @@ fn main() -> ExitCode {
     if let Some(arguments) = cyclictest::arguments_if_named_cyclictest(std::env::args_os()) {
         return exit_code(cyclictest::run(arguments));
     }
-    // The process of a supervisor of a run, of loads, or of a session that watches a program.
-    let hidden = || tardy_attach::reader::run_command(&words);
-    if let Some(status) = tardy_measure::processes::run_command(&words).or_else(hidden) {
+    // The process of a supervisor of a run or of loads.
+    if let Some(status) = tardy_measure::processes::run_command(&words) {
         return status;
     }
     let matches = tardy_args::command(identity::get()).try_get_matches();

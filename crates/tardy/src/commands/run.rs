@@ -12,7 +12,6 @@ use tardy_analyse::{phase_lock, until};
 use tardy_host::cpus::Cpus;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
-use tardy_host::trace::remove_left_behind;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
@@ -58,7 +57,6 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     if arguments.fake.is_none() {
         check_programs(&plan)?;
-        remove_left_behind(&KernelFiles::real()).iter().for_each(|message| output::report(message));
     }
     let output = arguments.output.clone().unwrap_or_else(|| default_output(SystemTime::now()));
     let request = request(arguments, &recipe, is_file, plan, output)?;

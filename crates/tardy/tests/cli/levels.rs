@@ -8,7 +8,7 @@ use serde_json::Value;
 use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_sys::kernel_files::KernelFiles;
 
-use crate::bench::{Bench, Printed, Running, wait_until};
+use crate::bench::{Bench, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
@@ -99,24 +99,23 @@ fn restore_removes_the_trace_instance_of_a_killed_run() {
         "-o",
         "a.run.json",
     ];
-    let mut supervisor = Running::of(bench.command_with_own_journal(&arguments));
-    let restore = || Printed::from(bench.command_with_own_journal(&["restore"]).output().unwrap()).exits(0);
+    let mut supervisor = bench.start(&arguments);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let instance = instance_of(&bench.json("a.run.json"));
     wait_until("the trace instance", || {
         fs::read_to_string(format!("{instance}/tracing_on")).is_ok_and(|on| on.trim() == "1")
     });
-    let alive = restore();
+    let alive = bench.run(&["restore"]).exits(0);
     assert!(alive.err.contains(&format!("not restored: trace instance {instance}")), "{}", alive.err);
     assert!(Path::new(&instance).exists());
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     assert!(Path::new(&instance).exists(), "no process was left to remove it");
-    let restored = restore();
+    let restored = bench.run(&["restore"]).exits(0);
     assert!(restored.err.contains(&format!("restored: trace instance {instance}")), "{}", restored.err);
     assert!(!Path::new(&instance).exists());
-    assert!(!restore().err.contains(&instance), "it is restored only once");
+    assert!(!bench.run(&["restore"]).exits(0).err.contains(&instance), "it is restored only once");
     bench.run(&["show", "a.run.json"]).exits(0);
 }
 
