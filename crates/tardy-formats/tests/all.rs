@@ -7,5 +7,4 @@ mod cut_off;
 mod fixtures;
 mod hostile;
 mod round_trips;
-mod strangers;
 mod tools;

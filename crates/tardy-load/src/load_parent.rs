@@ -62,7 +62,7 @@ impl LoadParent {
                 ),
             );
         }
-        if !child::be_ordinary(&orders.cpus)? {
+        if !child::be_ordinary()? {
             send(
                 0,
                 &Message::Remark(

@@ -24,4 +24,3 @@ mod script_data;
 mod shown;
 mod synthetic;
 mod terminal;
-mod verdicts;

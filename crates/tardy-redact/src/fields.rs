@@ -62,7 +62,7 @@ pub(super) fn treatment(field: &str, parent: &str) -> Treatment {
     if is_source { Treatment::Keep } else { Treatment::Remove }
 }
 
-const SPECIAL: [(&str, Treatment); 51] = [
+const SPECIAL: [(&str, Treatment); 49] = [
     ("origin.command", Treatment::CommandOfOrigin),
     ("origin.id", Treatment::Id),
     ("origin.name", Treatment::Name),
@@ -81,8 +81,6 @@ const SPECIAL: [(&str, Treatment); 51] = [
     ("loads.spec", Treatment::Load),
     ("plan.phases.loads", Treatment::Load),
     ("plan.phases.probe.command", Treatment::ToolCommand),
-    ("plan.placement.cgroups.directory", Treatment::Name),
-    ("plan.placement.remarks", Treatment::Sentence),
     ("plan.recipe", Treatment::Recipe),
     ("plan.published", Treatment::Published),
     ("plan.phases.label", Treatment::PhaseLabel),
@@ -117,7 +115,7 @@ const SPECIAL: [(&str, Treatment); 51] = [
 ];
 
 /// Fields that are kept, and why their texts identify no machine, user or project.
-pub(super) const KEPT: [&str; 69] = [
+pub(super) const KEPT: [&str; 68] = [
     // Names that the kernel gives to its interrupts, functions and devices, and that tardy gives to its watchers.
     // An interrupt names its driver and the address of the device on its bus.
     "environment.interrupts.description",
@@ -147,7 +145,6 @@ pub(super) const KEPT: [&str; 69] = [
     "facts.cpu.microcode.value",
     "facts.cpu.model.value",
     "facts.cpu.nohz_full.value",
-    "facts.cpu.rcu_nocbs.value",
     "facts.cpu.smt.value",
     "facts.kernel.co_kernel.value",
     "facts.kernel.machine.value",

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tardy_alert::{Alert, Webhook};
 
 use crate::service::Service;
-use crate::sharing::{caught, locked};
+use crate::sharing::locked;
 
 /// How often rules are read again for new webhooks, and those that did not accept are asked again at first.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -36,8 +36,7 @@ pub(crate) fn tell(service: &Service) {
             if failed.get(&webhook.url).is_some_and(|attempt| Instant::now() < attempt.next) {
                 continue;
             }
-            let told = caught(|| tell_one(service, &webhook));
-            match told.unwrap_or_else(|_| Err("a fault of tardy".to_owned())) {
+            match tell_one(service, &webhook) {
                 Ok(()) => {
                     failed.remove(&webhook.url);
                 }

@@ -21,7 +21,7 @@ pub use fork::fork;
 pub use tree::{end_descendants, end_strays, has_children};
 pub use wait::{ChildSignals, Notice, was_stopped};
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -74,15 +74,6 @@ pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
     unsafe { command.pre_exec(clean) };
 }
 
-/// Makes the child of `command` move into the cgroup whose `cgroup.procs` is `processes`, before it executes its program. The kernel checks
-/// the rights of the process that opened the file.
-pub fn join_cgroup(command: &mut Command, processes: std::fs::File) {
-    // 0 stands for the process that writes.
-    let join = move || (&processes).write_all(b"0");
-    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call, write(2).
-    unsafe { command.pre_exec(join) };
-}
-
 /// Makes the child of `command` inherit the descriptor `fd`, which must stay open until then.
 pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
     let keep = move || {
@@ -118,14 +109,12 @@ pub fn is_orphan(parent: u32) -> bool {
     std::os::unix::process::parent_id() != parent
 }
 
-/// Gives this process and its future children ordinary scheduling: SCHED_OTHER, nice 0, on `cpus`, or if that is empty on every CPU that
-/// its cpuset allows. Returns whether nice 0 was granted, which can take a privilege.
-pub fn be_ordinary(cpus: &[u32]) -> io::Result<bool> {
+/// Gives this process and its future children ordinary scheduling: SCHED_OTHER, nice 0, on every CPU that its cpuset
+/// allows. Returns whether nice 0 was granted, which can take a privilege.
+pub fn be_ordinary() -> io::Result<bool> {
     scheduling::set(Scheduling::Other)?;
-    match cpus {
-        [] => scheduling::set_affinity_to_all()?,
-        cpus => scheduling::set_affinity(cpus)?,
-    }
+    let every_cpu: Vec<u32> = (0..scheduling::CPU_COUNT_MAX as u32).collect();
+    scheduling::set_affinity(&every_cpu)?;
     // SAFETY: setpriority takes integers only; who 0 is this process.
     Ok(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) } == 0)
 }

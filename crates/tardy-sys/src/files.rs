@@ -31,9 +31,6 @@ pub use own::{link_own, open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;
 pub use supervision::{hold, hold_when_free, is_held};
 
-/// The mode of a directory that only its owner can use.
-const PRIVATE: u32 = 0o700;
-
 /// Creates a directory and its missing parents, as `mkdir -p`. The user named it, or it is inside a directory that only the
 /// caller can write.
 ///
@@ -41,22 +38,6 @@ const PRIVATE: u32 = 0o700;
 /// If the file system does not permit it.
 pub fn make_directories(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
-}
-
-/// Creates a directory that only its owner can use, whatever the umask is, and its missing parents as [`make_directories`]. One that
-/// exists stays as it is.
-///
-/// # Errors
-/// If the file system does not permit it.
-pub fn make_private_directory(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_directories(parent)?;
-    }
-    match std::fs::DirBuilder::new().mode(PRIVATE).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        created => created,
-    }
 }
 
 /// The effective user id of this process.

@@ -196,8 +196,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn of(series: &Series, unit: Unit, format: &'static str) -> Result<Self, ExportError> {
         let mut rows = Self { counts: std::collections::BTreeMap::new(), beyond: 0 };
-        let Some(max) = series.max_ns else { return Ok(rows) };
-        let min = series.min_ns.unwrap_or(max.min(0));
+        let (Some(min), Some(max)) = (series.min_ns, series.max_ns) else { return Ok(rows) };
         if min < 0 {
             return Err(ExportError::NoPlace {
                 format,

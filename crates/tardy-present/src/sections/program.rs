@@ -58,7 +58,7 @@ impl Section for Program {
         let Findings { program: threads, chains, marks, .. } = context.findings;
         let mut add = |title: &str, table: &Table| {
             if !table.is_empty() {
-                let table = Element::Table(PageTable::typeset("", table));
+                let table = Element::Table(PageTable::typeset("numbers", table));
                 page.add(Place::Breakdown, [heading(3, title), table]);
             }
         };
@@ -327,20 +327,14 @@ pub fn causes_text(cycle: &LateCycle) -> String {
     if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") }
 }
 
-/// Whether `what` names several, as in `'a' (task 7), 'b' (task 8) and 5 more`. Names are in quotation marks.
-fn is_several(what: &str) -> bool {
-    what.split('\'').step_by(2).any(|outside| outside.contains(" and "))
-}
-
 /// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`.
 fn cause_text(why: Why, what: &str) -> String {
-    let have = if is_several(what) { "have" } else { "has" };
     match why {
         Why::InterruptsOff => format!("{what} kept the timer's interrupt from running"),
         Why::IdleExit => "the CPU left an idle state late".to_owned(),
         Why::Interrupt => format!("{what} ran"),
-        Why::HigherPriority => format!("{what}, which {have} higher priority, had the CPU"),
-        Why::SamePriority => format!("{what}, which {have} the same priority, had the CPU"),
+        Why::HigherPriority => format!("{what}, which has higher priority, had the CPU"),
+        Why::SamePriority => format!("{what}, which has the same priority, had the CPU"),
         Why::PreemptionOff => format!("{what} could not be preempted"),
         Why::NoPriority => {
             format!("{what} had the CPU, because the thread has no real-time priority")
@@ -353,7 +347,7 @@ fn cause_text(why: Why, what: &str) -> String {
             format!("the thread was throttled: the CPU quota of {what} was used up")
         }
         Why::Throttled => {
-            format!("the thread was throttled: {what}, which {have} lower priority, had the CPU (a limit on real-time tasks)")
+            format!("the thread was throttled: {what}, which has lower priority, had the CPU (a limit on real-time tasks)")
         }
         Why::Mutex => format!("it waited for a mutex without priority inheritance, of {what}"),
         Why::OtherThread => format!("it waited for {what}"),

@@ -16,7 +16,7 @@ pub use gpio::{GpioOptions, STIMULUS_PERIOD};
 pub use noise::NoiseOptions;
 pub use phase::PhaseOptions;
 pub use run::RunOptions;
-pub use timer::{INTERVAL_NS, TimerOptions};
+pub use timer::TimerOptions;
 
 use crate::values::PhaseText;
 

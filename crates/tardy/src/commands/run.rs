@@ -9,7 +9,6 @@ use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_analyse::{phase_lock, until};
-use tardy_host::cpus::Cpus;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
@@ -60,7 +59,6 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     let output = arguments.output.clone().unwrap_or_else(|| default_output(SystemTime::now()));
     let request = request(arguments, &recipe, is_file, plan, output)?;
-    request.plan.placement.remarks.iter().for_each(|line| output::report(line));
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
     for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::report(&warning);
@@ -270,15 +268,14 @@ fn requires_policy(arguments: &RunArgs, recipe: &Recipe, is_file: bool) -> bool 
 fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
     if arguments.fake.is_some() {
         return Ok(Machine {
-            cpus: Cpus::alike(vec![0, 1]),
+            allowed: vec![0, 1],
             trace: Offer::fake(),
             co_kernel: Err("not simulated; remove --fake".to_owned()),
             pins: Pins::Known(chips::fake()),
         });
     }
     let files = KernelFiles::under(&arguments.kernel_root);
-    let machine = Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))?;
-    Ok(machine.in_cgroup(&files, recipe)?)
+    Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))
 }
 
 fn facts(arguments: &RunArgs) -> Facts {
