@@ -2,10 +2,13 @@
  * Loaded into a program by LD_PRELOAD: maps files as code, as a library would be, whatever is in them. The tests of
  * `tardy attach` use it. Build: cc -shared -fPIC -pthread -o hostile.so hostile.c
  *
+ * It acts in the program `control` only: setpriv(1), which executes it, must not have a second thread when it changes its user.
+ *
  * HOSTILE_FILES  the files, separated by colons.
  * HOSTILE_OTHER  if set: whenever the first of them is opened, this file is mapped in its place, and HOSTILE_LOG is created.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -54,7 +57,7 @@ __attribute__((constructor)) static void map_files(void)
 	char *files = getenv("HOSTILE_FILES"), *other = getenv("HOSTILE_OTHER"), *file, *rest;
 	pthread_t thread;
 
-	if (!files)
+	if (!files || strcmp(program_invocation_short_name, "control"))
 		return;
 	files = strdup(files);
 	for (file = strtok_r(files, ":", &rest); file; file = strtok_r(NULL, ":", &rest)) {
