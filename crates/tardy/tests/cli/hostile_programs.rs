@@ -40,8 +40,10 @@ fn shared_bench() -> Option<Bench> {
 
 /// Starts the program of `nobody` with these files as its code, and waits until it has mapped them.
 fn start(bench: &Bench, fault: &str, files: &[&str], other: Option<&Path>) -> Running {
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(bench.path("control"));
+    // With a real-time priority, because the machine has other work.
+    let mut command = Command::new("chrt");
+    command.args(["-f", "50", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.arg(bench.path("control"));
     command.args(["absolute", fault, "2000", "1000000", "0"]).current_dir(bench.path("."));
     let paths: Vec<String> = files.iter().map(|file| bench.path(file).display().to_string()).collect();
     command.env("HOSTILE_FILES", paths.join(":")).env("LD_PRELOAD", bench.path("hostile.so"));

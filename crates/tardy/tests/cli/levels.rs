@@ -17,8 +17,9 @@ const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/k
 pub(crate) fn can_trace() -> bool {
     Tracefs::mount_if_missing(&KernelFiles::real());
     let offer = Offer::of(&KernelFiles::real());
-    let instances =
-        Path::new("/sys/kernel/tracing/instances").join(format!("tardy-try-{}", std::process::id()));
+    // Tests of other threads try at the same time.
+    let name = format!("tardy-try-{}-{:?}", std::process::id(), std::thread::current().id());
+    let instances = Path::new("/sys/kernel/tracing/instances").join(name);
     let may = offer.events.and_then(|()| fs::create_dir(&instances).map_err(|error| error.to_string()));
     let _ = fs::remove_dir(&instances);
     may.inspect_err(|reason| eprintln!("skipped: {reason}")).is_ok()
