@@ -182,7 +182,9 @@ fn cause((series, index): (usize, usize), outlier: &Outlier, is_of_program: bool
         // A program may do anything, also in the call in which it waits.
         How::Machine if is_of_program => How::Itself,
         How::PreemptionOff if is_chosen => How::Throttled,
-        How::LeavingIdle if stage == Stage::BeforeSwitch && longest.held_ns > IDLE_EXIT_MAX_NS => How::Throttled,
+        How::LeavingIdle if stage == Stage::BeforeSwitch && longest.held_ns > IDLE_EXIT_MAX_NS => {
+            How::Throttled
+        }
         how => how,
     };
     Some(Cause {
@@ -293,7 +295,9 @@ mod tests {
         let mut events = vec![(-50_000, switch(&own(), &first))];
         events.extend(interrupt(1000));
         let kept = [events.clone(), vec![(297_000, switch(&first, &own()))]].concat();
-        let chosen = [events.clone(), vec![(5000, switch(&first, &other)), (297_000, switch(&other, &own()))]].concat();
+        let chosen =
+            [events.clone(), vec![(5000, switch(&first, &other)), (297_000, switch(&other, &own()))]]
+                .concat();
         let mut idle = events;
         idle.extend([(5000, switch(&first, &task("swapper/0", 0, 120))), (997_000, switch(&first, &own()))]);
         let how = |latency_ns, events: &[(i64, Happening)], priority| {

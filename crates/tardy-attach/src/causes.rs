@@ -145,7 +145,9 @@ impl Parts<'_> {
             let end_ns = to_ns.max(from_ns);
             let [stopped_ns, again_ns] = [stopped_ns, again_ns].map(|ns| ns.clamp(from_ns, end_ns));
             let mut starting = self.occupants(due.cpu, from_ns, stopped_ns, Stage::Preempted);
-            starting.extend((again_ns > stopped_ns).then(|| self.blocked(None, block, (stopped_ns, again_ns), None)));
+            starting.extend(
+                (again_ns > stopped_ns).then(|| self.blocked(None, block, (stopped_ns, again_ns), None)),
+            );
             starting.extend(self.occupants(due.cpu, again_ns, end_ns, Stage::Preempted));
             self.add_group(starting, 0.0);
             // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.

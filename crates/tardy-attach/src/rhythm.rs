@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn of_two_sleeps_per_cycle_the_one_after_the_longer_pause_begins_it() {
         let waits = |from: i64| {
-            (from..from + 300).flat_map(|cycle: i64| [0, 600_000].map(|ns| wait(7, SLEEP, cycle * 2_000_000 + ns)))
+            (from..from + 300)
+                .flat_map(|cycle: i64| [0, 600_000].map(|ns| wait(7, SLEEP, cycle * 2_000_000 + ns)))
         };
         for skipped in [0, 1] {
             let found = rhythm(waits(1).skip(skipped)).unwrap();

@@ -192,7 +192,8 @@ impl Tracker {
     fn leave(&mut self, at_ns: u64, tid: u32, (number, result): (i64, i64), progress: &mut Vec<Progress>) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let call = thread.call();
-        progress.extend(thread.leave(at_ns, number, result).into_iter().map(|one| Progress::Thread(tid, one)));
+        progress
+            .extend(thread.leave(at_ns, number, result).into_iter().map(|one| Progress::Thread(tid, one)));
         let begun = thread.begun_at(at_ns).and_then(|wait| Some((wait.call, wait.due?)));
         if let Some((call, due)) = begun {
             self.chains.begin(tid, due.soft_ns.max(0) as u64, at_ns, call);

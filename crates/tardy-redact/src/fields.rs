@@ -201,7 +201,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 58] = [
+pub(super) const CHOICES: [&str; 59] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",

@@ -20,7 +20,7 @@ use crate::response::Response;
 use crate::ring::{LateEntry, LateRing};
 
 /// How often a run file is tried whose place could not be written to when its run began.
-const RETRY_NS: u64 = 10_000_000_000;
+const RETRY_NS: u64 = 60_000_000_000;
 
 /// Where runs go, and how often one is complete.
 #[derive(Clone, Debug)]

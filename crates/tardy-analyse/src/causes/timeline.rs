@@ -269,7 +269,8 @@ impl Cpu {
         let task = first_switch.unwrap_or_else(own);
         let this = Self { task, above: Vec::new(), preempted: BTreeMap::new(), unknown_until_ns: i64::MIN };
         let mut scratch = this.clone();
-        let before_switch = moment.events.iter().take_while(|event| !matches!(event.what, Happening::Switch { .. }));
+        let before_switch =
+            moment.events.iter().take_while(|event| !matches!(event.what, Happening::Switch { .. }));
         let open_at_first = before_switch.filter(|event| scratch.take(event)).last();
         Self { unknown_until_ns: open_at_first.map_or(i64::MIN, |event| event.at_ns), ..this }
     }

@@ -1,7 +1,6 @@
 //! The supervisor: the state of a run from its first checkpoint until the run is sealed.
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::path::Path;
 use std::rc::Rc;
 
 use tardy_host::ptp_log::PtpLog;

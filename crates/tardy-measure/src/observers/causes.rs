@@ -85,7 +85,16 @@ impl<'r> Causes<'r> {
             cut: BTreeSet::new(),
         };
         let threads = timer.threads.iter().enumerate().map(thread).collect();
-        Self { context, state, trace: None, plan, threads, warm_up: None, next_look_ns: u64::MAX, off: VecDeque::new() }
+        Self {
+            context,
+            state,
+            trace: None,
+            plan,
+            threads,
+            warm_up: None,
+            next_look_ns: u64::MAX,
+            off: VecDeque::new(),
+        }
     }
 
     fn make_trace(&self) -> Result<MomentTrace, String> {
@@ -144,8 +153,8 @@ impl<'r> Causes<'r> {
         for outlier in &mut series.worst {
             outlier.moment = thread.moments.get(&outlier.cycle).map(|(_, moment)| moment.clone());
         }
-        let untraced = series.worst.first().filter(|worst| worst.moment.is_none());
-        let worst_untraced = untraced.and_then(|worst| {
+        let worst = series.worst.first().filter(|worst| worst.moment.is_none());
+        let worst_untraced = worst.and_then(|worst| {
             let at_ns = self.context.clock.start_ns() + worst.at_ns;
             let due_ns = at_ns.saturating_add_signed(-worst.latency_ns);
             untraced(&self.off, thread.cut.contains(&worst.cycle), due_ns, at_ns)

@@ -59,7 +59,8 @@ impl Section for Causes {
             return;
         }
         let is_own = shown.iter().all(|cause| !is_of_program(run, cause));
-        let mut elements = vec![heading(2, if is_own { "Causes of late wake-ups" } else { "Latest wake-ups" })];
+        let mut elements =
+            vec![heading(2, if is_own { "Causes of late wake-ups" } else { "Latest wake-ups" })];
         elements.extend(paragraphs("lead", &conclusions));
         for (number, cause) in shown.into_iter().enumerate() {
             let title = typographic(&title(run, cause));
@@ -68,7 +69,8 @@ impl Section for Causes {
                 true => explained(run, cause).unwrap_or_default(),
                 false => sentence(run, cause),
             };
-            elements.extend(figure(figures::moment(&id, &title, cause, page.marks()), &typographic(&caption)));
+            elements
+                .extend(figure(figures::moment(&id, &title, cause, page.marks()), &typographic(&caption)));
         }
         elements.extend(paragraphs("note", &notes(run, findings)));
         page.add(Place::After, elements);
@@ -139,7 +141,9 @@ fn sentence(run: &Run, cause: &Cause) -> String {
              code that it ran cannot be preempted."
         ),
         How::NoPriority => {
-            format!("{who} had the CPU for {held} of the delay, {place}: the thread has no real-time priority.")
+            format!(
+                "{who} had the CPU for {held} of the delay, {place}: the thread has no real-time priority."
+            )
         }
         How::Throttled => format!(
             "The thread was ready and was not allowed to run for {held} of the delay, {place}: a limit of CPU time (a CPU quota \
@@ -247,8 +251,12 @@ fn the_worst(run: &Run) -> Option<String> {
     let why = match causes.and_then(|causes| causes.worst_untraced) {
         _ if worst.moment.is_some() => "was traced",
         Some(Untraced::NotBegun) => "was not traced, because it came before the trace began",
-        Some(Untraced::BeingRead) => "was not traced, because the trace of an earlier late wake-up was being read",
-        Some(Untraced::Overwritten) => "was not traced, because the kernel's buffer did not reach back to its deadline",
+        Some(Untraced::BeingRead) => {
+            "was not traced, because the trace of an earlier late wake-up was being read"
+        }
+        Some(Untraced::Overwritten) => {
+            "was not traced, because the kernel's buffer did not reach back to its deadline"
+        }
         None => "was not traced: its cause is unknown",
     };
     Some(format!("The latest wake-up of all, {late} on {place} after {after}, {why}."))

@@ -327,7 +327,9 @@ fn main_causes(tally: &[(Why, String, usize)], late: usize) -> String {
     };
     match kinds.first() {
         None => String::new(),
-        Some(first) if first.2 * 2 >= late => format!(" In {} of the {late} explained, {}.", first.2, text(first)),
+        Some(first) if first.2 * 2 >= late => {
+            format!(" In {} of the {late} explained, {}.", first.2, text(first))
+        }
         Some(_) => {
             let all: Vec<String> = kinds.iter().map(|kind| format!("in {} {}", kind.2, text(kind))).collect();
             format!(" Of the {late} explained, none has a cause that half share: {}.", all.join("; "))
@@ -343,7 +345,12 @@ fn without_numbers(what: &str) -> &str {
 /// A sentence for each of the latest cycles.
 fn late(threads: &[ProgramThread]) -> Vec<String> {
     let sentences = |thread: &ProgramThread| -> Vec<String> {
-        thread.late().chain(thread.woken_late()).take(SHOWN_MAX).map(|cycle| sentence(&thread.label, cycle)).collect()
+        thread
+            .late()
+            .chain(thread.woken_late())
+            .take(SHOWN_MAX)
+            .map(|cycle| sentence(&thread.label, cycle))
+            .collect()
     };
     threads.iter().flat_map(sentences).collect()
 }
@@ -433,10 +440,17 @@ mod tests {
 
     #[test]
     fn a_cause_that_fewer_than_half_share_is_not_the_main_cause() {
-        let three = [(Why::OwnWork, "", 3), (Why::HigherPriority, "'a' (task 7)", 2), (Why::Interrupt, "irq 5", 2)];
+        let three =
+            [(Why::OwnWork, "", 3), (Why::HigherPriority, "'a' (task 7)", 2), (Why::Interrupt, "irq 5", 2)];
         let text = main(&three, 7);
-        assert!(text.starts_with(" Of the 7 explained, none has a cause that half share: in 3 its own work"), "{text}");
-        assert!(text.contains("; in 2 'a', which has higher priority, had the CPU; in 2 irq 5 ran."), "{text}");
+        assert!(
+            text.starts_with(" Of the 7 explained, none has a cause that half share: in 3 its own work"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; in 2 'a', which has higher priority, had the CPU; in 2 irq 5 ran."),
+            "{text}"
+        );
         assert_eq!(main(&[], 0), "");
     }
 }

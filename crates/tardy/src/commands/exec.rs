@@ -69,7 +69,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits for the end of a program, or until its time is over, that is not watched any longer because of an error.
+    /// Waits for the end of a program that is not watched any longer, because of an error or because its time is over. The user
+    /// decides when it ends: by `--duration`, or by Ctrl-C, after which that time does not count.
     fn wait_for(
         &mut self,
         program: &mut Program,
@@ -81,12 +82,17 @@ impl Watch {
             Ok(Watched { failure, .. }) => failure.as_ref(),
             Err(error) => Some(error),
         };
-        let Some(error) = error.filter(|_| !program.has_ended()) else { return Ok(()) };
-        self.progress.line.message(&format!("{error}. The program is not watched any longer, and runs on"));
-        let is_over = || until_ns.is_some_and(|ns| monotonic_ns() >= ns);
-        while !program.has_ended() && !self.is_left && !is_over() {
+        if let Some(error) = error.filter(|_| !program.has_ended()) {
+            self.progress
+                .line
+                .message(&format!("{error}. The program is not watched any longer, and runs on"));
+        }
+        let until_ns = if error.is_some() { until_ns.unwrap_or(u64::MAX) } else { 0 };
+        while !self.is_left && (self.signals > 0 || monotonic_ns() < until_ns) && !program.has_ended() {
             wait_readable(&[signals.as_raw_fd()], LOOK_NS)?;
-            signals.take().is_some_and(|signal| self.wants_end_by(signal));
+            if let Some(signal) = signals.take() {
+                self.wants_end_by(signal);
+            }
         }
         Ok(())
     }

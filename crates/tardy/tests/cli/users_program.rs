@@ -26,7 +26,8 @@ impl Program {
             return None;
         }
         let bench = Bench::new();
-        let built = Command::new("cc").args(["-O1", "-o"]).arg(bench.path("controller")).arg(CONTROLLER).status();
+        let built =
+            Command::new("cc").args(["-O1", "-o"]).arg(bench.path("controller")).arg(CONTROLLER).status();
         match built {
             Ok(status) => assert!(status.success(), "{CONTROLLER} does not compile"),
             Err(error) => {
