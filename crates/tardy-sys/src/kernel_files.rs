@@ -92,21 +92,8 @@ impl KernelFiles {
     /// The file's bytes, at most 16 MiB.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, KernelFileError> {
         let full = self.resolve(path);
-        let read = || {
-            let mut file = File::open(&full)?.take(SIZE_LIMIT as u64);
-            // Not read_to_end, whose last reads are as small as the room that is left: some files refuse a buffer that is not larger than
-            // their content, even at their end (osnoise/cpus, kernel/trace/trace_osnoise.c).
-            let (mut content, mut buffer) = (Vec::new(), vec![0; READ_SIZE]);
-            loop {
-                match file.read(&mut buffer) {
-                    Ok(0) => return Ok(content),
-                    Ok(count) => content.extend_from_slice(&buffer[..count]),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        };
-        read().map_err(|source| failed("read", &full, source))
+        let read = File::open(&full).and_then(|file| read_in_large_pieces(file.take(SIZE_LIMIT as u64)));
+        read.map_err(|source| failed("read", &full, source))
     }
 
     /// Calls `take` with each line of the file, without its end, until it breaks: for a file that the kernel makes while it is read, and
@@ -223,6 +210,20 @@ impl PolledFile {
     }
 }
 
+/// The whole content. Not by read_to_end, whose last reads are as small as the room that is left: some files refuse a buffer that is not
+/// larger than their content, even at their end (osnoise/cpus, kernel/trace/trace_osnoise.c).
+fn read_in_large_pieces(mut file: impl Read) -> io::Result<Vec<u8>> {
+    let (mut content, mut buffer) = (Vec::new(), vec![0; READ_SIZE]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(content),
+            Ok(count) => content.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 fn failed(action: &'static str, path: &Path, source: io::Error) -> KernelFileError {
     KernelFileError { action, path: path.to_owned(), source }
 }
@@ -282,6 +283,19 @@ mod tests {
         let (_root, files) = fake(&[("proc/n", b"soon\n"), ("proc/bytes", &[0xff, b'a', 0, b'\n'])]);
         assert!(files.number::<u32>("/proc/n").unwrap_err().to_string().contains("'soon'"));
         assert_eq!(files.text("/proc/bytes").unwrap(), "\u{fffd}a");
+    }
+
+    #[test]
+    fn a_file_that_refuses_small_buffers_is_read() {
+        /// As osnoise/cpus: the size is checked before the position.
+        struct Refusing(&'static [u8], usize);
+        impl Read for Refusing {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                if self.1 >= into.len() { Err(io::ErrorKind::InvalidInput.into()) } else { self.0.read(into) }
+            }
+        }
+        let content = b"0-3\n";
+        assert_eq!(read_in_large_pieces(Refusing(content, content.len())).unwrap(), content);
     }
 
     #[test]
