@@ -103,7 +103,8 @@ def by_tardy(program: str, switches: int, flows: list, deadlines: bool, director
     )
     (directory / "task.csv").write_text("stream,src,dst,size,period,deadline,jitter\n" + tasks)
     files = [str(directory / "task.csv"), str(directory / "topo.csv")]
-    words = [program, "tsn", "synthesize", "--tsnkit", *files, "-o", str(directory / "out"), "--force"]
+    # CP-SAT's model leaves nothing for best effort.
+    words = [program, "tsn", "synthesize", "--tsnkit", *files, "--best-effort", "0", "-o", str(directory / "out"), "--force"]
     status = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
     return {0: "scheduled", 3: "infeasible", 4: "unknown"}[status]
 

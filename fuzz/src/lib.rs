@@ -2,11 +2,14 @@
 //! again; the others are the modules.
 
 pub mod guest;
+pub mod http;
 pub mod journal;
 pub mod maps;
 pub mod names;
 pub mod netlink;
+pub mod program;
 pub mod run_file;
+pub mod run_structure;
 
 use tardy_formats::{ImportOptions, Unit, detect, import_bytes};
 use tardy_record::file;

@@ -1,4 +1,4 @@
-//! Crates are small, and do not re-export modules of other crates.
+//! Crates do not re-export modules of other crates.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,14 @@ use crate::rust_source::{code_only, line_of};
 use crate::use_tree::{Import, imports};
 use crate::{Complaint, File, Repository};
 
-/// The most lines that a crate may have in `src/`.
-const MOST_LINES: usize = 12_000;
-
-/// Looks at the size of each crate and at what it re-exports.
+/// Looks at what each crate re-exports.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
-    let mut complaints = sizes(repository);
+    let mut complaints = Vec::new();
     let crates = crates_of(repository);
     for file in repository.rust_files().filter(|file| file.path.contains("/src/")) {
         complaints.extend(re_exports(file, &crates));
     }
     complaints
-}
-
-fn sizes(repository: &Repository) -> Vec<Complaint> {
-    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
-    for file in repository.rust_files() {
-        if let Some((krate, _)) = file.path.split_once("/src/") {
-            *lines.entry(krate).or_default() += file.text.lines().count();
-        }
-    }
-    lines
-        .into_iter()
-        .filter(|(_, lines)| *lines > MOST_LINES)
-        .map(|(krate, lines)| {
-            format!("{krate}/src: has {lines} lines and may have {MOST_LINES}. Move a part with a purpose to its own crate")
-        })
-        .collect()
 }
 
 fn re_exports(file: &File, crates: &BTreeMap<String, Modules>) -> Vec<Complaint> {
@@ -65,18 +46,6 @@ fn exports_a_module(import: &Import, crates: &BTreeMap<String, Modules>) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_large_crate_is_reported() {
-        let half = "\n".repeat(MOST_LINES / 2);
-        let repository = |last: &str| {
-            let files =
-                [("crates/x/src/lib.rs", &*half), ("crates/x/src/a.rs", &*half), ("crates/x/src/b.rs", last)];
-            check(&Repository::of(&files))
-        };
-        assert!(repository("").is_empty());
-        assert!(repository("\n")[0].starts_with("crates/x/src: has 12001 lines and may have 12000"));
-    }
 
     #[test]
     fn a_re_exported_module_is_reported() {

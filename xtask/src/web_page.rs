@@ -124,6 +124,8 @@ mod tests {
             "{policy}"
         );
         assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{policy}");
+        let frame = page.split_once("<iframe ").unwrap().1.split_once('>').unwrap().0;
+        assert!(frame.contains("sandbox=\"allow-scripts\""), "a report has no rights of the page: {frame}");
         let script = page.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
         assert!(policy.contains(&hash(script)), "the hash is that of the script as the browser sees it");
         let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;

@@ -90,3 +90,36 @@ fn texts_and_names_avoid_the_phrases_of_the_style_guide() {
 fn every_file_of_tests_belongs_to_a_program() {
     assert_none(&test_files::check(&here()));
 }
+
+/// What a profile of Cargo.toml does in a panic.
+fn panic_of(manifest: &str, profile: &str) -> String {
+    let section = manifest.split(&format!("[profile.{profile}]\n")).nth(1);
+    let section = section.unwrap_or_else(|| panic!("there is no profile '{profile}'"));
+    let lines = || section.lines().take_while(|line| !line.starts_with('['));
+    let value = |key: &str| {
+        let line = lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
+        line.map(|value| value.trim().trim_matches('"').to_owned())
+    };
+    match (value("panic"), value("inherits")) {
+        (Some(panic), _) => panic,
+        (None, Some(base)) => panic_of(manifest, &base),
+        (None, None) => "unwind".to_owned(),
+    }
+}
+
+#[test]
+fn the_probe_and_guests_end_in_a_panic_and_what_ships_unwinds() {
+    let root = here().root;
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("the workspace has a manifest");
+    for profile in ["probe", "probe-of-development", "guest", "guest-of-tests", "web"] {
+        assert_eq!(panic_of(&manifest, profile), "abort", "{profile}");
+    }
+    for profile in ["release", "dev"] {
+        assert_eq!(panic_of(&manifest, profile), "unwind", "{profile}");
+    }
+    let script = std::fs::read_to_string(root.join("scripts/build-static")).expect("there is such a script");
+    assert!(
+        script.contains("release) probe_profile=probe ;;"),
+        "a static tardy has a probe of its own profile"
+    );
+}

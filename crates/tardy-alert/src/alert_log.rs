@@ -49,8 +49,18 @@ impl AlertLog {
     /// # Errors
     /// If the file system does not permit it, or the log is damaged.
     pub fn open(archive: &Path) -> Result<Self, ArchiveError> {
-        let (log, events) = Log::open::<Event>(archive, FILE)?;
-        let (checked_log, checked) = Log::open::<Address>(archive, CHECKED)?;
+        Ok(Self::of(Log::open(archive, FILE)?, Log::open(archive, CHECKED)?))
+    }
+
+    /// The alerts of an archive that may only be read: changing them fails.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub fn open_to_read(archive: &Path) -> Result<Self, ArchiveError> {
+        Ok(Self::of(Log::open_to_read(archive, FILE)?, Log::open_to_read(archive, CHECKED)?))
+    }
+
+    fn of((log, events): (Log, Vec<Event>), (checked_log, checked): (Log, Vec<Address>)) -> Self {
         let mut opened = Self {
             log,
             checked_log,
@@ -61,7 +71,7 @@ impl AlertLog {
             told: BTreeMap::new(),
         };
         events.into_iter().for_each(|event| opened.apply(event));
-        Ok(opened)
+        opened
     }
 
     /// All alerts, the newest first.
@@ -139,7 +149,7 @@ impl AlertLog {
     /// new receives nothing of what happened before.
     pub fn news_for(&self, url: &str) -> Option<(Vec<Alert>, usize)> {
         let known = *self.told.get(url)?;
-        let mut ids: Vec<&String> = self.subjects[known..].iter().flatten().collect();
+        let mut ids: Vec<&String> = self.subjects.get(known..).unwrap_or_default().iter().flatten().collect();
         ids.sort_unstable();
         ids.dedup();
         let alerts: Vec<Alert> = ids.into_iter().filter_map(|id| self.alerts.get(id)).cloned().collect();

@@ -15,6 +15,9 @@ use tardy_record::{Run, Series};
 
 use timeline::{Occupant, Timeline};
 
+/// A CPU that is idle for longer while the thread is ready does not leave an idle state: the thread may not run.
+const IDLE_EXIT_MAX_NS: i64 = 500_000;
+
 /// A change around a late wake-up is a hint if it is at least this many times the usual change.
 const HINT_FACTOR: f64 = 3.0;
 
@@ -27,6 +30,8 @@ pub struct Cause {
     pub outlier: usize,
     /// The latency, in ns.
     pub late_ns: i64,
+    /// Whether the wake-up was later than the limit. Without a limit, every one that was to be traced is late.
+    pub is_late: bool,
     /// The occupant that used the CPU longest.
     pub occupant: Occupant,
     /// How the occupant kept the thread from the CPU.
@@ -51,6 +56,10 @@ pub enum How {
     SamePriority,
     /// A task of lower priority that could not be preempted.
     PreemptionOff,
+    /// An ordinary task, and the thread has no real-time priority either.
+    NoPriority,
+    /// The scheduler chose a task of lower priority, or left the CPU idle, while the thread was ready: a limit of CPU time.
+    Throttled,
     /// An interrupt's handler.
     Interrupt,
     /// A soft interrupt.
@@ -63,6 +72,12 @@ pub enum How {
     Machine,
     /// No other occupant: the wake-up path itself took most of the time.
     OwnWay,
+    /// The thread did not wait yet: its cycle before ended late.
+    PreviousCycle,
+    /// A program's thread had the CPU itself, and the trace does not show what it did.
+    Itself,
+    /// The trace does not show it.
+    Unknown,
 }
 
 impl How {
@@ -73,12 +88,17 @@ impl How {
             Self::HigherPriority => "higher priority",
             Self::SamePriority => "same priority",
             Self::PreemptionOff => "preemption off",
+            Self::NoPriority => "no priority",
+            Self::Throttled => "throttled",
             Self::Interrupt => "interrupt",
             Self::Softirq => "soft interrupt",
             Self::TimerFunction => "timer function",
             Self::LeavingIdle => "leaving idle",
             Self::Machine => "machine",
             Self::OwnWay => "wake-up itself",
+            Self::PreviousCycle => "previous cycle",
+            Self::Itself => "thread itself",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -111,7 +131,11 @@ pub struct Hint {
 /// The causes of the traced wake-ups of `run`, by series, the worst first.
 pub fn of(run: &Run) -> Vec<Cause> {
     let causes = |(index, series): (usize, &Series)| -> Vec<Cause> {
-        let one = |(outlier, one): (usize, &Outlier)| cause(index, outlier, one);
+        let limit_ns = run.plan.limit_ns.map_or(i64::MIN, |ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let one = |(outlier, one): (usize, &Outlier)| {
+            let cause = cause((index, outlier), one, series.program().is_some())?;
+            Some(Cause { is_late: cause.late_ns > limit_ns, ..cause })
+        };
         series.worst.iter().enumerate().filter_map(one).collect()
     };
     run.series.iter().enumerate().flat_map(causes).collect()
@@ -130,7 +154,7 @@ pub fn hints(run: &Run) -> Vec<Hint> {
 }
 
 /// Every cause with its count, the most frequent first.
-pub fn tally(causes: &[Cause]) -> Vec<(How, String, usize)> {
+pub fn tally<'c>(causes: impl IntoIterator<Item = &'c Cause>) -> Vec<(How, String, usize)> {
     let mut tally: Vec<(How, String, usize)> = Vec::new();
     for cause in causes {
         let name = cause.occupant.name();
@@ -148,16 +172,26 @@ fn largest_change(around: &[Change]) -> Option<&Change> {
     around.iter().max_by(|a, b| factor(a).total_cmp(&factor(b))).filter(|most| factor(most) >= HINT_FACTOR)
 }
 
-fn cause(series: usize, index: usize, outlier: &Outlier) -> Option<Cause> {
+fn cause((series, index): (usize, usize), outlier: &Outlier, is_of_program: bool) -> Option<Cause> {
     let moment = outlier.moment.as_ref()?;
     let timeline = Timeline::of(moment, outlier.latency_ns)?;
     let longest = timeline.longest()?;
     let stage = timeline.stage_of(&longest.occupant);
-    let how = how(&longest.occupant, stage, moment.tid, moment.priority);
+    let is_chosen = timeline.is_chosen_before(&longest.occupant);
+    let how = match how(&longest.occupant, stage, moment.tid, moment.priority) {
+        // A program may do anything, also in the call in which it waits.
+        How::Machine if is_of_program => How::Itself,
+        How::PreemptionOff if is_chosen => How::Throttled,
+        How::LeavingIdle if stage == Stage::BeforeSwitch && longest.held_ns > IDLE_EXIT_MAX_NS => {
+            How::Throttled
+        }
+        how => how,
+    };
     Some(Cause {
         series,
         outlier: index,
         late_ns: outlier.latency_ns,
+        is_late: true,
         occupant: longest.occupant,
         how,
         held_ns: longest.held_ns,
@@ -169,6 +203,8 @@ fn cause(series: usize, index: usize, outlier: &Outlier) -> Option<Cause> {
 fn how(occupant: &Occupant, stage: Stage, tid: u32, priority: u32) -> How {
     match occupant {
         Occupant::OwnWay => How::OwnWay,
+        Occupant::PreviousCycle => How::PreviousCycle,
+        Occupant::Unknown => How::Unknown,
         Occupant::Irq { .. } | Occupant::Vector { .. } => How::Interrupt,
         Occupant::Softirq { .. } | Occupant::TimerFunction { soft: true, .. } => How::Softirq,
         Occupant::TimerFunction { soft: false, .. } => How::TimerFunction,
@@ -184,6 +220,8 @@ fn of_a_task(task: &Task, priority: u32) -> How {
         How::HigherPriority
     } else if task.realtime_priority() == Some(priority) {
         How::SamePriority
+    } else if priority == 0 {
+        How::NoPriority
     } else {
         How::PreemptionOff
     }
@@ -206,7 +244,7 @@ mod tests {
 
     fn outlier(latency_ns: i64, events: Vec<(i64, Happening)>) -> Outlier {
         let events = events.into_iter().map(|(at_ns, what)| MomentEvent { at_ns, what }).collect();
-        let moment = Moment { tid: TID, priority: 90, whole_from_ns: -100_000, events };
+        let moment = Moment { tid: TID, priority: 90, whole_from_ns: -100_000, waits_from_ns: None, events };
         Outlier { latency_ns, at_ns: 0, cycle: 0, around: Vec::new(), overlaps: None, moment: Some(moment) }
     }
 
@@ -230,7 +268,7 @@ mod tests {
         let mut events = vec![(-50_000, switch(&own(), runs))];
         events.extend(interrupt(fired));
         events.push((switched, switch(runs, &own())));
-        cause(0, 0, &outlier(latency_ns, events)).unwrap()
+        cause((0, 0), &outlier(latency_ns, events), false).unwrap()
     }
 
     #[test]
@@ -252,13 +290,34 @@ mod tests {
     }
 
     #[test]
+    fn an_ordinary_thread_shares_the_cpu_and_a_task_that_the_scheduler_chose_could_be_preempted() {
+        let (first, other) = (task("first", 11, 120), task("other", 12, 120));
+        let mut events = vec![(-50_000, switch(&own(), &first))];
+        events.extend(interrupt(1000));
+        let kept = [events.clone(), vec![(297_000, switch(&first, &own()))]].concat();
+        let chosen =
+            [events.clone(), vec![(5000, switch(&first, &other)), (297_000, switch(&other, &own()))]]
+                .concat();
+        let mut idle = events;
+        idle.extend([(5000, switch(&first, &task("swapper/0", 0, 120))), (997_000, switch(&first, &own()))]);
+        let how = |latency_ns, events: &[(i64, Happening)], priority| {
+            let mut outlier = outlier(latency_ns, events.to_vec());
+            outlier.moment.as_mut().unwrap().priority = priority;
+            cause((0, 0), &outlier, false).unwrap().how
+        };
+        assert_eq!([90, 0].map(|own| how(300_000, &kept, own)), [How::PreemptionOff, How::NoPriority]);
+        assert_eq!([90, 0].map(|own| how(300_000, &chosen, own)), [How::Throttled, How::NoPriority]);
+        assert_eq!(how(1_000_000, &idle, 90), How::Throttled);
+    }
+
+    #[test]
     fn interrupts_softirqs_and_other_timers_are_named() {
         let builder = task("cc1", 12, 120);
         let with = |inside: Vec<(i64, Happening)>| {
             let mut events = vec![(-50_000, switch(&own(), &builder))];
             events.extend(inside);
             events.push((297_000, switch(&builder, &own())));
-            let cause = cause(0, 0, &outlier(300_000, events)).unwrap();
+            let cause = cause((0, 0), &outlier(300_000, events), false).unwrap();
             (cause.how, cause.occupant.name())
         };
         let irq = [
@@ -294,13 +353,64 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_began_before_the_trace_is_recognised() {
+    fn what_began_before_the_trace_is_unknown() {
         let builder = task("cc1", 12, 120);
-        let mut events = vec![(280_000, Happening::IrqEnd { irq: 39 })];
+        let timer = || "local_timer".to_owned();
+        let begins_with = |first: Vec<(i64, Happening)>| {
+            let mut events = first;
+            events.extend(interrupt(281_000));
+            events.push((297_000, switch(&builder, &own())));
+            let cause = cause((0, 0), &outlier(300_000, events), false).unwrap();
+            (cause.how, cause.occupant.name())
+        };
+        let unknown = (How::Unknown, "unknown".to_owned());
+        assert_eq!(begins_with(vec![(280_000, Happening::IrqEnd { irq: 39 })]), unknown);
+        assert_eq!(begins_with(vec![(280_000, Happening::VectorEnd { name: timer() })]), unknown);
+        // The tick: the beginning of its function is not recorded, and its end is.
+        let tick = vec![
+            (279_000, Happening::VectorBegin { name: timer() }),
+            (279_500, Happening::TimerEnd),
+            (280_000, Happening::VectorEnd { name: timer() }),
+        ];
+        assert_eq!(begins_with(tick), (How::InterruptsOff, "cc1".to_owned()));
+        // The trace has nothing of the first two thirds of the delay.
+        let mut late = outlier(300_000, interrupt(281_000));
+        late.moment.as_mut().unwrap().whole_from_ns = 200_000;
+        assert_eq!(cause((0, 0), &late, false).unwrap().how, How::Unknown);
+    }
+
+    #[test]
+    fn a_thread_that_did_not_wait_yet_is_late_by_its_cycle_before() {
+        // Interrupts and other tasks within that cycle are not what delayed this one.
+        let other = task("cc1", 12, 120);
+        let mut events = vec![(10_000, switch(&own(), &other)), (200_000, switch(&other, &own()))];
         events.extend(interrupt(281_000));
-        events.push((297_000, switch(&builder, &own())));
-        let cause = cause(0, 0, &outlier(300_000, events)).unwrap();
-        assert_eq!((cause.how, cause.occupant.name()), (How::Interrupt, "irq 39".to_owned()));
+        let mut late = outlier(300_000, events);
+        late.moment.as_mut().unwrap().waits_from_ns = Some(280_000);
+        let before = cause((0, 0), &late, true).unwrap();
+        assert_eq!((before.how, before.held_ns), (How::PreviousCycle, 280_000));
+        // It waits in time, and has the CPU itself: whether that is the call's work or the machine is not known of a program.
+        let mut itself = outlier(300_000, interrupt(290_000));
+        itself.moment.as_mut().unwrap().waits_from_ns = Some(-5000);
+        assert_eq!(cause((0, 0), &itself, true).unwrap().how, How::Itself);
+        assert_eq!(cause((0, 0), &itself, false).unwrap().how, How::Machine);
+    }
+
+    #[test]
+    fn a_soft_interrupt_that_a_thread_preempts_does_not_run_on_with_the_thread() {
+        let ksoftirqd = task("ksoftirqd/0", 12, 120);
+        let name = || "NET_RX".to_owned();
+        let events = vec![
+            (-50_000, switch(&own(), &ksoftirqd)),
+            (-40_000, Happening::SoftirqBegin { name: name() }),
+            (20_000, switch(&ksoftirqd, &own())),
+            (310_000, Happening::SoftirqEnd { name: name() }),
+        ];
+        let mut with_wake_up = interrupt(1000);
+        with_wake_up.extend(events);
+        with_wake_up.sort_by_key(|(at_ns, _)| *at_ns);
+        let cause = cause((0, 0), &outlier(300_000, with_wake_up), false).unwrap();
+        assert_eq!((cause.how, cause.held_ns > 270_000), (How::OwnWay, true));
     }
 
     #[test]
@@ -309,7 +419,7 @@ mod tests {
         let cause = story(300_000, &idle, 290_000, 293_000);
         assert_eq!((cause.how, cause.stage), (How::LeavingIdle, Stage::BeforeInterrupt));
         // The thread had not left the CPU, but its timer interrupt was late.
-        let unoccupied = super::cause(0, 0, &outlier(300_000, interrupt(290_000))).unwrap();
+        let unoccupied = super::cause((0, 0), &outlier(300_000, interrupt(290_000)), false).unwrap();
         assert_eq!(unoccupied.how, How::Machine);
         // The switch is immediate, but the thread reads the clock late.
         let slow = story(300_000, &idle, 1000, 3000);

@@ -111,6 +111,13 @@ pub struct Findings {
     /// The verdict on the limit; `None` if there is no limit, nothing was recorded, or the run is invalid or means
     /// nothing.
     pub verdict: Option<Verdict>,
+    /// The verdicts on the limit for the isolated CPUs and for the others; empty if all measured CPUs are of one kind. They then
+    /// replace the verdict on all CPUs in every text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verdicts_by_isolation: Vec<Verdict>,
+    /// The verdict of a run that is invalid because a load weakened, and exceeded its limit nonetheless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exceeded_nonetheless: Option<Verdict>,
     /// The run compared with the published results that its recipe repeats; `None` if it repeats none.
     pub published: Option<PublishedMatches>,
     /// Its rank among all published results of its kind; `None` if there are none, or its numbers may not be used.
@@ -152,6 +159,10 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         tails,
         until: until::of(run).filter(|_| supports_verdict),
         verdict: limit.filter(|_| supports_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
+        verdicts_by_isolation: limit
+            .filter(|_| supports_verdict)
+            .map_or_else(Vec::new, |limit_ns| verdict::by_isolation(run, limit_ns)),
+        exceeded_nonetheless: limit.and_then(|limit_ns| verdict::exceeded_nonetheless(run, limit_ns)),
         published: published::of(run, options.published),
         placed: published::place(run, options.published),
     }

@@ -14,7 +14,7 @@ pub enum Judgement {
     NoLimit,
     /// It met its limit.
     Met,
-    /// It exceeded its limit, or a flow of a switch left its slots or exceeded its limits.
+    /// It exceeded its limit, if only under a load that weakened, or a flow of a switch left its slots or exceeded its limits.
     Exceeded,
     /// Whether it exceeded its limit is unknown.
     Inconclusive,
@@ -41,7 +41,8 @@ impl Judgement {
 /// The judgement of `run`. Of a run that ends when its data decide a claim about its limit, the claim decides.
 pub fn of(run: &Run) -> Judgement {
     if !run.validity.valid {
-        return Judgement::Invalid;
+        let exceeded = run.plan.limit_ns.and_then(|limit_ns| verdict::exceeded_nonetheless(run, limit_ns));
+        return if exceeded.is_some() { Judgement::Exceeded } else { Judgement::Invalid };
     }
     if let Some(claim) = until::of(run).filter(|claim| run.plan.limit_ns == Some(claim.rule.limit_ns)) {
         return match claim.decision() {

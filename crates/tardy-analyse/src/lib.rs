@@ -11,6 +11,7 @@ pub mod dependence;
 pub mod episodes;
 pub mod findings;
 pub mod flows;
+pub mod isolation;
 pub mod judgement;
 pub mod lab;
 pub mod late;
@@ -34,6 +35,7 @@ pub mod row;
 pub mod shape;
 pub mod share_limits;
 pub mod stationarity;
+pub mod stop;
 pub mod stops;
 pub mod tail;
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Pool {
     pub missed: Knowable<u64>,
     /// Readings dropped, if all are known.
     pub dropped: Knowable<u64>,
-    /// Lowest value recorded.
+    /// Lowest value recorded; `None` if a tool did not state that of a series.
     pub min_ns: Option<i64>,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
@@ -74,7 +74,7 @@ pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
         recorded,
         missed: sum_known(series, |one| one.tally.missed),
         dropped: sum_known(series, |one| one.tally.dropped),
-        min_ns: series.iter().filter_map(|one| one.min_ns).min(),
+        min_ns: series.iter().filter(|one| one.tally.recorded > 0).map(|one| one.min_ns).min().flatten(),
         max_ns: highest.and_then(|one| one.max_ns),
         max_at_least: series.iter().any(|one| one.max_at_least),
         lacks_its_highest: series.iter().any(|one| one.lacks_its_highest()),

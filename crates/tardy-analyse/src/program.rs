@@ -9,6 +9,9 @@ use tardy_record::{Run, Series};
 
 use crate::row::{self, Row};
 
+/// A wake-up is worth an explanation, though the cycle ended in time, if it is later than the interval divided by this.
+const WOKEN_LATE_PART: u64 = 10;
+
 /// One periodic thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramThread {
@@ -138,6 +141,14 @@ impl ProgramThread {
     pub fn late(&self) -> impl Iterator<Item = &LateCycle> {
         self.thread.late.iter().filter(|cycle| cycle.missed)
     }
+
+    /// The explained cycles that ended in time, and whose wake-up was later than a tenth of the interval.
+    pub fn woken_late(&self) -> impl Iterator<Item = &LateCycle> {
+        let is_late = |cycle: &&LateCycle| {
+            u64::try_from(cycle.latency_ns).is_ok_and(|ns| ns > self.thread.interval_ns / WOKEN_LATE_PART)
+        };
+        self.thread.late.iter().filter(|cycle| !cycle.missed).filter(is_late)
+    }
 }
 
 /// The periodic threads of `run`; empty if it watched no program.
@@ -172,7 +183,9 @@ fn is_of_thread(timing: Timing) -> bool {
 
 fn tally(late: &[LateCycle]) -> Vec<(Why, String, usize)> {
     let mut tally: Vec<(Why, String, usize)> = Vec::new();
-    let main = late.iter().filter(|cycle| cycle.missed).filter_map(|cycle| cycle.causes.first());
+    let late = late.iter().filter(|cycle| cycle.missed);
+    // The first one may be the cycle before, though another took longer.
+    let main = late.filter_map(|cycle| cycle.causes.iter().rev().max_by_key(|cause| cause.excess_ns));
     for cause in main {
         match tally.iter_mut().find(|(why, what, _)| *why == cause.why && *what == cause.what) {
             Some((_, _, count)) => *count += 1,

@@ -114,6 +114,7 @@ pub fn of(
     highest_ns: Option<i64>,
     inflation: impl Fn(i64) -> f64,
 ) -> Quantile {
+    crate::stop::check();
     let n = histogram.total();
     let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
     if n < level.least_count() || histogram.has_no_distribution() {

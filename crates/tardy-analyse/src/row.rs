@@ -67,6 +67,7 @@ pub fn of_series(series: &Series) -> Row {
 /// # Errors
 /// If their bins do not fit each other.
 pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError> {
+    crate::stop::check();
     let pool = pool::of(series)?;
     let inflation = |value_ns| dependence::inflation(dependence::of_several(series, value_ns));
     Ok(Row {

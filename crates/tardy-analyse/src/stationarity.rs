@@ -164,8 +164,9 @@ fn quantile(slice: &Slice, share: f64) -> f64 {
     for bin in slice.histogram.bins() {
         let count = bin.count as f64;
         if below + count >= wanted {
-            let width = if bin.is_open() { 0 } else { bin.upper_ns - bin.lower_ns };
-            return bin.lower_ns as f64 + (wanted - below) / count * width as f64;
+            // The lowest bin may have no lower end.
+            let width = if bin.is_open() { 0.0 } else { bin.upper_ns as f64 - bin.lower_ns as f64 };
+            return bin.lower_ns as f64 + (wanted - below) / count * width;
         }
         below += count;
     }

@@ -5,10 +5,11 @@
 //! them. The highest of the bounds is a valid bound for the worst CPU without that assumption.
 
 use serde::Serialize;
-use tardy_record::{Run, Series};
+use tardy_record::{Run, Series, validity};
 use tardy_statistics::duration::values_needed;
 
 use crate::episodes::{self, Episodes};
+use crate::isolation::{self, CpusOfKind};
 use crate::late;
 use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
@@ -17,6 +18,9 @@ use crate::share_limits::{self, Length};
 /// The verdict on a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
+    /// The CPUs that it is for, if some of the measured CPUs are isolated and others are not; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpusOfKind>,
     /// The kind of readings that are counted.
     pub readings: Readings,
     /// The limit, in ns.
@@ -83,7 +87,28 @@ pub struct ShareBound {
 
 /// The verdict of `run` on `limit_ns`; `None` if nothing was recorded.
 pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
-    let recorded = |(_, series): &(usize, &Series)| series.is_of_wakeups() && series.max_ns.is_some();
+    of_series(run, limit_ns, None)
+}
+
+/// The verdicts of `run` on `limit_ns` for each kind of CPU, isolated ones first; empty if all measured CPUs are of one kind, or
+/// if it is not known. The CPUs that carry the load say nothing about those that are kept free of it, and the reverse.
+pub fn by_isolation(run: &Run, limit_ns: u64) -> Vec<Verdict> {
+    let kinds = isolation::kinds(run);
+    kinds.into_iter().filter_map(|cpus| of_series(run, limit_ns, Some(cpus))).collect()
+}
+
+/// The verdict of an invalid run whose limit was exceeded although its load weakened; `None` if the limit was not exceeded, or
+/// if the run is valid or invalid for another reason.
+pub fn exceeded_nonetheless(run: &Run, limit_ns: u64) -> Option<Verdict> {
+    let verdict = of(run, limit_ns).filter(|_| validity::is_only_of_weaker_loads(run))?;
+    (verdict.late_at_least > 0).then_some(verdict)
+}
+
+fn of_series(run: &Run, limit_ns: u64, cpus: Option<CpusOfKind>) -> Option<Verdict> {
+    let is_counted = |series: &Series| {
+        series.is_of_wakeups() && cpus.as_ref().is_none_or(|cpus| cpus.cpus.contains(&series.cpu()))
+    };
+    let recorded = |(_, series): &(usize, &Series)| is_counted(series) && series.max_ns.is_some();
     let (worst_series, worst_ns) = run
         .series
         .iter()
@@ -91,7 +116,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         .filter(recorded)
         .map(|(index, series)| (index, series.max_ns.unwrap_or(i64::MIN)))
         .max_by_key(|(index, max)| (*max, std::cmp::Reverse(*index)))?;
-    let wakeups = run.series.iter().enumerate().filter(|(_, series)| series.is_of_wakeups());
+    let wakeups = run.series.iter().enumerate().filter(|(_, series)| is_counted(series));
     let late: Vec<(usize, late::Late)> =
         wakeups.map(|(index, series)| (index, late::beyond(series, limit_ns))).collect();
     let bounds: Vec<ShareBound> = late
@@ -101,10 +126,11 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
+        cpus: cpus.clone(),
         readings: Readings::of(&run.series[worst_series]),
         limit_ns,
         worst_ns,
-        worst_at_least: run.series.iter().any(|series| series.is_of_wakeups() && series.max_at_least),
+        worst_at_least: run.series.iter().any(|series| is_counted(series) && series.max_at_least),
         share_of_limit: worst_ns as f64 / limit_ns.max(1) as f64,
         worst_series,
         late_at_least: sum(&late, |one| one.at_least),

@@ -91,16 +91,15 @@ impl Archive {
         for name in [&temporary, &journal(&temporary)] {
             let _ = directory.remove(name.as_ref());
         }
-        let mut index = Index::new(&path.join(&temporary))?;
+        let new = path.join(&temporary);
+        drop(directory.create_new(temporary.as_ref(), layout::mode(path)?).map_err(ArchiveError::io(&new))?);
+        let mut index = Index::new(&new)?;
         let mut unreadable = Vec::new();
         for addresses in layout::stored_files(path)?.chunks(AT_A_TIME) {
             let mut runs = Vec::new();
             for address in addresses {
-                match read(path, address) {
-                    Ok((mut run, name)) => {
-                        let outcome = Outcome::of_file(&mut run, &name, address);
-                        runs.push((address.clone(), run.origin.id.clone(), outcome));
-                    }
+                match outcome(path, address) {
+                    Ok((id, outcome)) => runs.push((address.clone(), id, outcome)),
                     Err(error) => unreadable.push(error),
                 }
             }
@@ -198,8 +197,20 @@ impl Archive {
     }
 }
 
+/// The identity of the run of `address` in the archive at `path`, and what is searched for of it.
+pub(crate) fn outcome(path: &Path, address: &Address) -> Result<(String, Outcome), ArchiveError> {
+    let (mut run, name) = read(path, address)?;
+    let outcome = Outcome::of_any_file(&mut run, &name, address)?;
+    Ok((run.origin.id, outcome))
+}
+
 /// The run of `address` in the archive at `path`, and the name that its file had.
 fn read(path: &Path, address: &Address) -> Result<(Run, String), ArchiveError> {
     let Stored { name, content } = layout::stored(path, address)?;
-    Ok((file::from_text(&content)?, name))
+    // Only the path says which run it is.
+    let damaged = |error: file::RunFileError| ArchiveError::Damaged {
+        path: path.join(address.path()),
+        reason: error.to_string(),
+    };
+    Ok((file::from_text(&content).map_err(damaged)?, name))
 }

@@ -56,6 +56,14 @@ impl Audit {
         Log::open::<AuditLine>(archive, FILE).map(|(log, _)| Self(log))
     }
 
+    /// The audit log of an archive that may only be read: adding to it fails.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub fn open_to_read(archive: &Path) -> Result<Self, ArchiveError> {
+        Log::open_to_read::<AuditLine>(archive, FILE).map(|(log, _)| Self(log))
+    }
+
     /// Adds lines, and returns when they are on the disk.
     ///
     /// # Errors

@@ -73,6 +73,28 @@ impl Outcome {
         Self::of(run, &address.path().display().to_string())
     }
 
+    /// As [`Self::of_file`]. A fault of tardy, which a run with numbers that no code expects can meet, is an error of this run alone.
+    ///
+    /// # Errors
+    /// The fault.
+    #[cfg(feature = "database")]
+    pub(crate) fn of_any_file(
+        run: &mut Run,
+        name: &str,
+        address: &Address,
+    ) -> Result<Self, crate::ArchiveError> {
+        let made =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Self::of_file(run, name, address)));
+        made.map_err(|panic| {
+            if tardy_analyse::stop::is_stop(&*panic) {
+                std::panic::resume_unwind(panic);
+            }
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            crate::ArchiveError::Fault(text.unwrap_or_else(|| "the run cannot be analysed".to_owned()))
+        })
+    }
+
     /// That of `run`, which is in `file`.
     pub fn of(run: &Run, file: &str) -> Self {
         let kernel = &run.facts.kernel;

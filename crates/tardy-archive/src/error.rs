@@ -77,6 +77,20 @@ pub enum ArchiveError {
         /// The difference, as a clause.
         differs: String,
     },
+    /// The archive was opened to be read.
+    #[error("the archive may only be read here; change it on the machine and as the user that has it")]
+    OnlyRead,
+    /// A search has more conditions than any that people make.
+    #[error("{count} options of the configuration; a search has at most {most}")]
+    TooManyConditions {
+        /// The options that it names.
+        count: usize,
+        /// How many it may name.
+        most: usize,
+    },
+    /// A run that was accepted, and whose numbers no code expects.
+    #[error("a fault of tardy: {0}; report it with the run file")]
+    Fault(String),
     /// The content is not a run file.
     #[error(transparent)]
     NotARun(#[from] RunFileError),
@@ -121,6 +135,42 @@ impl ArchiveError {
                 matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
             }
             Self::Index(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            _ => false,
+        }
+    }
+
+    /// Whether it is about the file of one run, and not about the archive: all other runs can be used.
+    pub fn is_of_one_run(&self) -> bool {
+        match self {
+            Self::Unknown(_)
+            | Self::Damaged { .. }
+            | Self::NotARun(_)
+            | Self::Fault(_)
+            | Self::InProgress
+            | Self::TooLong { .. } => true,
+            Self::Io { .. } => !self.is_full(),
+            _ => false,
+        }
+    }
+
+    /// Whether the file system does not permit to write there.
+    pub fn forbids_writing(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                // The lock of another user is refused as an invalid input.
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::InvalidInput
+            ),
+            Self::Index(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    rusqlite::ErrorCode::ReadOnly
+                        | rusqlite::ErrorCode::CannotOpen
+                        | rusqlite::ErrorCode::PermissionDenied
+                )
+            ),
             _ => false,
         }
     }

@@ -14,7 +14,7 @@ use crate::address::{Address, RUNS};
 use crate::archive::Archive;
 use crate::entry::{Entry, Outcome};
 use crate::error::ArchiveError;
-use crate::layout::{self, MODE};
+use crate::layout;
 use crate::parallel;
 use crate::stored;
 
@@ -82,7 +82,7 @@ impl Candidate {
             return Err(ArchiveError::InProgress);
         }
         let own_name = run.origin.name.clone();
-        let outcome = Outcome::of_file(&mut run, name, &address);
+        let outcome = Outcome::of_any_file(&mut run, name, &address)?;
         run.origin.name = own_name;
         check_lengths(&run, &outcome.entry)?;
         Ok(Self { address, run, outcome })
@@ -192,7 +192,7 @@ impl<'a> Batch<'a> {
         };
         let to = address.file_name();
         let file = directory
-            .stage(to.as_ref(), MODE, |file| file.write_all(&compressed))
+            .stage(to.as_ref(), layout::mode(&archive.path)?, |file| file.write_all(&compressed))
             .map_err(ArchiveError::io(path.join(&to)))?;
         staged.push(Staged { address: address.clone(), id: id.clone(), outcome, file });
         self.addresses.insert(address.clone());

@@ -17,10 +17,16 @@ pub(crate) const MARKER: &str = "tardy-archive.json";
 const LOCK: &str = "lock";
 /// The version of the layout.
 const VERSION: u32 = 1;
-/// The mode of files, which the umask reduces.
-pub(crate) const MODE: u32 = 0o666;
+/// The modes of files, which the umask reduces: in an archive that only its owner can use, and in another.
+const MODES: [u32; 2] = [0o600, 0o666];
 /// Runs that share one wait for the disk.
 pub(crate) const AT_A_TIME: usize = 256;
+
+/// The mode of new files of the archive at `path`: others read its files only if they can use its directory.
+pub(crate) fn mode(path: &Path) -> Result<u32, ArchiveError> {
+    let is_private = Directory::named(path).and_then(|directory| directory.is_private());
+    Ok(MODES[usize::from(!is_private.map_err(ArchiveError::io(path))?)])
+}
 
 /// The content of [`MARKER`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,10 +82,10 @@ pub(crate) fn lock(path: &Path) -> Result<File, ArchiveError> {
     if !others.is_empty() && !others.iter().any(|name| name == MARKER || name == LOCK) {
         return Err(ArchiveError::NotAnArchive(path.to_owned()));
     }
-    files::make_directories(path).map_err(ArchiveError::io(path))?;
+    files::make_private_directory(path).map_err(ArchiveError::io(path))?;
     let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
     let file = path.join(LOCK);
-    let opened = directory.own_file(LOCK.as_ref(), MODE).map_err(ArchiveError::io(&file))?;
+    let opened = directory.own_file(LOCK.as_ref(), mode(path)?).map_err(ArchiveError::io(&file))?;
     files::hold_when_free(&opened).map_err(ArchiveError::io(&file))?;
     Ok(opened)
 }
@@ -105,7 +111,7 @@ pub(crate) fn make(path: &Path) -> Result<(), ArchiveError> {
     let directory = Directory::named(path).map_err(ArchiveError::io(path))?;
     let text = serde_json::to_string(&Marker { tardy_archive: VERSION }).expect("a number can be written");
     let written =
-        directory.replace(MARKER.as_ref(), MODE, Existing::Replaced, |file| writeln!(file, "{text}"));
+        directory.replace(MARKER.as_ref(), mode(path)?, Existing::Replaced, |file| writeln!(file, "{text}"));
     written.map(drop).map_err(ArchiveError::io(path.join(MARKER)))
 }
 

@@ -49,7 +49,7 @@ pub use error::ArchiveError;
 pub use keep::{Candidate, Kept, NewFile};
 pub use kernel_version::{KernelRange, KernelVersion};
 #[cfg(feature = "database")]
-pub use log::{Log, RECORDS};
+pub use log::{Log, RECORDS, records_directory};
 pub use query::{ConfigOption, Query, contains, is_load};
 #[cfg(feature = "database")]
 pub use store::Store;

@@ -21,8 +21,22 @@ const MODE: u32 = 0o600;
 /// A log. Several processes may add to it.
 #[derive(Debug)]
 pub struct Log {
-    directory: Directory,
+    /// `None`: nothing may be added.
+    directory: Option<Directory>,
     name: String,
+}
+
+/// Opens the directory for the records of the archive at `archive`, which only its owner can use, and makes it if it does not exist.
+///
+/// # Errors
+/// If the file system does not permit it.
+pub fn records_directory(archive: &Path) -> Result<Directory, ArchiveError> {
+    let place = archive.join(RECORDS);
+    let opened = files::make_private_directory(&place).and_then(|()| Directory::named(&place));
+    let directory = opened.map_err(ArchiveError::io(&place))?;
+    // It has tokens, and who did what.
+    directory.make_private().map_err(ArchiveError::io(&place))?;
+    Ok(directory)
 }
 
 impl Log {
@@ -32,10 +46,25 @@ impl Log {
     /// # Errors
     /// If the file system does not permit it, or a line is not of this kind.
     pub fn open<L: DeserializeOwned>(archive: &Path, name: &str) -> Result<(Self, Vec<L>), ArchiveError> {
-        let place = archive.join(RECORDS);
-        files::make_directories(&place).map_err(ArchiveError::io(&place))?;
-        let directory = Directory::named(&place).map_err(ArchiveError::io(&place))?;
+        let directory = Some(records_directory(archive)?);
         Ok((Self { directory, name: name.to_owned() }, Self::read(archive, name)?))
+    }
+
+    /// Opens the log `name` of an archive that may only be read: adding to it fails. A log that may not be read has no lines.
+    ///
+    /// # Errors
+    /// If a line is not of this kind, or the file system fails.
+    pub fn open_to_read<L: DeserializeOwned>(
+        archive: &Path,
+        name: &str,
+    ) -> Result<(Self, Vec<L>), ArchiveError> {
+        let lines = match Self::read(archive, name) {
+            Err(ArchiveError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Vec::new()
+            }
+            lines => lines?,
+        };
+        Ok((Self { directory: None, name: name.to_owned() }, lines))
     }
 
     /// The lines of a log; none if it does not exist. Nothing is written.
@@ -61,12 +90,13 @@ impl Log {
             text += &serde_json::to_string(line).expect("a line of a log has finite numbers and names only");
             text.push('\n');
         }
-        let added = if lines.is_empty() { Ok(()) } else { self.append(text.as_bytes()) };
-        added.map_err(ArchiveError::io(self.directory.path().join(&self.name)))
+        let Some(directory) = &self.directory else { return Err(ArchiveError::OnlyRead) };
+        let added = if lines.is_empty() { Ok(()) } else { self.append(directory, text.as_bytes()) };
+        added.map_err(ArchiveError::io(directory.path().join(&self.name)))
     }
 
-    fn append(&self, text: &[u8]) -> io::Result<()> {
-        let mut file = self.directory.own_file(self.name.as_ref(), MODE)?;
+    fn append(&self, directory: &Directory, text: &[u8]) -> io::Result<()> {
+        let mut file = directory.own_file(self.name.as_ref(), MODE)?;
         // Until the file is closed, no other process adds.
         files::hold_when_free(&file)?;
         let end = end_of_whole_lines(&mut file)?;

@@ -9,6 +9,11 @@ use crate::KernelRange;
 use crate::day::Day;
 use crate::entry::Outcome;
 
+/// The most options of the kernel's configuration that a search names: far more than people type, and fewer than a database's parser
+/// nests.
+#[cfg(feature = "database")]
+const OPTIONS_MAX: usize = 100;
+
 /// Which runs are looked for. Every condition must hold; an empty query finds all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
@@ -42,6 +47,20 @@ impl Query {
     /// A search for the runs of the machine with this whole name.
     pub fn of_machine(machine: &str) -> Self {
         Self { exact_machine: Some(machine.to_owned()), ..Self::default() }
+    }
+
+    /// Refuses a search that no store can answer.
+    ///
+    /// # Errors
+    /// `ArchiveError::TooManyConditions`.
+    #[cfg(feature = "database")]
+    pub fn check(&self) -> Result<(), crate::ArchiveError> {
+        match self.config.len() {
+            count if count > OPTIONS_MAX => {
+                Err(crate::ArchiveError::TooManyConditions { count, most: OPTIONS_MAX })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether it finds every run.

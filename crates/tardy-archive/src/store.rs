@@ -76,7 +76,8 @@ pub trait Store: Send {
     /// # Errors
     /// As for [`Self::get`], or if the file is not a run.
     fn open(&self, address: &Address) -> Result<Run, ArchiveError> {
-        Ok(file::from_text(&self.get(address)?.content)?)
+        let run = file::from_text(&self.get(address)?.content);
+        run.map_err(|error| ArchiveError::Damaged { path: address.path(), reason: error.to_string() })
     }
 
     /// Keeps run files. Runs whose outcome is `Ok` are stored durably and found when it returns. The outcomes are in the order of the

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::address::{Address, RUNS};
-use crate::archive::Archive;
+use crate::archive::{self, Archive};
 use crate::error::ArchiveError;
-use crate::layout::{names, stored, stored_files};
+use crate::layout::{AT_A_TIME, names, stored, stored_files};
+use crate::parallel;
 
 /// Something that is wrong with an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,24 +20,42 @@ pub struct Damage {
     pub reason: String,
 }
 
+/// What to do with a file whose content is not what it was.
+const DAMAGED: &str = "restore it from a copy of the archive";
+/// What to do with a run that was kept and cannot be read: an earlier tardy may have accepted more.
+const NOT_A_RUN: &str =
+    "no page and no search shows it; remove the file, or restore it from a copy of the archive";
+
+fn unreadable(error: ArchiveError, what_to_do: &str) -> String {
+    match error {
+        ArchiveError::Damaged { reason, .. } => format!("{reason}; {what_to_do}"),
+        other => other.to_string(),
+    }
+}
+
 impl Archive {
-    /// Reads every run file, compares its content with its name, and all names with the index. Returns the number of run files, and
-    /// what is wrong.
+    /// Reads every run file, compares its content with its name, all names with the index, and what the index has of each run with what
+    /// its file results in. Returns the number of run files, and what is wrong.
     ///
     /// # Errors
     /// If the index or a directory cannot be read.
     pub fn verify(&self) -> Result<(usize, Vec<Damage>), ArchiveError> {
         let files = stored_files(&self.path)?;
         let mut damages = self.strangers()?;
-        for address in &files {
-            if let Err(error) = stored(&self.path, address) {
-                let reason = match error {
-                    ArchiveError::Damaged { reason, .. } => {
-                        format!("{reason}; restore it from a copy of the archive")
-                    }
-                    other => other.to_string(),
+        let path = &self.path;
+        for part in files.chunks(AT_A_TIME) {
+            let outcomes = parallel::map(part, |address| match stored(path, address) {
+                Ok(_) => archive::outcome(path, address).map_err(|error| unreadable(error, NOT_A_RUN)),
+                Err(error) => Err(unreadable(error, DAMAGED)),
+            });
+            for (address, outcome) in part.iter().zip(outcomes) {
+                let reason = match outcome {
+                    Err(reason) => Some(reason),
+                    Ok((id, outcome)) => self.index.difference(address, &id, &outcome)?.map(|differs| {
+                        format!("the index does not agree with it: {differs}; 'tardy archive index' makes it again")
+                    }),
                 };
-                damages.push(Damage { file: address.path(), reason });
+                damages.extend(reason.map(|reason| Damage { file: address.path(), reason }));
             }
         }
         let (files, known): (BTreeSet<Address>, BTreeSet<Address>) =

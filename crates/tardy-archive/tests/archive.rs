@@ -294,3 +294,97 @@ fn a_store_keeps_pages_and_removes_while_it_is_read() {
     assert_eq!(Archive::to_read(&path).unwrap().verify().unwrap(), (1, Vec::new()), "nothing is left of it");
     assert!(matches!(store.keep(vec![file("one")]).unwrap()[0], Ok(Kept::New(_))));
 }
+
+#[test]
+fn an_index_that_does_not_agree_with_a_run_file_is_named() {
+    let (_directory, path) = archive();
+    let content = run("one", None);
+    keep(&path, &[("a.run.json", content.clone()), ("b.run.json", run("two", None))]);
+    let verified = || Archive::to_read(&path).unwrap().verify().unwrap();
+    assert_eq!(verified(), (2, Vec::new()));
+    let address = Address::of(&content);
+    let changes = [
+        ("worst_ns", "UPDATE entries SET entry = replace(entry, '\"worst_ns\":', '\"worst_ns\":1')"),
+        ("machine", "UPDATE runs SET machine = 'another'"),
+        ("judgement", "UPDATE runs SET judgement = 'met, or not'"),
+        ("limit_ns", "UPDATE runs SET limit_ns = 7"),
+        ("the options", "DELETE FROM options WHERE name = (SELECT min(name) FROM options)"),
+    ];
+    for (what, change) in changes {
+        let index = rusqlite::Connection::open(path.join("index.sqlite3")).unwrap();
+        let of_one = match change.starts_with("UPDATE") {
+            true => {
+                format!("{change} WHERE sequence = (SELECT sequence FROM runs WHERE address = '{address}')")
+            }
+            false => change.to_owned(),
+        };
+        assert_eq!(index.execute(&of_one, []).unwrap(), 1, "{of_one}");
+        drop(index);
+        let (_, damages) = verified();
+        let damage = damages.iter().find(|damage| damage.file == address.path());
+        let damage = damage.unwrap_or_else(|| panic!("{what}: {damages:?}"));
+        assert!(
+            damage.reason.contains(what) && damage.reason.contains("'tardy archive index'"),
+            "{what}: {}",
+            damage.reason
+        );
+        Archive::make_index(&path).unwrap();
+        assert_eq!(verified(), (2, Vec::new()));
+    }
+}
+
+#[test]
+fn a_kept_run_that_this_tardy_refuses_is_listed() {
+    let (_directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None))]);
+    let text = String::from_utf8(run("two", None)).unwrap();
+    let known = text.split("\"measured_ns\":").nth(1).unwrap().split(',').next().unwrap();
+    let refused = text.replace(&format!("\"measured_ns\":{known}"), "\"measured_ns\":18446744073709551615");
+    assert!(refused != text && file::from_text(refused.as_bytes()).is_err());
+    let address = Address::of(refused.as_bytes());
+    let place = file_of(&path, &address);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    let mut stored = Vec::new();
+    tardy_archive::write_compressed(refused.as_bytes(), "two.run.json", &mut stored).unwrap();
+    fs::write(place, stored).unwrap();
+    let (archive, unreadable) = Archive::make_index(&path).unwrap();
+    assert!(unreadable[0].to_string().contains(&address.path().display().to_string()), "{unreadable:?}");
+    let (_, damages) = archive.verify().unwrap();
+    assert!(damages.iter().any(|damage| damage.file == address.path()
+        && damage.reason.contains("measured_ns")
+        && damage.reason.contains("no page and no search shows it")));
+}
+
+#[test]
+fn a_new_archive_and_its_files_are_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_directory, path) = archive();
+    let content = run("one", None);
+    keep(&path, &[("a.run.json", content.clone())]);
+    drop(tardy_archive::Audit::open(&path).unwrap());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&path), 0o700);
+    assert_eq!(mode(&path.join("server")), 0o700);
+    for file in [file_of(&path, &Address::of(&content)), path.join("index.sqlite3"), path.join("lock")] {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    // One that is shared stays so, but not its server's records.
+    for shared in [&path, &path.join("server")] {
+        fs::set_permissions(shared, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    keep(&path, &[("b.run.json", run("two", None))]);
+    drop(tardy_archive::Audit::open(&path).unwrap());
+    assert_eq!((mode(&path), mode(&path.join("server"))), (0o755, 0o700));
+}
+
+#[test]
+fn a_search_with_more_conditions_than_a_database_nests_is_refused() {
+    let (_directory, path) = archive();
+    keep(&path, &[("a.run.json", run("one", None))]);
+    let of = |count: usize| {
+        let config = (0..count).map(|number| format!("A{number}=n").parse().unwrap()).collect();
+        Archive::to_read(&path).unwrap().find(&Query { config, ..Query::default() })
+    };
+    assert!(of(100).is_ok());
+    assert!(matches!(of(3000), Err(ArchiveError::TooManyConditions { count: 3000, most: 100 })));
+}

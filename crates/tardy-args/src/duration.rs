@@ -15,9 +15,9 @@ pub struct DurationArgs {
     /// How sure the run has to be: 0.99, 99%
     #[arg(long, default_value = "95%", value_name = "SHARE")]
     pub confidence: Confidence,
-    /// Interval between wake-ups.
-    #[arg(long, default_value = "1ms", value_name = "TIME")]
-    pub interval: PositiveDuration,
+    /// Interval between wake-ups [default: 200us, that of tardy run]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<PositiveDuration>,
     /// How many late wake-ups the run may have.
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     pub late: u64,

@@ -138,9 +138,10 @@ pub struct CompareArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Compare a run that was traced for causes with one that was not. The difference includes the cost of tracing.
-    #[arg(long)]
-    pub force: bool,
+    /// Print the tables of runs that are not comparable, for example under another load. Their differences have several
+    /// causes.
+    #[arg(long, alias = "force", conflicts_with = "base")]
+    pub anyway: bool,
     /// Whether what identifies the machine is removed.
     #[command(flatten)]
     pub redaction: RedactionFlag,

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tardy_host::trace::happenings::SOFTIRQS;
 use tardy_record::moment;
-use tardy_record::program::{CycleCause, Why};
+use tardy_record::program::{CycleCause, DEADLINE, Why};
 use tardy_sys::system_calls::{self, Futex};
 
 use crate::cpu::CpuLog;
-use crate::cycle::{Activity, Cycle};
+use crate::cycle::{Activity, Block, Cycle};
 use crate::event::{Handler, Task};
 use crate::layout::vector_name;
 use crate::quota::Stopped;
@@ -32,6 +32,11 @@ const NAMED_MAX: usize = 2;
 const IDLE_EXIT_MAX_NS: u64 = 500_000;
 /// Page faults explain own work of at most this long each, in ns: the zeroing of a huge page.
 const FAULT_MAX_NS: f64 = 200_000.0;
+
+/// What stopped a thread.
+const STOPPED: &str = "a signal";
+const TRACED: &str = "a tracer (ptrace)";
+const FROZEN: &str = "the freezer of its cgroup";
 
 /// What the causes are found with.
 pub struct Context<'a> {
@@ -65,7 +70,9 @@ pub fn of(cycle: &Cycle, tid: u32, usual: &Usual, context: &Context<'_>) -> Vec<
     parts.add_wake_up(cycle, usual);
     parts.add_work(cycle, usual);
     let mut causes = with_share(parts.parts);
-    causes.sort_by(|a, b| b.excess_ns.total_cmp(&a.excess_ns));
+    // A thread that did not wait yet when it was due is late by that first, whatever followed.
+    let follows = |part: &Part| part.why != Why::PreviousCycle;
+    causes.sort_by(|a, b| follows(a).cmp(&follows(b)).then(b.excess_ns.total_cmp(&a.excess_ns)));
     causes.truncate(CAUSES_MAX);
     causes.into_iter().map(Part::cause).collect()
 }
@@ -131,9 +138,17 @@ impl Parts<'_> {
                 let (why, what) = (Why::PreviousCycle, String::new());
                 self.parts.push(Part { why, what, took_ns: late_ns, excess_ns: late_ns });
             }
-            // A thread that is late may lose the CPU in its call, before it starts the timer.
+            // A thread that is late may lose the CPU in its call, before it starts the timer. A stop interrupts the call.
             let held_from_ns = wait.held_from_ns(&due);
-            let starting = self.occupants(due.cpu, soft_ns.max(entered_ns), due.armed_ns, Stage::Preempted);
+            let (from_ns, to_ns) = (soft_ns.max(entered_ns), due.armed_ns);
+            let (stopped_ns, again_ns, block) = wait.stop.unwrap_or((to_ns, to_ns, Block::Unknown));
+            let end_ns = to_ns.max(from_ns);
+            let [stopped_ns, again_ns] = [stopped_ns, again_ns].map(|ns| ns.clamp(from_ns, end_ns));
+            let mut starting = self.occupants(due.cpu, from_ns, stopped_ns, Stage::Preempted);
+            starting.extend(
+                (again_ns > stopped_ns).then(|| self.blocked(None, block, (stopped_ns, again_ns), None)),
+            );
+            starting.extend(self.occupants(due.cpu, again_ns, end_ns, Stage::Preempted));
             self.add_group(starting, 0.0);
             // Slack before the latest allowed time is what the program permits, and before the wait there was no timer.
             let held = self.occupants(due.cpu, held_from_ns, due.expired_ns, Stage::BeforeInterrupt);
@@ -182,12 +197,12 @@ impl Parts<'_> {
                     let stage = if by.is_some() { Stage::Woken } else { Stage::Preempted };
                     preempted.extend(self.occupants(cpu, from, to, stage));
                 }
-                Activity::Blocked { call } => {
+                Activity::Blocked { call, block } => {
                     let waker = stretches.get(index + 1).and_then(|(_, _, next)| match next {
                         Activity::Ready { by: Some((source, name)), .. } => Some((*source, name.text())),
                         _ => None,
                     });
-                    let mut part = self.blocked(call, from, to, waker);
+                    let mut part = self.blocked(call, block, (from, to), waker);
                     let place =
                         call.map_or_else(|| (self.context.place)(self.tid, from), |call| place_of(&call));
                     part.what = with_place(part.what, place);
@@ -340,7 +355,13 @@ impl Parts<'_> {
             Stage::Woken if !ran_at_first => Why::Throttled,
             Stage::Woken | Stage::Stopped(_) => Why::PreemptionOff,
         };
-        (why, if task.tid == 0 { "idle".to_owned() } else { describe(task) })
+        let what = match why {
+            // Limits and quotas are for other policies.
+            Why::Throttled if own < 0 => DEADLINE.to_owned(),
+            _ if task.tid == 0 => "idle".to_owned(),
+            _ => describe(task),
+        };
+        (why, what)
     }
 
     /// Whether a limit of CPU time may keep the thread from running on an idle CPU: that of real-time tasks, or a quota that is not
@@ -351,20 +372,38 @@ impl Parts<'_> {
     }
 
     /// A wait within the cycle.
-    fn blocked(&self, call: Option<Call>, from: u64, to: u64, waker: Option<(Source, String)>) -> Part {
+    fn blocked(
+        &self,
+        call: Option<Call>,
+        block: Block,
+        (from, to): (u64, u64),
+        waker: Option<(Source, String)>,
+    ) -> Part {
         let took_ns = (to - from) as f64;
         let part = |why, what| Part { why, what, took_ns, excess_ns: 0.0 };
-        let Some(call) = call else { return part(Why::PageFault, "a page was read or made".to_owned()) };
-        let Some(futex) = system_calls::futex_operation(call.number, call.args[1]) else {
-            return part(Why::SystemCall, self.call_name(call));
-        };
         let by = match &waker {
             Some((Source::Task(tid), name)) => Some((*tid, named(name, *tid))),
             _ => None,
         };
+        let call = match (block, call) {
+            (Block::Call, Some(call)) => call,
+            (Block::Page, _) => return part(Why::PageFault, "a page was read or made".to_owned()),
+            (Block::Stopped, _) => return part(Why::Stopped, STOPPED.to_owned()),
+            (Block::Traced, _) => {
+                let tracer = by.map_or_else(String::new, |(_, tracer)| format!(", {tracer}"));
+                return part(Why::Stopped, format!("{TRACED}{tracer}"));
+            }
+            (Block::Frozen, _) => return part(Why::Stopped, FROZEN.to_owned()),
+            (Block::Unknown | Block::Call, _) => return part(Why::UnknownWait, String::new()),
+        };
+        let Some(futex) = system_calls::futex_operation(call.number, call.args[1]) else {
+            return part(Why::SystemCall, self.call_name(call));
+        };
         let why = if futex == Futex::Wait { Why::Mutex } else { Why::OtherThread };
         let Some((tid, mut what)) = by else { return part(why, "futex".to_owned()) };
-        if let Some(other) = self.kept_from_running(tid, from, to) {
+        if self.context.tracker.slept_ns(tid, from, to) * 2 > to - from {
+            what = format!("{what}, which slept itself");
+        } else if let Some(other) = self.kept_from_running(tid, from, to) {
             what = format!("{what}, which {other} kept from running");
         }
         part(why, what)
@@ -395,7 +434,7 @@ impl Parts<'_> {
     fn places_of_calls(&self, stretches: &[(u64, u64, Activity)]) -> BTreeMap<u64, String> {
         let mut places = BTreeMap::new();
         for (from, _, activity) in stretches {
-            if let Activity::Blocked { call: Some(call) } = activity
+            if let Activity::Blocked { call: Some(call), .. } = activity
                 && !places.contains_key(&call.entered_ns)
                 && let Some(place) = (self.context.place)(self.tid, *from)
             {

@@ -218,7 +218,7 @@ fn push<T>(kept: &mut VecDeque<T>, new: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Name;
+    use crate::event::{Name, TaskState};
 
     fn task(tid: u32) -> Task {
         Task { tid, priority: 120, name: Name::of("task") }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn switch(from: u32, to: u32) -> What {
-        What::Switch { from: task(from), ready: true, to: task(to) }
+        What::Switch { from: task(from), state: TaskState::Ready, to: task(to) }
     }
 
     #[test]

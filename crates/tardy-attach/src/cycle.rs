@@ -23,11 +23,30 @@ pub enum Activity {
     },
     /// It waits.
     Blocked {
-        /// The system call in which it waits; `None` outside of one: for a page.
+        /// The system call in which it waits; `None` outside of one.
         call: Option<Call>,
+        /// What for.
+        block: Block,
     },
     /// It took a page fault; what it did before continues.
     Fault,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// What its system call waits for.
+    Call,
+    /// A page, in a page fault.
+    Page,
+    /// The end of a stop by a signal.
+    Stopped,
+    /// Its tracer.
+    Traced,
+    /// The end of a freeze of its cgroup.
+    Frozen,
+    /// Unknown: it is in no system call, and took no page fault.
+    Unknown,
 }
 
 /// A cycle so far.

@@ -103,8 +103,8 @@ pub enum What {
     Switch {
         /// The previous task.
         from: Task,
-        /// Whether the previous task stays ready to run.
-        ready: bool,
+        /// How the previous task leaves the CPU.
+        state: TaskState,
         /// The next task.
         to: Task,
     },
@@ -131,6 +131,34 @@ pub enum What {
         /// How many, if that is known.
         count: u64,
     },
+}
+
+/// How a task leaves the CPU (prev_state of sched_switch).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// It stays ready to run.
+    Ready,
+    /// It waits, and a signal ends the wait (S).
+    Interruptible,
+    /// It waits, and no signal ends the wait (D), or it ends.
+    Uninterruptible,
+    /// A signal has stopped it (T).
+    Stopped,
+    /// Its tracer has stopped it (t).
+    Traced,
+}
+
+impl TaskState {
+    /// The state in the bits of the event (TASK_REPORT in include/linux/sched.h).
+    pub fn of(bits: u64) -> Self {
+        match bits & 0xff {
+            0 => Self::Ready,
+            1 => Self::Interruptible,
+            4 => Self::Stopped,
+            8 => Self::Traced,
+            _ => Self::Uninterruptible,
+        }
+    }
 }
 
 /// An end of a stretch that a program marks.

@@ -4,7 +4,7 @@ use tardy_host::trace::format::{Field, Format};
 use tardy_host::trace::happenings::VECTORS;
 use tardy_host::trace::tracefs::Tracefs;
 
-use crate::event::{Edge, Event, Handler, Name, Task, What};
+use crate::event::{Edge, Event, Handler, Name, Task, TaskState, What};
 use crate::mark_text;
 
 /// The events that are recorded of the program's own threads. The first ones must exist.
@@ -165,8 +165,7 @@ impl Layouts {
             Layout::Migrate { tid, to } => What::Migrate { tid: number(tid)?, to: number(to)? },
             Layout::Switch { from, state, to } => What::Switch {
                 from: from.task(bytes)?,
-                // The low byte has the states in which a task does not run (TASK_REPORT in include/linux/sched.h).
-                ready: state.number(bytes)? & 0xff == 0,
+                state: TaskState::of(state.number(bytes)?),
                 to: to.task(bytes)?,
             },
             Layout::Fault { address } => What::Fault { address: address.number(bytes)? },

@@ -2,7 +2,7 @@
 //!
 //! [`trace`] records and decodes events; [`tracker`] follows threads and CPUs through them and yields cycles; [`causes`]
 //! explains a cycle; [`chain`] follows its work from thread to thread; [`recorder`], [`chain_recorder`] and [`mark`] make series;
-//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`places`], [`procfs`], [`program`], [`quota`], [`probe_search`] and
+//! [`session`] runs all of it and returns the run. All but [`trace`], [`targets`], [`places`], [`procfs`], [`program`], [`quota`], [`probe_search`], [`reader`] and
 //! [`session`] are functions of events.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ pub mod chain_recorder;
 pub mod cost;
 pub mod cpu;
 pub mod cycle;
+pub mod elf;
 pub mod event;
 pub mod habits;
 pub mod layout;
@@ -34,6 +35,7 @@ pub mod probe_search;
 pub mod procfs;
 pub mod program;
 pub mod quota;
+pub mod reader;
 pub mod recorder;
 pub mod rhythm;
 pub mod rules;

@@ -6,6 +6,9 @@ use std::ops::Range;
 
 use tardy_sys::processes;
 
+/// The most mappings of code that are looked at. A program with five hundred libraries has as many.
+const MAPPINGS_MAX: usize = 4096;
+
 /// Executable memory of a process that is mapped from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeMapping {
@@ -28,32 +31,39 @@ impl CodeMapping {
         format!("/proc/{}/map_files/{start:x}-{end:x}", self.pid)
     }
 
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Opens the file to read it.
     ///
     /// # Errors
-    /// If the process has ended, or the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE.
+    /// If the process has ended, the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE, or it is not a regular file.
     pub fn open(&self) -> io::Result<File> {
         processes::mapped_file(&self.link())
     }
 
     /// That of a line; `None` if it is not executable, or not of a file.
-    fn of(pid: u32, line: &str) -> Option<Self> {
+    pub fn of(pid: u32, line: &str) -> Option<Self> {
         let mut words = line.splitn(6, ' ');
         let (start, end) = words.next()?.split_once('-')?;
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         let addresses = number(start)?..number(end)?;
+        let is_range = addresses.start < addresses.end;
         let permissions = words.next()?;
         let offset = number(words.next()?)?;
         let (device, inode) = (words.next()?, words.next()?);
         let path = words.next()?.trim_start().to_owned();
-        let is_wanted = permissions.contains('x') && inode != "0";
+        let is_wanted = is_range && permissions.contains('x') && inode != "0";
         is_wanted.then(|| Self { addresses, offset, identity: format!("{device} {inode}"), path, pid })
     }
 }
 
 /// The code that the process `pid` has mapped, by address. Empty if there is no such process, or this user may not see it.
 pub fn code_of(pid: u32) -> Vec<CodeMapping> {
-    processes::maps_of(pid).lines().filter_map(|line| CodeMapping::of(pid, line)).collect()
+    let maps = processes::maps_of(pid);
+    maps.lines().filter_map(|line| CodeMapping::of(pid, line)).take(MAPPINGS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::rc::Rc;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_sys::perf_event::{BlockingEvent, Sample};
 use tardy_sys::scheduling::thread_id;
 
-use crate::unwinding::Code;
+use crate::reader::ProgramReader;
 
 /// The part of a stack that is copied. glibc's fprintf to a stream without a buffer, such as stderr, has one of 8 KiB on the stack.
 const STACK_BYTES: u32 = 12 << 10;
@@ -33,7 +34,8 @@ const APART_MAX_NS: u64 = 100_000;
 pub struct Places {
     tracepoint: u64,
     threads: BTreeMap<u32, Thread>,
-    code: RefCell<BTreeMap<u32, Code>>,
+    /// Reads the programs' files and unwinds the stacks.
+    reader: Rc<RefCell<ProgramReader>>,
     /// Samples that the rings of threads that have ended lost.
     lost_before: u64,
     refused: Option<String>,
@@ -54,18 +56,18 @@ struct Kept {
 }
 
 impl Places {
-    /// Finds out whether this kernel takes samples.
+    /// Finds out whether this kernel takes samples. `reader` unwinds them.
     ///
     /// # Errors
     /// Why it does not, and what to do.
-    pub fn set_up(tracefs: &Tracefs) -> Result<Self, String> {
+    pub fn set_up(tracefs: &Tracefs, reader: &Rc<RefCell<ProgramReader>>) -> Result<Self, String> {
         let tracepoint = tracefs.event_id("sched/sched_switch")?;
         BlockingEvent::open(thread_id(), tracepoint, STACK_BYTES, SHORT_BYTES)
             .map_err(|error| refusal(&error))?;
         Ok(Self {
             tracepoint,
             threads: BTreeMap::new(),
-            code: RefCell::default(),
+            reader: Rc::clone(reader),
             lost_before: 0,
             refused: None,
         })
@@ -82,7 +84,7 @@ impl Places {
             Ok(event) => {
                 self.threads.insert(tid, Thread { pid, event, kept: Kept::default() });
                 // While the process lives: a program that is started here ends before its last cycles are explained.
-                self.code.get_mut().entry(pid).or_insert_with(|| Code::of(pid));
+                self.reader.borrow_mut().follow(pid);
             }
             // It ended in between.
             Err(_) if crate::targets::process_of(tid).is_none() => {}
@@ -95,7 +97,7 @@ impl Places {
         let Some(thread) = self.threads.remove(&tid) else { return };
         self.lost_before += thread.event.lost();
         if !self.threads.values().any(|other| other.pid == thread.pid) {
-            self.code.get_mut().remove(&thread.pid);
+            self.reader.borrow_mut().forget(thread.pid);
         }
     }
 
@@ -120,7 +122,7 @@ impl Places {
     pub fn place(&self, tid: u32, at_ns: u64) -> Option<String> {
         let thread = self.threads.get(&tid)?;
         let sample = thread.kept.nearest(at_ns)?;
-        self.code.borrow_mut().get_mut(&thread.pid)?.place(sample)
+        self.reader.borrow_mut().place(thread.pid, sample)
     }
 
     /// What limits the places, for the user.
@@ -130,7 +132,8 @@ impl Places {
             let count = tardy_record::units::counted(lost, "stack", "stacks");
             format!("the kernel's buffers lost {count}, so that causes may lack their place in the program")
         });
-        self.refused.iter().cloned().chain(lost).collect()
+        let failures = self.reader.borrow().failures().to_vec();
+        self.refused.iter().cloned().chain(lost).chain(failures).collect()
     }
 }
 

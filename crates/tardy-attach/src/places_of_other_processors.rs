@@ -1,8 +1,12 @@
 //! Places in a program on processors whose stacks are not unwound: there are none.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
+use std::rc::Rc;
 
 use tardy_host::trace::tracefs::Tracefs;
+
+use crate::reader::ProgramReader;
 
 /// No value exists of this type.
 #[derive(Debug)]
@@ -13,7 +17,7 @@ impl Places {
     ///
     /// # Errors
     /// Always.
-    pub fn set_up(_tracefs: &Tracefs) -> Result<Self, String> {
+    pub fn set_up(_tracefs: &Tracefs, _reader: &Rc<RefCell<ProgramReader>>) -> Result<Self, String> {
         Err("places in the program are known on x86-64 and 64-bit ARM only: stacks of other processors are not unwound; leave out \
              --places"
             .to_owned())

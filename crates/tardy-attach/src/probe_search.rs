@@ -1,16 +1,15 @@
 //! Finds the USDT probes of watched programs, and makes events of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_host::trace::user_probe::UserProbes;
 use tardy_sys::processes;
 
-use crate::mappings::{self, CodeMapping};
+use crate::reader::{ProbedFile, ProgramReader};
 use crate::trace::ProgramTrace;
-use crate::usdt;
 
 /// The most events that are made.
 const PROBES_MAX: usize = 128;
@@ -25,21 +24,20 @@ pub struct ProbeSearch {
     probes: UserProbes,
     /// The program that each process executed when it was searched, and how often it was.
     searched: BTreeMap<u32, (String, u32)>,
-    /// The files that were read.
-    files: BTreeSet<String>,
+    reader: Rc<RefCell<ProgramReader>>,
     found: usize,
     /// Why a probe has no event; `None` if all have one.
     pub refused: Option<String>,
 }
 
 impl ProbeSearch {
-    /// No probe yet.
-    pub fn new(tracefs: &Tracefs) -> Self {
+    /// No probe yet. `reader` reads the programs' files.
+    pub fn new(tracefs: &Tracefs, reader: &Rc<RefCell<ProgramReader>>) -> Self {
         Self {
             tracefs: tracefs.clone(),
             probes: UserProbes::new(tracefs),
             searched: BTreeMap::new(),
-            files: BTreeSet::new(),
+            reader: Rc::clone(reader),
             found: 0,
             refused: None,
         }
@@ -57,25 +55,22 @@ impl ProbeSearch {
             return;
         }
         *times += 1;
-        for mapping in mappings::code_of(pid) {
-            if !self.files.contains(&mapping.identity)
-                && let Ok(file) = mapping.open()
-            {
-                self.files.insert(mapping.identity.clone());
-                self.add_probes(&mapping, &file, trace);
-            }
+        let (files, refused) = self.reader.borrow_mut().probes(pid);
+        self.refused = refused.or(self.refused.take());
+        for file in files {
+            self.add_probes(&file, trace);
         }
     }
 
-    fn add_probes(&mut self, mapping: &CodeMapping, file: &File, trace: &mut ProgramTrace) {
-        for probe in usdt::probes(&|at, into| file.read_exact_at(into, at).is_ok()) {
+    fn add_probes(&mut self, ProbedFile { file, probes }: &ProbedFile, trace: &mut ProgramTrace) {
+        for probe in probes {
             if self.found >= PROBES_MAX {
                 return;
             }
             self.found += 1;
             let made = self
                 .probes
-                .add(&mapping.link(), probe.offset)
+                .add(file, probe.offset)
                 .and_then(|event| trace.add_probe(&self.tracefs, &event, probe.is_begin, &probe.name));
             if let Err(error) = made {
                 self.refused = Some(error);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::chain_recorder::{ChainRecorder, Named};
-use crate::event::{Event, Name, Task, What};
+use crate::event::{Event, Name, Task, TaskState, What};
 use crate::recorder::Settings;
 use crate::tracker::{Progress, Tracker};
 use crate::wait::TimerKind;
@@ -61,7 +61,8 @@ fn recorded() -> (Vec<Event>, BTreeMap<u64, u64>) {
             "C" => {
                 let (tid, priority, ready) = (line.number() as u32, line.number() as i32, line.number() == 1);
                 let from = Task { tid, priority, name: Name::of(line.word()) };
-                What::Switch { from, ready, to: line.task() }
+                let state = if ready { TaskState::Ready } else { TaskState::Interruptible };
+                What::Switch { from, state, to: line.task() }
             }
             "P" => {
                 log.insert(at_ns, line.number() as u64);

@@ -17,6 +17,8 @@ const OBSERVED_MIN_NS: u64 = 200_000_000;
 const REGULAR_SHARE: f64 = 0.7;
 /// How near: this share of the period.
 const NEAR: f64 = 0.15;
+/// The most waits of one signature in a cycle, of which one begins it.
+const PER_CYCLE_MAX: usize = 4;
 /// The same for a schedule, whose due times are multiples of the period but for rounding.
 const NEAR_OF_SCHEDULE: f64 = 0.0005;
 
@@ -30,6 +32,19 @@ pub struct Rhythm {
     /// Whether due times lie on a schedule, which a late wake-up does not shift. It follows from the times themselves: an
     /// absolute time may also be computed from the present one.
     pub has_schedule: bool,
+    /// If the thread waits several times per cycle in the same way, a due time with which a cycle begins: the one after the
+    /// longest pause.
+    pub begin_ns: Option<i64>,
+}
+
+impl Rhythm {
+    /// Whether a cycle begins with a wait of the signature for this due time.
+    pub fn begins(&self, due_ns: i64) -> bool {
+        let Some(begin_ns) = self.begin_ns else { return true };
+        let interval_ns = i64::try_from(self.interval_ns).unwrap_or(i64::MAX).max(1);
+        let after_ns = due_ns.wrapping_sub(begin_ns).rem_euclid(interval_ns);
+        after_ns.min(interval_ns - after_ns) as f64 <= NEAR_OF_SCHEDULE * 4.0 * interval_ns as f64
+    }
 }
 
 /// The waits of a thread so far.
@@ -68,13 +83,12 @@ impl Observed {
             if due_ns.len() < enough {
                 return None;
             }
-            let of_schedule = period(due_ns, NEAR_OF_SCHEDULE);
             let by_timer = matches!(signature.source, Source::Timer(_));
-            let (interval_ns, has_schedule) = match of_schedule.filter(|_| by_timer) {
-                Some(interval_ns) => (interval_ns, true),
-                None => (period(due_ns, NEAR)?, false),
+            let (interval_ns, has_schedule, begin_ns) = match schedule(due_ns).filter(|_| by_timer) {
+                Some((interval_ns, begin_ns)) => (interval_ns, true, begin_ns),
+                None => (period(due_ns, NEAR)?, false, None),
             };
-            Some((Rhythm { signature: *signature, interval_ns, has_schedule }, due_ns.len()))
+            Some((Rhythm { signature: *signature, interval_ns, has_schedule, begin_ns }, due_ns.len()))
         });
         let rank = |(rhythm, count): &(Rhythm, usize)| {
             let by_timer = matches!(rhythm.signature.source, Source::Timer(_));
@@ -82,6 +96,21 @@ impl Observed {
         };
         regular.max_by_key(rank).map(|(rhythm, _)| rhythm)
     }
+}
+
+/// The period of a schedule on which these times are, once or several times per period; and in the second case, a time after the
+/// longest pause.
+fn schedule(times: &[i64]) -> Option<(u64, Option<i64>)> {
+    if let Some(interval_ns) = period(times, NEAR_OF_SCHEDULE) {
+        return Some((interval_ns, None));
+    }
+    (2..=PER_CYCLE_MAX).filter(|count| times.len() >= SCHEDULED_MIN * count).find_map(|count| {
+        let every: Vec<i64> = times.iter().copied().step_by(count).collect();
+        let interval_ns = period(&every, NEAR_OF_SCHEDULE)?;
+        let latest = times[times.len() - count - 1..].windows(2);
+        let begin_ns = latest.max_by_key(|pair| pair[1] - pair[0]).map(|pair| pair[1]);
+        Some((interval_ns, begin_ns))
+    })
 }
 
 /// The period of these times: the median of their distances, if most distances are near a multiple of it,
@@ -122,6 +151,7 @@ mod tests {
             queued_cpu: 0,
             moved_ns: None,
             left_ns: at_ns + 3000,
+            stop: None,
         }
     }
 
@@ -153,6 +183,20 @@ mod tests {
         let waits =
             (1..300).filter(|cycle| cycle % 5 != 0).map(|cycle: i64| wait(0, TIMERFD, cycle * 4_000_000));
         assert_eq!(rhythm(waits).unwrap().interval_ns, 4_000_000);
+    }
+
+    #[test]
+    fn of_two_sleeps_per_cycle_the_one_after_the_longer_pause_begins_it() {
+        let waits = |from: i64| {
+            (from..from + 300)
+                .flat_map(|cycle: i64| [0, 600_000].map(|ns| wait(7, SLEEP, cycle * 2_000_000 + ns)))
+        };
+        for skipped in [0, 1] {
+            let found = rhythm(waits(1).skip(skipped)).unwrap();
+            assert_eq!((found.interval_ns, found.has_schedule), (2_000_000, true));
+            let begins = waits(1000).filter(|wait| found.begins(wait.due_ns()));
+            assert!(begins.map(|wait| wait.due_ns() % 2_000_000).all(|ns| ns == 0));
+        }
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> 
 fn remarks(request: &Request, watched: &Watched) -> Vec<String> {
     let mut remarks = Vec::new();
     let (start_ns, end_ns) = watched.counted_ns;
+    if let Some(failure) = &watched.failure {
+        remarks.push(format!("watching ended early: {failure}"));
+    }
     if watched.end == End::Listener {
         remarks.push("watching ended because a cycle was late, as --stop-on-late demands".to_owned());
     }

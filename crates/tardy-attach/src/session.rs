@@ -1,9 +1,12 @@
 //! Watches a program for a time: follows its threads, reads the trace, and records cycles.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
@@ -26,6 +29,7 @@ use crate::no_rhythm::no_rhythm;
 use crate::places::Places;
 use crate::probe_search::ProbeSearch;
 use crate::quota::Quotas;
+use crate::reader::ProgramReader;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
 use crate::targets::{self, Target};
@@ -43,6 +47,9 @@ const FIRST_MAX_NS: u64 = 6_000_000_000;
 /// Memory for all buffers, in KiB, and the least and the most for each CPU of each instance.
 const BUFFERS_KIB: u32 = 256 << 10;
 const BUFFER_KIB: [u32; 2] = [256, 8192];
+/// How long a signal that asks tardy to end may wait for a round's end: a round reads /proc, where the kernel may wait for the watched
+/// program.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What to watch, and for how long.
 #[derive(Clone, Debug)]
@@ -95,6 +102,8 @@ pub struct Watched {
     pub counted_ns: (u64, u64),
     /// How it ended.
     pub end: End,
+    /// Why it could not go on; `None` if it ended as it should.
+    pub failure: Option<String>,
     /// Events that the kernel's buffers lost in the whole run.
     pub lost_events: u64,
     /// What recording costs the program; `None` if it was not measured.
@@ -148,13 +157,8 @@ pub trait Listener {
         false
     }
 
-    /// The numbers so far.
-    ///
-    /// # Errors
-    /// If they cannot be kept. The program is not watched any longer then.
-    fn checkpoint(&mut self, _watched: Watched) -> Result<(), String> {
-        Ok(())
-    }
+    /// The numbers so far. That they cannot be kept ends no watching.
+    fn checkpoint(&mut self, _watched: Watched) {}
 
     /// A round had late cycles, if [`Request::late_ns`] is set: those that are explained, and how many more there were.
     fn late(&mut self, _cycles: Vec<Seen>, _more: u64) {}
@@ -164,12 +168,12 @@ pub trait Listener {
         false
     }
 
-    /// The numbers of a run that is complete, while the next one has begun.
-    ///
-    /// # Errors
-    /// If they cannot be kept. The program is not watched any longer then.
-    fn next_run(&mut self, _watched: Watched) -> Result<(), String> {
-        Ok(())
+    /// The numbers of a run that is complete, while the next one has begun. That they cannot be kept ends no watching.
+    fn next_run(&mut self, _watched: Watched) {}
+
+    /// Whether a signal that tardy received ends watching.
+    fn wants_end_by(&mut self, _signal: i32) -> bool {
+        true
     }
 
     /// Whether watching is to end.
@@ -186,6 +190,8 @@ pub struct Session {
     buffer_kib: u32,
     /// Dropped after the trace, which records its events.
     probes: ProbeSearch,
+    /// Reads the programs' files for probes and places.
+    reader: Rc<RefCell<ProgramReader>>,
     tracker: Tracker,
     recorder: Recorder,
     chains: ChainRecorder,
@@ -213,7 +219,8 @@ impl Session {
         let [least, most] = BUFFER_KIB;
         let buffer_kib = request.buffer_kib.unwrap_or((BUFFERS_KIB / cpus / 2).clamp(least, most));
         let trace = ProgramTrace::make(tracefs, &request.id, &functions, buffer_kib)?;
-        let places = request.places.then(|| Places::set_up(tracefs)).transpose()?;
+        let reader = Rc::default();
+        let places = request.places.then(|| Places::set_up(tracefs, &reader)).transpose()?;
         let run_start_ns = monotonic_ns();
         let settings = Settings {
             run_start_ns,
@@ -229,7 +236,8 @@ impl Session {
             request,
             trace,
             buffer_kib,
-            probes: ProbeSearch::new(tracefs),
+            probes: ProbeSearch::new(tracefs, &reader),
+            reader,
             tracker,
             recorder: Recorder::new(settings),
             chains: ChainRecorder::new(settings),
@@ -279,13 +287,30 @@ impl Session {
     /// round; `has_ended` returns whether a program that was started here has ended.
     ///
     /// # Errors
-    /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read; that of `listener`.
+    /// If the target does not exist, has no periodic thread and no mark, or the kernel refuses to be read before anything was
+    /// counted. If it refuses later, what was counted is returned with [`Watched::failure`].
     pub fn watch(
         &mut self,
         signals: &EndSignals,
         has_ended: &mut dyn FnMut() -> bool,
         listener: &mut dyn Listener,
     ) -> Result<Watched, String> {
+        match self.watch_to_end(signals, has_ended, listener) {
+            Err(error) if self.recorder.counts().0 > 0 => {
+                let _ = self.trace.set_on(false);
+                Ok(Watched { failure: Some(error), ..self.watched(End::Interrupted) })
+            }
+            end => self.finish(end?),
+        }
+    }
+
+    fn watch_to_end(
+        &mut self,
+        signals: &EndSignals,
+        has_ended: &mut dyn FnMut() -> bool,
+        listener: &mut dyn Listener,
+    ) -> Result<End, String> {
+        end_always(signals)?;
         self.search()?;
         if self.tracker.threads.is_empty() {
             return Err(self.request.target.absent());
@@ -296,9 +321,12 @@ impl Session {
             Some(end) => end,
             None => self.count(signals, has_ended, listener)?,
         };
+        if end == End::Interrupted {
+            self.reader.borrow_mut().hurry();
+        }
         self.trace.set_on(false)?;
         self.read()?;
-        self.finish(end)
+        Ok(end)
     }
 
     /// Observes the threads for the warm-up's time, and returns what they did, by thread number.
@@ -306,6 +334,7 @@ impl Session {
     /// # Errors
     /// If the target does not exist, or the kernel refuses to be read.
     pub fn observe(mut self, signals: &EndSignals) -> Result<BTreeMap<u32, (Option<u64>, Habits)>, String> {
+        end_always(signals)?;
         self.search()?;
         self.trace.set_on(true)?;
         let begin_ns = monotonic_ns();
@@ -401,7 +430,7 @@ impl Session {
         listener: &mut dyn Listener,
     ) -> Result<Option<End>, String> {
         wait_readable(&[signals.as_raw_fd()], ROUND_NS).map_err(|error| error.to_string())?;
-        if signals.take().is_some() {
+        if signals.take().is_some_and(|signal| listener.wants_end_by(signal)) {
             return Ok(Some(End::Interrupted));
         }
         let ended = has_ended();
@@ -425,9 +454,9 @@ impl Session {
                 listener.late(cycles, more);
             }
             if listener.wants_next_run(now_ns) {
-                listener.next_run(self.next_run())?;
+                listener.next_run(self.next_run());
             } else if listener.wants_checkpoint(now_ns) {
-                listener.checkpoint(self.watched(End::NotYet))?;
+                listener.checkpoint(self.watched(End::NotYet));
             }
             if listener.wants_end() {
                 return Ok(Some(End::Listener));
@@ -622,6 +651,7 @@ impl Session {
             run_start_ns: self.run_start_ns,
             counted_ns: (since_start(self.counted_from_ns.unwrap_or(end_ns)), since_start(end_ns)),
             end,
+            failure: None,
             lost_events: self.trace.lost_events().saturating_sub(self.lost_before),
             cost: self.cost,
             left_out: [self.recorder.left_out, self.chains.left_out, self.marks.left_out],
@@ -653,6 +683,12 @@ impl Session {
             })
             .collect()
     }
+}
+
+/// Makes sure that the signals end this process, whatever it waits for.
+fn end_always(signals: &EndSignals) -> Result<(), String> {
+    let always = signals.end_process_unless_taken(SIGNAL_PATIENCE);
+    always.map_err(|error| format!("no thread can be started that waits for signals: {error}"))
 }
 
 /// A listener that ignores everything.

@@ -1,15 +1,17 @@
 //! The lines of source code of a file's addresses, from its debug information (DWARF).
 
-use std::fs::File;
 use std::sync::Arc;
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ReadCache};
+use object::{CompressedData, CompressionFormat};
 
-/// The longest section that is read, in bytes. The symbols of a web browser's debug build are shorter.
-pub(crate) const SECTION_MAX: u64 = 256 << 20;
+use crate::elf::{Budget, Content, Elf, SECTION_MAX, Section, number};
+
+/// The flag of a section that is compressed. Its content begins with a header: the method, a number without meaning, the length of what
+/// was compressed, and its alignment.
+const IS_COMPRESSED: u64 = 1 << 11;
+const COMPRESSION_HEADER: usize = 24;
 
 /// The debug information of a file.
 pub struct SourceLines(Context<EndianArcSlice<RunTimeEndian>>);
@@ -26,19 +28,15 @@ pub struct Line {
 }
 
 impl SourceLines {
-    /// Reads those of an ELF file of 64 bits; `None` if it has none.
-    pub fn read(file: &File) -> Option<Self> {
-        let cache = ReadCache::new(file);
-        let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
-        let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-        let content = |name: &str| {
-            let stored = elf.section_by_name(name)?.compressed_data().ok()?;
-            Some(stored).filter(|stored| stored.uncompressed_size <= SECTION_MAX)?.decompress().ok()
-        };
-        content(SectionId::DebugInfo.name())?;
+    /// Reads those of an ELF file of 64 bits; `None` if it has none, or exceeds a limit. What is read is subtracted from `budget`.
+    pub fn read(content: &Content, budget: &Budget) -> Option<Self> {
+        let elf = Elf::read(content, budget).filter(|elf| elf.is_64)?;
+        let section = |id: SectionId| read_section(elf.section(id.name())?, content, budget);
+        let info = section(SectionId::DebugInfo)?;
+        let endian = if cfg!(target_endian = "little") { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let load = |id: SectionId| {
-            let data = content(id.name()).unwrap_or_default();
-            Ok::<_, gimli::Error>(EndianArcSlice::new(Arc::from(&*data), endian))
+            let data = if id == SectionId::DebugInfo { Some(Arc::clone(&info)) } else { section(id) };
+            Ok::<_, gimli::Error>(EndianArcSlice::new(data.unwrap_or_default(), endian))
         };
         Some(Self(Context::from_dwarf(Dwarf::load(load).ok()?).ok()?))
     }
@@ -56,5 +54,49 @@ impl SourceLines {
             lines.push(Line { function, file, number });
         }
         lines
+    }
+}
+
+/// The content of a section, which may be compressed.
+fn read_section(section: &Section, content: &Content, budget: &Budget) -> Option<Arc<[u8]>> {
+    let stored = section.content(content, SECTION_MAX, budget)?;
+    if section.flags & IS_COMPRESSED == 0 {
+        return Some(stored);
+    }
+    let (format, uncompressed_size) = (number(&stored, 0, 4)?, number(&stored, 8, 8)?);
+    let format = match format {
+        1 => CompressionFormat::Zlib,
+        2 => CompressionFormat::Zstandard,
+        _ => return None,
+    };
+    budget.take(Some(uncompressed_size).filter(|size| *size <= SECTION_MAX)?)?;
+    let data = stored.get(COMPRESSION_HEADER..)?;
+    CompressedData { format, data, uncompressed_size }.decompress().ok().map(|data| Arc::from(&*data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_says_at_most_its_limit_when_it_is_compressed() {
+        let of = |format: u32, length: u64| {
+            let mut stored = format.to_ne_bytes().to_vec();
+            stored.resize(8, 0);
+            stored.extend(length.to_ne_bytes());
+            stored.resize(COMPRESSION_HEADER, 0);
+            let (flags, bytes) = (IS_COMPRESSED, stored.len() as u64);
+            let section =
+                Section { name: String::new(), kind: 1, flags, address: 0, offset: 0, bytes, link: 0 };
+            let budget = Budget::new(2 * SECTION_MAX);
+            let data = read_section(&section, &Content::Bytes(stored.into()), &budget);
+            (data.is_some(), budget.take(2 * SECTION_MAX - bytes).is_some())
+        };
+        for format in [0, 1, 2, 3] {
+            // Nothing is taken for what is not read.
+            assert_eq!(of(format, SECTION_MAX + 1), (false, true), "{format}");
+            assert_eq!(of(format, u64::MAX), (false, true), "{format}");
+        }
+        assert_eq!(of(1, 100), (false, false), "zlib, without data");
     }
 }

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tardy_record::program::{CycleCause, Why};
+use tardy_record::program::{CycleCause, DEADLINE, Why};
 
 use crate::causes::{self, Context};
-use crate::cycle::Cycle;
-use crate::event::{Event, Handler, Name, Task, What};
+use crate::cpu::CpuLog;
+use crate::cycle::{Block, Cycle};
+use crate::event::{Event, Handler, Name, Task, TaskState, What};
+use crate::moments;
 use crate::quota::Stopped;
 use crate::thread::{Completed, Thread};
 use crate::tracker::{Progress, Tracker};
 use crate::usual::Usual;
-use crate::wait::TimerKind;
+use crate::wait::{Due, TimerKind, Wait};
 
 const TID: u32 = 7;
 const PERIOD_NS: u64 = 1_000_000;
@@ -43,12 +45,17 @@ impl Stream {
 
     /// The second CPU switches.
     fn switch_second(&mut self, at_ns: u64, from: Task, to: Task) {
-        let what = What::Switch { from, ready: true, to };
+        let what = What::Switch { from, state: TaskState::Ready, to };
         self.events.push(Event { at_ns, cpu: 1, by: from.tid, what });
     }
 
     fn switch(&mut self, at_ns: u64, from: Task, ready: bool, to: Task) {
-        self.add(at_ns, from.tid, What::Switch { from, ready, to });
+        let state = if ready { TaskState::Ready } else { TaskState::Interruptible };
+        self.leave(at_ns, from, state, to);
+    }
+
+    fn leave(&mut self, at_ns: u64, from: Task, state: TaskState, to: Task) {
+        self.add(at_ns, from.tid, What::Switch { from, state, to });
     }
 
     /// The thread sleeps from `from_ns` until `due_ns` and returns 20 us later; `runs` has the CPU in between.
@@ -404,7 +411,136 @@ fn a_late_thread_that_loses_the_cpu_before_it_starts_its_timer_is_not_held_by_in
     stream.sleep(451 * PERIOD_NS - PERIOD_NS / 4, 451 * PERIOD_NS, task(0, 120));
     let found = cycles(&stream);
     let (_, causes) = found.iter().find(|(cycle, _)| cycle.wait.due_ns() == due_ns as i64).unwrap();
-    assert_eq!(causes[..], [(Why::Throttled, 300_000), (Why::PreviousCycle, 200_000)]);
+    // The cycle before comes first, though it took less.
+    assert_eq!(causes[..], [(Why::PreviousCycle, 200_000), (Why::Throttled, 300_000)]);
+}
+
+#[test]
+fn a_stop_is_a_page_fault_only_if_there_was_one() {
+    let stopped = |state: TaskState, faults: bool| {
+        causes_of(|stream, begin_ns| {
+            if faults {
+                stream.add(begin_ns + 40_000, TID, What::Fault { address: 0 });
+            }
+            stream.leave(begin_ns + 50_000, own(), state, task(0, 120));
+            stream.add(begin_ns + 740_000, 9, What::Waking { task: own(), target: Some(0) });
+            stream.switch(begin_ns + 750_000, task(0, 120), true, own());
+            begin_ns + 800_000
+        })
+    };
+    for (state, faults, why) in [
+        (TaskState::Stopped, false, Why::Stopped),
+        (TaskState::Stopped, true, Why::Stopped),
+        (TaskState::Traced, false, Why::Stopped),
+        // A freezer of cgroup v2, and the wait for a page in user space (userfaultfd).
+        (TaskState::Interruptible, false, Why::Stopped),
+        (TaskState::Interruptible, true, Why::PageFault),
+        (TaskState::Uninterruptible, true, Why::PageFault),
+        (TaskState::Uninterruptible, false, Why::UnknownWait),
+    ] {
+        assert_eq!(stopped(state, faults), [(why, 690_000)], "{state:?} {faults}");
+    }
+}
+
+#[test]
+fn a_stop_in_the_wait_delays_the_wake_up_and_not_the_end_of_the_cycle_before() {
+    let (signalled, continued) = (450 * PERIOD_NS + 600_000, 453 * PERIOD_NS + 200_000);
+    let mut stream = stream(|_, begin_ns| begin_ns + 100_000);
+    let last = stream.events.partition_point(|event| event.at_ns < signalled);
+    stream.events.truncate(last);
+    // SIGSTOP interrupts the call, whose result is that of the kernel's restart. SIGCONT comes after three due times.
+    stream.add(signalled, 9, What::Waking { task: own(), target: Some(0) });
+    stream.switch(signalled + 5000, task(0, 120), true, own());
+    stream.add(signalled + 6000, TID, What::Leave { call: sleep_call(), result: -514 });
+    stream.leave(signalled + 10_000, own(), TaskState::Stopped, task(0, 120));
+    stream.add(continued, 9, What::Waking { task: own(), target: Some(0) });
+    stream.switch(continued + 5000, task(0, 120), true, own());
+    stream.enter(continued + 6000);
+    stream.wait(continued + 7000, 451 * PERIOD_NS, continued + 7000, task(0, 120));
+    stream.sleep(continued + 100_000, 454 * PERIOD_NS, task(0, 120));
+    let found = cycles(&stream);
+    let [before, stopped] = &found[found.len() - 2..] else { panic!("{found:?}") };
+    assert_eq!((before.0.response_ns(), &before.1[..]), (120_000, &[][..]));
+    assert_eq!(stopped.0.wait.due_ns(), 451 * PERIOD_NS as i64);
+    assert_eq!(stopped.1[..], [(Why::Stopped, continued - 451 * PERIOD_NS)]);
+}
+
+#[test]
+fn the_holder_of_a_mutex_that_sleeps_is_kept_from_running_by_nothing() {
+    let call = tardy_sys::system_calls::number("futex").unwrap();
+    let (holder, other) = (task(9, 120), task(10, 120));
+    let waited_for = |sleeps: bool| {
+        let stream = stream(|stream, begin_ns| {
+            stream.switch_second(begin_ns - 1000, task(0, 120), holder);
+            let state = if sleeps { TaskState::Interruptible } else { TaskState::Ready };
+            let off = What::Switch { from: holder, state, to: other };
+            stream.events.push(Event { at_ns: begin_ns + 10_000, cpu: 1, by: 9, what: off });
+            stream.add(begin_ns + 20_000, TID, What::Enter { call, args: [0, 128, 0, 0] });
+            stream.switch(begin_ns + 20_000, own(), false, task(0, 120));
+            if sleeps {
+                let waking = What::Waking { task: holder, target: Some(1) };
+                stream.events.push(Event { at_ns: begin_ns + 700_000, cpu: 1, by: 10, what: waking });
+            }
+            stream.switch_second(begin_ns + 705_000, other, holder);
+            let waking = What::Waking { task: own(), target: Some(0) };
+            stream.events.push(Event { at_ns: begin_ns + 720_000, cpu: 1, by: 9, what: waking });
+            stream.switch(begin_ns + 721_000, task(0, 120), true, own());
+            stream.add(begin_ns + 722_000, TID, What::Leave { call, result: 0 });
+            begin_ns + 800_000
+        });
+        let found = cycles_explained(&stream, &|_, _, _| None, &|_, _| None);
+        let (_, causes) = found.into_iter().find(|(cycle, _)| cycle.times.blocked_ns > 0).unwrap();
+        assert_eq!(causes[0].why, Why::Mutex);
+        causes[0].what.clone()
+    };
+    assert_eq!(waited_for(true), "'task' (task 9), which slept itself");
+    assert_eq!(waited_for(false), "'task' (task 9), which 'task' (task 10) kept from running");
+}
+
+#[test]
+fn a_deadline_task_that_used_up_its_runtime_is_not_throttled_by_another_limit() {
+    let mut stream = stream(|stream, begin_ns| {
+        stream.switch(begin_ns + 50_000, own(), true, task(9, 120));
+        stream.switch(begin_ns + 750_000, task(9, 120), true, own());
+        begin_ns + 800_000
+    });
+    for event in &mut stream.events {
+        match &mut event.what {
+            What::Waking { task, .. } if task.tid == TID => task.priority = -1,
+            What::Switch { from, to, .. } => {
+                [from, to].into_iter().filter(|task| task.tid == TID).for_each(|task| task.priority = -1);
+            }
+            _ => {}
+        }
+    }
+    let found = cycles_explained(&stream, &|_, _, _| None, &|_, _| None);
+    let (_, causes) = found.into_iter().find(|(cycle, _)| cycle.own_response_ns() > 200_000).unwrap();
+    assert_eq!((causes[0].why, causes[0].what.as_str()), (Why::Throttled, DEADLINE));
+}
+
+#[test]
+fn a_moment_has_the_begin_of_what_runs_and_no_end_without_a_begin() {
+    let mut log = CpuLog::default();
+    let tick = 0x77;
+    for (at_ns, what) in [
+        // An interrupt that began long before the due time, in which the tick's function ends, whose begin is not recorded.
+        (600_000, What::InterruptBegin(Handler::Vector(0))),
+        (1_100_000, What::ExpireEnd { timer: tick }),
+        (1_200_000, What::InterruptEnd(Handler::Vector(0))),
+    ] {
+        log.take(&Event { at_ns, cpu: 0, by: TID, what });
+    }
+    let stream = stream(|_, begin_ns| begin_ns + 100_000);
+    let (cycle, _) = cycles(&stream).pop().unwrap();
+    let mut wait = cycle.wait;
+    wait.due = wait.due.map(|due| Due { soft_ns: 1_000_000, ..due });
+    (wait.left_ns, wait.call.entered_ns) = (1_500_000, 1_300_000);
+    let of = |wait: &Wait| moments::of(wait, TID, 19, &log, &|_| String::new(), &|_| TimerKind::Sleep);
+    let moment = of(&wait).unwrap();
+    let at_ns: Vec<i64> = moment.events.iter().map(|event| event.at_ns).collect();
+    assert_eq!((at_ns, moment.waits_from_ns), (vec![-400_000, 200_000], Some(300_000)));
+    // Who had the CPU does not explain the delay of a thread that was stopped.
+    assert_eq!(of(&Wait { stop: Some((0, 1, Block::Stopped)), ..wait }), None);
 }
 
 #[test]
@@ -463,13 +599,17 @@ proptest! {
             let call = [0, 1, 230, 202][number as usize];
             let what = match kind {
                 0 => What::Enter { call, args: [number; 4] },
-                1 => What::Leave { call, result: 0 },
+                1 => What::Leave { call, result: if tid == 1 && cpu == 1 { -514 } else { 0 } },
                 2 => What::Start { timer: number, function: number, expires_ns: at_ns as i64, soft_ns: i64::MIN + number as i64 },
                 3 => What::Start { timer: number, function: number, expires_ns: at_ns as i64 + 9, soft_ns: at_ns as i64 },
                 4 => What::Expire { timer: number, function: number },
                 5 => What::ExpireEnd { timer: number },
                 6 => What::Waking { task: task(tid, number as i32), target: Some(cpu) },
-                7 | 8 => What::Switch { from: task(tid, 120), ready: kind == 7, to: task(number as u32, 120) },
+                7 | 8 => What::Switch {
+                    from: task(tid, 120),
+                    state: if kind == 7 { TaskState::Ready } else { TaskState::Stopped },
+                    to: task(number as u32, 120),
+                },
                 9 => What::Fault { address: 0 },
                 10 => What::Fork { child: number as u32 },
                 11 => if number == 0 { What::End } else { What::Lost { count: number } },

@@ -1,7 +1,11 @@
 //! One thread of the program, followed through its events.
 
-use crate::cycle::{Activity, Cycle, Times};
-use crate::event::{Name, Task};
+use std::sync::LazyLock;
+
+use tardy_sys::system_calls;
+
+use crate::cycle::{Activity, Block, Cycle, Times};
+use crate::event::{Name, Task, TaskState};
 use crate::habits::Habits;
 use crate::rhythm::{Observed, Rhythm};
 use crate::wait::{Call, Due, Source, TimerKind, Wait, Woken};
@@ -10,6 +14,11 @@ use crate::wait::{Call, Due, Source, TimerKind, Wait, Woken};
 const LONG_CALL_NS: u64 = 20_000;
 /// The most of them in a cycle.
 const CALLS_MAX: usize = 64;
+
+/// A page fault in which a signal may end the wait begins to wait within this time.
+const FAULT_WAITS_NS: u64 = 200_000;
+/// The number of restart_syscall(2), with which the kernel continues some calls; -1 if this processor has none.
+static RESTART: LazyLock<i64> = LazyLock::new(|| system_calls::number("restart_syscall").unwrap_or(-1));
 
 /// What a thread does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +66,12 @@ pub struct Thread {
     /// The CPU in whose queue it was when it was woken, and when it was moved to that of `cpu`.
     queued_cpu: u32,
     moved_ns: Option<u64>,
+    /// When it took its last page fault; `None` since its last system call.
+    fault_ns: Option<u64>,
+    /// The wait that a signal interrupted. The thread continues it by the same call.
+    interrupted_wait: Option<Call>,
+    /// A stop in the wait that it continues: from, to, and what it was.
+    stop: Option<(u64, u64, Block)>,
     cycle: Option<Cycle>,
     /// Time that interrupts took in the cycle: so far, and when the thread entered its system call.
     interrupted_ns: u64,
@@ -85,6 +100,9 @@ impl Thread {
             switched_ns: None,
             queued_cpu: 0,
             moved_ns: None,
+            fault_ns: None,
+            interrupted_wait: None,
+            stop: None,
             cycle: None,
             interrupted_ns: 0,
             interrupted_at_call_ns: 0,
@@ -112,6 +130,7 @@ impl Thread {
     pub fn lose(&mut self) {
         (self.state, self.call, self.woken, self.due, self.overdue) =
             (State::Unknown, None, None, None, None);
+        (self.fault_ns, self.interrupted_wait, self.stop) = (None, None, None);
         self.lost |= self.rhythm.is_some();
         self.cycle = None;
     }
@@ -124,17 +143,28 @@ impl Thread {
     /// The thread enters a system call.
     pub fn enter(&mut self, at_ns: u64, number: i64, args: [u64; 4]) {
         self.habits.note_call(number, &args);
-        self.call = Some(Call { number, args, entered_ns: at_ns });
-        (self.woken, self.due, self.switched_ns) = (None, None, None);
-        self.interrupted_at_call_ns = self.interrupted_ns;
+        (self.woken, self.due, self.switched_ns, self.fault_ns) = (None, None, None, None);
+        let is_continued = |call: &Call| number == *RESTART || (call.number, call.args) == (number, args);
+        self.call = self.interrupted_wait.take().filter(is_continued);
+        if self.call.is_none() {
+            self.call = Some(Call { number, args, entered_ns: at_ns });
+            self.stop = None;
+            self.interrupted_at_call_ns = self.interrupted_ns;
+        }
     }
 
     /// The thread leaves its system call.
-    pub fn leave(&mut self, at_ns: u64, number: i64) -> Vec<Completed> {
-        let Some(call) = self.call.take().filter(|call| call.number == number) else { return Vec::new() };
+    pub fn leave(&mut self, at_ns: u64, number: i64, result: i64) -> Vec<Completed> {
+        self.fault_ns = None;
+        let is_same = |call: &Call| call.number == number || number == *RESTART;
+        let Some(call) = self.call.take().filter(is_same) else { return Vec::new() };
         let (woken, due) = (self.woken.take(), self.due.take());
+        if is_interruption(result) && self.is_rhythm_call(call.number) {
+            self.interrupted_wait = Some(call);
+            return Vec::new();
+        }
         if woken.is_none()
-            && self.is_rhythm_call(number)
+            && self.is_rhythm_call(call.number)
             && let Some(due) = self.overdue.take()
         {
             // The timer expired before the thread waited for it.
@@ -159,6 +189,9 @@ impl Thread {
         self.woken = Some(woken);
         self.due = due;
         if self.state == State::Blocked {
+            if let Some((_, to_ns, _)) = self.stop.as_mut().filter(|_| self.call.is_none()) {
+                *to_ns = woken.at_ns;
+            }
             self.state = State::Ready;
             self.cpu = target.unwrap_or(self.cpu);
             (self.queued_cpu, self.moved_ns) = (self.cpu, None);
@@ -196,14 +229,36 @@ impl Thread {
     }
 
     /// The scheduler switches to another task.
-    pub fn switch_from(&mut self, at_ns: u64, cpu: u32, ready: bool) {
+    pub fn switch_from(&mut self, at_ns: u64, cpu: u32, state: TaskState) {
         self.cpu = cpu;
-        if ready {
+        if state == TaskState::Ready {
             self.state = State::Ready;
             self.note(at_ns, Activity::Ready { cpu, by: None });
-        } else {
-            self.state = State::Blocked;
-            self.note(at_ns, Activity::Blocked { call: self.call });
+            return;
+        }
+        self.state = State::Blocked;
+        let block = self.block(at_ns, state);
+        if self.interrupted_wait.is_some() {
+            let from_ns = self.stop.map_or(at_ns, |(from_ns, ..)| from_ns);
+            self.stop = Some((from_ns, at_ns, block));
+        }
+        self.note(at_ns, Activity::Blocked { call: self.call, block });
+    }
+
+    /// What the thread waits for that leaves the CPU in this state.
+    fn block(&self, at_ns: u64, state: TaskState) -> Block {
+        match state {
+            TaskState::Stopped => Block::Stopped,
+            TaskState::Traced => Block::Traced,
+            _ if self.call.is_some() => Block::Call,
+            TaskState::Interruptible => match self.fault_ns {
+                // A cgroup's freezer stops its tasks in this state, outside of system calls.
+                None => Block::Frozen,
+                Some(fault_ns) if at_ns - fault_ns <= FAULT_WAITS_NS => Block::Page,
+                Some(_) => Block::Unknown,
+            },
+            _ if self.fault_ns.is_some() => Block::Page,
+            _ => Block::Unknown,
         }
     }
 
@@ -217,6 +272,7 @@ impl Thread {
     /// The thread took a page fault.
     pub fn fault(&mut self, at_ns: u64) {
         self.habits.faults += 1;
+        self.fault_ns = Some(at_ns);
         self.note(at_ns, Activity::Fault);
     }
 
@@ -232,8 +288,8 @@ impl Thread {
             true => (self.queued_cpu, self.moved_ns.filter(|ns| *ns <= switched_ns)),
             false => (self.cpu, None),
         };
-        let wait =
-            Wait { call, woken, due, switched_ns, cpu: self.cpu, queued_cpu, moved_ns, left_ns: at_ns };
+        let (cpu, stop) = (self.cpu, self.stop.take());
+        let wait = Wait { call, woken, due, switched_ns, cpu, queued_cpu, moved_ns, left_ns: at_ns, stop };
         match self.rhythm {
             None => match self.observed.add(&wait) {
                 Some(rhythm) => {
@@ -242,7 +298,9 @@ impl Thread {
                 }
                 None => Vec::new(),
             },
-            Some(rhythm) if rhythm.signature == wait.signature() => self.begin_cycle(&rhythm, wait),
+            Some(rhythm) if rhythm.signature == wait.signature() && rhythm.begins(wait.due_ns()) => {
+                self.begin_cycle(&rhythm, wait)
+            }
             Some(_) => {
                 self.note_call(call, at_ns);
                 Vec::new()
@@ -312,4 +370,9 @@ impl Thread {
             cycle.calls.push((call, took_ns));
         }
     }
+}
+
+/// Whether a signal ended the call before its time: EINTR, or one of the kernel's own results with which it restarts the call.
+fn is_interruption(result: i64) -> bool {
+    result == -4 || (-516..=-512).contains(&result)
 }

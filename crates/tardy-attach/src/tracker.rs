@@ -6,7 +6,7 @@ use tardy_sys::system_calls;
 
 use crate::chain::{Chains, Passage};
 use crate::cpu::{Armed, CpuLog, Expiring};
-use crate::event::{Edge, Event, Handler, Name, Task, What};
+use crate::event::{Edge, Event, Handler, Name, Task, TaskState, What};
 use crate::thread::{Completed, Thread};
 use crate::wait::{Call, Due, Source, TimerKind, Woken};
 
@@ -77,6 +77,24 @@ impl Tracker {
         Some(self.refills[before]).filter(|at_ns| *at_ns > from_ns)
     }
 
+    /// How long a task slept between two times, as far as the events of the CPUs go back.
+    pub fn slept_ns(&self, tid: u32, from_ns: u64, to_ns: u64) -> u64 {
+        let events = self.cpus.values().flat_map(|log| log.events(0, to_ns).1);
+        let mut changes: Vec<(u64, bool)> = events
+            .filter_map(|event| match event.what {
+                What::Switch { from, state, .. } if from.tid == tid => {
+                    Some((event.at_ns, state != TaskState::Ready))
+                }
+                What::Waking { task, .. } if task.tid == tid => Some((event.at_ns, false)),
+                _ => None,
+            })
+            .collect();
+        changes.sort_unstable();
+        let ends = changes.iter().skip(1).map(|(at_ns, _)| *at_ns).chain([to_ns]);
+        let sleeps = changes.iter().zip(ends).filter(|((_, sleeps), _)| *sleeps);
+        sleeps.map(|((at_ns, _), end_ns)| end_ns.min(to_ns).saturating_sub((*at_ns).max(from_ns))).sum()
+    }
+
     /// Follows a thread.
     pub fn follow(&mut self, pid: u32, tid: u32, name: &str) {
         if self.threads.len() < THREADS_MAX {
@@ -101,7 +119,7 @@ impl Tracker {
                     progress.extend(self.chains.enter(by, &call).map(Progress::Passage));
                 }
             }
-            What::Leave { call, .. } => self.leave(at_ns, by, call, progress),
+            What::Leave { call, result } => self.leave(at_ns, by, (call, result), progress),
             What::Start { timer, function, expires_ns, soft_ns } => {
                 if self.starts_own(by, self.kind(function)) {
                     self.arm(by, at_ns, timer, expires_ns, soft_ns);
@@ -114,10 +132,10 @@ impl Tracker {
                     thread.migrate(at_ns, to);
                 }
             }
-            What::Switch { from, ready, to } => {
+            What::Switch { from, state, to } => {
                 if let Some(thread) = self.threads.get_mut(&from.tid) {
-                    thread.switch_from(at_ns, cpu, ready);
-                    if !ready {
+                    thread.switch_from(at_ns, cpu, state);
+                    if state != TaskState::Ready {
                         self.chains.block(from.tid);
                     }
                 }
@@ -171,10 +189,11 @@ impl Tracker {
         self.threads.values_mut().for_each(Thread::lose);
     }
 
-    fn leave(&mut self, at_ns: u64, tid: u32, number: i64, progress: &mut Vec<Progress>) {
+    fn leave(&mut self, at_ns: u64, tid: u32, (number, result): (i64, i64), progress: &mut Vec<Progress>) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let call = thread.call();
-        progress.extend(thread.leave(at_ns, number).into_iter().map(|one| Progress::Thread(tid, one)));
+        progress
+            .extend(thread.leave(at_ns, number, result).into_iter().map(|one| Progress::Thread(tid, one)));
         let begun = thread.begun_at(at_ns).and_then(|wait| Some((wait.call, wait.due?)));
         if let Some((call, due)) = begun {
             self.chains.begin(tid, due.soft_ns.max(0) as u64, at_ns, call);

@@ -13,6 +13,7 @@ use tardy_sys::perf_event::{Registers, Sample};
 use tardy_sys::processes;
 
 use crate::binary::Binary;
+use crate::elf::{Budget, Content};
 use crate::mappings::{self, CodeMapping};
 use crate::place::{self, Frame, Owner};
 use crate::source_lines::Line;
@@ -31,6 +32,8 @@ pub struct Code {
     unwinder: UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     read_ns: u64,
+    /// Of the bytes of all files.
+    budget: Rc<Budget>,
 }
 
 /// A mapping with its file.
@@ -50,25 +53,41 @@ impl fmt::Debug for Code {
 }
 
 impl Code {
-    /// That of the process `pid` now. It has none if the process has ended.
-    pub fn of(pid: u32) -> Self {
-        let mut code = Self {
+    /// That of the process `pid` now. It has none if the process has ended. What is read is subtracted from `budget`.
+    pub fn of(pid: u32, budget: &Rc<Budget>) -> Self {
+        let mut code = Self::empty(pid, budget);
+        code.read();
+        code
+    }
+
+    /// A process that has mapped one file, which is its program.
+    pub fn of_file(mapping: CodeMapping, content: Content, budget: &Rc<Budget>) -> Self {
+        let mut code = Self::empty(mapping.pid(), budget);
+        code.executable = Some(mapping.path.clone());
+        code.read_ns = u64::MAX;
+        if let Some(binary) = Binary::read(content, budget) {
+            code.add(mapping, Rc::new(binary));
+        }
+        code
+    }
+
+    fn empty(pid: u32, budget: &Rc<Budget>) -> Self {
+        Self {
             pid,
             executable: None,
             mapped: Vec::new(),
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             read_ns: 0,
-        };
-        code.read();
-        code
+            budget: Rc::clone(budget),
+        }
     }
 
     /// The place in the program at which a thread of the process blocked.
     pub fn place(&mut self, sample: &Sample) -> Option<String> {
         // A library that was loaded since.
         if self.mapped_at(sample.registers.instruction).is_none()
-            && monotonic_ns() - self.read_ns > READ_AGAIN_NS
+            && monotonic_ns().saturating_sub(self.read_ns) > READ_AGAIN_NS
         {
             self.read();
         }
@@ -95,17 +114,22 @@ impl Code {
             let binary = match files.get(&mapping.identity) {
                 Some(binary) => Rc::clone(binary),
                 None => {
-                    let Some(binary) = mapping.open().ok().and_then(Binary::read) else { continue };
+                    let read = |file| Binary::read(Content::File(file), &self.budget);
+                    let Some(binary) = mapping.open().ok().and_then(read) else { continue };
                     let binary = Rc::new(binary);
                     files.insert(mapping.identity.clone(), Rc::clone(&binary));
                     binary
                 }
             };
-            let Some(bias) = binary.bias(mapping.addresses.start, mapping.offset) else { continue };
-            let module = Module::new(mapping.path.clone(), mapping.addresses.clone(), bias, binary.tables());
-            self.unwinder.add_module(module);
-            self.mapped.push(Mapped { mapping, binary, bias });
+            self.add(mapping, binary);
         }
+    }
+
+    fn add(&mut self, mapping: CodeMapping, binary: Rc<Binary>) {
+        let Some(bias) = binary.bias(mapping.addresses.start, mapping.offset) else { return };
+        let module = Module::new(mapping.path.clone(), mapping.addresses.clone(), bias, binary.tables());
+        self.unwinder.add_module(module);
+        self.mapped.push(Mapped { mapping, binary, bias });
     }
 
     fn mapped_at(&self, address: u64) -> Option<&Mapped> {
@@ -157,8 +181,9 @@ impl Code {
             return lines.iter().map(frame).collect();
         }
         let function = binary.function(in_file);
+        let function = function.as_ref().map(|(function, offset)| (function.as_str(), *offset));
         // The return address is shown, as debuggers show it.
-        let shown = function.map(|(function, offset)| (function, offset + (address - lookup)));
+        let shown = function.map(|(function, offset)| (function, offset + address.saturating_sub(lookup)));
         let text = place::text(name, shown, address.wrapping_sub(*bias));
         vec![Frame { owner: owner(function.map(|(name, _)| name)), text }]
     }

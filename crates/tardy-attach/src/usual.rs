@@ -39,7 +39,7 @@ impl Usual {
         let since = |to: u64, from: u64| to.saturating_sub(from) as f64;
         let mut blocked_ns = BTreeMap::new();
         for (from, to, activity) in cycle.stretches() {
-            if let Activity::Blocked { call } = activity {
+            if let Activity::Blocked { call, .. } = activity {
                 *blocked_ns.entry(call.map_or(-1, |call| call.number)).or_insert(0.0) += (to - from) as f64;
             }
         }

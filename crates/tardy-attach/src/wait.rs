@@ -1,5 +1,6 @@
 //! Waits: a thread in a system call, from entering it to its return, and what ended the wait.
 
+use crate::cycle::Block;
 use crate::event::{Handler, Name};
 
 /// A system call in progress.
@@ -106,6 +107,8 @@ pub struct Wait {
     pub moved_ns: Option<u64>,
     /// When the call returned.
     pub left_ns: u64,
+    /// A stop in the wait, which interrupted the call: from, to, and what it was.
+    pub stop: Option<(u64, u64, Block)>,
 }
 
 /// What distinguishes the waits of a thread.

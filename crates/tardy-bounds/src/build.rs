@@ -7,7 +7,7 @@ use tardy_tsn::simulate::of_network::{transmitter_of, wire};
 use tardy_tsn::simulate::wiring::{
     Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, WiringError,
 };
-use tardy_tsn::transmission_time;
+use tardy_tsn::transmission_time::{self, OnCable};
 
 use super::arrival::Arrival;
 use super::port::kernel::KernelPort;
@@ -113,13 +113,28 @@ fn signed(ps: u64) -> i64 {
     i64::try_from(ps).unwrap_or(i64::MAX / 4)
 }
 
-/// The time for which a frame occupies a transmitter's device, and the shortest time that it needs there, in ps.
-fn work_and_least_ps(device: Device, hop: &Hop) -> (i64, i64) {
-    match device {
-        Device::Mac | Device::Ring(_) => (signed(hop.wire_ps), signed(hop.wire_ps)),
-        Device::Instant(cost_ns) => (ps(cost_ns), ps(cost_ns)),
-        // With tokens in the bucket a frame passes at once; without, no later than a device of the same rate.
-        Device::Bucket(_) => (signed(hop.wire_ps), 0),
+/// What a frame takes at a transmitter, in ps.
+struct Taken {
+    /// For how long it occupies the device.
+    work_ps: i64,
+    /// The part of that after its last bit: the gap that keeps the next frame away.
+    gap_ps: i64,
+    /// The shortest time until its last bit is sent.
+    least_ps: i64,
+}
+
+impl Taken {
+    fn by(device: Device, hop: &Hop) -> Self {
+        let OnCable { sent_ps, busy_ps } = hop.on_cable;
+        match device {
+            Device::Mac | Device::Ring(_) => {
+                let gap_ps = signed(busy_ps - sent_ps);
+                Self { work_ps: signed(busy_ps), gap_ps, least_ps: signed(sent_ps) }
+            }
+            Device::Instant(cost_ns) => Self { work_ps: ps(cost_ns), gap_ps: 0, least_ps: ps(cost_ns) },
+            // With tokens in the bucket a frame passes at once; without, no later than a device of the same rate.
+            Device::Bucket(_) => Self { work_ps: signed(busy_ps), gap_ps: 0, least_ps: 0 },
+        }
     }
 }
 
@@ -145,7 +160,7 @@ fn add_flow(
             ends_early = Some(NoBound::Dropped { port: transmitter.name.clone() });
             break;
         }
-        let (work_ps, least_ps) = work_and_least_ps(transmitter.device, hop);
+        let Taken { work_ps, gap_ps, least_ps } = Taken::by(transmitter.device, hop);
         // At a talker, flows that send as fast as they can follow the others.
         let class = if place == 0 { usize::from(!flat_out) } else { usize::from(hop.class) };
         ports[at].crossings.push(Crossing {
@@ -153,6 +168,7 @@ fn add_flow(
             hop: place,
             class,
             work_ps,
+            gap_ps,
             least_ps,
             fills_gaps: place == 0 && flat_out,
             flat_out,
@@ -221,7 +237,7 @@ fn released(wiring: &Wiring, stream: &Stream, hops: &[Hop]) -> Inflow {
                     && wiring.hops[other.first_hop as usize].transmitter == first.transmitter
             });
             let turn_ps: i64 = others
-                .map(|other| work_and_least_ps(device, &wiring.hops[other.first_hop as usize]).0)
+                .map(|other| Taken::by(device, &wiring.hops[other.first_hop as usize]).work_ps)
                 .fold(0, i64::saturating_add);
             let burst_ps = match device {
                 Device::Bucket(burst_ps) => signed(burst_ps),

@@ -65,7 +65,7 @@ pub struct Bounds {
 pub struct FlowBound {
     /// The flow's name.
     pub flow: String,
-    /// The longest time from sending a frame to receiving it, in ns; `None`: no bound.
+    /// The longest latency, in ns: from the first bit sent to the last bit received; `None`: no bound.
     pub delay_ns: Option<u64>,
     /// The shortest time from sending a frame to receiving it, in ns, if it never waits.
     pub least_ns: Option<u64>,
@@ -85,7 +85,7 @@ pub struct FlowBound {
 pub struct HopBound {
     /// The port.
     pub port: String,
-    /// The longest time from a frame's arrival in the queue to the end of its transmission, in ns.
+    /// The longest time from a frame's arrival in the queue to its last bit sent, in ns.
     pub delay_ns: Option<u64>,
 }
 
@@ -365,7 +365,7 @@ impl<'a> Solution<'a> {
 }
 
 impl Passage {
-    /// The longest time from a frame's arrival to the end of its transmission.
+    /// The longest time from a frame's arrival to its last bit.
     fn longest_ps(&self, least_ps: i64) -> i64 {
         let since_earliest_ps = self.variation_ps + least_ps;
         self.delay_ps.map_or(since_earliest_ps, |delay_ps| delay_ps.min(since_earliest_ps))

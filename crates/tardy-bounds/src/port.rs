@@ -32,7 +32,9 @@ pub(super) struct Crossing {
     pub(super) class: usize,
     /// The time for which a frame occupies the device, in ps.
     pub(super) work_ps: i64,
-    /// The shortest time from a frame's arrival to the end of its transmission, in ps.
+    /// The part of that after its last bit, in ps.
+    pub(super) gap_ps: i64,
+    /// The shortest time from a frame's arrival to its last bit, in ps.
     pub(super) least_ps: i64,
     /// Whether frames are sent whenever no others wait, so that they have no delay here.
     pub(super) fills_gaps: bool,
@@ -54,7 +56,7 @@ pub(super) type Spans = [(i64, i64)];
 /// The result of a flow at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// The longest time from a frame's arrival to the end of its transmission, for any phases, in ps.
+    /// The longest time from a frame's arrival to its last bit, for any phases, in ps.
     pub(super) delay_ps: Option<i64>,
     /// How much the time from the earliest arrival to the end exceeds its shortest, in ps.
     pub(super) variation_ps: i64,
@@ -175,7 +177,7 @@ impl Port {
     ) -> Result<(Vec<Passage>, i64), NoBound> {
         if members.iter().all(|at| self.crossings[*at].fills_gaps) {
             let passage = |at: &usize| {
-                let delay_ps = self.crossings[*at].work_ps;
+                let delay_ps = self.crossings[*at].work_ps - self.crossings[*at].gap_ps;
                 Passage { delay_ps: Some(delay_ps), variation_ps: delay_ps - self.crossings[*at].least_ps }
             };
             return Ok((members.iter().map(passage).collect(), 0));
@@ -283,10 +285,13 @@ impl Port {
             let jitter_ps = own[index].arrival.jitter_ps;
             let by_phase_ps = ends.map_or(i64::MAX, |ends| ends[index]);
             let by_delay_ps = delay_ps.map_or(i64::MAX, |delay_ps| delay_ps.saturating_add(jitter_ps));
-            // From the earliest arrival to the latest end.
+            // From the earliest arrival to the latest end of the gap. The next port gets the frame before it.
             let longest_here_ps = by_phase_ps.min(by_delay_ps);
             longest_ps = longest_ps.max(longest_here_ps);
-            Passage { delay_ps, variation_ps: (longest_here_ps - crossing.least_ps).max(0) }
+            Passage {
+                delay_ps: delay_ps.map(|delay_ps| delay_ps - crossing.gap_ps),
+                variation_ps: (longest_here_ps - crossing.gap_ps - crossing.least_ps).max(0),
+            }
         };
         let passages = members.iter().enumerate().map(of_flow).collect();
         (passages, delay_ps.map_or(longest_ps, |delay_ps| delay_ps.min(longest_ps)))

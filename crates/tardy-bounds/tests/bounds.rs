@@ -377,6 +377,23 @@ fn a_bound_is_reached_if_a_simulation_passes_through_all_phases() {
     }
 }
 
+/// Two cables with 72 octets and 50 ns each; the window is open when the frame arrives, and nothing else may be sent in it.
+#[test]
+fn a_bound_ends_with_the_last_bit() {
+    let network = parse(include_str!("../../tardy-tsn/tests/switches/inet-time-aware-shaping.toml")).unwrap();
+    for mode in [Mode::Standard, Mode::Linux] {
+        let options = simulate::Options { ring_frames: 1, ..simulated(mode, Ports::Hardware, 0) };
+        let maximum = measured::simulate(&network, &options, 50_000_000).unwrap()[0];
+        let bound = bounds::of(&network, &Options::of(options)).unwrap().flows[0].clone();
+        // In Linux frames of best effort could fill the ring, and nothing has a bound.
+        let least_ns = (mode == Mode::Standard).then_some(11_620);
+        assert_eq!((maximum.delay_ns, bound.least_ns), (11_620, least_ns), "{mode:?}");
+        // A bound rounds each hop up.
+        assert!(bound.delay_ns.is_none_or(|ns| (11_620..=11_625).contains(&ns)), "{mode:?} {bound:?}");
+        assert_eq!(bound.delay_ns.is_some(), mode == Mode::Standard);
+    }
+}
+
 #[test]
 fn bounds_with_shapers_and_preemption_are_reached() {
     let open = "clock = \"tai\"\noverhead = 24\ngates = [{ mask = 3, for = \"1ms\" }]";

@@ -11,12 +11,50 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Knowable, Run, cpu_list};
 
-use tardy_analyse::lab;
 use tardy_analyse::outcome::DURATION_TOLERANCE;
+use tardy_analyse::{isolation, lab};
 
-/// Reasons why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
-pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
-    let mut reasons = Vec::new();
+/// What speaks against a comparison of two runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Obstacles {
+    /// Reasons why they are not comparable: conditions that differ, and runs that must not be used.
+    pub(crate) reasons: Vec<String>,
+    /// Conditions that are not known of both: they may differ.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Obstacles {
+    /// Notes a condition with different values. What is unknown of one may be the same.
+    fn differ(&mut self, what: &str, base: &str, candidate: &str) {
+        if base == candidate {
+            return;
+        }
+        let list = if [base, candidate].contains(&UNKNOWN) { &mut self.unknown } else { &mut self.reasons };
+        list.push(format!("{what}: {base} and {candidate}"));
+    }
+
+    /// Notes a condition with different values, or one that is unknown of both.
+    fn differ_or_unknown(&mut self, what: &str, base: &str, candidate: &str) {
+        match (base, candidate) {
+            (UNKNOWN, UNKNOWN) => self.unknown.push(format!("{what}: unknown for both")),
+            _ => self.differ(what, base, candidate),
+        }
+    }
+
+    /// All of them, each once.
+    fn distinct(mut self) -> Self {
+        for list in [&mut self.reasons, &mut self.unknown] {
+            let mut seen = BTreeSet::new();
+            list.retain(|reason| seen.insert(reason.clone()));
+        }
+        self
+    }
+}
+
+/// What speaks against a comparison of two runs, whose phases are paired by `matched`.
+pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Obstacles {
+    let mut found = Obstacles::default();
+    let reasons = &mut found.reasons;
     let unnamed = |run: &Run| Origin { name: None, ..run.origin.clone() };
     if !base.origin.id.is_empty() && unnamed(base) == unnamed(candidate) {
         reasons.push(format!("the same run twice, {}: there is nothing to compare", base.origin.id));
@@ -26,27 +64,38 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
         let meaningless = lab::meaningless_because(run);
         reasons.extend(meaningless.map(|why| format!("the latencies of {name} mean nothing: {why}")));
     }
-    reasons.extend(measured_differently(base, candidate, matched));
-    reasons.extend(duration_obstacle(base, candidate));
-    let mut seen = BTreeSet::new();
-    reasons.retain(|reason| seen.insert(reason.clone()));
+    conditions(base, candidate, matched, &mut found);
+    duration_obstacle(base, candidate, &mut found);
+    for (run, name) in [(base, "base"), (candidate, "candidate")] {
+        if run.own_series().any(|series| series.max_at_least) {
+            found.unknown.push(format!(
+                "maximum: the file of the {name} does not establish it; '≥' marks lower bounds"
+            ));
+        }
+    }
+    found.distinct()
+}
+
+/// Reasons why two runs did not measure the same thing in the same way, whatever their durations, and conditions that may differ.
+pub(crate) fn measured_differently(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
+    let mut found = Obstacles::default();
+    conditions(base, candidate, matched, &mut found);
+    let Obstacles { mut reasons, unknown } = found;
+    reasons.extend(unknown);
     reasons
 }
 
-/// Reasons why two runs did not measure the same thing in the same way, whatever their durations.
-pub(crate) fn measured_differently(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
-    let mut reasons: Vec<String> =
-        place_obstacle(base.lab.as_ref(), candidate.lab.as_ref()).into_iter().collect();
+fn conditions(base: &Run, candidate: &Run, matched: &[(usize, usize)], found: &mut Obstacles) {
+    found.reasons.extend(place_obstacle(base.lab.as_ref(), candidate.lab.as_ref()));
     if base.phases.len() != candidate.phases.len() {
-        reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
+        found.reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
     }
     for (ours, theirs) in matched {
         if let (Some(a), Some(b)) = (base.plan.phases.get(*ours), candidate.plan.phases.get(*theirs)) {
-            reasons.extend(plan_obstacles(a, b));
+            plan_obstacles(a, b, found);
         }
     }
-    reasons.extend(series_obstacles(base, candidate));
-    reasons
+    series_obstacles(base, candidate, found);
 }
 
 /// The reason if one run is from the lab and the other is not, or if the clocks of their labs differ.
@@ -65,13 +114,9 @@ pub(crate) fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Opt
     }
 }
 
-fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let mut differ = |what: &str, base: String, candidate: String| {
-        if base != candidate {
-            reasons.push(format!("{what}: {base} and {candidate}"));
-        }
-    };
+fn plan_obstacles(a: &PhasePlan, b: &PhasePlan, found: &mut Obstacles) {
+    imported_obstacles(a, b, found);
+    let mut differ = |what: &str, base: String, candidate: String| found.differ(what, &base, &candidate);
     differ("probe", a.probe.name().to_owned(), b.probe.name().to_owned());
     differ("loads", loads(a), loads(b));
     if let (ProbePlan::Tracer(one), ProbePlan::Tracer(other)) = (&a.probe, &b.probe) {
@@ -95,56 +140,36 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         differ("threshold", format_duration_ns(one.threshold_ns), format_duration_ns(other.threshold_ns));
         differ("policy", one.policy.name().to_owned(), other.policy.name().to_owned());
     }
-    reasons.extend(imported_obstacles(a, b));
-    let (Some(one), Some(other)) = (a.probe.timer(), b.probe.timer()) else { return reasons };
-    let mut differ = |what: &str, base: String, candidate: String| {
-        if base != candidate {
-            reasons.push(format!("{what}: {base} and {candidate}"));
-        }
-    };
+    let (Some(one), Some(other)) = (a.probe.timer(), b.probe.timer()) else { return };
     differ("wake method", one.wake.name().to_owned(), other.wake.name().to_owned());
     differ("clock", one.clock.name().to_owned(), other.clock.name().to_owned());
     differ("interval", intervals(one), intervals(other));
     differ("dither", format_duration_ns(one.dither_ns), format_duration_ns(other.dither_ns));
-    reasons
 }
 
 const UNKNOWN: &str = "unknown";
 
-/// The reason why two values of `name` make a comparison doubtful; `None` if both are known and equal.
-fn differing(name: &str, one: &str, other: &str) -> Option<String> {
-    match (one, other) {
-        (UNKNOWN, UNKNOWN) => Some(format!("{name}: unknown for both")),
-        _ if one == other => None,
-        _ => Some(format!("{name}: {one} and {other}")),
-    }
-}
-
 /// Differences and unknown values, if at least one run is from the file of another tool.
-fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
+fn imported_obstacles(a: &PhasePlan, b: &PhasePlan, found: &mut Obstacles) {
     let foreign = [a.probe.foreign(), b.probe.foreign()];
     if foreign == [None, None] {
-        return Vec::new();
+        return;
     }
     let tool =
         |plan: &PhasePlan| plan.probe.foreign().map_or_else(|| "tardy".to_owned(), |one| one.tool.clone());
-    let mut reasons = Vec::new();
-    if tool(a) != tool(b) {
-        reasons.push(format!("tool: {} and {}", tool(a), tool(b)));
-    }
+    found.differ("tool", &tool(a), &tool(b));
     if let [Some(one), Some(other)] = foreign {
         let period = |plan: &ForeignPlan| plan.period_ns.get().map_or(UNKNOWN.to_owned(), format_duration_ns);
         let (one, other) = (period(one), period(other));
-        reasons.extend(differing("interval", &one, &other));
+        found.differ_or_unknown("interval", &one, &other);
     }
     if let [Some(Some(one)), Some(Some(other))] = foreign.map(|plan| plan.map(|plan| plan.wake)) {
         let name = |wake: Knowable<Wake>| wake.get().map_or(UNKNOWN, Wake::name);
-        reasons.extend(differing("wake method", name(one), name(other)));
+        found.differ_or_unknown("wake method", name(one), name(other));
     }
     if [a, b].iter().all(|plan| plan.loads == [LOADS_UNKNOWN]) {
-        reasons.push("loads: unknown for both".to_owned());
+        found.unknown.push("loads: unknown for both".to_owned());
     }
-    reasons
 }
 
 fn intervals(timer: &TimerPlan) -> String {
@@ -159,25 +184,25 @@ fn loads(phase: &PhasePlan) -> String {
 }
 
 /// Differences between the actual scheduling and CPUs of the threads, which may differ from the plan.
-fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
+fn series_obstacles(base: &Run, candidate: &Run, found: &mut Obstacles) {
     let corrected = |run: &Run| run.series.iter().all(|series| series.corrected.is_some());
-    let mut reasons = Vec::new();
-    let (a, b) = (scheduling(base), scheduling(candidate));
-    if a != b {
-        let prioritised =
-            |run: &Run| threads(run).any(|thread| thread.policy.is_some_and(Policy::has_priority));
-        let what = if prioritised(base) || prioritised(candidate) { "policy and priority" } else { "policy" };
-        reasons.push(format!("{what}: {a} and {b}"));
-    }
+    let prioritised = |run: &Run| threads(run).any(|thread| thread.policy.is_some_and(Policy::has_priority));
+    let what = if prioritised(base) || prioritised(candidate) { "policy and priority" } else { "policy" };
+    found.differ(what, &scheduling(base), &scheduling(candidate));
     let (a, b) = (cpus(base), cpus(candidate));
-    if a != b {
-        reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is a load on the others)"));
+    match [a.as_str(), b.as_str()].contains(&UNKNOWN) {
+        true => found.differ("CPUs", &a, &b),
+        false if a != b => found
+            .reasons
+            .push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is a load on the others)")),
+        false => {}
     }
-    reasons.extend(traced_differently(base, candidate));
+    let isolation = |run: &Run| isolation::of_measured(run).unwrap_or_else(|| UNKNOWN.to_owned());
+    found.differ("isolation of the measured CPUs", &isolation(base), &isolation(candidate));
+    found.reasons.extend(traced_differently(base, candidate));
     if corrected(base) != corrected(candidate) {
-        reasons.push("only one of them counts missed periods".to_owned());
+        found.reasons.push("only one of them counts missed periods".to_owned());
     }
-    reasons
 }
 
 /// The reason if only one of the two was traced for causes, which adds latency; `None` otherwise.
@@ -255,13 +280,19 @@ fn to_milliseconds(ns: u64) -> String {
     format_duration_ns(if ns < 1_000_000 { ns } else { ns.next_multiple_of(1_000_000) })
 }
 
-fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
+fn duration_obstacle(base: &Run, candidate: &Run, found: &mut Obstacles) {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
-    if (a == 0 && base.is_imported()) || (b == 0 && candidate.is_imported()) {
-        return Some("duration: unknown for one of them (a maximum grows with time)".to_owned());
-    }
+    let unknown =
+        [(a, base), (b, candidate)].iter().filter(|(ns, run)| *ns == 0 && run.is_imported()).count();
     let longer = a.max(b) as f64;
-    ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
-        format!("duration: {} and {} (a maximum grows with time)", to_milliseconds(a), to_milliseconds(b))
-    })
+    match unknown {
+        0 if (longer - a.min(b) as f64) > DURATION_TOLERANCE * longer => found.reasons.push(format!(
+            "duration: {} and {} (a maximum grows with time)",
+            to_milliseconds(a),
+            to_milliseconds(b)
+        )),
+        0 => {}
+        1 => found.unknown.push("duration: unknown for one of them (a maximum grows with time)".to_owned()),
+        _ => found.unknown.push("duration: unknown for both (a maximum grows with time)".to_owned()),
+    }
 }

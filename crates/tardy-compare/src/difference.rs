@@ -18,6 +18,12 @@ pub struct Differences {
     /// Facts with different values; `unknown` differs from every value. For runs in the lab also other parts that their
     /// numbers depend on, such as the emulator.
     pub facts: Vec<Difference>,
+    /// Facts that are unknown of both: they may differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+    /// Whether nothing is known that identifies a machine or a kernel, of one of both.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_machine: bool,
     /// Kernel options with different values; `None` if one kernel's configuration is unknown.
     pub config: Option<Vec<Difference>>,
     /// Command line parameters on one side only; `None` if one command line is unknown.
@@ -60,11 +66,26 @@ fn between_facts(base: &Facts, candidate: &Facts) -> Differences {
         (base.kernel.config.value.known(), candidate.kernel.config.value.known());
     let (base_line, candidate_line) =
         (base.kernel.command_line.value.known(), candidate.kernel.command_line.value.known());
+    let (facts, of_candidate) = (named(base), named(candidate));
     Differences {
-        facts: by_name(&named(base), &named(candidate)),
+        unknown: facts
+            .iter()
+            .filter(|(name, value)| *value == UNKNOWN && of_candidate.get(*name) == Some(value))
+            .map(|(name, _)| name.clone())
+            .collect(),
+        unknown_machine: [&facts, &of_candidate].into_iter().any(is_unknown),
+        facts: by_name(&facts, &of_candidate),
         config: base_config.zip(candidate_config).map(|(a, b)| by_name(a, b)),
         command_line: base_line.zip(candidate_line).map(|(a, b)| parameters(a, b)),
     }
+}
+
+const UNKNOWN: &str = "unknown";
+/// Facts that identify the machine and the kernel.
+const IDENTITY: [&str; 4] = ["kernel: release", "kernel: version", "cpu: model", "machine: board"];
+
+fn is_unknown(facts: &BTreeMap<String, String>) -> bool {
+    IDENTITY.iter().all(|name| facts.get(*name).is_none_or(|value| value == UNKNOWN))
 }
 
 /// The facts by section and name, without those that are compared part by part.
@@ -81,6 +102,7 @@ pub(crate) fn named(facts: &Facts) -> BTreeMap<String, String> {
 fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
     let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
     let difference = |name: &String| {
+        tardy_analyse::stop::check();
         let (base, candidate) = (base.get(name).cloned(), candidate.get(name).cloned());
         (base != candidate).then(|| Difference { name: name.clone(), base, candidate })
     };

@@ -191,6 +191,7 @@ pub(crate) fn alike(one: &Series, other: &Series) -> bool {
 /// The matching series of two phases, by label; if no labels agree and both have a single series, these two.
 pub(crate) fn series<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> Vec<(&'a Series, &'b Series)> {
     let same = |one: &&'a Series| {
+        tardy_analyse::stop::check();
         let found = theirs.iter().find(|other| other.label == one.label && alike(one, other))?;
         Some((*one, *found))
     };

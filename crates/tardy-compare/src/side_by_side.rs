@@ -16,6 +16,7 @@ use tardy_analyse::lab;
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::pool;
 use tardy_analyse::row::{self, Row};
+use tardy_analyse::stop;
 
 /// A base run and its candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,6 +79,9 @@ pub struct Pair {
     pub candidate: Side,
     /// Reasons why the two are not comparable; empty if they are.
     pub not_comparable_because: Vec<String>,
+    /// Conditions that are not known of both, and may differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_conditions: Vec<String>,
     /// The rows of phases and series that both have.
     pub rows: Vec<RowPair>,
     /// Noise, for phases that measured it in both.
@@ -148,6 +152,25 @@ pub struct Ratio {
     pub ratio: Option<f64>,
 }
 
+impl Comparison {
+    /// The same comparison without the numbers of runs that are not comparable with the base.
+    pub fn without_incomparable(mut self) -> Self {
+        for pair in self.candidates.iter_mut().filter(|pair| !pair.not_comparable_because.is_empty()) {
+            pair.rows.clear();
+            pair.noise.clear();
+        }
+        self
+    }
+
+    /// Whether no candidate is comparable, and none is compared anyway.
+    pub fn is_refused(&self) -> bool {
+        let is_refused = |pair: &Pair| {
+            !pair.not_comparable_because.is_empty() && pair.rows.is_empty() && pair.noise.is_empty()
+        };
+        self.candidates.iter().all(is_refused)
+    }
+}
+
 /// Compares every other run of `runs` with the first; `None` for fewer than two.
 pub fn of(runs: &[&Run]) -> Option<Comparison> {
     let pair = |base: &Run, candidate: &Run| Ok(pairing::phases(base, candidate));
@@ -202,9 +225,11 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
         unmatched.extend(missing(base, &|i| matched.iter().any(|(a, _)| *a == i), "the base"));
         unmatched.extend(missing(candidate, &|i| matched.iter().any(|(_, b)| *b == i), "the candidate"));
     }
+    let obstacles = comparability::obstacles(base, candidate, matched);
     let mut pair = Pair {
         candidate: side(candidate, name),
-        not_comparable_because: comparability::obstacles(base, candidate, matched),
+        not_comparable_because: obstacles.reasons,
+        unknown_conditions: obstacles.unknown,
         noise: matched.iter().flat_map(|(a, b)| noise_pairs(base, *a, candidate, *b)).collect(),
         rows: Vec::new(),
         unmatched,
@@ -212,13 +237,6 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
         nothing_because: None,
         differences: difference::between(base, candidate),
     };
-    for (run, name) in [(base, "base"), (candidate, "candidate")] {
-        if run.own_series().any(|series| series.max_at_least) {
-            pair.not_comparable_because.push(format!(
-                "maximum: the file of the {name} does not establish it; '≥' marks lower bounds"
-            ));
-        }
-    }
     for (a, b) in matched {
         let phases = Phases::of(base, *a, candidate, *b);
         phases.note_unpaired_series(&mut pair);
@@ -336,7 +354,10 @@ impl Pair {
 
 /// Series of a phase that have no counterpart in the other run.
 fn lonely_series(all: &[&Series], paired: &[&Series], label: &str, name: &str) -> Vec<String> {
-    let lonely = all.iter().filter(|one| !paired.iter().any(|other| std::ptr::eq(**one, *other)));
+    let lonely = all.iter().filter(|one| {
+        stop::check();
+        !paired.iter().any(|other| std::ptr::eq(**one, *other))
+    });
     lonely.map(|one| format!("'{}' of '{label}' is in {name} only", one.label)).collect()
 }
 
@@ -348,6 +369,7 @@ fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: 
         |series: &Series| series.tally.recorded as f64 / (series.counted_ns as f64).max(1.0) * 1e9;
     let theirs = series_of(candidate, candidate_phase);
     let pair = |ours: &Series| {
+        stop::check();
         ours.gaps()?;
         let theirs = theirs.iter().find(|theirs| theirs.label == ours.label && theirs.gaps().is_some())?;
         Some(NoisePair {

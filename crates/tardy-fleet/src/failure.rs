@@ -123,6 +123,17 @@ pub enum Failure {
         /// The end of its messages.
         log: String,
     },
+    /// The host's kernel did not let the threads have their policy.
+    #[error(
+        "SCHED_{policy} was refused on the host, so it measured as SCHED_OTHER ({kept}); log in as root there, or grant it \
+         (docs/security.md): --resume measures again"
+    )]
+    PolicyRefused {
+        /// The policy of the plan, in capitals.
+        policy: String,
+        /// The run file.
+        kept: String,
+    },
     /// The host has started again during the run.
     #[error("the host started again during the run{kept}; --resume measures again")]
     Rebooted {

@@ -85,6 +85,9 @@ pub struct HostState {
     /// The exit status that the run file results in here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<u8>,
+    /// Whether the run has a limit; `None` for files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_limit: Option<bool>,
     /// The run file, relative to the fleet's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,

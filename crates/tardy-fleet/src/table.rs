@@ -17,10 +17,14 @@ pub struct Row {
     pub since: Option<Duration>,
 }
 
-/// What an exit status of `tardy run` means.
-pub fn meaning(status: u8) -> &'static str {
+/// What an exit status of `tardy run` means. Whether the run has a limit is unknown of earlier versions.
+pub fn meaning(status: u8, has_limit: Option<bool>) -> &'static str {
     match status {
-        0 => "met, or no limit",
+        0 => match has_limit {
+            Some(true) => "limit met",
+            Some(false) => "no limit",
+            None => "limit met, or no limit",
+        },
         3 => "limit exceeded",
         4 => "inconclusive",
         5 => "invalid",
@@ -33,7 +37,8 @@ pub fn result(state: &HostState) -> String {
     let known = match (state.step, &state.error) {
         (Step::Done, _) => state.exit_status.map_or_else(String::new, |status| {
             // The run file is what counts, if the host reports something else.
-            meaning(state.judged.filter(|judged| status == 0 && *judged != 0).unwrap_or(status)).to_owned()
+            let judged = state.judged.filter(|judged| status == 0 && *judged != 0);
+            meaning(judged.unwrap_or(status), state.has_limit).to_owned()
         }),
         (_, Some(error)) => error.clone(),
         _ => String::new(),
@@ -141,8 +146,11 @@ mod tests {
         let mut state =
             HostState { step: Step::Done, exit_status: Some(0), judged: Some(5), ..HostState::default() };
         assert_eq!(result(&state), "invalid");
+        (state.judged, state.has_limit) = (Some(0), Some(true));
+        assert_eq!(result(&state), "limit met");
+        state.has_limit = Some(false);
+        assert_eq!(result(&state), "no limit", "nothing was met");
         state.exit_status = Some(3);
-        state.judged = Some(0);
         assert_eq!(result(&state), "limit exceeded", "a requirement of the command");
     }
 }

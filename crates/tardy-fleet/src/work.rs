@@ -37,8 +37,8 @@ pub struct Work<'a> {
     pub timeout: Duration,
     /// After how much time a run is stopped.
     pub run_timeout: Option<Duration>,
-    /// The exit status that a run file results in.
-    pub judge: &'a (dyn Fn(&Run) -> u8 + Sync),
+    /// The exit status that a run file results in, and whether the run has a limit.
+    pub judge: &'a (dyn Fn(&Run) -> (u8, bool) + Sync),
     /// Called after each change of a host's state.
     pub changed: &'a (dyn Fn() + Sync),
 }
@@ -80,7 +80,11 @@ impl HostWork<'_> {
     fn note(&mut self, outcome: Result<(), Failure>) {
         match outcome {
             Ok(()) => self.state.step = Step::Done,
-            Err(failure) if self.state.run.is_some() && self.state.exit_status.is_some() => {
+            Err(failure)
+                if self.state.run.is_some()
+                    && self.state.exit_status.is_some()
+                    && !matches!(failure, Failure::PolicyRefused { .. }) =>
+            {
                 self.state.step = Step::Done;
                 self.state.remark = Some(format!("what was left on the host is not removed: {failure}"));
             }

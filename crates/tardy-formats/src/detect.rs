@@ -53,7 +53,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "jitterdebugger",
         about: "jitterdebugger's results.json",
-        recognises: |head| head.is_json() && head.has("\"sysinfo\"") && head.has("\"cpu\""),
+        recognises: |head| {
+            head.is_json() && head.has("\"cpu\"") && (head.has("\"sysinfo\"") || head.has("\"histogram\""))
+        },
         import: import::jitterdebugger::import,
     },
     Format {
@@ -155,7 +157,11 @@ pub const FORMATS: &[Format] = &[
         name: "cyclictest",
         about: "cyclictest's text: histogram (-h, -H, --histfile) and thread lines, quiet or live",
         recognises: |head| {
-            head.lines().any(|line| line.starts_with("# Histogram")) || head.lines().any(is_thread_line)
+            head.lines().any(|line| {
+                line.starts_with("# Histogram")
+                    || is_thread_line(line)
+                    || import::cyclictest_text::is_refusal(line)
+            })
         },
         import: import::cyclictest_text::import,
     },
@@ -218,8 +224,11 @@ impl Head<'_> {
         let lines: Vec<&str> =
             self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let whole = if self.bytes.ends_with(b"\n") { lines.len() } else { lines.len().saturating_sub(1) };
-        for line in lines.iter().take(whole.min(200)) {
+        for (number, line) in lines.iter().take(whole.min(200)).enumerate() {
             let words: Vec<&str> = import::columns::words(line).collect();
+            if number == 0 && import::columns::header(line).is_some() {
+                continue;
+            }
             if words.len() < 2 || !words.iter().all(|word| numbers(word)) {
                 return false;
             }

@@ -271,18 +271,17 @@ impl Counts {
         if self.bins.is_empty() {
             return Ok(());
         }
-        let (Some(min), Some(max)) = (self.min_ns, self.max_ns) else {
-            return Err(ImportError::field(
-                place,
-                "there are readings, but the minimum or the maximum is missing",
-            ));
+        let Some(max) = self.max_ns else {
+            return Err(ImportError::field(place, "there are readings, but the maximum is missing"));
         };
         let us = |ns: i64| format!("{} us", ns as f64 / 1000.0);
+        let (first, last) = (self.bins[0], self.bins[self.bins.len() - 1]);
+        // A tool may not state its minimum. It is then in the lowest bin.
+        let min = self.min_ns.unwrap_or(first.lower_ns);
         if min > max {
             let reason = format!("the minimum, {}, is above the maximum, {}", us(min), us(max));
             return Err(ImportError::field(place, reason));
         }
-        let (first, last) = (self.bins[0], self.bins[self.bins.len() - 1]);
         if min < first.lower_ns || min >= first.upper_ns {
             let reason = format!(
                 "the minimum is {}, but the lowest bin with a count begins at {}",
@@ -303,7 +302,8 @@ impl Counts {
     }
 
     /// The contradiction between the mean and the bins, if any. The mean must be between the mean of the bins' lower
-    /// ends and that of their upper ends, which are at most the maximum. One unit on either side allows for truncation.
+    /// ends and that of their upper ends, which are at most the maximum. Without a distribution, one value is the maximum,
+    /// and the others are at least the minimum. One unit on either side allows for truncation.
     pub(crate) fn mean_contradiction(&self) -> Option<String> {
         let (mean, max) = (self.mean_ns?, self.max_ns?);
         if self.rounded_up || self.bins.is_empty() {
@@ -315,7 +315,13 @@ impl Counts {
         if covered == 0 {
             return None;
         }
-        let least = mean_of_first(covered, self.bins.iter().map(|bin| (bin.count, bin.lower_ns as f64)));
+        let mut least = mean_of_first(covered, self.bins.iter().map(|bin| (bin.count, bin.lower_ns as f64)));
+        if let ([one], true) = (&self.bins[..], covered == count)
+            && one.upper_ns == i64::MAX
+        {
+            let min = self.min_ns.unwrap_or(one.lower_ns) as f64;
+            least = (min * (count - 1) as f64 + max as f64) / count as f64;
+        }
         let upper = |bin: &Bin| (bin.count, (bin.upper_ns as f64).min(max as f64 + unit));
         let most = mean_of_first(covered, self.bins.iter().rev().map(upper));
         (!(least - unit..=most + unit).contains(&mean)).then(|| {

@@ -4,7 +4,7 @@ use tardy_record::block_maxima::{BLOCK_COUNT, BlockMaxima};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
 use tardy_record::load_spec::LoadSpec;
-use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
+use tardy_record::plan::{PhasePlan, Plan, Policy, ProbePlan, Span};
 use tardy_record::reason::Reason;
 use tardy_record::run::{Origin, Phase, State};
 use tardy_record::series::{Series, SeriesKind, Tally};
@@ -182,6 +182,7 @@ fn remarks(imported: &Imported) -> Vec<String> {
         };
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
     }
+    remarks.extend(without_priority(imported));
     if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
         remarks.push(format!("the file is cut off in line {line}; the rest is missing"));
     }
@@ -194,6 +195,26 @@ fn remarks(imported: &Imported) -> Vec<String> {
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
+}
+
+/// The remark on threads that measured without a real-time policy: their latencies are those of any process.
+fn without_priority(imported: &Imported) -> Option<String> {
+    let has_none = |stream: &&Stream| match (stream.policy, stream.priority) {
+        (Some(policy), priority) if policy.has_priority() => priority == Some(0),
+        (Some(policy), _) => policy == Policy::Other,
+        (None, priority) => priority == Some(0),
+    };
+    let (all, none) = (streams(imported).count(), streams(imported).filter(has_none).collect::<Vec<_>>());
+    let first = none.first()?;
+    let who = match none.len() {
+        count if count == all => imported.tool.clone(),
+        1 => format!("{} ({})", imported.tool, first.name()),
+        count => format!("{} ({count} of {all} threads)", imported.tool),
+    };
+    Some(format!(
+        "{who} measured without a real-time priority: its latencies are those of an ordinary process, which every \
+         other process delays; measure again with a priority, such as cyclictest's -p 80"
+    ))
 }
 
 /// The duration, if the number of cycles can be checked against it.

@@ -7,4 +7,5 @@ mod cut_off;
 mod fixtures;
 mod hostile;
 mod round_trips;
+mod strangers;
 mod tools;

@@ -149,11 +149,7 @@ fn the_lines_of_threads_show_the_unit() {
     assert_eq!(worst_ns("cyclictest-2.4-quiet.txt", None), (1_933_000, false));
     assert_eq!(worst_ns("cyclictest-2.4-quiet-ns.txt", None), (51_681, false));
     assert_eq!(worst_ns("cyclictest-1.0-quiet.txt", Some(Unit::Us)), (1_392_000, true));
-    assert_eq!(
-        worst_ns("cyclictest-2.4-quiet-ns.txt", Some(Unit::Us)),
-        (51_681, false),
-        "the file precedes --unit"
-    );
+    assert_eq!(worst_ns("cyclictest-2.4-quiet-ns.txt", Some(Unit::Us)), (51_681_000, true), "--unit decides");
     assert_eq!(worst_ns("signaltest-2.10-quiet.txt", None), (4_215_000, false));
 }
 

@@ -40,6 +40,7 @@ fn holding(events: Vec<(i64, Happening)>) -> Run {
         tid: 77,
         priority: 90,
         whole_from_ns: -100_000,
+        waits_from_ns: None,
         events: events.into_iter().map(at).collect(),
     });
     run

@@ -6,11 +6,13 @@
 //! a wrong failure a fifth of it: in a short run, one late reading would otherwise be enough. A quantile below a limit is the same
 //! statement: a share of at most 1 − q is later than the limit. Limits of a run that its data ended are those that hold at all times.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 use tardy_analyse::late::{self, Late};
 use tardy_analyse::share_limits::{self, Length};
 use tardy_analyse::{lab, name, phases, until};
-use tardy_record::{Run, Series, reason};
+use tardy_record::{Run, Series, reason, validity};
 
 use crate::outcome::Outcome;
 use crate::requirement::{Demand, Requirement};
@@ -56,6 +58,9 @@ pub struct Evidence {
     pub worst_ns: i64,
     /// Whether that is a lower bound.
     pub worst_at_least: bool,
+    /// Whether the run is invalid because its load weakened; only a failed requirement has evidence then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub under_a_weaker_load: bool,
     /// The counted time, in ns; 0 if another tool's file does not state it.
     pub counted_ns: u64,
     /// How many more readings the run would need to pass, if they continue to be late as often; `None` if it was decided, or if it
@@ -81,10 +86,34 @@ pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
     let failing_confidence = until::refuting_confidence(requirement.confidence, series.len());
     let all = series.into_iter().map(|one| decided(run, one, requirement, failing_confidence));
     let worst = all.max_by(|(a, of_a), (b, of_b)| {
-        a.cmp(b).then(of_a.share_upper.total_cmp(&of_b.share_upper)).then(of_a.worst_ns.cmp(&of_b.worst_ns))
+        a.cmp(b).then_with(|| of_a.decides_before(of_b, *a, requirement.demand))
     });
     let Some((outcome, evidence)) = worst else { return because("nothing was recorded".to_owned()) };
+    // A weaker load excuses nothing, and proves nothing.
+    if !run.validity.valid && outcome != Outcome::Failed {
+        return because(invalid(run));
+    }
     Judgement { requirement: requirement.clone(), outcome, evidence: Some(evidence), invalid_because: None }
+}
+
+fn invalid(run: &Run) -> String {
+    format!("the run is invalid: {}", reason::joined(&run.validity.spoilt_by))
+}
+
+impl Evidence {
+    /// The order of two series with the same `outcome`: the one that decided is the highest.
+    fn decides_before(&self, other: &Self, outcome: Outcome, demand: Demand) -> Ordering {
+        let worst = self.worst_ns.cmp(&other.worst_ns);
+        let share = match outcome {
+            Outcome::Failed => self.share_lower.total_cmp(&other.share_lower),
+            _ => self.share_upper.total_cmp(&other.share_upper),
+        };
+        match demand {
+            // Only the highest value counts; a shorter series has a higher limit of its share.
+            Demand::Max { .. } => worst.then(share),
+            Demand::Share { .. } => share.then(worst),
+        }
+    }
 }
 
 /// The series that `requirement` is about.
@@ -92,8 +121,8 @@ pub fn judge(run: &Run, requirement: &Requirement) -> Judgement {
 /// # Errors
 /// Why there are none, or why their numbers are not to be judged.
 fn judged_series<'r>(run: &'r Run, requirement: &Requirement) -> Result<Vec<&'r Series>, String> {
-    if !run.validity.valid {
-        return Err(format!("the run is invalid: {}", reason::joined(&run.validity.spoilt_by)));
+    if !run.validity.valid && !validity::is_only_of_weaker_loads(run) {
+        return Err(invalid(run));
     }
     if let Some(reason) = lab::meaningless_because(run) {
         return Err(format!("latencies mean nothing: {reason}"));
@@ -179,6 +208,7 @@ fn decided(
         share_upper: upper,
         worst_ns,
         worst_at_least: series.max_at_least,
+        under_a_weaker_load: !run.validity.valid,
         counted_ns: series.counted_ns,
         needs_more: more_of(late.of),
         needs_more_ns: more_of(series.counted_ns).filter(|_| series.counted_ns > 0),

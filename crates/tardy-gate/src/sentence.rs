@@ -14,6 +14,14 @@ pub fn of(judgement: &Judgement) -> String {
         let reason = judgement.invalid_because.as_deref().unwrap_or("nothing was judged");
         return format!("Not judged: {}.", harmless(reason));
     };
+    let weaker = match evidence.under_a_weaker_load {
+        true => " The load was weaker than it was meant to be, which does not excuse the run.",
+        false => "",
+    };
+    decided(judgement, evidence) + weaker
+}
+
+fn decided(judgement: &Judgement, evidence: &Evidence) -> String {
     let place = place(evidence);
     let worst = highest_with_unit(evidence.worst_ns, evidence.worst_at_least);
     match judgement.requirement.demand {

@@ -34,15 +34,16 @@ pub(crate) fn scaled_recipe(path: &str, output: &str, text: &str) -> Result<(), 
 pub(crate) fn recipe(path: &str, output: &str, scale: f64) -> Result<(), String> {
     let recipe = RecipeText::read(Path::new(path)).and_then(|text| Recipe::of(&text));
     let recipe = recipe.map_err(|error| error.to_string())?;
-    let machine = Machine::this(&KernelFiles::real(), &recipe)?;
+    let files = KernelFiles::real();
+    let machine = Machine::this(&files, &recipe)?;
+    let machine = machine.in_cgroup(&files, &recipe).map_err(|error| error.to_string())?;
     let extras = Extras { scale, ..Extras::NONE };
     let plan = plan::resolve(&recipe, extras, &machine).map_err(|error| error.to_string())?;
     let mut loads = plan.phases.iter().flat_map(|phase| &phase.loads);
     loads.try_for_each(tardy_load::check_programs).map_err(|error| error.to_string())?;
     let request = Request { requires_policy: recipe.asks_for_policy(), ..request(plan, output)? };
-    for notice in plan::pin_notices(&request.plan, &request.facts) {
-        report(&notice);
-    }
+    let notices = plan::pin_notices(&request.plan, &request.facts);
+    request.plan.placement.remarks.iter().chain(&notices).for_each(|notice| report(notice));
     end(tardy_measure::run(&request, &mut Messages::default()))
 }
 

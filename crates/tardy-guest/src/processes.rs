@@ -12,7 +12,9 @@ use crate::measure::report;
 pub(crate) fn run(words: &[&str]) -> Option<ExitCode> {
     match *words {
         [orders::COMMAND] => Some(first_program()),
-        _ => tardy_measure::processes::run_command(words),
+        _ => {
+            tardy_attach::reader::run_command(words).or_else(|| tardy_measure::processes::run_command(words))
+        }
     }
 }
 

@@ -26,6 +26,43 @@ pub(crate) fn ancestors(path: &str) -> Vec<String> {
     ends.filter(|end| *end > 0).map(|end| path[..end].to_owned()).collect()
 }
 
+/// This process in another cgroup, until it is dropped. If the process ends before, there is nothing to undo.
+#[derive(Debug)]
+pub struct Membership {
+    files: KernelFiles,
+    /// The cgroup in which the process was.
+    before: String,
+}
+
+impl Membership {
+    /// Moves this process, with all its threads, into the cgroup `directory`. The kernel then lets them use every CPU of its cpuset.
+    ///
+    /// # Errors
+    /// If this user may not do so, or the process could not return: a message for the user.
+    pub fn enter(files: &KernelFiles, directory: &str) -> Result<Self, String> {
+        let own = files.text("/proc/self/cgroup").map_err(|error| error.to_string())?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::"));
+        let path = path.ok_or("this process is in no cgroup of version 2, so it cannot return to its own")?;
+        let this = Self { files: files.clone(), before: format!("{}{path}", MOUNTS[0]) };
+        this.move_to(directory)?;
+        Ok(this)
+    }
+
+    fn move_to(&self, directory: &str) -> Result<(), String> {
+        let moved = self.files.write(&format!("{directory}/cgroup.procs"), &std::process::id().to_string());
+        moved.map_err(|error| {
+            format!("{error}; the threads that measure have to be in that cgroup, which owns their CPU")
+        })
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // The process stays where it is until it ends, which nothing else depends on.
+        let _ = self.move_to(&self.before);
+    }
+}
+
 /// How often and for how long the quota of a cgroup stopped its threads (`cpu.stat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Throttled {

@@ -7,6 +7,7 @@
 pub mod cgroups;
 pub mod co_kernel;
 pub mod container;
+pub mod cpus;
 pub mod facts;
 pub mod gpio;
 pub mod journal;

@@ -57,6 +57,8 @@ impl Make<'_> {
         for name in ["HOME", "TMPDIR"] {
             make.envs(std::env::var_os(name).map(|value| (name, value)));
         }
+        // A kernel's scripts ask git about the tree, and git runs what the tree's own configuration names.
+        make.env("GIT_DIR", "/dev/null");
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         make.args(["--silent", "--no-print-directory", &format!("--jobs={jobs}"), "--directory"]);
         make.arg(self.source).arg(format!("O={}", self.place.display()));

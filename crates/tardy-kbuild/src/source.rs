@@ -150,7 +150,7 @@ fn of_commit(cache: &CacheDirectory, directory: &Path, revision: &str) -> Result
     files::make_directories(&tree).map_err(BuildError::file("creating", &tree))?;
     files::replace_own(&changing, 0o600, commit.as_bytes())
         .map_err(BuildError::file("writing", &changing))?;
-    repository.check_out(&commit, &tree, &index)?;
+    repository.check_out(&commit, &tree, &index, &source.join("git"))?;
     fs::remove_file(&changing).map_err(BuildError::file("removing", &changing))?;
     check_is_kernel(&tree, &directory)?;
     Ok(Source { name: directory.display().to_string(), commit: Some(commit), identity, tree, place })

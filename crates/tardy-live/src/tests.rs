@@ -13,7 +13,7 @@ use tardy_statistics::duration::Sequential;
 fn phase() -> PhasePlan {
     let recipe = tardy_recipe::Recipe::default();
     let machine = tardy_recipe::plan::Machine {
-        allowed: vec![0, 1],
+        cpus: tardy_host::cpus::Cpus::alike(vec![0, 1]),
         trace: tardy_host::trace::tracefs::Offer::fake(),
         co_kernel: Err(String::new()),
         pins: tardy_recipe::plan::Pins::Known(Vec::new()),

@@ -62,7 +62,7 @@ impl LoadParent {
                 ),
             );
         }
-        if !child::be_ordinary()? {
+        if !child::be_ordinary(&orders.cpus)? {
             send(
                 0,
                 &Message::Remark(

@@ -35,14 +35,16 @@ pub struct LoadContext {
     pub seed: u64,
     /// The other host, which runs `tardy load sink`; `None` uses loopback.
     pub peer: Option<String>,
+    /// The CPUs of all load processes; empty for every CPU that this process's cpuset allows.
+    pub cpus: Vec<u32>,
     /// The TCP port of the network part: [`PORT`] unless a test needs another; 0 chooses a free one.
     pub port: u16,
 }
 
 impl LoadContext {
-    /// A context in which `exe` is tardy: seed 0, no peer, the article's port.
+    /// A context in which `exe` is tardy: seed 0, no peer, every CPU, the article's port.
     pub fn new(exe: PathBuf) -> Self {
-        Self { exe, seed: 0, peer: None, port: PORT }
+        Self { exe, seed: 0, peer: None, cpus: Vec::new(), port: PORT }
     }
 }
 
@@ -367,6 +369,7 @@ impl LoadParent {
             seed: context.seed,
             port: context.port,
             peer: context.peer.clone(),
+            cpus: context.cpus.clone(),
             specs,
         };
         let mut command = Command::new(&context.exe);

@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 
+use tardy_record::cpu_list;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError, LoadTask};
 
 /// The hidden subcommand.
@@ -19,6 +20,8 @@ pub(super) struct Orders {
     pub(super) seed: u64,
     pub(super) port: u16,
     pub(super) peer: Option<String>,
+    /// The CPUs of all load processes; empty for every CPU that they may use.
+    pub(super) cpus: Vec<u32>,
     pub(super) specs: Vec<LoadSpec>,
 }
 
@@ -37,6 +40,7 @@ impl Orders {
             format!("--counters={}", self.counters),
             format!("--seed={}", self.seed),
             format!("--port={}", self.port),
+            format!("--cpus={}", cpu_list::format(&self.cpus)),
         ];
         arguments.extend(self.peer.iter().map(|peer| format!("--peer={peer}")));
         arguments.push("--".to_owned());
@@ -67,6 +71,7 @@ impl Orders {
             seed: number(option("seed"), "seed")?,
             port: number(option("port"), "port")?,
             peer: option("peer").map(str::to_owned),
+            cpus: option("cpus").and_then(cpu_list::parse).ok_or("no cpus")?,
             specs: specs.collect::<Result<_, _>>()?,
         })
     }
@@ -84,9 +89,18 @@ mod tests {
     #[test]
     fn orders_survive_a_round_trip() {
         let specs = vec!["doload".parse().unwrap(), "cmd:sh -c 'a=--; -- --peer=x'".parse().unwrap()];
-        let orders =
-            Orders { part: None, parent: 7, counters: 3, seed: u64::MAX, port: 5566, peer: None, specs };
-        for orders in [orders.clone(), Orders { part: Some(4), peer: Some("fe80::1".to_owned()), ..orders }] {
+        let orders = Orders {
+            part: None,
+            parent: 7,
+            counters: 3,
+            seed: u64::MAX,
+            port: 5566,
+            peer: None,
+            cpus: Vec::new(),
+            specs,
+        };
+        let (peer, cpus) = (Some("fe80::1".to_owned()), vec![0, 1, 5]);
+        for orders in [orders.clone(), Orders { part: Some(4), peer, cpus, ..orders }] {
             assert_eq!(Orders::from_arguments(&orders.to_arguments()[1..]), Ok(orders));
         }
     }

@@ -16,6 +16,7 @@ use super::{
 ///
 /// The binary calls it before anything else, so that a load process starts no thread and reads no configuration.
 pub fn worker_main(arguments: Vec<String>) -> ExitCode {
+    end_when_a_thread_panics();
     match Orders::from_arguments(&arguments) {
         Ok(orders) if orders.part.is_none() => load_parent::run(&orders),
         Ok(orders) => work(&orders),
@@ -27,6 +28,15 @@ pub fn worker_main(arguments: Vec<String>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// A load with a thread less would be another load: the process ends, which its supervisor notices.
+fn end_when_a_thread_panics() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
 }
 
 fn work(orders: &Orders) -> ExitCode {

@@ -1,11 +1,14 @@
 //! The program of the processes that measure.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
+use tardy_sys::child;
 use tardy_sys::in_memory_program::InMemoryProgram;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::privileges;
 use tardy_sys::privileges::capabilities::{Ambient, OF_A_PROBE, keep_only};
 
@@ -32,9 +35,23 @@ impl ProbeProgram {
     /// Starts it. `prepare` completes the command: its arguments, its environment and its standard streams. The process
     /// has those capabilities of this one that measuring needs, and if tardy's file granted them, an empty environment.
     ///
+    /// If `cgroup` is the directory of a cgroup, the process moves there before it executes the program.
+    ///
     /// # Errors
-    /// If tardy itself cannot be started either.
-    pub(crate) fn spawn(&self, prepare: impl Fn(&mut Command)) -> Result<Child, String> {
+    /// If the cgroup takes no process of this user, or tardy itself cannot be started either.
+    pub(crate) fn spawn(
+        &self,
+        cgroup: Option<&str>,
+        prepare: impl Fn(&mut Command),
+    ) -> Result<Child, String> {
+        let entrance = cgroup.map(entrance).transpose()?;
+        let prepare = |command: &mut Command| -> io::Result<()> {
+            prepare(command);
+            if let Some(processes) = &entrance {
+                child::join_cgroup(command, processes.try_clone()?);
+            }
+            Ok(())
+        };
         if let Some(small) = &self.small {
             // Can fail where a security module forbids it, or where capabilities cannot be passed on.
             if let Ok(child) = Self::spawn_small(small, &prepare) {
@@ -44,16 +61,32 @@ impl ProbeProgram {
         let mut command = Command::new(&self.tardy);
         // Its own file grants the capabilities again, if it has any.
         restrict(&mut command, Ambient::UnlessGained);
-        prepare(&mut command);
-        command.spawn().map_err(|error| format!("{}, cannot be started: {error}", self.tardy.display()))
+        let place = cgroup.map(|directory| format!(" in the cgroup {directory}")).unwrap_or_default();
+        prepare(&mut command)
+            .and_then(|()| command.spawn())
+            .map_err(|error| format!("{}, cannot be started{place}: {error}", self.tardy.display()))
     }
 
-    fn spawn_small(small: &InMemoryProgram, prepare: &impl Fn(&mut Command)) -> io::Result<Child> {
+    fn spawn_small(
+        small: &InMemoryProgram,
+        prepare: &impl Fn(&mut Command) -> io::Result<()>,
+    ) -> io::Result<Child> {
         let mut command = small.command();
         restrict(&mut command, Ambient::Required);
-        prepare(&mut command);
+        prepare(&mut command)?;
         command.spawn()
     }
+}
+
+/// The file through which a process moves into a cgroup.
+fn entrance(directory: &str) -> Result<File, String> {
+    let path = KernelFiles::real().resolve(&format!("{directory}/cgroup.procs"));
+    File::options().write(true).open(&path).map_err(|error| {
+        format!(
+            "{}, cannot be opened: {error}; the probe has to move into that cgroup, which owns its CPUs",
+            path.display()
+        )
+    })
 }
 
 /// Limits what the process may do, and what the user can make it do.

@@ -41,7 +41,9 @@ pub fn draw(id: &str, title: &str, cause: &Cause, options: &Options) -> String {
         let y = area.top + LANE_HEIGHT * (lane as f64 + 0.5);
         svg.text("soft", (area.left - 6.0, y + 3.8), Anchor::End, name);
     }
-    for stretch in timeline.stretches.iter().filter(|stretch| stretch.to_ns as f64 > from_ns) {
+    let is_drawn =
+        |stretch: &&Stretch| stretch.to_ns as f64 > from_ns && stretch.occupant != Occupant::Unknown;
+    for stretch in timeline.stretches.iter().filter(is_drawn) {
         draw_stretch(&mut svg, &area, &x, stretch, cause, from_ns);
     }
     draw_marks(&mut svg, &area, &x, cause, options);
@@ -61,8 +63,8 @@ fn lane(occupant: &Occupant) -> usize {
     match occupant {
         Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::TimerFunction { .. } => 0,
         Occupant::Softirq { .. } => 1,
-        Occupant::Task(_) | Occupant::Idle => 2,
-        Occupant::OwnWay => 3,
+        Occupant::Task(_) | Occupant::Idle | Occupant::Unknown => 2,
+        Occupant::OwnWay | Occupant::PreviousCycle => 3,
     }
 }
 

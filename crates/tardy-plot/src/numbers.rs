@@ -219,6 +219,8 @@ pub fn one_in(share: f64) -> String {
 /// Untrusted text for a terminal or a page. Control characters, which could move the cursor or change the title, are
 /// replaced.
 pub fn harmless(text: &str) -> String {
+    // Every name that a page shows passes here.
+    tardy_analyse::stop::check();
     text.chars().map(|c| if c.is_control() || is_bidi_control(c) { '\u{fffd}' } else { c }).collect()
 }
 

@@ -178,6 +178,7 @@ pub struct Head<'a> {
 
 /// A coordinate: one decimal, no trailing zero, no negative zero.
 pub fn number(value: f64) -> String {
+    tardy_analyse::stop::check();
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == 0.0 { "0".to_owned() } else { format!("{rounded}") }
 }

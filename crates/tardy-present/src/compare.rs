@@ -2,7 +2,9 @@
 
 use tardy_analyse::name::Readings;
 use tardy_compare::shape::Shape;
-use tardy_compare::side_by_side::columns::{Columns, DifferenceRow, DifferingValue, Figure, PartDifferences};
+use tardy_compare::side_by_side::columns::{
+    Columns, DifferenceRow, DifferingValue, Figure, Part, PartDifferences,
+};
 use tardy_compare::side_by_side::{Comparison, Pair, Side};
 
 use crate::effect::describe_ratio;
@@ -10,7 +12,7 @@ use crate::section::Section;
 use crate::table::Table;
 use crate::terminal_text::folded;
 use crate::{lab, sections};
-use tardy_plot::numbers::{harmless, per_cent, short, three_digits, with_unit};
+use tardy_plot::numbers::{first_few, harmless, per_cent, short, three_digits, with_unit};
 use tardy_plot::worst_cpus;
 
 /// The limitation of every comparison of one run each.
@@ -39,6 +41,9 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     let tables = comparison.tables();
     let mut blocks: Vec<Vec<String>> =
         vec![folded(&headline(comparison, &tables), width), head(comparison, width)];
+    if comparison.is_refused() {
+        return joined(blocks);
+    }
     blocks.extend(
         tables
             .iter()
@@ -53,6 +58,11 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
         }
     }
     blocks.extend(differences(comparison, &names, width));
+    joined(blocks)
+}
+
+/// The blocks with an empty line between them.
+fn joined(blocks: Vec<Vec<String>>) -> String {
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
@@ -87,10 +97,17 @@ pub(crate) fn of_single_cpus<'t, 'a>(tables: &'t [Columns<'a>]) -> (Vec<&'t Colu
 
 /// What the comparison may be used for, and how the worst values differ.
 pub(crate) fn headline(comparison: &Comparison, tables: &[Columns<'_>]) -> String {
-    let obstacles = comparison.candidates.iter().any(|pair| !pair.not_comparable_because.is_empty());
-    let limitation = if obstacles { "Not comparable, for the reasons below. " } else { "" };
+    let of_any =
+        |texts: fn(&Pair) -> &Vec<String>| comparison.candidates.iter().any(|pair| !texts(pair).is_empty());
+    let obstacles = of_any(|pair| &pair.not_comparable_because);
+    let doubts = of_any(|pair| &pair.unknown_conditions);
+    let limitation = match (obstacles, doubts) {
+        (true, _) => "Not comparable, for the reasons below. ",
+        (false, true) => "Comparable only if the conditions below, which are not known of both, agree. ",
+        (false, false) => "",
+    };
     // A factor between runs that are not comparable would be quoted.
-    let worst = if obstacles { None } else { worst_sentences(comparison, tables) };
+    let worst = if obstacles || doubts { None } else { worst_sentences(comparison, tables) };
     let worst = worst.map(|text| format!(" {text}")).unwrap_or_default();
     format!("{limitation}{DESCRIPTIVE}{worst}")
 }
@@ -185,6 +202,7 @@ fn head(comparison: &Comparison, width: usize) -> Vec<String> {
         &of_pairs(comparison, |pair| &pair.not_comparable_because),
         width,
     ));
+    lines.extend(listed("Not known of both:", &of_pairs(comparison, |pair| &pair.unknown_conditions), width));
     lines.extend(listed("Compared with each other:", &of_pairs(comparison, |pair| &pair.paired), width));
     lines.extend(listed("Left out:", &of_pairs(comparison, |pair| &pair.unmatched), width));
     for pair in &comparison.candidates {
@@ -347,12 +365,13 @@ fn differences(comparison: &Comparison, names: &[String], width: usize) -> Vec<V
         .filter(|part| !part.rows.is_empty())
         .map(|part| difference_block(part, names, width))
         .collect();
-    blocks.push(without_difference(&parts).iter().flat_map(|text| folded(text, width)).collect());
+    let unknown = comparison.unknown_facts();
+    blocks.push(without_difference(&parts, &unknown).iter().flat_map(|text| folded(text, width)).collect());
     blocks
 }
 
-/// The parts that do not differ, and those that are unknown, a sentence each.
-pub(crate) fn without_difference(parts: &[PartDifferences]) -> Vec<String> {
+/// The parts that do not differ, those that are unknown, and the facts that are unknown in parts that are known, a sentence each.
+pub(crate) fn without_difference(parts: &[PartDifferences], unknown_facts: &[&str]) -> Vec<String> {
     let names = |wanted: &dyn Fn(&PartDifferences) -> bool| {
         let names: Vec<&str> =
             parts.iter().filter(|part| wanted(part)).map(|part| part.part.title()).collect();
@@ -361,7 +380,11 @@ pub(crate) fn without_difference(parts: &[PartDifferences]) -> Vec<String> {
     let same = names(&|part| part.rows.is_empty() && !part.is_unknown);
     let unknown = names(&|part| part.is_unknown);
     let same = same.map(|names| format!("No difference: {names}."));
-    same.into_iter().chain(unknown.map(|names| format!("Not known of all: {names}."))).collect()
+    let machine_is_known = parts.iter().any(|part| part.part == Part::Machine && !part.is_unknown);
+    let facts: Vec<String> = unknown_facts.iter().map(|name| harmless(name)).collect();
+    let facts = (machine_is_known && !facts.is_empty())
+        .then(|| format!("Unknown of both, so that they may differ: {}.", first_few(&facts, "; ")));
+    same.into_iter().chain(unknown.map(|names| format!("Not known of all: {names}."))).chain(facts).collect()
 }
 
 /// A value as a table shows it.

@@ -146,6 +146,8 @@ pub enum Part {
     Background,
     /// Sentences at the end.
     Conclusion,
+    /// Whether the numbers may be used, once more.
+    Last,
 }
 
 /// Lines for the terminal.
@@ -231,7 +233,7 @@ impl Text {
             });
             match part {
                 // No empty line between the sentences of several sections.
-                Part::Head | Part::Notes | Part::Conclusion => {
+                Part::Head | Part::Notes | Part::Conclusion | Part::Last => {
                     paragraphs.push(texts.collect::<Vec<_>>().join("\n"));
                 }
                 Part::Results | Part::Details | Part::Background => paragraphs.extend(texts),

@@ -4,7 +4,7 @@ use tardy_analyse::Findings;
 use tardy_record::Run;
 
 use crate::section::{Context, Part, Section, Text};
-use crate::sections;
+use crate::sections::{self, headline};
 use crate::terminal_text::Style;
 
 /// The least width in columns to which the text is folded.
@@ -31,6 +31,10 @@ pub fn text_of(
         notes.paragraphs(Style::Faint, &section.notes(&context));
         text.add(Part::Notes, notes);
     }
+    // The first lines have scrolled away when a long summary ends.
+    let mut last = text.block();
+    last.paragraphs(Style::Bad, &headline::invalid_last(run));
+    text.add(Part::Last, last);
     text.finish(colour).unwrap_or_default()
 }
 

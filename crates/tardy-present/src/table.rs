@@ -28,6 +28,7 @@ impl Table {
 
     /// Adds a row.
     pub fn push(&mut self, row: Vec<String>) {
+        tardy_analyse::stop::check();
         self.rows.push(row);
     }
 

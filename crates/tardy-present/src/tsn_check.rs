@@ -28,13 +28,18 @@ fn headline(name: &str, findings: &[Finding], out: &mut TerminalText) {
     let refused = count(|kind| matches!(kind, Kind::Refused { .. }));
     let accepted = count(|kind| matches!(kind, Kind::Accepted));
     let notes = count(|kind| matches!(kind, Kind::Note));
-    let refusals = counted(refused, "setting", "settings");
+    let unsupported = count(|kind| matches!(kind, Kind::Unsupported));
+    let refusals = [("the kernel refuses", refused), ("tardy does not set up", unsupported)];
+    let refusals = refusals.iter().filter(|(_, count)| *count > 0);
+    let refusals: Vec<String> =
+        refusals.map(|(who, count)| format!("{who} {}", counted(*count, "setting", "settings"))).collect();
+    let refusals = refusals.join(", and ");
     let errors = counted(accepted, "error", "errors");
-    let (verdict, style) = match (refused, accepted) {
+    let (verdict, style) = match (refused + unsupported, accepted) {
         (0, 0) => ("no problems".to_owned(), Style::Good),
         (0, _) => (format!("the kernel accepts it, with {errors} on the wire"), Style::Middling),
-        (_, 0) => (format!("the kernel refuses {refusals}"), Style::Bad),
-        (_, _) => (format!("the kernel refuses {refusals}, with {errors} on the wire"), Style::Bad),
+        (_, 0) => (refusals, Style::Bad),
+        (_, _) => (format!("{refusals}, with {errors} on the wire"), Style::Bad),
     };
     let notes = if notes == 0 { String::new() } else { format!("; {}", counted(notes, "note", "notes")) };
     for line in wrapped(&format!("{name}: {verdict}{notes}."), WIDTH) {
@@ -44,7 +49,7 @@ fn headline(name: &str, findings: &[Finding], out: &mut TerminalText) {
 
 fn print_finding(name: &str, text: &str, finding: &Finding, out: &mut TerminalText) {
     let (word, style) = match finding.kind {
-        Kind::Refused { .. } => ("REFUSED", Style::Bad),
+        Kind::Refused { .. } | Kind::Unsupported => ("REFUSED", Style::Bad),
         Kind::Accepted => ("WRONG", Style::Middling),
         Kind::Note => ("NOTE", Style::Bold),
     };

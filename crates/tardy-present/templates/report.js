@@ -612,4 +612,15 @@
   const unfold = () => document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`)?.setAttribute("open", "");
   addEventListener("hashchange", unfold);
   unfold();
+  // In a frame without an address of its own, a link within the page would leave it.
+  if (location.protocol === "about:") {
+    addEventListener("click", (event) => {
+      const link = event.target.closest?.("a[href^='#']");
+      if (!link) return;
+      event.preventDefault();
+      const target = document.getElementById(link.getAttribute("href").slice(1));
+      if (target?.tagName === "DETAILS") target.open = true;
+      target?.scrollIntoView();
+    });
+  }
 })();

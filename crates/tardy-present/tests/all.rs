@@ -24,3 +24,4 @@ mod script_data;
 mod shown;
 mod synthetic;
 mod terminal;
+mod verdicts;

@@ -36,6 +36,7 @@ fn pages() -> Vec<(&'static str, String)> {
         one("cut-short"),
         one("wakes"),
         one("nothing-yet"),
+        one("program"),
         ("standard-rt", both),
         ("chapters", chapters),
     ]
@@ -73,6 +74,24 @@ fn plots_are_shown(browser: &Browser, directory: &Path, width: u32) {
     for plot in ["latency", "exceedance", "timeline", "heat"] {
         assert!(title.contains(&format!("run1-{plot}-{shown}=shown")), "{plot} at {width}: {title}");
         assert!(title.contains(&format!("run1-{plot}-{hidden}=hidden")), "{plot} at {width}: {title}");
+    }
+}
+
+/// A class that the style gives to something else lets a table collapse into one line.
+#[test]
+fn a_table_is_laid_out_as_a_table() {
+    const ASKED: &str = r#"const tables = [...document.querySelectorAll("table")];
+const wrong = tables.filter((table) => getComputedStyle(table).display !== "table");
+document.title = "FOUND " + tables.length + " tables, wrong: " + wrong.map((table) => table.className).join(" ") + ".";
+"#;
+    let Some(browser) = Browser::find() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for (name, html) in pages() {
+        let page = directory.path().join(format!("{name}.html"));
+        std::fs::write(&page, browser::with_script(&html, ASKED)).unwrap();
+        let (dom, log) = browser.open(&page, 1200);
+        let title = dom.split_once("<title>FOUND ").map_or("", |(_, rest)| rest.split('<').next().unwrap());
+        assert!(title.ends_with(" tables, wrong: .") && !title.starts_with("0 "), "{name}: {title}: {log}");
     }
 }
 

@@ -64,8 +64,8 @@ fn a_report_begins_with_the_kernel_and_the_verdict() {
     }
     let numbers = [
         ("worst", "3,412 µs cpu 1, after 21s"),
-        ("p99.99", "89.1 µs 1 in 10,000 later (95 %: 70.1 to 2,425)"),
-        ("p99", "26.2 µs 1 in 100 later (95 %: 25.7 to 26.5)"),
+        ("p99.99", "89.1 µs 1 in 10,000 later (95 %: 70.1 to 2,425 µs)"),
+        ("p99", "26.2 µs 1 in 100 later (95 %: 25.7 to 26.5 µs)"),
         ("median", "3.89 µs half later"),
         ("wake-ups", "120,000 in 1m, 4 missed"),
     ];

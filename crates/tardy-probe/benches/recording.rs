@@ -10,6 +10,7 @@ use std::hint::black_box;
 use tardy_probe::cells::CELLS;
 use tardy_probe::order::{Order, Work};
 use tardy_probe::timer::TimerThread;
+use tardy_record::placement::Placement;
 use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::shared_map::SharedMap;
@@ -55,7 +56,8 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
     let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 200_000, offset_ns: 0 };
     let order = Order {
         map: map.path().to_owned(),
-        first_block: 0,
+        threads: vec![0],
+        placement: Placement::default(),
         supervisor_pid: 0,
         work: Work::Timer(TimerPlan {
             wake: Wake::ClockNanosleep,

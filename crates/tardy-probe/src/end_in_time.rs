@@ -20,6 +20,8 @@ pub(super) fn watched(order: &Order, count: usize) -> usize {
     match &order.work {
         // A fake does not wait, and its times are not the clock's.
         _ if order.fake.is_some() => 0,
+        // The thread of a stimulus sees in the map that it shall end.
+        Work::Reaction(_) if !order.threads.contains(&0) => 0,
         Work::Reaction(_) => count,
         Work::Timer(timer) if timer.clock != ClockId::Monotonic => count,
         _ => 0,
@@ -38,7 +40,7 @@ pub(super) fn enforce_end(map: &SharedMap, order: &Order, tids: &[u32], start_ns
         Span::DurationNs(ns) if is_reaction => start_ns.saturating_add(order.warmup_ns).saturating_add(ns),
         _ => u64::MAX,
     };
-    let block = map.block(order.first_block);
+    let block = map.block(order.threads[0]);
     let mut watched = vec![io::stdin().as_raw_fd()];
     watched.extend(ended.iter().map(AsRawFd::as_raw_fd));
     // Requests that arrived earlier were read together with the order to start, and are already in the map.
@@ -57,7 +59,7 @@ pub(super) fn enforce_end(map: &SharedMap, order: &Order, tids: &[u32], start_ns
     if watched.len() == 1 {
         return;
     }
-    (0..waiting).for_each(|index| map.block(order.first_block + index).ask_to_end());
+    order.threads[..waiting].iter().for_each(|thread| map.block(*thread).ask_to_end());
     for (pipe, tid) in ended[..waiting].iter().zip(tids) {
         while !wait_readable(&[pipe.as_raw_fd()], NOTICE_NS).is_ok_and(|ready| ready[0]) {
             if interrupt(*tid).is_err() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tardy_record::pins::{Line, ReactionPlan};
+use tardy_record::placement::Placement;
 use tardy_record::plan::{NoisePlan, Policy, Span, TimerPlan};
 use tardy_record::wiggle::Through;
 
@@ -16,8 +17,11 @@ const TOGGLE_BLOCKS: usize = 2;
 pub struct Order {
     /// The map to count in.
     pub map: PathBuf,
-    /// The map's block of the first thread; the other threads' blocks follow.
-    pub first_block: usize,
+    /// The threads of the work that this process runs, by their numbers, which are those of their blocks in the map.
+    pub threads: Vec<usize>,
+    /// The CPUs of threads that are not pinned.
+    #[serde(default)]
+    pub placement: Placement,
     /// The supervisor's process id: the probe dies with it.
     pub supervisor_pid: u32,
     /// The measurement to make.
@@ -79,17 +83,24 @@ impl Order {
             Span::DurationNs(_) | Span::Unknown => u64::MAX,
         }
     }
-
-    /// The number of threads of the probe. A synthetic measurement has no stimulus thread.
-    pub(crate) fn thread_count(&self) -> usize {
-        match &self.work {
-            Work::Reaction(reaction) if self.fake.is_none() => 1 + usize::from(reaction.driven().is_some()),
-            work => work.measuring_threads(),
-        }
-    }
 }
 
 impl Work {
+    /// The CPU of each thread, in the order of their numbers: those that measure, and that of a stimulus. A synthetic measurement has no
+    /// stimulus thread.
+    pub fn cpus(&self, is_synthetic: bool) -> Vec<u32> {
+        match self {
+            Self::Timer(timer) => timer.threads.iter().map(|thread| thread.cpu).collect(),
+            Self::Noise(noise) | Self::Toggle(noise) => {
+                noise.threads.iter().map(|thread| thread.cpu).collect()
+            }
+            Self::Reaction(reaction) => {
+                let stimulus = reaction.driven().filter(|_| !is_synthetic).map(|(_, cpu)| cpu);
+                std::iter::once(reaction.cpu).chain(stimulus).collect()
+            }
+        }
+    }
+
     /// The number of threads that measure.
     pub fn measuring_threads(&self) -> usize {
         match self {

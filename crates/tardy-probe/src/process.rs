@@ -139,7 +139,7 @@ impl<'a> Measuring<'a> {
 /// Starts the threads. Once all are ready and the supervisor starts them, lets them measure until they end.
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
-    let count = order.thread_count();
+    let count = order.threads.len();
     let pipes: io::Result<Vec<_>> = (0..end_in_time::watched(order, count)).map(|_| io::pipe()).collect();
     let (ended, lives): (Vec<PipeReader>, Vec<PipeWriter>) =
         pipes.map_err(|error| format!("cannot create a pipe: {error}"))?.into_iter().unzip();
@@ -147,7 +147,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
         let mut measuring = Vec::new();
-        for index in 0..count {
+        for (position, index) in order.threads.iter().copied().enumerate() {
             let (ready, go) = (ready.clone(), &go);
             let builder = thread::Builder::new()
                 .name(format!("{}{index}", name(&order.work, index)))
@@ -160,11 +160,12 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 let prepared = match thread.prepare() {
                     Ok(prepared) => prepared,
                     Err(reason) => {
-                        let _ = ready.send((index, Err(reason)));
+                        let _ = ready.send((position, Err(reason)));
                         return Ok(());
                     }
                 };
-                let _ = ready.send((index, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
+                let _ =
+                    ready.send((position, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
                 drop(ready);
                 if let Some(start_ns) = wait_for_go(go) {
                     thread.measure(start_ns)?;
@@ -193,7 +194,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         if let (Ok(go), false) = (&started, ended.is_empty()) {
             end_in_time::enforce_end(map, order, &watched_tids, go.start_ns, &ended);
         }
-        for (index, thread) in measuring.into_iter().enumerate() {
+        for (index, thread) in order.threads.iter().copied().zip(measuring) {
             let outcome =
                 thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
             outcome.map_err(|error| match &order.work {
@@ -206,7 +207,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
-/// A thread's number, and either its scheduling, its id and the refused requests, or the reason why it cannot run.
+/// A thread's position in the order, and either its scheduling, its id and the refused requests, or the reason why it cannot run.
 type Ready = (usize, Result<(Granted, u32, Vec<String>), String>);
 
 fn all_ready(
@@ -215,9 +216,9 @@ fn all_ready(
     refused: &mut Vec<String>,
 ) -> Result<Vec<(Granted, u32)>, String> {
     let mut threads = vec![None; count];
-    for (index, thread) in prepared.iter().take(count) {
+    for (position, thread) in prepared.iter().take(count) {
         let (granted, tid, reasons) = thread?;
-        threads[index] = Some((granted, tid));
+        threads[position] = Some((granted, tid));
         for reason in reasons {
             if !refused.contains(&reason) {
                 refused.push(reason);

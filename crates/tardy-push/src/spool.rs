@@ -63,8 +63,12 @@ impl Spool {
     pub fn open(spools: &Path, target: &Target) -> Result<Self, SpoolError> {
         let path = spools.join(&sha256(target.to_string().as_bytes())[..DIGITS]);
         let failed = |error| SpoolError::Io(path.clone(), error);
-        files::make_directories(&path).map_err(failed)?;
+        // Runs may name machines, and the names of spools name servers.
+        for private in [spools, &path] {
+            files::make_private_directory(private).map_err(failed)?;
+        }
         let directory = Directory::named(&path).map_err(failed)?;
+        directory.make_private().map_err(failed)?;
         let lock = directory.own_file(LOCK.as_ref(), MODE).map_err(failed)?;
         files::hold_when_free(&lock).map_err(failed)?;
         Ok(Self { directory, _lock: lock })

@@ -1,6 +1,6 @@
 //! Pushing to an archive on a machine that is reached by the system's ssh, where `tardy archive add ARCHIVE - --json` keeps the run.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -20,6 +20,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 const SSH_FAILED: i32 = 255;
 /// The shell found no program of this name.
 const NO_PROGRAM: i32 = 127;
+/// The most bytes of the other side's output that are read: it prints a few lines.
+const READ_MAX: u64 = 64 << 10;
 /// The most characters of the other side's output that are shown.
 const OUTPUT_MAX: usize = 1000;
 /// Options of ssh: it asks nothing, and notices a connection that is dead.
@@ -93,9 +95,19 @@ fn output_of(mut process: Child, input: Vec<u8>) -> io::Result<Output> {
     let pid = process.id();
     let (sender, receiver) = channel();
     thread::spawn(move || {
+        let (stdout, stderr) = (process.stdout.take(), process.stderr.take());
+        let out = thread::spawn(move || stdout.map_or_else(|| Ok(Vec::new()), beginning));
+        let err = thread::spawn(move || stderr.map_or_else(|| Ok(Vec::new()), beginning));
         // An ssh that ends early says why on its output.
         let _ = process.stdin.take().map(|mut stdin| stdin.write_all(&input));
-        let _ = sender.send(process.wait_with_output());
+        let read = |reading: thread::JoinHandle<io::Result<Vec<u8>>>| {
+            reading.join().unwrap_or_else(|_| Err(io::Error::other("its output cannot be read")))
+        };
+        // Both end when it ends, or when one has printed too much, which ends it.
+        let (stdout, stderr) = (read(out), read(err));
+        let status = process.wait();
+        let output = || Ok(Output { status: status?, stdout: stdout?, stderr: stderr? });
+        let _ = sender.send(output());
     });
     match receiver.recv_timeout(ANSWER_WITHIN) {
         Ok(output) => output,
@@ -104,6 +116,16 @@ fn output_of(mut process: Child, input: Vec<u8>) -> io::Result<Output> {
             let _ = child::send(pid, signal::KILL);
             Err(io::Error::new(io::ErrorKind::TimedOut, "the command there did not end in time"))
         }
+    }
+}
+
+/// All that is printed, if it is not too much. The pipe is closed then, which ends what goes on printing.
+fn beginning(pipe: impl Read) -> io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    pipe.take(READ_MAX + 1).read_to_end(&mut read)?;
+    match read.len() as u64 <= READ_MAX {
+        true => Ok(read),
+        false => Err(io::Error::other(format!("the command there printed more than {} KiB", READ_MAX >> 10))),
     }
 }
 
@@ -135,6 +157,14 @@ mod tests {
     #[test]
     fn a_directory_is_one_word_of_the_shell() {
         assert_eq!(quoted("/srv/a b'; rm -r"), "'/srv/a b'\\''; rm -r'");
+    }
+
+    #[test]
+    fn a_command_that_prints_for_ever_is_ended() {
+        let mut endless = Command::new("yes");
+        endless.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let error = output_of(endless.spawn().unwrap(), b"run".to_vec()).unwrap_err();
+        assert!(error.to_string().contains("more than 64 KiB"), "{error}");
     }
 
     #[test]

@@ -27,6 +27,17 @@ pub fn parse(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
+/// Parses a fact about CPUs that are kept apart, such as [`crate::facts::Cpu::isolated`]: a list, `none`, or the value of a kernel's parameter,
+/// in which flags precede the list (`managed_irq,domain,2-3`).
+pub fn parse_kept_apart(text: &str) -> Option<Vec<u32>> {
+    if text == "none" {
+        return Some(Vec::new());
+    }
+    let is_flag = |word: &&str| !word.starts_with(|c: char| c.is_ascii_digit());
+    let list: Vec<&str> = text.split(',').skip_while(is_flag).collect();
+    parse(&list.join(","))
+}
+
 /// Parses a mask such as that of /proc/irq/default_smp_affinity: hexadecimal words separated by commas, the lowest CPUs last.
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let digits: Vec<u32> =

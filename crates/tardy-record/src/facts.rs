@@ -225,6 +225,8 @@ pub struct Cpu {
     pub isolated: Fact<String>,
     /// CPUs without a tick (nohz_full), as the kernel lists them; `none` if there are none.
     pub nohz_full: Fact<String>,
+    /// CPUs whose RCU callbacks run elsewhere (rcu_nocbs, nohz_full), as a list; `none` if there are none.
+    pub rcu_nocbs: Fact<String>,
     /// The default CPU affinity of interrupts, as a list such as `0-3`.
     pub irq_affinity: Fact<String>,
     /// The hypervisor; `none` if there is evidence of bare metal.

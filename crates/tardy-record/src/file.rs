@@ -3,6 +3,7 @@
 //! Reading checks every invariant that the rest of tardy relies on: counts add up, histograms are in order, every index
 //! is in range, and nothing is larger than the format allows.
 
+mod numbers;
 mod series;
 mod times;
 
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::excerpt::excerpt;
+use crate::histogram::Histogram;
 use crate::load::LoadPart;
 use crate::run::{Origin, Run, SCHEMA_VERSION, State};
 use crate::series::{Series, SeriesKind};
@@ -20,6 +22,10 @@ use crate::switch;
 
 /// The largest run file that is read, in bytes: several times the size of the longest run of the largest machine.
 pub const SIZE_MAX: u64 = 1 << 30;
+/// The most options of a kernel's configuration: several times as many as a kernel has.
+pub const OPTIONS_MAX: usize = 1 << 16;
+/// The largest sum of squares of one series, in ns².
+const SQUARES_MAX: u128 = 1 << 120;
 /// How much text is written at once, in bytes.
 const WRITE_SIZE: usize = 256 * 1024;
 
@@ -129,6 +135,12 @@ pub fn from_text(text: &[u8]) -> Result<Run, RunFileError> {
 
 /// Checks that the parts of a run agree with each other.
 pub fn check(run: &Run) -> Result<(), RunFileError> {
+    numbers::check(run)?;
+    let options = run.facts.kernel.config.get().map_or(0, BTreeMap::len);
+    if options > OPTIONS_MAX {
+        let reason = format!("{options} options; the maximum is {OPTIONS_MAX}");
+        return Err(contradiction("facts.kernel.config", &reason));
+    }
     if run.progress.state == State::Complete && run.phases.iter().any(|phase| phase.end_ns.is_none()) {
         return Err(contradiction("progress.state", "complete, but a phase has no end"));
     }
@@ -209,20 +221,23 @@ fn check_series_are_distinct(run: &Run) -> Result<(), RunFileError> {
     Ok(())
 }
 
-/// Checks that the counts and the times of all series have sums.
+/// Checks that the values of all histograms have a sum, and the squares of all series too.
 fn check_sums(run: &Run) -> Result<(), RunFileError> {
-    let counts = |series: &Series| {
-        let tally = &series.tally;
-        let known = [tally.attempted.get(), tally.missed.get(), tally.dropped.get()];
-        [known[0].unwrap_or(tally.recorded), known[1].unwrap_or(0), known[2].unwrap_or(0), series.counted_ns]
+    let in_slices =
+        |series: &Series| series.slices.iter().map(|slice| u128::from(slice.histogram.total())).sum::<u128>();
+    let values = |series: &Series| {
+        let corrected = series.corrected.as_ref().map_or(0, Histogram::total);
+        u128::from(series.measured.total()) + u128::from(corrected) + in_slices(series)
     };
-    let add = |sums: [Option<u64>; 4], series: &Series| {
-        let counts = counts(series);
-        std::array::from_fn(|index| sums[index]?.checked_add(counts[index]))
-    };
-    match run.series.iter().fold([Some(0); 4], add).contains(&None) {
-        true => Err(contradiction("series", "the counts or times of all series exceed 2^64")),
-        false => Ok(()),
+    if run.series.iter().map(values).sum::<u128>() > i64::MAX as u128 {
+        return Err(contradiction("series", "the values of all histograms exceed 2^63"));
+    }
+    match run.series.iter().position(|one| one.sum_of_squares_ns2.get().is_some_and(|sum| sum > SQUARES_MAX))
+    {
+        Some(index) => {
+            Err(contradiction(&format!("series[{index}].sum_of_squares_ns2"), "more than 2^120 ns²"))
+        }
+        None => Ok(()),
     }
 }
 

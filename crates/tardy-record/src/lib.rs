@@ -38,6 +38,7 @@ pub mod moment;
 mod noise;
 pub mod per_cpu;
 pub mod pins;
+pub mod placement;
 pub mod plan;
 pub mod program;
 pub mod reason;

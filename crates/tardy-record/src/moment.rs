@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most events that a moment keeps; the last ones if there are more.
 pub const MOMENT_EVENTS_MAX: usize = 512;
+/// The most handlers that are open at once: an interrupt inside a soft interrupt inside an interrupt, with room to spare.
+pub const OPEN_MAX: usize = 8;
 /// The number of worst wake-ups per thread whose moments are kept.
 pub const MOMENT_COUNT: usize = 24;
 
@@ -18,6 +20,10 @@ pub struct Moment {
     /// The time from which the trace is complete, in ns from the deadline. Earlier events may have been overwritten or
     /// left out.
     pub whole_from_ns: i64,
+    /// When the thread began to wait, in ns from the deadline: above 0 if its cycle before ended after the deadline. Absent if
+    /// it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_from_ns: Option<i64>,
     /// The events on its CPU, in order of time: first the starts of the interrupts, soft interrupts and timer functions
     /// that were still running at `whole_from_ns`, then every event from that time on.
     pub events: Vec<MomentEvent>,
@@ -112,6 +118,35 @@ impl Happening {
             Self::Switch { .. } | Self::Ready { .. } | Self::Nmi { .. } | Self::Idle { .. } => 0,
         }
     }
+
+    /// Whether it is the end of the handler whose start is `begun`.
+    pub fn ends(&self, begun: &Self) -> bool {
+        match (self, begun) {
+            (Self::IrqEnd { irq }, Self::IrqBegin { irq: begun, .. }) => irq == begun,
+            (Self::SoftirqEnd { name }, Self::SoftirqBegin { name: begun })
+            | (Self::VectorEnd { name }, Self::VectorBegin { name: begun }) => name == begun,
+            (Self::TimerEnd, Self::TimerBegin { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The handlers that have begun in `events` and not ended, the outermost first. `what` is the event of one of them.
+pub fn still_open<E>(events: &[E], what: impl Fn(&E) -> &Happening) -> Vec<&E> {
+    let mut open: Vec<&E> = Vec::new();
+    for event in events {
+        match what(event).depth_change() {
+            1 => open.push(event),
+            -1 => {
+                if let Some(index) = open.iter().rposition(|begun| what(event).ends(what(begun))) {
+                    open.truncate(index);
+                }
+            }
+            _ => {}
+        }
+    }
+    open.truncate(OPEN_MAX);
+    open
 }
 
 /// A task in a scheduler event.
@@ -153,6 +188,21 @@ pub struct CauseTrace {
     /// The cost of tracing; absent if the warm-up was too short to measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<TracingCost>,
+    /// Why the worst wake-up has no trace; absent if it has one, or if the reason is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_untraced: Option<Untraced>,
+}
+
+/// Why a late wake-up has no trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Untraced {
+    /// The trace was not on yet.
+    NotBegun,
+    /// An earlier late wake-up had stopped the trace, which was being read.
+    BeingRead,
+    /// The kernel's buffer did not reach back to the deadline.
+    Overwritten,
 }
 
 /// The cost of tracing a wake-up, from a warm-up in which tracing is switched on and off in turn.

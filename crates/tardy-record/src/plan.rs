@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::ForeignPlan;
 use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
+use crate::placement::Placement;
 use crate::program::ProgramPlan;
 use crate::stop_rule::StopRule;
 use crate::wiggle::WigglePlan;
@@ -18,6 +19,14 @@ pub use crate::tracer::{Tracer, TracerPlan};
 pub use switch::{FlowLimits, FlowPlan, Misclassified, SwitchPlan};
 
 mod switch;
+
+/// The most cycles, and the longest time in ns, that a plan may result in: what a run file may have.
+const PLANNED_MAX: u64 = 1 << 60;
+
+/// The sum of two planned numbers.
+pub(crate) fn added(one: u64, other: u64) -> u64 {
+    one.saturating_add(other).min(PLANNED_MAX)
+}
 
 /// A recipe, resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +53,9 @@ pub struct Plan {
     pub thresholds_ns: Vec<u64>,
     /// The CPU of the supervisor, which watches, starts loads and writes checkpoints.
     pub housekeeping_cpu: u32,
+    /// Where the run's threads are placed, on a machine with isolated CPUs or cpusets.
+    #[serde(default, skip_serializing_if = "Placement::is_default")]
+    pub placement: Placement,
     /// Room temperature in °C, as given by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambient_c: Option<f64>,
@@ -98,7 +110,7 @@ impl PhasePlan {
     pub fn planned_ns(&self) -> u64 {
         match self.span {
             Span::DurationNs(ns) => ns,
-            Span::Loops(loops) => loops.saturating_mul(self.probe.longest_interval_ns()),
+            Span::Loops(loops) => loops.saturating_mul(self.probe.longest_interval_ns()).min(PLANNED_MAX),
             Span::Unknown => 0,
         }
     }
@@ -115,7 +127,7 @@ impl PhasePlan {
     fn cycles_of_timer(&self, timer: &TimerPlan) -> Option<u64> {
         let by_clock = matches!(self.span, Span::DurationNs(_)) && !timer.wake.has_schedule();
         let of = |thread: &ThreadPlan| Self::cycles_of(self.span, thread.interval_ns);
-        (!by_clock).then(|| timer.threads.iter().map(of).sum())
+        (!by_clock).then(|| timer.threads.iter().map(of).fold(0, added))
     }
 
     /// The number of cycles of all CPUs; `None` if the phase ends at a time.
@@ -125,8 +137,13 @@ impl PhasePlan {
             ProbePlan::Timer(timer) | ProbePlan::Kernel(KernelPlan { timer, .. }) => {
                 self.cycles_of_timer(timer)
             }
-            ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
-            ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
+            ProbePlan::Tracer(tracer) => {
+                Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64).min(PLANNED_MAX))
+            }
+            ProbePlan::Switch(switch) => {
+                let cycles = |flow: &FlowPlan| Some(of(flow.period_ns?));
+                switch.flows.iter().try_fold(0_u64, |sum, flow| Some(added(sum, cycles(flow)?)))
+            }
             ProbePlan::Wiggle(wiggle) => wiggle.timer().and_then(|timer| self.cycles_of_timer(timer)),
             ProbePlan::RoundTrip(trip) => Some(of(trip.interval_ns)),
             ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Program(_) | ProbePlan::Foreign(_) => {

@@ -236,6 +236,10 @@ pub enum Why {
     SystemCall,
     /// It took page faults.
     PageFault,
+    /// A signal, a debugger or a freezer stopped it.
+    Stopped,
+    /// It waited outside of system calls, and no event shows for what.
+    UnknownWait,
     /// The cycle before ended after this one was due.
     PreviousCycle,
     /// Its own work took longer.

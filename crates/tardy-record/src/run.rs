@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::facts::Facts;
 use crate::lab::Lab;
 use crate::load::LoadResult;
-use crate::plan::{PhasePlan, Plan};
+use crate::plan::{self, PhasePlan, Plan};
 use crate::reason::Reason;
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
@@ -178,8 +178,11 @@ impl Run {
             start_monotonic_ns: None,
             progress: Progress {
                 state: State::Running,
-                planned_ns: plan.phases.iter().map(PhasePlan::planned_ns).sum(),
-                cycles_planned: plan.phases.iter().map(PhasePlan::cycles_planned).sum(),
+                planned_ns: plan.phases.iter().map(PhasePlan::planned_ns).fold(0, plan::added),
+                cycles_planned: plan
+                    .phases
+                    .iter()
+                    .try_fold(0_u64, |sum, phase| Some(plan::added(sum, phase.cycles_planned()?))),
                 ..Progress::default()
             },
             validity: Validity::default(),

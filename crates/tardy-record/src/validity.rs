@@ -1,9 +1,10 @@
 //! Whether a run's numbers can be used. The run stores the result, and every output shows it first.
 
+use crate::plan::{Policy, ProbePlan};
 use crate::program::Timing;
 use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
-use crate::series::{Level, Series};
+use crate::series::{Level, Series, SeriesKind};
 use crate::units::counted;
 
 mod loads;
@@ -26,6 +27,29 @@ pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phas
     let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
     loads::judge(loads, phases, &[], &mut spoilt_by, &mut limits);
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
+}
+
+/// Whether all that invalidates a run is that its loads did too little. Its latencies are then those of a weaker load: a limit
+/// that they exceed would have been exceeded under the load that was meant as well.
+pub fn is_only_of_weaker_loads(run: &Run) -> bool {
+    let (mut of_loads, mut limits) = (Vec::new(), Vec::new());
+    loads::judge(&run.loads, &run.phases, &run.plan.load_floors, &mut of_loads, &mut limits);
+    let reasons = &run.validity.spoilt_by;
+    !run.validity.valid && !reasons.is_empty() && reasons.iter().all(|reason| of_loads.contains(reason))
+}
+
+/// The policy that the plan has for a measuring thread and the kernel refused; `None` if it refused none.
+pub fn refused_policy(run: &Run) -> Option<Policy> {
+    run.series.iter().find_map(|series| {
+        let plan = &run.plan.phases.get(series.phase)?.probe;
+        let (planned, granted) = match (plan, &series.kind) {
+            (ProbePlan::Noise(plan), SeriesKind::Gaps(gaps)) => (plan.policy, gaps.policy),
+            (ProbePlan::Reaction(plan), SeriesKind::Reaction(reaction)) => (plan.policy, reaction.policy),
+            (plan, SeriesKind::Timer(timer)) => (plan.timer()?.policy, timer.policy),
+            _ => return None,
+        };
+        (planned != Policy::Other && granted == Policy::Other).then_some(planned)
+    })
 }
 
 /// A message that a run did not reach its end, and how much of it there is; `None` for a complete run.

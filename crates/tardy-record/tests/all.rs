@@ -3,5 +3,6 @@
 mod cpu_list;
 mod loads;
 mod missed_periods;
+mod numbers;
 mod stop_rule;
 mod units;

@@ -62,7 +62,7 @@ pub(super) fn treatment(field: &str, parent: &str) -> Treatment {
     if is_source { Treatment::Keep } else { Treatment::Remove }
 }
 
-const SPECIAL: [(&str, Treatment); 49] = [
+const SPECIAL: [(&str, Treatment); 51] = [
     ("origin.command", Treatment::CommandOfOrigin),
     ("origin.id", Treatment::Id),
     ("origin.name", Treatment::Name),
@@ -81,6 +81,8 @@ const SPECIAL: [(&str, Treatment); 49] = [
     ("loads.spec", Treatment::Load),
     ("plan.phases.loads", Treatment::Load),
     ("plan.phases.probe.command", Treatment::ToolCommand),
+    ("plan.placement.cgroups.directory", Treatment::Name),
+    ("plan.placement.remarks", Treatment::Sentence),
     ("plan.recipe", Treatment::Recipe),
     ("plan.published", Treatment::Published),
     ("plan.phases.label", Treatment::PhaseLabel),
@@ -115,7 +117,7 @@ const SPECIAL: [(&str, Treatment); 49] = [
 ];
 
 /// Fields that are kept, and why their texts identify no machine, user or project.
-pub(super) const KEPT: [&str; 68] = [
+pub(super) const KEPT: [&str; 69] = [
     // Names that the kernel gives to its interrupts, functions and devices, and that tardy gives to its watchers.
     // An interrupt names its driver and the address of the device on its bus.
     "environment.interrupts.description",
@@ -145,6 +147,7 @@ pub(super) const KEPT: [&str; 68] = [
     "facts.cpu.microcode.value",
     "facts.cpu.model.value",
     "facts.cpu.nohz_full.value",
+    "facts.cpu.rcu_nocbs.value",
     "facts.cpu.smt.value",
     "facts.kernel.co_kernel.value",
     "facts.kernel.machine.value",
@@ -201,7 +204,7 @@ pub(super) const KEPT_MAPS: [&str; 4] = [
 ];
 
 /// Fields whose texts are choices of the format or digests, not free text.
-pub(super) const CHOICES: [&str; 58] = [
+pub(super) const CHOICES: [&str; 59] = [
     "environment.series.merge",
     "events.kind",
     "facts.kernel.preemption.value",
@@ -234,6 +237,7 @@ pub(super) const CHOICES: [&str; 58] = [
     "plan.until.at",
     "progress.state",
     "series.kind.answer_by",
+    "series.kind.causes.worst_untraced",
     "series.kind.clock",
     "series.kind.counter",
     "series.kind.edge",

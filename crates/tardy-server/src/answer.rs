@@ -1,6 +1,6 @@
 //! What is sent back: a page, data, or a refusal.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode, header};
 use serde::Serialize;
 use tardy_archive::ArchiveError;
@@ -19,13 +19,18 @@ pub(crate) struct Answer {
     policy: &'static str,
     /// Another page to go to.
     location: Option<String>,
-    body: Vec<u8>,
+    body: Bytes,
 }
 
 impl Answer {
     /// A page.
     pub(crate) fn page(file: SiteFile) -> Self {
-        Self::of("text/html; charset=utf-8", file.content.into_bytes()).with_policy(PAGE)
+        Self::kept_page(file.content.into())
+    }
+
+    /// A page that is kept: all who read it share its bytes.
+    pub(crate) fn kept_page(content: Bytes) -> Self {
+        Self::of("text/html; charset=utf-8", content).with_policy(PAGE)
     }
 
     /// Data as JSON.
@@ -35,8 +40,8 @@ impl Answer {
     }
 
     /// Bytes of this type.
-    pub(crate) fn of(content_type: &'static str, body: Vec<u8>) -> Self {
-        Self { status: StatusCode::OK, content_type, policy: STRICT, location: None, body }
+    pub(crate) fn of(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, content_type, policy: STRICT, location: None, body: body.into() }
     }
 
     /// The same with another status.
@@ -129,9 +134,12 @@ impl From<ArchiveError> for Refusal {
             ArchiveError::Unknown(address) => {
                 Self::unknown(format!("the archive does not have the run {address}"))
             }
-            ArchiveError::InProgress | ArchiveError::NotARun(_) | ArchiveError::TooLong { .. } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
-            }
+            ArchiveError::InProgress
+            | ArchiveError::NotARun(_)
+            | ArchiveError::Fault(_)
+            | ArchiveError::TooLong { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
+            ArchiveError::TooManyConditions { .. } => Self::wrong(error.to_string()),
+            ArchiveError::OnlyRead => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             ArchiveError::OtherContent { .. } => Self::new(StatusCode::CONFLICT, error.to_string()),
             ArchiveError::Service { .. } => {
                 eprintln!("tardy serve: {error}");

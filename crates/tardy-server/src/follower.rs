@@ -11,7 +11,7 @@ use tardy_present::history as shown;
 
 use crate::clock::now;
 use crate::service::{SETTLED_AFTER, Service};
-use crate::sharing::locked;
+use crate::sharing::{Panicked, caught, locked};
 
 /// How long runs that another process adds may stay unnoticed.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -28,9 +28,9 @@ pub(crate) fn follow(service: &Service) {
     loop {
         let began = Instant::now();
         let wait = if service.rules_are_settled() {
-            match follower.look() {
-                Ok(()) | Err(ArchiveError::Unknown(_)) => {}
-                Err(error) => service.news.report_once(&error.to_string()),
+            match caught(|| follower.look()) {
+                Ok(Ok(()) | Err(ArchiveError::Unknown(_))) | Err(Panicked) => {}
+                Ok(Err(error)) => service.news.report_once(&error.to_string()),
             }
             LOOK_EVERY
         } else {
@@ -60,10 +60,16 @@ impl Follower<'_> {
             return Ok(());
         }
         let boards = store.boards()?;
-        self.runs(&*store, &rules, added, &boards, rules_changed)?;
+        if self.service.settings.may_write {
+            self.runs(&*store, &rules, added, &boards, rules_changed)?;
+        }
         for board in &boards {
             if rules_changed || !self.service.changes.is_current(board) {
-                self.board(&*store, &rules, board)?;
+                match caught(|| self.board(&*store, &rules, board)) {
+                    Ok(Err(error)) if !error.is_of_one_run() => return Err(error),
+                    Ok(Ok(())) => {}
+                    outcome => self.note_unreadable(&board.machine, outcome.ok().and_then(Result::err)),
+                }
             }
         }
         (self.mark, self.rules) = (Some(mark), rules);
@@ -73,7 +79,7 @@ impl Follower<'_> {
     /// The first time that an archive is served, the newest run of each board is looked at later, and the others never: an archive of
     /// years would raise an alert for each of its boards.
     fn begin(&mut self, store: &dyn Store) -> Result<(), ArchiveError> {
-        if !self.has_begun && locked(&self.service.alerts).is_new() {
+        if !self.has_begun && self.service.settings.may_write && locked(&self.service.alerts).is_new() {
             let newest: BTreeSet<Address> = store.boards()?.into_iter().map(|board| board.newest.0).collect();
             let (runs, _) = store.added_since(None)?;
             let older = runs.into_iter().filter(|run| !newest.contains(run)).collect();
@@ -124,15 +130,23 @@ impl Follower<'_> {
         rules: &Rules,
         address: &Address,
     ) -> Result<Vec<tardy_alert::Finding>, ArchiveError> {
-        match store.open(address) {
-            Ok(run) => Ok(of_run(rules, address, &run)),
-            // It was deleted since, or is damaged, which 'archive verify' reports.
-            Err(error @ (ArchiveError::Unknown(_) | ArchiveError::Damaged { .. })) => {
-                self.service.news.report_once(&error.to_string());
+        match caught(|| store.open(address).map(|run| of_run(rules, address, &run))) {
+            Ok(Ok(findings)) => Ok(findings),
+            Ok(Err(error)) if !error.is_of_one_run() => Err(error),
+            // It was deleted since, or cannot be read. The others are looked at.
+            outcome => {
+                self.note_unreadable(&address.to_string(), outcome.ok().and_then(Result::err));
                 Ok(Vec::new())
             }
-            Err(error) => Err(error),
         }
+    }
+
+    /// Reports a run or a board for which no alert is raised. Without an error, the program's output has the reason.
+    fn note_unreadable(&self, what: &str, error: Option<ArchiveError>) {
+        let reason = error.map_or_else(|| "a fault of tardy".to_owned(), |error| error.to_string());
+        self.service.news.report_once(&format!(
+            "no alert is raised for {what}: {reason}; 'tardy archive verify' lists every run that cannot be read"
+        ));
     }
 
     fn board(&self, store: &dyn Store, rules: &Rules, board: &BoardRuns) -> Result<(), ArchiveError> {

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use tardy_alert::{AlertLog, Rules, RulesError};
-use tardy_archive::{Action, ArchiveError, Audit, AuditLine, RECORDS, Store};
+use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Store, records_directory};
 use tardy_site::archive::{About, Served};
-use tardy_sys::files::{self, Directory};
+use tardy_sys::files;
 
 use crate::access::rates::Rates;
 use crate::access::token::Tokens;
@@ -42,21 +43,18 @@ pub(crate) struct Service {
     pub(crate) alerts: Mutex<AlertLog>,
     pub(crate) audit: Arc<Mutex<Audit>>,
     pub(crate) news: Arc<News>,
-    /// Held so that one server at a time has the records.
-    _lock: File,
+    /// Held so that one server at a time changes the records.
+    _lock: Option<File>,
     open: Arc<OpenStore>,
     tokens: Mutex<(Option<SystemTime>, Arc<Tokens>)>,
-    pages: Mutex<BTreeMap<String, (String, Arc<String>)>>,
+    pages: Mutex<BTreeMap<String, (String, Bytes)>>,
 }
 
 /// The lock of the server of these records.
 fn lock(archive: &Path) -> Result<File, ServeError> {
-    let place = archive.join(RECORDS);
-    let failed = ArchiveError::io(place.join(LOCK));
-    let opened = files::make_directories(&place)
-        .and_then(|()| Directory::named(&place))
-        .and_then(|directory| directory.own_file(LOCK.as_ref(), LOCK_MODE));
-    let file = opened.map_err(failed)?;
+    let directory = records_directory(archive)?;
+    let opened = directory.own_file(LOCK.as_ref(), LOCK_MODE);
+    let file = opened.map_err(ArchiveError::io(directory.path().join(LOCK)))?;
     files::hold(&file).map_err(|_| ServeError::Served(archive.to_owned()))?;
     Ok(file)
 }
@@ -64,16 +62,20 @@ fn lock(archive: &Path) -> Result<File, ServeError> {
 impl Service {
     /// Opens the records of the archive.
     pub(crate) fn new(settings: Settings, open: OpenStore) -> Result<Self, ServeError> {
-        let lock = lock(&settings.archive)?;
+        let archive = &settings.archive;
+        let (lock, audit, alerts) = match settings.may_write {
+            true => (Some(lock(archive)?), Audit::open(archive)?, AlertLog::open(archive)?),
+            false => (None, Audit::open_to_read(archive)?, AlertLog::open_to_read(archive)?),
+        };
         let open = Arc::new(open);
-        let audit = Arc::new(Mutex::new(Audit::open(&settings.archive)?));
+        let audit = Arc::new(Mutex::new(audit));
         let news = Arc::new(News::default());
         Ok(Self {
             rates: Rates::default(),
             metrics: Metrics::default(),
             changes: Changes::default(),
             writer: Writer::start(Arc::clone(&open), Arc::clone(&audit), Arc::clone(&news)),
-            alerts: Mutex::new(AlertLog::open(&settings.archive)?),
+            alerts: Mutex::new(alerts),
             audit,
             news,
             _lock: lock,
@@ -120,6 +122,10 @@ impl Service {
     /// # Errors
     /// What is wrong with them, which is reported too. No run may count as looked at until they are mended.
     pub(crate) fn rules(&self) -> Result<Rules, RulesError> {
+        if !self.settings.may_write {
+            // Another server of the archive raises alerts.
+            return Ok(Rules::default());
+        }
         Rules::read(&self.settings.archive)
             .inspect_err(|error| self.news.report_once(&format!("no alerts are raised: {error}")))
     }
@@ -155,18 +161,18 @@ impl Service {
         name: &str,
         digest: &str,
         make: impl FnOnce() -> Result<String, E>,
-    ) -> Result<Arc<String>, E> {
+    ) -> Result<Bytes, E> {
         if let Some((known, page)) = locked(&self.pages).get(name)
             && known == digest
         {
-            return Ok(Arc::clone(page));
+            return Ok(page.clone());
         }
-        let page = Arc::new(make()?);
+        let page = Bytes::from(make()?);
         let mut pages = locked(&self.pages);
         if pages.values().map(|(_, page)| page.len()).sum::<usize>() + page.len() > PAGES_MAX {
             pages.clear();
         }
-        pages.insert(name.to_owned(), (digest.to_owned(), Arc::clone(&page)));
+        pages.insert(name.to_owned(), (digest.to_owned(), page.clone()));
         Ok(page)
     }
 }

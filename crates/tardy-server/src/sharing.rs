@@ -1,5 +1,6 @@
 //! What threads share: locks, and news that wake the threads that wait for them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,6 +8,18 @@ use std::time::Duration;
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Does `work` on a thread that goes on if it panics, of which the program's output has the reason.
+///
+/// # Errors
+/// If it panicked.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
+}
+
+/// The work panicked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panicked;
 
 /// Wakes the threads that follow what happens: runs that were added, states that were set, the end of the server.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tardy_alert::{Alert, Webhook};
 
 use crate::service::Service;
-use crate::sharing::locked;
+use crate::sharing::{caught, locked};
 
 /// How often rules are read again for new webhooks, and those that did not accept are asked again at first.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -36,7 +36,8 @@ pub(crate) fn tell(service: &Service) {
             if failed.get(&webhook.url).is_some_and(|attempt| Instant::now() < attempt.next) {
                 continue;
             }
-            match tell_one(service, &webhook) {
+            let told = caught(|| tell_one(service, &webhook));
+            match told.unwrap_or_else(|_| Err("a fault of tardy".to_owned())) {
                 Ok(()) => {
                     failed.remove(&webhook.url);
                 }

@@ -10,7 +10,7 @@ use tardy_archive::{Action, ArchiveError, Audit, AuditLine, Kept, NewFile};
 use crate::answer::Refusal;
 use crate::clock::now;
 use crate::settings::OpenStore;
-use crate::sharing::{News, locked};
+use crate::sharing::{News, caught, locked};
 
 /// Runs that wait; further senders are asked to come again.
 const WAITING_MAX: usize = 1024;
@@ -36,7 +36,8 @@ impl Writer {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         thread::spawn(move || {
             while let Some(uploads) = next(&receiver) {
-                keep(uploads, &open, &audit);
+                // A panic drops the uploads, and with them what their senders wait for.
+                let _ = caught(|| keep(uploads, &open, &audit));
                 news.tell();
             }
         });
@@ -47,7 +48,10 @@ impl Writer {
     pub(crate) fn keep(&self, file: NewFile, who: String) -> Result<Kept, Refusal> {
         let (outcome, answer) = sync_channel(1);
         match self.0.try_send(Upload { file, who, outcome }) {
-            Ok(()) => answer.recv().unwrap_or_else(|_| Err(Refusal::ending())),
+            Ok(()) => answer.recv().unwrap_or_else(|_| {
+                let reason = "the run could not be kept; the server's output says why";
+                Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
+            }),
             Err(TrySendError::Full(_)) => {
                 Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many runs arrive at a time")
                     .retry_after(5))

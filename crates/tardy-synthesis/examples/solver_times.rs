@@ -2,6 +2,7 @@
 //!
 //! usage: solver_times SWITCHES FLOWS SEED
 //!        solver_times TASK.csv TOPO.csv
+//!        solver_times SWITCHES.toml
 //!
 //! The first fit takes the flows in order of their periods, tries every offset in steps of 100 ns, and compares it with every frame
 //! already on each link of the shortest route.
@@ -9,7 +10,8 @@
 use std::time::{Duration, Instant};
 
 use tardy_synthesis::instance::{Flow, Instance, Lines, Link, Source, greatest_common_divisor};
-use tardy_synthesis::read::tsnkit;
+use tardy_synthesis::lateness::Lateness;
+use tardy_synthesis::read::{network, tsnkit};
 use tardy_synthesis::schedule::Placement;
 use tardy_synthesis::{answer, solver};
 
@@ -20,7 +22,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [task, topology] => {
             tsnkit::read(&std::fs::read_to_string(task)?, &std::fs::read_to_string(topology)?, 0)?.instance
         }
-        _ => return Err("usage: solver_times SWITCHES FLOWS SEED, or solver_times TASK.csv TOPO.csv".into()),
+        [file] => {
+            let text = std::fs::read_to_string(file)?;
+            network::read(&tardy_tsn::file::parse(&text)?, &text, Lateness::of_margin(1000))?.instance
+        }
+        _ => {
+            let usage = "usage: solver_times SWITCHES FLOWS SEED, or TASK.csv TOPO.csv, or SWITCHES.toml";
+            return Err(usage.into());
+        }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let options = solver::Options { effort: 20, seed: 1, threads, is_over: &|| false };
@@ -102,8 +111,10 @@ fn ring(switches: usize, flows: usize, seed: u64) -> Result<Instance, Box<dyn st
         links: links.collect(),
         flows: flows.collect(),
         hyperperiod_ns: 1,
+        gap_bytes: 0,
         margin_ns: 0,
         best_effort_bytes: 1522,
+        best_effort_ppm: 0,
         starts_at_zero: false,
     };
     let lines = Lines { source: Source::Task, flows: (1..=instance.flows.len()).collect() };

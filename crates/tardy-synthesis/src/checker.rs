@@ -48,7 +48,12 @@ pub fn check(
     faults
 }
 
-/// The same without the gates: the routes, and the frames on each link and in each queue.
+/// The ports that leave less of their cycle for best effort than [`Instance::best_effort_ppm`].
+pub fn starving(instance: &Instance, schedule: &Schedule, ports: &[PortGates]) -> Vec<Fault> {
+    ports.iter().filter_map(|port| gates::starving(instance, schedule, port)).take(FAULTS_MAX).collect()
+}
+
+/// The faults without those of the gates: the routes, and the frames on each link and in each queue.
 pub fn check_frames(instance: &Instance, schedule: &Schedule) -> Vec<Fault> {
     let (mut faults, _) = faults_of_frames(instance, schedule);
     faults.truncate(FAULTS_MAX);

@@ -42,6 +42,14 @@ impl Files {
         Ok(Self::Switch { text: text.to_owned(), network, scheduled, lateness, kept: None })
     }
 
+    /// Leaves this share of each port's cycle for best effort, in millionths.
+    pub fn leave_for_best_effort(&mut self, ppm: u32) {
+        match self {
+            Self::Switch { scheduled, .. } => scheduled.instance.best_effort_ppm = ppm,
+            Self::Tables(tables) => tables.instance.best_effort_ppm = ppm,
+        }
+    }
+
     /// Leaves the flows of the switch file `old` with the text `old_text` where they are. TSNKit's tables keep nothing.
     ///
     /// # Errors
@@ -102,7 +110,9 @@ impl Files {
     /// As [`write::switch_file::text`].
     pub fn texts(&self, answer: &Answer) -> Result<Vec<String>, String> {
         match (self, &answer.verdict) {
-            (_, Verdict::Infeasible(_)) | (Self::Switch { .. }, Verdict::Undecided) => Ok(Vec::new()),
+            (_, Verdict::Infeasible(_) | Verdict::Starved(_)) | (Self::Switch { .. }, Verdict::Undecided) => {
+                Ok(Vec::new())
+            }
             (Self::Tables(tables), _) => {
                 Ok(write::tsnkit::texts(tables, &answer.schedule, &answer.ports).to_vec())
             }

@@ -63,7 +63,10 @@ fn port(instance: &Instance, link: usize, frames: &[Frame], entries_max: Option<
     let mut entries = entries(&changes(&windows, &kept, cycle_ns, gap), cycle_ns);
     if instance.starts_at_zero {
         let least_ns = least_entry_ns(&instance.links[link]);
-        separate(&mut entries, gap, &windows, least_ns, entries_max.unwrap_or(usize::MAX));
+        let most = entries_max.unwrap_or(usize::MAX);
+        let left_ns = u128::from(cycle_ns) * u128::from(instance.best_effort_ppm) / 1_000_000;
+        let kept = Kept { best_effort_ns: left_ns as u64, shortest_ns };
+        separate(&mut entries, gap, &windows, (least_ns, most), kept);
     }
     PortGates { link, cycle_ns, entries, best_effort }
 }
@@ -130,16 +133,43 @@ fn kept_gaps(
     kept
 }
 
-/// Ends what is open at the end of the cycle there, so that no opening continues from the last entry to the first.
-fn separate(entries: &mut Vec<GateEntry>, gap: Gap, windows: &[Window], least_ns: u64, most: usize) {
+/// What is to stay open for best effort in a cycle.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    best_effort_ns: u64,
+    /// The shortest opening, for a full frame.
+    shortest_ns: u64,
+}
+
+/// Ends what is open at the end of the cycle there, so that no opening continues from the last entry to the first. An entry has at
+/// least `least_ns`, and the list at most `most`.
+fn separate(
+    entries: &mut Vec<GateEntry>,
+    gap: Gap,
+    windows: &[Window],
+    (least_ns, most): (u64, usize),
+    kept: Kept,
+) {
     let (Some(first), Some(last)) = (entries.first().copied(), entries.last().copied()) else { return };
     let (Some(first_window), Some(last_window)) = (windows.first(), windows.last()) else { return };
     if entries.len() < 3 || first.gates != last.gates {
         return;
     }
     let end = entries.len() - 1;
+    let open = entries.iter().filter(|entry| entry.gates == gap.best_effort);
+    let open_ns: u64 = open.map(|entry| u64::from(entry.interval_ns)).sum();
+    let shorter_ns = u64::from(first.interval_ns.min(last.interval_ns));
+    let is_cut = gap.best_effort != 0
+        && first.gates == gap.best_effort
+        && open_ns - shorter_ns.min(open_ns) < kept.best_effort_ns
+        && u64::from(last.interval_ns) >= kept.shortest_ns + least_ns
+        && entries.len() < most;
     let gap_before_first = first.gates != first_window.gates;
-    if gap_before_first && gap.has_early {
+    if is_cut {
+        // Neither part can be spared. A gate that is closed between them makes them two.
+        entries[end].interval_ns -= least_ns as u32;
+        entries.push(GateEntry { gates: 0, interval_ns: least_ns as u32, ..last });
+    } else if gap_before_first && gap.has_early {
         // Neither window may be longer: its gate would be open for frames that are early. If the last entry is a window and the gap
         // after it, the first one is the rest of that gap.
         let is_longer = first.gates == gap.best_effort && first.interval_ns >= last.interval_ns;

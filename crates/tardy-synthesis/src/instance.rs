@@ -12,6 +12,8 @@ pub const HYPERPERIOD_MAX_NS: u64 = 2_147_483_647;
 pub const TIME_MAX_NS: u64 = 86_400_000_000_000;
 /// The most steps in a hyperperiod. A step is the greatest common divisor of all periods: the solver keeps a bit for each.
 const STEPS_MAX: u64 = 1 << 24;
+/// The share of each port's cycle that is left for best effort unless requested otherwise, in millionths.
+pub const BEST_EFFORT_PPM: u32 = 100_000;
 /// The most queues of a link: the classes of TAPRIO.
 pub const QUEUES_MAX: u8 = 16;
 
@@ -26,11 +28,16 @@ pub struct Instance {
     pub flows: Vec<Flow>,
     /// The least common multiple of all periods, in ns; 1 without flows.
     pub hyperperiod_ns: u64,
-    /// How long a link is reserved after the end of each frame, in ns: for gates and talkers that are late.
+    /// The octets after each frame in which a link carries no other one. They are no part of a latency.
+    pub gap_bytes: u32,
+    /// How long a link is reserved after the gap of each frame, in ns: for gates and talkers that are late.
     pub margin_ns: u64,
-    /// The frame that must fit into a gap between two windows, in bytes on the wire: a shorter gap stays closed for best
+    /// The frame that must fit between two windows, in bytes on the wire with its gap: a shorter stretch stays closed for best
     /// effort.
     pub best_effort_bytes: u32,
+    /// The share of each port's cycle that stays open for best effort, in millionths. A port whose classes all have scheduled flows
+    /// has no best effort.
+    pub best_effort_ppm: u32,
     /// Whether every gate control list begins at time 0 and an opening must not continue from its last entry to its first, since
     /// Linux grants the budget of such an opening twice.
     pub starts_at_zero: bool,
@@ -69,7 +76,7 @@ pub struct Flow {
     pub source: usize,
     /// The listeners; at least one.
     pub destinations: Vec<usize>,
-    /// The length of a frame on the wire, with everything that the link carries for it.
+    /// The length of a frame on the wire, from its first bit to its last: without the gap after it.
     pub wire_bytes: u32,
     /// The time from one frame to the next, in ns.
     pub period_ns: u64,
@@ -160,10 +167,10 @@ impl Instance {
         format!("{}→{}", self.nodes[from], self.nodes[to])
     }
 
-    /// How long a link is reserved for a frame of a flow, in ns: for a late start, the frame, and the margin after it.
+    /// How long a link is reserved for a frame of a flow, in ns: for a late start, the frame, and the gap and the margin after it.
     pub fn reserved_ns(&self, flow: &Flow, link: usize) -> u64 {
         let link = &self.links[link];
-        link.late_ns + link.wire_ns(flow.wire_bytes) + self.margin_ns
+        link.late_ns + link.wire_ns(flow.wire_bytes + self.gap_bytes) + self.margin_ns
     }
 
     /// The links that leave each node, in the order of the instance.

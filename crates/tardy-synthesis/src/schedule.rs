@@ -139,11 +139,19 @@ impl PortGates {
 
     /// How long the gates of best effort are open, as a share of the cycle.
     pub fn best_effort_share(&self) -> f64 {
-        if self.best_effort == 0 || self.cycle_ns == 0 {
-            return 0.0;
-        }
-        let open = self.entries.iter().filter(|entry| entry.gates & self.best_effort != 0);
-        open.map(|entry| f64::from(entry.interval_ns)).sum::<f64>() / self.cycle_ns as f64
+        if self.cycle_ns == 0 { 0.0 } else { self.best_effort_ns(0) as f64 / self.cycle_ns as f64 }
+    }
+
+    /// The time of a cycle in which the gates of best effort are open for at least `frame_ns`, as a share of the cycle in millionths;
+    /// `None`: all classes have scheduled flows, so there is no best effort.
+    pub fn best_effort_ppm(&self, frame_ns: u64) -> Option<u32> {
+        let ppm = u128::from(self.best_effort_ns(frame_ns)) * 1_000_000 / u128::from(self.cycle_ns.max(1));
+        (self.best_effort != 0).then_some(ppm as u32)
+    }
+
+    fn best_effort_ns(&self, frame_ns: u64) -> u64 {
+        let lengths_ns = self.best_effort_openings().into_iter().map(|(start_ns, end_ns)| end_ns - start_ns);
+        lengths_ns.filter(|length_ns| *length_ns >= frame_ns).sum()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Frames never wait in a switch: each link forwards a frame as soon as it can, so its latency is the least that its route permits,
 //! it has no jitter, and no two frames are in a queue at the same time. What remains to be chosen is the route and the offset.
 
+mod best_effort;
 mod greedy;
 mod grid;
 mod occupancy;
@@ -46,7 +47,25 @@ pub fn solve(instance: &Instance, options: &Options<'_>) -> Solved {
 /// Places as many flows as it can, and leaves some of them where they are: `kept` has the place of each flow that keeps it, and is
 /// empty if none does. Those must not meet.
 pub fn solve_keeping(instance: &Instance, kept: &[Option<Placement>], options: &Options<'_>) -> Solved {
-    let problem = Problem::of(instance, kept);
+    solve_all(instance, instance.flows.len(), kept, options)
+}
+
+/// The same, with time for best effort: a share of each port's cycle in millionths, at the ports that `known` uses.
+pub fn solve_leaving(
+    instance: &Instance,
+    kept: &[Option<Placement>],
+    options: &Options<'_>,
+    (known, ppm): (&Schedule, u32),
+) -> Solved {
+    let extended = best_effort::with_stretches(instance, known, ppm);
+    let mut solved = solve_all(&extended, instance.flows.len(), kept, options);
+    solved.schedule.placements.truncate(instance.flows.len());
+    solved
+}
+
+/// Places the flows, of which all from `own` on stand for best effort.
+fn solve_all(instance: &Instance, own: usize, kept: &[Option<Placement>], options: &Options<'_>) -> Solved {
+    let problem = Problem::of(instance, own, kept);
     let mut best = greedy::plan(&problem, options);
     let mut effort = 0;
     let mut stopped = false;

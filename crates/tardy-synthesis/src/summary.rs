@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tardy_record::csv::cell;
 
-use crate::answer::{Answer, Verdict};
+use crate::answer::{Answer, Starved, Verdict};
 use crate::instance::Instance;
 use crate::keep::{Kept, NotKept, PortReplacement};
 use crate::proof::{self, Proof};
@@ -24,12 +24,14 @@ pub const ENTRIES_OF_NETLINK: usize = 3241;
 /// The numbers of an answer.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// `scheduled`, `infeasible` or `undecided`.
+    /// `scheduled`, `starved` (too little is left for best effort), `infeasible` or `undecided`.
     pub verdict: &'static str,
     /// Why there is no schedule, as a sentence.
     pub reason: Option<String>,
     /// The same for a program.
     proof: Option<Proof>,
+    /// How little is left for best effort, if that is why there is no schedule.
+    starved: Option<Starved>,
     /// The number of flows.
     pub flows: usize,
     /// The number of flows with a place.
@@ -144,10 +146,12 @@ pub struct PlacedFlow {
 impl Summary {
     /// The numbers of an answer that was found with these options in this time.
     pub fn of(instance: &Instance, answer: &Answer, options: &Options<'_>, took: Duration) -> Self {
-        let proof = match &answer.verdict {
-            Verdict::Infeasible(proof) => Some(proof.clone()),
-            Verdict::Scheduled | Verdict::Undecided => None,
+        let (proof, starved) = match &answer.verdict {
+            Verdict::Infeasible(proof) => (Some(proof.clone()), None),
+            Verdict::Starved(starved) => (None, Some(*starved)),
+            Verdict::Scheduled | Verdict::Undecided => (None, None),
         };
+        let reason = proof.as_ref().map(|proof| proof.describe(instance));
         let placements: Vec<PlacedFlow> = placements(instance, answer);
         let slack = placements.iter().filter_map(|placed| Some((placed.slack_ns?, placed.flow.clone())));
         let tightest =
@@ -157,11 +161,13 @@ impl Summary {
         Self {
             verdict: match answer.verdict {
                 Verdict::Scheduled => "scheduled",
+                Verdict::Starved(_) => "starved",
                 Verdict::Infeasible(_) => "infeasible",
                 Verdict::Undecided => "undecided",
             },
-            reason: proof.as_ref().map(|proof| proof.describe(instance)),
+            reason: reason.or_else(|| starved.as_ref().map(|starved| starved.describe(instance))),
             proof,
+            starved,
             flows: instance.flows.len(),
             placed: answer.schedule.placed(),
             left_out: left_out.map(|(_, flow)| flow.name.clone()).collect(),

@@ -68,8 +68,10 @@ pub(crate) fn instance(nodes: usize, cables: &[(usize, usize)], flows: Vec<Flow>
         links: cables.iter().flat_map(|(a, b)| [link(*a, *b), link(*b, *a)]).collect(),
         flows,
         hyperperiod_ns: 1,
+        gap_bytes: 0,
         margin_ns: 0,
         best_effort_bytes: 1522,
+        best_effort_ppm: 0,
         starts_at_zero: false,
     };
     let lines = Lines { source: Source::Task, flows: (2..2 + instance.flows.len()).collect() };

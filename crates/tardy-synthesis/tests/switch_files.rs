@@ -78,12 +78,7 @@ fn every_scheduled_frame_is_on_time_by_the_standard_and_in_linux_next_to_best_ef
                 answer.schedule.placements[flow].as_ref().unwrap().latency_ns(&planned.instance, flow);
             let own = latencies.0.iter().filter(|(of, _)| *of as usize == *place);
             for (_, latency_ns) in own {
-                // The simulator's wire times include the gap after the frame.
-                let difference = expected_ns.cast_signed() - latency_ns;
-                assert!(
-                    (-1000..=1000).contains(&difference),
-                    "{mode:?} {flow}: {latency_ns} for {expected_ns}"
-                );
+                assert_eq!(*latency_ns, expected_ns.cast_signed(), "{mode:?} {flow}");
             }
         }
     }
@@ -170,9 +165,7 @@ fn with_intervals_every_frame_is_between_the_shortest_and_the_longest_time_whate
             let own: Vec<i64> =
                 latencies.0.iter().filter(|(of, _)| *of as usize == *place).map(|(_, ns)| *ns).collect();
             assert!(!own.is_empty(), "{forwarding}: flow {flow} does not arrive");
-            // The simulator's wire times include the gap after the frame.
-            let wrong: Vec<&i64> =
-                own.iter().filter(|ns| !(least_ns - 200..=most_ns).contains(*ns)).collect();
+            let wrong: Vec<&i64> = own.iter().filter(|ns| !(least_ns..=most_ns).contains(*ns)).collect();
             assert!(wrong.is_empty(), "{forwarding}, {late_ns}: {wrong:?} not in {least_ns} to {most_ns}");
             widest_ns = widest_ns.max(most_ns - least_ns);
         }

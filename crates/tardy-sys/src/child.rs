@@ -21,7 +21,7 @@ pub use fork::fork;
 pub use tree::{end_descendants, end_strays, has_children};
 pub use wait::{ChildSignals, Notice, was_stopped};
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -36,12 +36,16 @@ pub mod signal {
     pub const STOP: i32 = libc::SIGSTOP;
     /// Continues a stopped process.
     pub const CONTINUE: i32 = libc::SIGCONT;
+    /// The terminal was closed.
+    pub const HANG_UP: i32 = libc::SIGHUP;
     /// Sent by Ctrl-C.
     pub const INTERRUPT: i32 = libc::SIGINT;
     /// Asks the process to end.
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks the process to check whether its parent is still there.
     pub const LOOK: i32 = libc::SIGUSR1;
+    /// Ends a process that has used up its CPU time ([`crate::work_limits`]).
+    pub const CPU_TIME: i32 = libc::SIGPROF;
     /// Ends a process whose sandbox denies a system call.
     pub const BAD_SYSTEM_CALL: i32 = libc::SIGSYS;
     /// Ends a process that writes beyond the longest file that it may write.
@@ -74,6 +78,15 @@ pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
     unsafe { command.pre_exec(clean) };
 }
 
+/// Makes the child of `command` move into the cgroup whose `cgroup.procs` is `processes`, before it executes its program. The kernel checks
+/// the rights of the process that opened the file.
+pub fn join_cgroup(command: &mut Command, processes: std::fs::File) {
+    // 0 stands for the process that writes.
+    let join = move || (&processes).write_all(b"0");
+    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call, write(2).
+    unsafe { command.pre_exec(join) };
+}
+
 /// Makes the child of `command` inherit the descriptor `fd`, which must stay open until then.
 pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
     let keep = move || {
@@ -86,6 +99,21 @@ pub(crate) fn inherit(command: &mut Command, fd: RawFd) {
     };
     // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
     unsafe { command.pre_exec(keep) };
+}
+
+/// Makes the child of `command`, and what it executes, gain no privileges by executing a file (PR_SET_NO_NEW_PRIVS, prctl(2)). It keeps
+/// those of a parent that has them without its file, such as root.
+pub fn gain_nothing(command: &mut Command) {
+    let none: libc::c_ulong = 0;
+    // SAFETY: prctl with this option takes integers only.
+    let set =
+        move || match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, none, none, none) }
+        {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
+    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call.
+    unsafe { command.pre_exec(set) };
 }
 
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
@@ -109,12 +137,14 @@ pub fn is_orphan(parent: u32) -> bool {
     std::os::unix::process::parent_id() != parent
 }
 
-/// Gives this process and its future children ordinary scheduling: SCHED_OTHER, nice 0, on every CPU that its cpuset
-/// allows. Returns whether nice 0 was granted, which can take a privilege.
-pub fn be_ordinary() -> io::Result<bool> {
+/// Gives this process and its future children ordinary scheduling: SCHED_OTHER, nice 0, on `cpus`, or if that is empty on every CPU that
+/// its cpuset allows. Returns whether nice 0 was granted, which can take a privilege.
+pub fn be_ordinary(cpus: &[u32]) -> io::Result<bool> {
     scheduling::set(Scheduling::Other)?;
-    let every_cpu: Vec<u32> = (0..scheduling::CPU_COUNT_MAX as u32).collect();
-    scheduling::set_affinity(&every_cpu)?;
+    match cpus {
+        [] => scheduling::set_affinity_to_all()?,
+        cpus => scheduling::set_affinity(cpus)?,
+    }
     // SAFETY: setpriority takes integers only; who 0 is this process.
     Ok(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) } == 0)
 }

@@ -15,7 +15,7 @@ const CLOSE_RANGE: libc::c_long = 436;
 const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
 /// Resources of prlimit(2): libc's constants have another type for each C library.
 const FILE_SIZE: libc::c_int = 1;
-const CORE: libc::c_int = 4;
+pub(crate) const CORE: libc::c_int = 4;
 const OPEN_FILES: libc::c_int = 7;
 /// The highest limit of descriptors that Linux allows by default (fs.nr_open).
 const DESCRIPTORS_MAX: u64 = 1 << 20;
@@ -96,7 +96,7 @@ struct Limit {
 }
 
 /// Lowers the soft and the hard limit to `most`.
-fn limit(resource: libc::c_int, most: u64) -> io::Result<()> {
+pub(crate) fn limit(resource: libc::c_int, most: u64) -> io::Result<()> {
     let most = most.min(limit_of(resource)?.hard);
     let (lower, none): (_, *mut Limit) = (Limit { soft: most, hard: most }, std::ptr::null_mut());
     // SAFETY: `lower` is readable; process 0 is this one.

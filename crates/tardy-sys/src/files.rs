@@ -19,6 +19,7 @@ mod private_directory;
 mod supervision;
 #[cfg(test)]
 mod tests;
+mod writers;
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -26,10 +27,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use directory::{Directory, Existing, FileKind, StagedFile};
-pub use named::{InputFile, OutputFile, is_stream, open_to_read, open_to_write};
+pub use named::{InputFile, OutputFile, is_stream, open_regular, open_to_read, open_to_write, reference};
 pub use own::{link_own, open_own, remove_own, rename_own, replace_own};
 pub use private_directory::PrivateDirectory;
 pub use supervision::{hold, hold_when_free, is_held};
+pub use writers::only_writable_by;
+
+/// The mode of a directory that only its owner can use.
+const PRIVATE: u32 = 0o700;
 
 /// Creates a directory and its missing parents, as `mkdir -p`. The user named it, or it is inside a directory that only the
 /// caller can write.
@@ -38,6 +43,22 @@ pub use supervision::{hold, hold_when_free, is_held};
 /// If the file system does not permit it.
 pub fn make_directories(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
+}
+
+/// Creates a directory that only its owner can use, whatever the umask is, and its missing parents as [`make_directories`]. One that
+/// exists stays as it is.
+///
+/// # Errors
+/// If the file system does not permit it.
+pub fn make_private_directory(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_directories(parent)?;
+    }
+    match std::fs::DirBuilder::new().mode(PRIVATE).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        created => created,
+    }
 }
 
 /// The effective user id of this process.

@@ -56,3 +56,4 @@ pub mod trace_files;
 pub mod uname;
 mod vdso;
 pub mod waiting;
+pub mod work_limits;

@@ -4,7 +4,10 @@
 //! are in `/proc/PID`, which every kernel has; `/proc/PID/task/TID/children` would need CONFIG_PROC_CHILDREN.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use crate::files;
 
 /// The path by which a process executes its own program again, even after that program's file was replaced.
 pub const OWN_EXECUTABLE: &str = "/proc/self/exe";
@@ -75,9 +78,25 @@ pub fn environment_of(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
-/// The command line of the process `pid`, each word ended by a NUL; `None` if there is no such process.
+/// The command line of the process `pid` as far as its first 4,096 bytes, each word ended by a NUL; `None` if there is no such
+/// process.
 pub fn words_of(pid: u32) -> Option<Vec<u8>> {
-    std::fs::read(format!("/proc/{pid}/cmdline")).ok()
+    read_first(&format!("/proc/{pid}/cmdline"), 4096)
+}
+
+/// The first bytes of a file whose length another user determines, up to `most`; `None` if it cannot be read.
+fn read_first(path: &str, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The effective user of the process `pid`; `None` if there is no such process.
+pub fn user_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // The real, the effective, the saved and the file system's user.
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// What a descriptor of the process `pid` refers to: a path, or a name such as `pipe:[7]`. `None` if it is closed, or this user
@@ -87,11 +106,15 @@ pub fn descriptor_of(pid: u32, number: u64) -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
+/// The most descriptors of a process that are listed, and the most bytes of its mappings that are read.
+const DESCRIPTORS_MAX: usize = 16 << 10;
+const MAPS_MAX: u64 = 32 << 20;
+
 /// What all descriptors of the process `pid` refer to, as [`descriptor_of`] does.
 pub fn descriptors_of(pid: u32) -> Vec<String> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let link = |entry: std::fs::DirEntry| std::fs::read_link(entry.path()).ok();
-    entries.filter_map(link).map(|path| path.to_string_lossy().into_owned()).collect()
+    entries.take(DESCRIPTORS_MAX).filter_map(link).map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// The path of the program that the process `pid` executes; `None` if there is no such process, or this user may not see it.
@@ -103,16 +126,25 @@ pub fn executable_of(pid: u32) -> Option<String> {
 /// The memory that the process `pid` has mapped (proc_pid_maps(5)); empty if there is no such process, or this user may not see it. Reading
 /// it holds a lock that page faults of the process need.
 pub fn maps_of(pid: u32) -> String {
-    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = read_first(&format!("/proc/{pid}/maps"), MAPS_MAX).unwrap_or_default();
     String::from_utf8_lossy(&maps).into_owned()
 }
 
-/// Opens a file by its link in `/proc/PID/map_files`, to read it.
+/// Opens a regular file by its link in `/proc/PID/map_files`, to read it. A device, whose opening may have effects, is not opened.
 ///
 /// # Errors
-/// If the process has ended, or the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE.
+/// If the process has ended, the caller has neither CAP_SYS_ADMIN nor CAP_CHECKPOINT_RESTORE, or the file is not a regular one.
 pub fn mapped_file(link: &str) -> io::Result<File> {
-    File::open(link)
+    files::open_regular(Path::new(link))
+}
+
+/// A reference to the very file that the descriptor `number` of the process `pid` refers to, whatever its path names by now. It reads
+/// nothing.
+///
+/// # Errors
+/// If there is no such descriptor, or this user may not see it.
+pub fn file_of_descriptor(pid: u32, number: u32) -> io::Result<File> {
+    files::reference(Path::new(&format!("/proc/{pid}/fd/{number}")))
 }
 
 /// Sets the command name of this process, which `ps` and `top` show. The kernel cuts it to 15 bytes.
@@ -151,6 +183,7 @@ mod tests {
         assert!(thread_file(pid, pid, "stat").unwrap().starts_with(&format!("{pid} (")));
         assert!(command_of(pid).is_some_and(|name| !name.is_empty()));
         assert!(environment_of(pid).is_some());
+        assert_eq!(user_of(pid), Some(files::caller()));
     }
 
     #[test]

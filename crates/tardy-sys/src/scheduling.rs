@@ -150,7 +150,7 @@ fn result(status: libc::c_long) -> io::Result<()> {
 }
 
 /// The largest supported CPU number, plus one.
-pub(crate) const CPU_COUNT_MAX: usize = 8192;
+pub const CPU_COUNT_MAX: usize = 8192;
 type CpuMask = [u64; CPU_COUNT_MAX / 64];
 
 /// Pins the calling thread to `cpus`.

@@ -8,6 +8,12 @@ pub use requests::{Request, remember_requests, take_request};
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// The signals that ask a process to end.
+const END: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// Between two looks at a signal that has not been taken.
+const LOOK_NS: u64 = 100_000_000;
 
 /// SIGINT, SIGTERM and SIGHUP, blocked and readable from a descriptor.
 #[derive(Debug)]
@@ -18,7 +24,7 @@ pub struct EndSignals {
 impl EndSignals {
     /// Blocks the signals for this thread and those that it starts later.
     pub fn catch() -> io::Result<Self> {
-        let set = signal_set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+        let set = signal_set(&END);
         block(&set)?;
         // SAFETY: `set` is a valid signal set.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
@@ -27,6 +33,31 @@ impl EndSignals {
         }
         // SAFETY: the kernel just gave us this descriptor.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// From now on, a signal that is not taken within `patience` ends this process, as it does without [`Self::catch`]: its threads may
+    /// wait for another user's program or file. What the process has changed stays as after SIGKILL.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn end_process_unless_taken(&self, patience: Duration) -> io::Result<()> {
+        let fd = self.fd.try_clone()?;
+        let looks = (patience.as_nanos() as u64 / LOOK_NS).max(1);
+        let watch = move || loop {
+            let mut seen = 0;
+            while seen < looks && matches!(wait_readable(&[fd.as_raw_fd()], u64::MAX).as_deref(), Ok([true]))
+            {
+                seen += 1;
+                std::thread::sleep(Duration::from_nanos(LOOK_NS));
+                if !is_end_pending() {
+                    seen = 0;
+                }
+            }
+            if seen >= looks {
+                end_by_pending();
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(watch).map(drop)
     }
 
     /// The next signal that has arrived; `None` if there is none.
@@ -40,16 +71,37 @@ impl EndSignals {
     }
 }
 
+/// Whether one of the signals has arrived and was not taken. False for a process that does not block them.
+pub fn is_end_pending() -> bool {
+    // SAFETY: sigset_t is plain data, which the call writes; the set is valid then, and so are the signals.
+    unsafe {
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&raw mut pending) == 0
+            && END.iter().any(|signal| libc::sigismember(&raw const pending, *signal) == 1)
+    }
+}
+
 impl AsRawFd for EndSignals {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 }
 
+/// Ends this process by the signals that wait, as if they were not blocked.
+fn end_by_pending() {
+    for signal in END {
+        // SAFETY: signal takes integers.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let set = signal_set(&END);
+    // SAFETY: `set` is a valid signal set; the old mask is not requested.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
 /// Blocks SIGINT, SIGTERM and SIGHUP for good: a terminal's Ctrl-C reaches the whole process group, and the
 /// supervisor ends the probe.
 pub fn ignore_end_signals() -> io::Result<()> {
-    block(&signal_set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]))
+    block(&signal_set(&END))
 }
 
 pub(crate) fn signal_set(signals: &[i32]) -> libc::sigset_t {
@@ -89,4 +141,50 @@ pub fn wait_readable(fds: &[RawFd], timeout_ns: u64) -> io::Result<Vec<bool>> {
         }
     }
     Ok(polled.iter().map(|entry| ready > 0 && entry.revents != 0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, ExitStatus, Stdio};
+
+    /// Tells the process that a test starts what to do.
+    const PART: &str = "TARDY_TEST_SIGNALS";
+
+    /// How another process of this test ends, which does `part` and gets SIGTERM when it is ready.
+    fn part(part: &str) -> ExitStatus {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = "signals::tests::a_signal_that_is_not_taken_ends_the_process";
+        command.args(["--exact", name, "--test-threads=1", "--nocapture"]).env(PART, part);
+        // The other threads of the process must not get the signal.
+        // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+        unsafe { command.pre_exec(|| block(&signal_set(&END))) };
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let (mut text, mut byte) = (Vec::new(), [0]);
+        while !text.ends_with(b"ready\n") && output.read(&mut byte).unwrap() == 1 {
+            text.push(byte[0]);
+        }
+        crate::child::send(child.id(), libc::SIGTERM).unwrap();
+        output.read_to_end(&mut text).unwrap();
+        child.wait().unwrap()
+    }
+
+    #[test]
+    fn a_signal_that_is_not_taken_ends_the_process() {
+        let Ok(this) = std::env::var(PART) else {
+            assert_eq!(part("wait").signal(), Some(libc::SIGTERM));
+            assert!(part("take").success());
+            return;
+        };
+        let signals = EndSignals::catch().unwrap();
+        signals.end_process_unless_taken(Duration::from_millis(300)).unwrap();
+        assert!(!is_end_pending());
+        println!("ready");
+        while this == "wait" || signals.take().is_none() {
+            std::thread::yield_now();
+        }
+    }
 }

@@ -74,6 +74,7 @@ table! {
     SYS_execve "execve",
     SYS_exit_group "exit_group",
     SYS_clock_gettime "clock_gettime",
+    SYS_restart_syscall "restart_syscall",
     #[cfg(target_arch = "x86_64")]
     SYS_poll "poll",
     #[cfg(target_arch = "x86_64")]

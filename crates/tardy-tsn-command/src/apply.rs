@@ -24,6 +24,8 @@ struct Answer<'a> {
     switch: &'a str,
     #[serde(flatten)]
     applied: &'a Applied,
+    /// What the kernel accepted and gets wrong.
+    wrong: &'a [Finding],
     /// What was restored at the end of `--for`; `None` if the switch stays active.
     restored: Option<Vec<String>>,
 }
@@ -47,11 +49,16 @@ pub(crate) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
             "the switch {name} is already active, and --for would remove it; run 'tardy tsn remove {name}' first"
         );
     }
-    if !arguments.unchecked
-        && let Some(exit) = refuse(&file, arguments)
-    {
-        return exit;
+    let (model, mut findings) = findings(&file);
+    let is_refused = findings.iter().any(|finding| finding.kind.is_refusal());
+    if is_refused && !arguments.unchecked {
+        findings.retain(|finding| finding.kind.is_refusal());
+        output::report(&format!("{} is refused; nothing was changed", arguments.one.switch.file));
+        print_findings(&file, &model, &findings, arguments.json)?;
+        return Ok(Exit::Failed);
     }
+    findings.retain(|finding| finding.kind == Kind::Accepted && finding.switch == *name);
+    findings.iter().for_each(|finding| output::report(&wrong(&file, finding)));
     let (applied, changes) =
         tardy_switch::apply(Some(Place::own()), &saved_states, &request).map_err(|reason| anyhow!(reason))?;
     report(name, &applied);
@@ -68,25 +75,23 @@ pub(crate) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
         }
     };
     if arguments.json {
-        output::print_json(&Answer { switch: name, applied: &applied, restored })?;
+        output::print_json(&Answer { switch: name, applied: &applied, wrong: &findings, restored })?;
     }
     Ok(Exit::Done)
 }
 
-/// Reports what the kernel would refuse, with the line of the file, before anything is changed.
-fn refuse(file: &SwitchFile, arguments: &TsnApplyArgs) -> Option<Result<Exit>> {
+/// What `tardy tsn check` finds in the file, before anything is changed, and the model that it follows.
+fn findings(file: &SwitchFile) -> (String, Vec<Finding>) {
     let mut machine = machine::read(&file.network);
     // `apply` itself decides whether an existing shaper may be replaced.
     machine.devices.values_mut().for_each(|device| device.running = None);
-    let model = check::model(&file.network, &machine);
-    let mut findings = check::check(&file.network, &file.text, &machine);
-    findings.retain(|finding: &Finding| matches!(finding.kind, Kind::Refused { .. }));
-    if findings.is_empty() {
-        return None;
-    }
-    let switch = &arguments.one.switch.file;
-    output::report(&format!("the kernel would refuse {switch}; nothing was changed"));
-    Some(print_findings(file, &model, &findings, arguments.json).map(|()| Exit::Failed))
+    (check::model(&file.network, &machine), check::check(&file.network, &file.text, &machine))
+}
+
+/// A message about what the kernel accepts and gets wrong.
+fn wrong(file: &SwitchFile, finding: &Finding) -> String {
+    let Finding { rule, what, effect, change, line, .. } = finding;
+    format!("WRONG {}:{line}: {what} [{rule}]. {effect} {change}", file.name)
 }
 
 fn report(name: &str, applied: &Applied) {

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
     let findings = check::check(&file.network, &file.text, &machine);
     print_findings(&file, &model, &findings, arguments.json)?;
     let fails = |finding: &Finding| match finding.kind {
-        Kind::Refused { .. } => true,
+        Kind::Refused { .. } | Kind::Unsupported => true,
         Kind::Accepted => arguments.strict,
         Kind::Note => false,
     };

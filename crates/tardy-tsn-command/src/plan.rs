@@ -20,6 +20,9 @@ pub(crate) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     }
     let warnings = refused(&file, &settings.bridge.name);
     warnings.iter().for_each(|warning| output::report(warning));
+    if matches!(arguments.form, PlanForm::Yang | PlanForm::YangXml) {
+        left_out(&file, &settings.bridge.name).iter().for_each(|remark| output::report(remark));
+    }
     match arguments.form {
         PlanForm::Commands => {
             let script = commands::script(&settings, arguments.classifier.into(), &warnings)
@@ -37,18 +40,38 @@ fn yang_of(settings: &Settings, arguments: &TsnPlanArgs) -> Result<yang::Documen
     yang::document(settings, arguments.yang.into()).map_err(anyhow::Error::msg)
 }
 
-/// Messages about settings that the kernel would refuse, without knowledge of this machine.
+/// Messages about settings that the kernel would refuse, or tardy, without knowledge of this machine.
 fn refused(file: &SwitchFile, switch: &str) -> Vec<String> {
     let findings = check::check(&file.network, &file.text, &Machine::default());
-    let of_switch =
-        |finding: &&Finding| finding.switch == switch && matches!(finding.kind, Kind::Refused { .. });
+    let of_switch = |finding: &&Finding| finding.switch == switch && finding.kind.is_refusal();
     let message = |finding: &Finding| {
+        let who = if finding.kind == Kind::Unsupported { "'tardy tsn apply'" } else { "the kernel" };
         format!(
-            "the kernel would refuse this: {}:{}: {}; 'tardy tsn check' explains it",
+            "{who} would refuse this: {}:{}: {}; 'tardy tsn check' explains it",
             file.name, finding.line, finding.what
         )
     };
     findings.iter().filter(of_switch).map(message).collect()
+}
+
+/// The keys of classes that have no node in the modules of `yang`, as messages.
+fn left_out(file: &SwitchFile, switch: &str) -> Vec<String> {
+    let of = file.network.switches.iter().filter(|of| of.name.value == switch);
+    let mut messages = Vec::new();
+    for class in of.flat_map(|of| &of.classes) {
+        let keys = [
+            ("idle_slope", class.idle_slope.is_some()),
+            ("preemptible", class.preemptible.as_ref().is_some_and(|preemptible| preemptible.value)),
+            ("etf_delta", class.etf_delta_ns.is_some()),
+        ];
+        messages.extend(keys.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| {
+            format!(
+                "{key} of class {} is not in the modules that --as yang writes, and is left out",
+                class.name.value
+            )
+        }));
+    }
+    messages
 }
 
 /// The only switch of the file, or the named one.

@@ -36,7 +36,8 @@ const VERIFIED_MAX: usize = 500;
 
 /// Schedules the flows, prints the result and writes the requested files.
 pub(crate) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
-    let (input, names) = read(arguments)?;
+    let (mut input, names) = read(arguments)?;
+    input.leave_for_best_effort((arguments.best_effort * 1e6).round() as u32);
     let files = claim(&input, &names, arguments)?;
     let page = arguments.html.as_deref().map(|path| claim_one(path, &names, arguments.force)).transpose()?;
     let instance = input.instance();
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &TsnSynthesizeArgs) -> Result<Exit> {
     }
     Ok(match answer.verdict {
         Verdict::Scheduled => Exit::Done,
-        Verdict::Infeasible(_) => Exit::Failed,
+        Verdict::Infeasible(_) | Verdict::Starved(_) => Exit::Failed,
         Verdict::Undecided => Exit::Inconclusive,
     })
 }
@@ -209,4 +210,22 @@ fn claim_one(path: &Path, names: &[String], force: bool) -> Result<ResultFile> {
         bail!("{} is read by this command; choose another file to write", path.display());
     }
     Ok(ResultFile::claim(path, force)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use tardy_record::units::parse_share;
+    use tardy_synthesis::instance::BEST_EFFORT_PPM;
+
+    /// The page in the browser takes the default from the crate.
+    #[test]
+    fn the_default_for_best_effort_is_that_of_the_page() {
+        let mut cli = tardy_args::Cli::command();
+        let tsn = cli.find_subcommand_mut("tsn").unwrap();
+        let synthesize = tsn.find_subcommand_mut("synthesize").unwrap();
+        let option = synthesize.get_arguments().find(|option| option.get_id() == "best_effort").unwrap();
+        let default = option.get_default_values()[0].to_str().unwrap();
+        assert_eq!(parse_share(default).map(|share| (share * 1e6) as u32), Some(BEST_EFFORT_PPM));
+    }
 }

@@ -69,6 +69,10 @@ fn verdict(outcome: &Summary) -> String {
     let cycle = format_duration_ns(outcome.hyperperiod_ns);
     match outcome.verdict {
         "scheduled" => format!("Scheduled: {placed}, repeating every {cycle}. The check found no fault.\n"),
+        "starved" => {
+            let reason = outcome.reason.as_deref().unwrap_or("");
+            format!("No schedule was found: {reason}. With that share {placed} are placed.\n")
+        }
         "infeasible" => {
             let reason = outcome.reason.as_deref().unwrap_or("");
             format!("No schedule exists: {reason}. The check confirmed the proof. {placed} are placed.\n")

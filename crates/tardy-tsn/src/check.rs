@@ -136,6 +136,8 @@ pub enum Kind {
         /// The kernel's message.
         message: String,
     },
+    /// The kernel accepts it, but it needs more than tardy sets up, so `apply` refuses it.
+    Unsupported,
     /// The kernel accepts it, and frames leave at the wrong time or not at all.
     Accepted,
     /// Not a problem, but worth knowing.
@@ -146,9 +148,15 @@ impl Kind {
     fn rank(&self) -> u8 {
         match self {
             Self::Refused { .. } => 0,
-            Self::Accepted => 1,
-            Self::Note => 2,
+            Self::Unsupported => 1,
+            Self::Accepted => 2,
+            Self::Note => 3,
         }
+    }
+
+    /// Whether `apply` does not set up a switch with it.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Unsupported)
     }
 }
 
@@ -162,6 +170,7 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
         cabling::of_switch(switch, &mut found);
         found.in_switch(switch, None);
         environment::of_switch(switch, &mut found);
+        refused::of_switch(switch, &mut found);
         flows::of_switch(network, number, &ways, &mut found);
         for (index, port) in switch.ports.iter().enumerate() {
             let Some(schedule) = &port.schedule else { continue };

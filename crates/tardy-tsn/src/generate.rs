@@ -9,9 +9,10 @@
 use std::fmt::Write;
 
 use crate::random::Random;
+use crate::transmission_time;
 
 /// Bytes on the wire in addition to a frame's own.
-const OVERHEAD_BYTES: u64 = 24;
+const OVERHEAD_BYTES: u64 = transmission_time::OVERHEAD_BYTES as u64;
 /// The VLAN of all flows, which gives frames a priority code point.
 const VLAN: u32 = 5;
 /// The bytes of its tag and of the Ethernet header, which the kernel does not count as payload.

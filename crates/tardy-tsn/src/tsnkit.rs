@@ -16,8 +16,9 @@ use self::csv::Table;
 use crate::network::CLASSES_MAX;
 use crate::simulate::standard_gates::Windows;
 use crate::simulate::wiring::{
-    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, wire_ps,
+    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring,
 };
+use crate::transmission_time::{OnCable, octets_ps};
 
 /// The longest time in a table, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;
@@ -331,12 +332,14 @@ impl StreamRow {
                     format!("stream {number}: no queue on link ({node}, {next})"),
                 )
             })?;
+            // TSNKit has no gap.
+            let busy_ps = octets_ps(self.bytes, link.bits_per_second);
             wiring.hops.push(Hop {
                 transmitter: link.place,
                 class: *queue,
                 queue: u16::from(*queue),
                 last: next == self.to,
-                wire_ps: wire_ps(self.bytes, link.bits_per_second),
+                on_cable: OnCable { sent_ps: busy_ps, busy_ps },
                 kernel_bytes: self.bytes,
                 charged_bytes: self.bytes,
                 longest_bytes: u32::MAX,

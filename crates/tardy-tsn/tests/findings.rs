@@ -25,6 +25,7 @@ fn describe(findings: &[Finding]) -> String {
     for Finding { rule, kind, what, effect, change, line, .. } in findings {
         let kind = match kind {
             Kind::Refused { errno, message } => format!("refused, {errno}: {message}"),
+            Kind::Unsupported => "unsupported".to_owned(),
             Kind::Accepted => "accepted".to_owned(),
             Kind::Note => "note".to_owned(),
         };
@@ -58,7 +59,11 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 2\nclock = \"monotonic-raw\"", &["clock"]),
     ("queues = 2", "queues = 2\nflags = 1", &["no-etf"]),
     ("queues = 2", "queues = 2\nflags = 3", &["flags"]),
-    ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = true\nqueues", &["preemption-in-software"]),
+    (
+        "name = \"red\"\nqueues",
+        "name = \"red\"\npreemptible = true\nqueues",
+        &["preemption-in-software", "preemption-without-mac-merge"],
+    ),
     ("name = \"red\"\nqueues", "name = \"red\"\npreemptible = false\nqueues", &[]),
     (
         "name = \"red\"\nqueues",
@@ -457,6 +462,43 @@ proptest! {
         // A window of 200 us or more in two entries always passes at least one frame too many.
         prop_assert_eq!(split(&entries), merged.len() < entries.len());
     }
+}
+
+/// `flags = 2` alone sends frames whole: what check accepts must be what apply sets up.
+#[test]
+fn a_preemptible_class_is_refused_in_hardware_too() {
+    let text = include_str!("switches/inet-frame-preemption.toml");
+    let found = findings(text, &Machine::default());
+    let finding = found.iter().find(|finding| finding.rule == "preemption-without-mac-merge").unwrap();
+    assert!(finding.kind.is_refusal() && finding.line == 5, "{finding:?}");
+    assert!(!rules(&text.replace("preemptible = true", "preemptible = false")).contains(&finding.rule));
+}
+
+/// The kernel ignores bits of classes that do not exist, so the list does what it says.
+#[test]
+fn a_mask_with_bits_to_spare_is_not_wrong() {
+    let text = include_str!("switches/mask-of-eight-queues.toml");
+    let kind = |text: &str| {
+        let found = findings(text, &Machine::default());
+        found.into_iter().find(|finding| finding.rule == "mask-beyond-classes").map(|finding| finding.kind)
+    };
+    assert_eq!(kind(text), Some(Kind::Note));
+    assert_eq!(kind(&text.replace("0xf8", "0xf0")), Some(Kind::Accepted));
+}
+
+/// Deadlines are judged with the time of every cable and switch on the way, and without the gap after the last one.
+#[test]
+fn what_the_gates_leave_of_a_deadline_counts_cables_and_switches() {
+    let text = include_str!("switches/inet-time-aware-shaping.toml");
+    let alone = |text: &str| {
+        let machine = Machine { ports: tardy_tsn::port_model::Ports::Hardware, ..Machine::default() };
+        let found = findings(text, &machine);
+        let finding = found.iter().find(|finding| finding.rule.starts_with("deadline-")).unwrap();
+        finding.what.clone()
+    };
+    assert_eq!(alone(text), "flow 'hp' alone needs 11.62us of its deadline of 20us");
+    let slower = text.replace("name = \"sw\"", "name = \"sw\"\nforwarding = \"3us\"");
+    assert_eq!(alone(&slower), "flow 'hp' alone needs 14.62us of its deadline of 20us");
 }
 
 #[test]

@@ -84,6 +84,19 @@ fn gates(entries: &[(u32, u64)]) -> String {
     format!("base_time = \"0s\"\nclock = \"tai\"\nqueues = 4\ngates = [{}]", list.join(", "))
 }
 
+/// INET measures 11.62 us: 72 octets on each of two cables of 50 ns. The gap after a frame is no part of its latency.
+#[test]
+fn a_frame_of_64_octets_takes_the_time_that_inet_measures() {
+    let network = network(include_str!("switches/inet-time-aware-shaping.toml"));
+    for mode in [Mode::Standard, Mode::Linux] {
+        let options = Options { ports: Ports::Hardware, ring_frames: 1, ..options(mode) };
+        let (_, everything) = run_for(&network, &options, 50 * MS);
+        let own = everything.arrivals.iter().filter(|arrival| arrival.flow == 0);
+        let latencies: Vec<i64> = own.map(|arrival| arrival.arrived_ns - arrival.sent_ns).collect();
+        assert_eq!(latencies, [11_620; 50], "{mode:?}");
+    }
+}
+
 #[test]
 fn a_millisecond_at_100_megabit_passes_8_full_frames_in_both_modes() {
     // The 1514 bytes of a frame include its tag, which the kernel does not count.
@@ -147,10 +160,10 @@ fn a_network_cards_ring_sends_a_frame_after_its_gate_has_closed() {
         let (_, everything) = run_for(&network, &options, 50 * MS);
         everything.arrivals.iter().map(|arrival| arrival.arrived_ns).take(2).collect::<Vec<_>>()
     };
-    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when the kernel dequeues it, almost 1 ms before
+    // 8,096 ns each into the switch and 809,600 ns out of it, and the gap after a frame keeps the next one away. Each fits when the kernel dequeues it, almost 1 ms before
     // the gate closes at 10 ms. When the second one reaches the wire, it no longer fits.
-    assert_eq!(first_two(1), [9_827_392, 11_319_200], "waits for the opening at 10.5 ms");
-    assert_eq!(first_two(16), [9_827_392, 10_646_592], "in the ring already");
+    assert_eq!(first_two(1), [9_817_696, 11_309_600], "waits for the opening at 10.5 ms");
+    assert_eq!(first_two(16), [9_817_696, 10_636_896], "in the ring already");
 }
 
 #[test]
@@ -443,12 +456,14 @@ proptest! {
                 open_throughout(&entries, cycle, *class, *start_ns, *end_ns),
                 "class {} from {} to {}", class, start_ns, end_ns
             );
-            let bytes = network.flows[*flow as usize].size.value + 24;
+            // From the first bit of the preamble to the last of the check sequence.
+            let bytes = network.flows[*flow as usize].size.value + 8 + 4;
             let least_ns = u64::from(bytes) * 8000 / u64::from(speed);
             prop_assert!(end_ns - start_ns >= least_ns && end_ns - start_ns <= least_ns + 2);
         }
-        // Two frames never share the link; rounded to ns they may touch.
-        prop_assert!(sent.windows(2).all(|pair| pair[1].3 + 1 >= pair[0].4));
+        // A gap of 12 octets is between two frames; times are rounded to ns.
+        let gap_ns = 12 * 8000 / u64::from(speed);
+        prop_assert!(sent.windows(2).all(|pair| pair[1].3 + 2 >= pair[0].4 + gap_ns));
     }
 
     #[test]

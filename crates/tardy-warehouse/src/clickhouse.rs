@@ -109,6 +109,7 @@ impl Database {
 
     /// The runs that `query` finds, in order.
     pub(crate) fn find(&self, query: &Query, rest: &str) -> Result<Vec<(Address, Entry)>, ArchiveError> {
+        query.check()?;
         let conditions = conditions::sql(query, &self.database);
         let found: Vec<(Address, String)> = self.select(&format!(
             "SELECT address, entry FROM {}.runs FINAL WHERE {conditions} {rest}",
@@ -124,6 +125,7 @@ impl Database {
 
     /// How many runs `query` finds.
     pub(crate) fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
+        query.check()?;
         let conditions = conditions::sql(query, &self.database);
         let found: Vec<(u64,)> =
             self.select(&format!("SELECT count() FROM {}.runs FINAL WHERE {conditions}", self.database))?;

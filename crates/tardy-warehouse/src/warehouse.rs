@@ -135,7 +135,11 @@ impl Warehouse {
         }
         for address in &files {
             match self.bucket.get(address) {
-                Ok(_) => {}
+                Ok(Stored { name, content }) => {
+                    if let Err(error) = Candidate::of(&name, &content) {
+                        damage(address.path(), &format!("{error}; no page and no search shows it"));
+                    }
+                }
                 Err(error @ ArchiveError::Service { .. }) => return Err(error),
                 Err(error) => damage(address.path(), &error.to_string()),
             }

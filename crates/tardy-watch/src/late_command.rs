@@ -2,7 +2,8 @@
 //! have.
 //!
 //! The command is a line for the shell, as the user wrote it. It has the environment of tardy and the variables below. Text of
-//! the watched program, such as a thread's name, reaches it in variables only, so that it is never part of the line.
+//! the watched program, such as a thread's name, reaches it in variables only, so that it is never part of the line, and without control
+//! characters, so that a line of a log stays one.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,6 +11,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use tardy_plot::numbers::harmless;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::child::{self, signal};
 use tardy_sys::privileges::capabilities::{self, Ambient};
@@ -80,9 +82,9 @@ impl LateCommand {
             .arg("-c")
             .arg(&self.line)
             .env("PATH", programs::path_of_user())
-            .env("TARDY_LATE_THREAD", without_nul(&occasion.thread))
+            .env("TARDY_LATE_THREAD", harmless(&occasion.thread))
             .env("TARDY_LATE_NS", occasion.latency_ns.to_string())
-            .env("TARDY_LATE_CAUSE", without_nul(&occasion.cause))
+            .env("TARDY_LATE_CAUSE", harmless(&occasion.cause))
             .env("TARDY_LATE_COUNT", occasion.count.to_string())
             .env("TARDY_LATE_RUN", absolute(&occasion.run))
             .stdin(Stdio::null())
@@ -146,11 +148,6 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// No variable has a NUL.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', " ")
-}
-
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -181,7 +178,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let out = directory.path().join("out");
         let occasion = Occasion {
-            thread: "$(touch x); 'a\0b".to_owned(),
+            thread: "$(touch x); 'a\0b\x1b]0;x\x07\nc\u{202e}".to_owned(),
             latency_ns: 1_234_567,
             cause: "'cc' (task 7) had the CPU".to_owned(),
             count: 3,
@@ -193,7 +190,10 @@ mod tests {
         );
         assert_eq!(ran(&line, 60 * SECOND, &occasion), None);
         let text = fs::read_to_string(out).unwrap();
-        assert_eq!(text, "$(touch x); 'a b|1234567|'cc' (task 7) had the CPU|3|/a/b.run.json|");
+        assert_eq!(
+            text,
+            "$(touch x); 'a\u{fffd}b\u{fffd}]0;x\u{fffd}\u{fffd}c\u{fffd}|1234567|'cc' (task 7) had the CPU|3|/a/b.run.json|"
+        );
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::late_command::Occasion;
 use crate::response::Response;
 use crate::ring::{LateEntry, LateRing};
 
+/// How often a run file is tried whose place could not be written to when its run began.
+const RETRY_NS: u64 = 60_000_000_000;
+
 /// Where runs go, and how often one is complete.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -67,23 +70,52 @@ pub struct Watcher<'a> {
 /// The run in progress.
 #[derive(Debug)]
 struct Current {
-    file: RunFile,
+    path: PathBuf,
+    /// `None` until the path can be claimed.
+    file: Option<RunFile>,
+    /// When it is tried next.
+    retry_ns: u64,
     origin: Origin,
     started: SystemTime,
+    /// Whether the file has a checkpoint.
+    is_on_disk: bool,
 }
 
 impl Current {
-    fn begin(place: &Place, make_origin: MakeOrigin) -> Result<Self, ResultFileError> {
+    fn begin(place: &Place, make_origin: MakeOrigin) -> Self {
         let started = SystemTime::now();
         let origin = make_origin(started);
         let path = place.directory.join(format!("tardy-{}.run.json", origin.id));
-        let file = RunFile::at(ResultFile::claim(&path, false)?, place.redacts);
-        Ok(Self { file, origin, started })
+        Self { path, file: None, retry_ns: 0, origin, started, is_on_disk: false }
+    }
+
+    fn is_due(&mut self, now_ns: u64) -> bool {
+        match &mut self.file {
+            Some(file) => file.is_due(now_ns, true, 0),
+            None if now_ns < self.retry_ns => false,
+            None => {
+                self.retry_ns = now_ns + RETRY_NS;
+                true
+            }
+        }
+    }
+
+    fn claim(&mut self, redacts: bool) -> Result<&mut RunFile, ResultFileError> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => RunFile::at(ResultFile::claim(&self.path, false)?, redacts),
+        };
+        Ok(self.file.insert(file))
+    }
+
+    fn write(&mut self, run: &Run, redacts: bool) -> Result<(), ResultFileError> {
+        self.claim(redacts)?.write(run)?;
+        self.is_on_disk = true;
+        Ok(())
     }
 
     fn name(&self) -> String {
-        let name = self.file.path().file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
@@ -100,7 +132,8 @@ impl<'a> Watcher<'a> {
         response: Response,
         reporter: &'a mut dyn Reporter,
     ) -> Result<Self, ResultFileError> {
-        let current = Current::begin(&place, make_origin)?;
+        let mut current = Current::begin(&place, make_origin);
+        current.claim(place.redacts)?;
         let late = place.directory.join(format!("tardy-{}.late.json", current.origin.id));
         Ok(Self {
             reporter,
@@ -137,15 +170,18 @@ impl<'a> Watcher<'a> {
         tardy_attach::run::of(&self.request, watched, self.current.origin.clone(), self.facts.clone())
     }
 
-    /// Writes the run. A full disk ends no watching: it is reported, and the next checkpoint may succeed.
-    fn write(&mut self, run: &Run) {
-        let written = self.current.file.write(run);
+    /// Writes the run. Returns whether it is on the disk. A full disk ends no watching: it is reported, and the next checkpoint
+    /// may succeed.
+    fn write(&mut self, run: &Run) -> bool {
+        let written = self.current.write(run, self.place.redacts);
+        let is_written = written.is_ok();
         self.note_written(written.map_err(|error| error.to_string()));
         // Names of threads and causes may identify the machine.
         if std::mem::take(&mut self.ring_is_new) && !self.place.redacts {
             let written = self.late_file.write(self.ring.text().as_bytes());
             self.note_written(written.map_err(|error| error.to_string()));
         }
+        is_written
     }
 
     fn note_written(&mut self, written: Result<(), String>) {
@@ -158,16 +194,19 @@ impl<'a> Watcher<'a> {
     fn respond(&mut self) {
         let now_ns = monotonic_ns();
         if let Some(response) = self.response.as_mut().filter(|response| response.is_due(now_ns)) {
-            let messages = response.respond(self.current.file.path(), now_ns);
+            let messages = response.respond(&self.current.path, now_ns);
             messages.iter().for_each(|message| self.reporter.message(message));
         }
     }
 
-    /// Notes that the present run file is complete, and removes the oldest ones.
-    fn seal(&mut self) {
-        let path = self.current.file.path().to_owned();
-        self.reporter.complete(&path);
-        self.complete.push_back(path);
+    /// Writes the present run, which is complete, and removes the oldest ones.
+    fn seal(&mut self, run: &Run) {
+        let path = self.current.path.clone();
+        if self.write(run) {
+            self.reporter.complete(&path);
+        }
+        // Else it may have a checkpoint.
+        self.complete.extend(self.current.is_on_disk.then_some(path));
         let max = self.place.runs_max.unwrap_or(usize::MAX);
         while self.complete.len() > max {
             let Some(oldest) = self.complete.pop_front() else { return };
@@ -181,8 +220,7 @@ impl<'a> Watcher<'a> {
     pub fn finish(&mut self, watched: Watched, signals: &EndSignals) -> Run {
         let run = self.run(watched);
         self.ring_is_new |= self.ring.late > 0;
-        self.write(&run);
-        self.seal();
+        self.seal(&run);
         self.respond();
         if let Some(response) = self.response.take() {
             response.finish(signals).iter().for_each(|message| self.reporter.message(message));
@@ -200,15 +238,14 @@ impl Listener for Watcher<'_> {
 
     fn wants_checkpoint(&mut self, now_ns: u64) -> bool {
         // Both are asked: the first call also sets the next time.
-        let is_due = self.current.file.is_due(now_ns, true, 0);
+        let is_due = self.current.is_due(now_ns);
         is_due || self.response.as_ref().is_some_and(|response| response.is_due(monotonic_ns()))
     }
 
-    fn checkpoint(&mut self, watched: Watched) -> Result<(), String> {
+    fn checkpoint(&mut self, watched: Watched) {
         let run = self.run(watched);
         self.write(&run);
         self.respond();
-        Ok(())
     }
 
     fn late(&mut self, cycles: Vec<Seen>, more: u64) {
@@ -233,13 +270,13 @@ impl Listener for Watcher<'_> {
         now_ns >= self.place.every_ns
     }
 
-    fn next_run(&mut self, watched: Watched) -> Result<(), String> {
+    fn next_run(&mut self, watched: Watched) {
         let run = self.run(watched);
-        self.write(&run);
-        self.seal();
+        self.seal(&run);
         self.respond();
-        self.current = Current::begin(&self.place, self.make_origin).map_err(|error| error.to_string())?;
-        Ok(())
+        self.current = Current::begin(&self.place, self.make_origin);
+        let claimed = self.current.claim(self.place.redacts).map(drop);
+        self.note_written(claimed.map_err(|error| error.to_string()));
     }
 
     fn wants_end(&mut self) -> bool {

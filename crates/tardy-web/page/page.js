@@ -241,19 +241,6 @@ async function makeReport(place = "nearest", runs = numbers()) {
   $("report").scrollIntoView({ block: place });
 }
 
-// The frame has the page's address as its base, so a link within the report would leave it: the page follows such links itself.
-function followLinks() {
-  const inside = $("frame").contentDocument;
-  inside.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[href^='#']");
-    if (!link) return;
-    event.preventDefault();
-    const target = inside.getElementById(link.getAttribute("href").slice(1));
-    if (target?.tagName === "DETAILS") target.open = true;
-    target?.scrollIntoView();
-  });
-}
-
 async function judge() {
   const { value } = await ask({ do: "gate", runs: numbers(), require: $("require").value, form: $("form").value });
   $("outcome").replaceChildren(make("h2", { className: value.outcome, textContent: `Outcome: ${value.outcome}` }),
@@ -545,7 +532,6 @@ function connect() {
   on("show-runs", "click", () => show("runs"));
   on("show-bench", "click", () => show("bench"));
   on("cancel", "click", restartWorker);
-  $("frame").addEventListener("load", followLinks);
   on("make-report", "click", () => makeReport());
   on("save-report", "click", () => save(`${fileName()}.html`, report, "text/html"));
   on("judge", "click", judge);

@@ -59,6 +59,7 @@ pub(crate) fn check(text: &str, name: &str) -> Value {
     let shown = findings.iter().map(|finding| {
         let (kind, error) = match &finding.kind {
             Kind::Refused { errno, message } => ("refused", Some(format!("{errno}: {message}"))),
+            Kind::Unsupported => ("refused", None),
             Kind::Accepted => ("accepted", None),
             Kind::Note => ("note", None),
         };

@@ -7,6 +7,7 @@ use tardy_bounds::Options as BoundOptions;
 use tardy_plot::Options as PlotOptions;
 use tardy_synthesis::answer;
 use tardy_synthesis::files::Files;
+use tardy_synthesis::instance::BEST_EFFORT_PPM;
 use tardy_synthesis::lateness::Lateness;
 use tardy_synthesis::solver::Options;
 use tardy_synthesis::summary::Summary;
@@ -27,8 +28,9 @@ const TEXT_WIDTH: usize = 100;
 
 /// Schedules the flows of a file. The answer has the file with the schedule, unless there is none, a text and the pictures.
 pub(crate) fn of(network: &Network, text: &str) -> Result<Value, String> {
-    let files =
+    let mut files =
         Files::of_switch(network, text, Lateness::of_margin(MARGIN_NS)).map_err(|wrong| wrong.to_string())?;
+    files.leave_for_best_effort(BEST_EFFORT_PPM);
     let instance = files.instance();
     if instance.flows.is_empty() {
         return Err("the file has no flow to schedule: add a [[flow]] with a period".to_owned());

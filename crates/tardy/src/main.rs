@@ -25,15 +25,31 @@ fn main() -> ExitCode {
     if let Some(arguments) = cyclictest::arguments_if_named_cyclictest(std::env::args_os()) {
         return exit_code(cyclictest::run(arguments));
     }
-    // The process of a supervisor of a run or of loads.
-    if let Some(status) = tardy_measure::processes::run_command(&words) {
+    // The process of a supervisor of a run, of loads, or of a session that watches a program.
+    let hidden = || tardy_attach::reader::run_command(&words);
+    if let Some(status) = tardy_measure::processes::run_command(&words).or_else(hidden) {
         return status;
     }
     let matches = tardy_args::command(identity::get()).try_get_matches();
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => exit_code(run(cli)),
+        Ok(cli) => without_panic(|| exit_code(run(cli))),
         Err(error) => tardy_args::with_similar_suggestion(error).exit(),
     }
+}
+
+/// What `command` returns. If it panics, that is a fault of tardy, such as a file that was accepted and has numbers that no code expects:
+/// what the command changed is undone on the way here, and its exit status is that of a command that failed.
+fn without_panic(command: impl FnOnce() -> ExitCode) -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let reason = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        output::report(&format!(
+            "a fault of tardy at {place}: {reason}; report it with the command and its files"
+        ));
+    }));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(command)).unwrap_or(Exit::CouldNot.into())
 }
 
 /// The exit status of a command. Prints its error, if it failed.

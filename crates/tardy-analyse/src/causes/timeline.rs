@@ -1,5 +1,7 @@
 //! The occupants of a CPU from a deadline to the late wake-up.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tardy_record::moment::{Happening, Moment, MomentEvent, Task};
 
@@ -39,6 +41,10 @@ pub enum Occupant {
     },
     /// The wake-up itself: the timer's interrupt that caused it, and the thread after the switch to it.
     OwnWay,
+    /// The cycle before, whatever ran in it: the thread did not wait yet.
+    PreviousCycle,
+    /// Unknown: the trace does not show it, or shows only the end of an interrupt whose beginning it lacks.
+    Unknown,
 }
 
 impl Occupant {
@@ -54,6 +60,8 @@ impl Occupant {
                 format!("timer function {function}").trim_end().to_owned()
             }
             Self::OwnWay => "its own path".to_owned(),
+            Self::PreviousCycle => "the cycle before".to_owned(),
+            Self::Unknown => "unknown".to_owned(),
         }
     }
 }
@@ -69,7 +77,8 @@ pub struct Stretch {
     pub occupant: Occupant,
 }
 
-/// The occupants of the CPU from the beginning of the trace to the wake-up. Times in ns from the deadline.
+/// The occupants of the CPU from the beginning of the trace, or from the deadline if that is earlier, to the wake-up. Times
+/// in ns from the deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
     /// Contiguous stretches, in order.
@@ -98,6 +107,7 @@ impl Timeline {
         let marks = Marks::of(moment);
         let mut cpu = Cpu::at_the_beginning_of(moment);
         let mut stretches: Vec<Stretch> = Vec::new();
+        push(&mut stretches, 0, from_ns, || Occupant::Unknown);
         let mut at_ns = from_ns;
         for event in &moment.events {
             let to_ns = event.at_ns.min(late_ns);
@@ -106,6 +116,9 @@ impl Timeline {
             cpu.take(event);
         }
         push(&mut stretches, at_ns, late_ns, || cpu.occupant(&marks, at_ns));
+        if let Some(waits_from_ns) = moment.waits_from_ns {
+            stretches = with_previous_cycle(stretches, waits_from_ns);
+        }
         let Marks { fired_ns, ready_ns, switched_ns, .. } = marks;
         Some(Self { stretches, fired_ns, ready_ns, switched_ns, woke_ns: late_ns })
     }
@@ -134,6 +147,13 @@ impl Timeline {
             held.iter_mut().filter(|(known, _)| *known == stage).for_each(|(_, sum)| *sum += ns);
         }
         held.into_iter().max_by_key(|(_, ns)| *ns).map_or(Stage::BeforeInterrupt, |(stage, _)| stage)
+    }
+
+    /// Whether the scheduler switched to this occupant while the thread was ready to run.
+    pub(super) fn is_chosen_before(&self, occupant: &Occupant) -> bool {
+        let ready_ns = self.ready_ns.unwrap_or(i64::MAX);
+        let first = self.stretches.iter().find(|stretch| stretch.occupant == *occupant);
+        first.is_some_and(|stretch| stretch.from_ns > ready_ns)
     }
 
     /// The time from the deadline on, divided into parts with one stretch and one stage each; the last value is in ns.
@@ -172,6 +192,18 @@ fn push(stretches: &mut Vec<Stretch>, from_ns: i64, to_ns: i64, occupant: impl F
     }
 }
 
+/// The stretches, of which the cycle before is one from the deadline to the time at which the thread began to wait.
+fn with_previous_cycle(stretches: Vec<Stretch>, waits_from_ns: i64) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = Vec::new();
+    for Stretch { from_ns, to_ns, occupant } in stretches {
+        let [begin, end] = [0, waits_from_ns.max(0)].map(|ns| ns.clamp(from_ns, to_ns));
+        push(&mut all, from_ns, begin, || occupant.clone());
+        push(&mut all, begin, end, || Occupant::PreviousCycle);
+        push(&mut all, end, to_ns, || occupant);
+    }
+    all
+}
+
 /// The times of the stages of the thread's wake-up in the trace.
 struct Marks {
     tid: u32,
@@ -203,20 +235,27 @@ impl Marks {
 }
 
 /// The state of a CPU: a task, and the interruptions on top of it.
+#[derive(Clone)]
 struct Cpu {
     task: Task,
     above: Vec<Frame>,
+    /// The soft interrupts of tasks that another task preempted within them, as on PREEMPT_RT.
+    preempted: BTreeMap<u32, Vec<Frame>>,
+    /// Until then it is unknown what ran at the beginning of the trace.
+    unknown_until_ns: i64,
 }
 
-/// An interruption, and the time at which it began; `i64::MIN` if the beginning was not traced.
+/// An interruption, and the time at which it began.
+#[derive(Clone)]
 struct Frame {
     occupant: Occupant,
+    begun: Happening,
     begun_ns: i64,
 }
 
 impl Cpu {
-    /// The state before the first event, derived from later events: the task that is switched from first, and the
-    /// interruptions that end without a beginning.
+    /// The state before the first event, derived from later events: the task that is switched from first. An interruption that
+    /// ends without a beginning, before the scheduler switches, was there when the trace began.
     fn at_the_beginning_of(moment: &Moment) -> Self {
         let first_switch = moment.events.iter().find_map(|event| match &event.what {
             Happening::Switch { from, .. } => Some(from.clone()),
@@ -227,39 +266,40 @@ impl Cpu {
             tid: moment.tid,
             priority: 99 - i32::try_from(moment.priority).unwrap_or(0),
         };
-        let mut open = 0usize;
-        let mut above = Vec::new();
-        for event in &moment.events {
-            match begun_or_ended(&event.what) {
-                Some(Edge::Begun(_)) => open += 1,
-                Some(Edge::Ended(_)) if open > 0 => open -= 1,
-                // The interruption that ends first is on top.
-                Some(Edge::Ended(occupant)) => above.insert(0, Frame { occupant, begun_ns: i64::MIN }),
-                None => {}
-            }
-        }
-        Self { task: first_switch.unwrap_or_else(own), above }
+        let task = first_switch.unwrap_or_else(own);
+        let this = Self { task, above: Vec::new(), preempted: BTreeMap::new(), unknown_until_ns: i64::MIN };
+        let mut scratch = this.clone();
+        let before_switch =
+            moment.events.iter().take_while(|event| !matches!(event.what, Happening::Switch { .. }));
+        let open_at_first = before_switch.filter(|event| scratch.take(event)).last();
+        Self { unknown_until_ns: open_at_first.map_or(i64::MIN, |event| event.at_ns), ..this }
     }
 
-    fn take(&mut self, event: &MomentEvent) {
-        match (begun_or_ended(&event.what), &event.what) {
-            (Some(Edge::Begun(mut occupant)), _) => {
-                if let Occupant::TimerFunction { soft, .. } = &mut occupant {
-                    let below = self.above.last().map(|frame| &frame.occupant);
-                    *soft = matches!(below, Some(Occupant::Softirq { .. }));
-                }
-                self.above.push(Frame { occupant, begun_ns: event.at_ns });
+    /// Follows an event. Returns whether it ends an interruption that was there when the trace began.
+    fn take(&mut self, event: &MomentEvent) -> bool {
+        if let Some(occupant) = begun(&event.what, self.above.last()) {
+            self.above.push(Frame { occupant, begun: event.what.clone(), begun_ns: event.at_ns });
+        } else if event.what.depth_change() < 0 {
+            match self.above.iter().rposition(|frame| event.what.ends(&frame.begun)) {
+                Some(index) => self.above.truncate(index),
+                // Not all functions of timers have a begin in the trace, and interrupts that contain one do.
+                None => return self.above.is_empty() && event.what != Happening::TimerEnd,
             }
-            (Some(Edge::Ended(_)), _) => {
-                self.above.pop();
-            }
-            (None, Happening::Switch { to, .. }) => self.task = to.clone(),
-            (None, _) => {}
+        } else if let Happening::Switch { from, to } = &event.what {
+            // The scheduler never switches within a handler of an interrupt: the end of an open one is missing.
+            let is_soft = |frame: &Frame| matches!(frame.occupant, Occupant::Softirq { .. });
+            let mut left = std::mem::take(&mut self.above);
+            left.truncate(left.iter().take_while(|frame| is_soft(frame)).count());
+            self.preempted.insert(from.tid, left);
+            self.above = self.preempted.remove(&to.tid).unwrap_or_default();
+            self.task = to.clone();
         }
+        false
     }
 
     fn occupant(&self, marks: &Marks, at_ns: i64) -> Occupant {
         match self.above.last() {
+            None if at_ns < self.unknown_until_ns => Occupant::Unknown,
             Some(frame) if frame.is_own(marks, at_ns) => Occupant::OwnWay,
             Some(frame) => frame.occupant.clone(),
             None if self.task.tid == marks.tid && marks.switched_ns.is_some_and(|ns| at_ns >= ns) => {
@@ -284,30 +324,17 @@ impl Frame {
     }
 }
 
-/// The beginning or the end of an interruption of a task.
-enum Edge {
-    Begun(Occupant),
-    Ended(Occupant),
-}
-
-fn begun_or_ended(what: &Happening) -> Option<Edge> {
+/// The occupant that begins with an event, on top of the interruption `below`; `None` for other events.
+fn begun(what: &Happening, below: Option<&Frame>) -> Option<Occupant> {
     Some(match what {
-        Happening::IrqBegin { irq, name } => Edge::Begun(Occupant::Irq { irq: *irq, name: name.clone() }),
-        Happening::IrqEnd { irq } => Edge::Ended(Occupant::Irq { irq: *irq, name: String::new() }),
-        Happening::SoftirqBegin { name } => Edge::Begun(Occupant::Softirq { name: name.clone() }),
-        Happening::SoftirqEnd { name } => Edge::Ended(Occupant::Softirq { name: name.clone() }),
-        Happening::VectorBegin { name } => Edge::Begun(Occupant::Vector { name: name.clone() }),
-        Happening::VectorEnd { name } => Edge::Ended(Occupant::Vector { name: name.clone() }),
+        Happening::IrqBegin { irq, name } => Occupant::Irq { irq: *irq, name: name.clone() },
+        Happening::SoftirqBegin { name } => Occupant::Softirq { name: name.clone() },
+        Happening::VectorBegin { name } => Occupant::Vector { name: name.clone() },
         Happening::TimerBegin { function } => {
-            Edge::Begun(Occupant::TimerFunction { function: function.clone(), soft: false })
+            let soft = below.is_some_and(|frame| matches!(frame.occupant, Occupant::Softirq { .. }));
+            Occupant::TimerFunction { function: function.clone(), soft }
         }
-        Happening::TimerEnd => Edge::Ended(Occupant::TimerFunction { function: String::new(), soft: false }),
-        Happening::Switch { .. }
-        | Happening::Ready { .. }
-        | Happening::Nmi { .. }
-        | Happening::Idle { .. } => {
-            return None;
-        }
+        _ => return None,
     })
 }
 
@@ -336,16 +363,18 @@ mod tests {
         fn each_time_from_beginning_to_end_has_one_occupant(
             events in prop::collection::vec((0i64..2000, 0u8..9, 0u32..4), 1..60),
             late_ns in 1i64..1500,
+            whole_from_ns in -500i64..1000,
+            waits_from_ns in prop::option::of(-500i64..1000),
         ) {
             let mut events: Vec<MomentEvent> = events
                 .into_iter()
                 .map(|(at_ns, kind, tid)| MomentEvent { at_ns: at_ns - 500, what: happening(kind, tid) })
                 .collect();
             events.sort_by_key(|event| event.at_ns);
-            let moment = Moment { tid: 2, priority: 50, whole_from_ns: -500, events };
+            let moment = Moment { tid: 2, priority: 50, whole_from_ns, waits_from_ns, events };
             let timeline = Timeline::of(&moment, late_ns).unwrap();
             let first = timeline.stretches.first().unwrap();
-            prop_assert_eq!(first.from_ns, -500);
+            prop_assert!(first.from_ns <= 0 && first.from_ns <= whole_from_ns);
             prop_assert_eq!(timeline.stretches.last().unwrap().to_ns, late_ns);
             for pair in timeline.stretches.windows(2) {
                 prop_assert_eq!(pair[0].to_ns, pair[1].from_ns);

@@ -16,16 +16,7 @@ pub(super) fn isolated(machine: &Machine<'_>) -> Result<Vec<u32>, Unknown> {
 
 /// A list of CPUs, or `none`.
 fn listed(list: &str, how: &str) -> Result<Vec<u32>, Unknown> {
-    match list {
-        "none" => Ok(Vec::new()),
-        // Flags precede the list if it was read from the command line.
-        list => {
-            let flags = |word: &&str| !word.starts_with(|c: char| c.is_ascii_digit());
-            let cpus: Vec<&str> = list.split(',').skip_while(flags).collect();
-            cpu_list::parse(&cpus.join(","))
-                .ok_or_else(|| Unknown(format!("{how}: '{list}' is not understood")))
-        }
-    }
+    cpu_list::parse_kept_apart(list).ok_or_else(|| Unknown(format!("{how}: '{list}' is not understood")))
 }
 
 /// The CPUs online that are not isolated.
@@ -124,14 +115,9 @@ pub(super) fn rcu_callbacks(machine: &Machine<'_>) -> Judged {
     if machine.built_with("RCU_NOCB_CPU_DEFAULT_ALL") == Some(true) {
         return fine("offloaded on all CPUs");
     }
-    let command_line = &machine.facts.kernel.command_line.how;
-    // nohz_full= offloads the callbacks of its CPUs.
-    let mut offloaded = listed(known(&machine.facts.cpu.nohz_full)?, "nohz_full")?;
-    match machine.boot_value("rcu_nocbs")? {
-        Some("all") => return fine("offloaded on all CPUs"),
-        Some(list) => offloaded.extend(listed(list, command_line)?),
-        None => {}
-    }
+    let fact = &machine.facts.cpu.rcu_nocbs;
+    let command_line = &fact.how;
+    let offloaded = listed(known(fact)?, command_line)?;
     let list = cpu_list::format(&isolated);
     if isolated.iter().all(|cpu| offloaded.contains(cpu)) {
         return fine(format!("offloaded on CPU {list}"));

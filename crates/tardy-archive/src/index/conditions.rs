@@ -3,11 +3,16 @@
 use rusqlite::types::Value;
 
 use crate::day::Day;
+use crate::error::ArchiveError;
 use crate::query::{ConfigOption, Query};
 
 impl Query {
     /// The same as conditions of SQL on the table `runs`, with the values of their parameters.
-    pub(super) fn sql(&self) -> (String, Vec<Value>) {
+    ///
+    /// # Errors
+    /// If there are more conditions than SQLite's parser nests.
+    pub(super) fn sql(&self) -> Result<(String, Vec<Value>), ArchiveError> {
+        self.check()?;
         let mut conditions = vec!["stored".to_owned()];
         let mut values: Vec<Value> = Vec::new();
         let mut add = |condition: &str, of: Vec<Value>| {
@@ -61,7 +66,7 @@ impl Query {
                 _ => add(&format!("{set} AND o.value = ?)"), vec![text(name), text(value)]),
             }
         }
-        (conditions.join(" AND "), values)
+        Ok((conditions.join(" AND "), values))
     }
 }
 

@@ -8,7 +8,10 @@ mod views;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+
+use tardy_analyse::stop;
 
 use crate::entry::{Config, Outcome, config_digest};
 use crate::error::ArchiveError;
@@ -165,9 +168,47 @@ impl Index {
         Ok(statement.exists([address.as_str()])?)
     }
 
+    /// Why what the index has of a run differs from `outcome`, which its file results in; `None` if it does not differ, or the index does
+    /// not have the run.
+    pub(crate) fn difference(
+        &self,
+        address: &Address,
+        id: &str,
+        outcome: &Outcome,
+    ) -> Result<Option<String>, ArchiveError> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT {COLUMNS}, entry FROM runs LEFT JOIN entries USING (sequence) WHERE address = ? AND stored"
+        ))?;
+        let names: Vec<&str> = COLUMNS.split(", ").chain(["entry"]).collect();
+        let known = statement.query_row([address.as_str()], |row| {
+            (0..names.len()).map(|column| row.get::<_, Value>(column)).collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let Some(known) = known.optional()? else { return Ok(None) };
+        let expected = columns(id, outcome).into_iter().chain([Value::Text(entry_text(&outcome.entry))]);
+        let differing =
+            names.iter().zip(known).zip(expected).find(|((_, known), expected)| known != expected);
+        if let Some(((name, known), expected)) = differing {
+            return Ok(Some(format!("{name} {}", between(&known, &expected))));
+        }
+        match &outcome.config {
+            Some(config) if self.options(config)? != *config => {
+                Ok(Some("the options of its configuration differ".to_owned()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The options that the index has for a configuration.
+    fn options(&self, config: &Config) -> Result<Config, ArchiveError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT name, value FROM options WHERE config = ?")?;
+        let rows = statement.query_map([config_digest(config)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The stored runs that `query` finds, the oldest first.
     pub(crate) fn find(&self, query: &Query) -> Result<Vec<(Address, Entry)>, ArchiveError> {
-        let (conditions, values) = query.sql();
+        let (conditions, values) = query.sql()?;
         self.in_order(&conditions, values, "ORDER BY day, started_at, address")
     }
 }
@@ -176,39 +217,72 @@ fn put_one(
     connection: &Connection,
     address: &Address,
     id: &str,
-    Outcome { entry, config }: &Outcome,
+    outcome: &Outcome,
     stored: bool,
 ) -> Result<(), ArchiveError> {
-    let config = config.as_ref().map(|config| put_config(connection, config)).transpose()?;
-    let text = serde_json::to_string(entry).expect("an entry has finite numbers only");
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO runs (address, stored, id, day, started_at, machine, release, kernel, preemption, loads, judgement, \
-         limit_ns, causes, config) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?;
-    statement.execute(params![
-        address.as_str(),
-        stored,
-        id,
-        entry.day(),
-        entry.row.started_at,
-        entry.machine,
-        entry.row.kernel,
-        entry.version.map(crate::KernelVersion::ordinal),
-        entry.preemption.map(tardy_record::facts::Preemption::name),
-        lines(&entry.loads),
-        entry.judgement.name(),
-        entry.limit_ns.map(u64::cast_signed),
-        lines(&entry.causes),
-        config,
-    ])?;
+    if let Some(config) = &outcome.config {
+        put_config(connection, config)?;
+    }
+    let text = entry_text(&outcome.entry);
+    let own = [Value::Text(address.to_string()), Value::Integer(stored.into())];
+    let values = own.into_iter().chain(columns(id, outcome));
+    let mut statement = connection.prepare_cached(&format!(
+        "INSERT INTO runs (address, stored, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    ))?;
+    statement.execute(params_from_iter(values))?;
     connection
         .prepare_cached("INSERT INTO entries (sequence, entry) VALUES (?, ?)")?
         .execute(params![connection.last_insert_rowid(), text])?;
     Ok(())
 }
 
-/// Stores a configuration once, and returns its digest: many runs have the same.
-fn put_config(connection: &Connection, config: &Config) -> Result<String, ArchiveError> {
+/// The columns of `runs` that are made from a run file.
+const COLUMNS: &str =
+    "id, day, started_at, machine, release, kernel, preemption, loads, judgement, limit_ns, causes, config";
+
+/// The values of [`COLUMNS`].
+fn columns(id: &str, Outcome { entry, config }: &Outcome) -> Vec<Value> {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let optional = |value: Option<&str>| value.map_or(Value::Null, text);
+    let number = |value: Option<i64>| value.map_or(Value::Null, Value::Integer);
+    vec![
+        text(id),
+        optional(entry.day()),
+        text(&entry.row.started_at),
+        text(&entry.machine),
+        optional(entry.row.kernel.as_deref()),
+        number(entry.version.map(crate::KernelVersion::ordinal)),
+        optional(entry.preemption.map(tardy_record::facts::Preemption::name)),
+        Value::Text(lines(&entry.loads)),
+        text(entry.judgement.name()),
+        number(entry.limit_ns.map(u64::cast_signed)),
+        Value::Text(lines(&entry.causes)),
+        config.as_ref().map_or(Value::Null, |config| Value::Text(config_digest(config))),
+    ]
+}
+
+fn entry_text(entry: &Entry) -> String {
+    serde_json::to_string(entry).expect("an entry has finite numbers only")
+}
+
+/// Characters of a value before and after a difference.
+const SHOWN: usize = 40;
+
+/// What differs between two values of a column: the part around the first difference.
+fn between(known: &Value, expected: &Value) -> String {
+    let shown = |value: &Value| match value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    let (known, expected) = (shown(known), shown(expected));
+    let same = known.chars().zip(expected.chars()).take_while(|(one, other)| one == other).count();
+    let part = |text: &str| text.chars().skip(same.saturating_sub(SHOWN)).take(2 * SHOWN).collect::<String>();
+    format!("is '{}', and the run file results in '{}'", part(&known), part(&expected))
+}
+
+/// Stores a configuration once: many runs have the same.
+fn put_config(connection: &Connection, config: &Config) -> Result<(), ArchiveError> {
     let digest = config_digest(config);
     let known = connection
         .prepare_cached("SELECT 1 FROM options WHERE config = ? LIMIT 1")?
@@ -220,7 +294,7 @@ fn put_config(connection: &Connection, config: &Config) -> Result<String, Archiv
             statement.execute(params![digest, name, value])?;
         }
     }
-    Ok(digest)
+    Ok(())
 }
 
 fn address(row: &Row<'_>, column: usize) -> rusqlite::Result<Address> {
@@ -228,6 +302,7 @@ fn address(row: &Row<'_>, column: usize) -> rusqlite::Result<Address> {
 }
 
 fn found(row: &Row<'_>) -> rusqlite::Result<(Address, Entry)> {
+    stop::check();
     let text: String = row.get(1)?;
     let entry = serde_json::from_str(&text).map_err(|error| unreadable(1, error.into()))?;
     Ok((address(row, 0)?, entry))

@@ -12,7 +12,7 @@ use crate::{Address, Entry};
 impl Index {
     /// How many stored runs `query` finds.
     pub(crate) fn count(&self, query: &Query) -> Result<u64, ArchiveError> {
-        let (conditions, values) = query.sql();
+        let (conditions, values) = query.sql()?;
         let text = format!("SELECT count(*) FROM runs WHERE {conditions}");
         let count: i64 =
             self.connection.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
@@ -26,7 +26,7 @@ impl Index {
         after: Option<&Address>,
         limit: usize,
     ) -> Result<Vec<(Address, Entry)>, ArchiveError> {
-        let (mut conditions, mut values) = query.sql();
+        let (mut conditions, mut values) = query.sql()?;
         if let Some(after) = after {
             let mut statement = self
                 .connection

@@ -50,9 +50,10 @@ impl KernelPort {
                 let (ring_delay_ps, ring_ends_ps) = ring.as_ref().map_err(Clone::clone)?;
                 let crossing = &port.crossings[at];
                 let jitter_ps = inflows[at].map_or(0, |inflow| inflow.arrival.jitter_ps);
-                let delay_ps = gated.delay_ps.saturating_add(*ring_delay_ps);
-                let by_phase_ps = ring_ends_ps.as_ref().map_or(i64::MAX, |ends| ends[at]);
-                let latest_ps = (gated.latest_ps.saturating_add(*ring_delay_ps))
+                let ring_delay_ps = ring_delay_ps - crossing.gap_ps;
+                let delay_ps = gated.delay_ps.saturating_add(ring_delay_ps);
+                let by_phase_ps = ring_ends_ps.as_ref().map_or(i64::MAX, |ends| ends[at] - crossing.gap_ps);
+                let latest_ps = (gated.latest_ps.saturating_add(ring_delay_ps))
                     .min(by_phase_ps)
                     .min(delay_ps.saturating_add(jitter_ps));
                 Ok(Passage { delay_ps: Some(delay_ps), variation_ps: (latest_ps - crossing.least_ps).max(0) })

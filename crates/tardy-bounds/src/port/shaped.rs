@@ -11,7 +11,7 @@
 //! credit <= lower + b + r * length - (rate - slope) * length, which meet at length = (lower + b) / (1 - r).
 
 use tardy_tsn::simulate::fragments::{DIVISION_OCTETS, UNDIVIDED_OCTETS};
-use tardy_tsn::simulate::wiring::wire_ps;
+use tardy_tsn::transmission_time;
 
 use super::super::NoBound;
 use super::super::arrival::Arrival;
@@ -76,7 +76,8 @@ impl Port {
     }
 
     fn octets_ps(&self, octets: u32) -> i64 {
-        i64::try_from(wire_ps(octets, self.rules.bits_per_second)).unwrap_or(i64::MAX / 4)
+        i64::try_from(transmission_time::octets_ps(octets, self.rules.bits_per_second))
+            .unwrap_or(i64::MAX / 4)
     }
 
     /// A demand of the class `of`, with what its frames add if they interrupt one of `class`. `frames`: how many are counted as one.

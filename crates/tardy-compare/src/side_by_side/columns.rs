@@ -1,6 +1,9 @@
 //! A comparison as tables with one column for each run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
+use tardy_analyse::stop;
 
 use super::{Comparison, Pair, RowPair};
 use crate::difference::Difference;
@@ -76,6 +79,7 @@ impl Part {
     /// Its differences in `pair`; `None` if they are unknown.
     fn of(self, pair: &Pair) -> Option<&Vec<Difference>> {
         match self {
+            Self::Machine if pair.differences.facts.is_empty() && pair.differences.unknown_machine => None,
             Self::Machine => Some(&pair.differences.facts),
             Self::CommandLine => pair.differences.command_line.as_ref(),
             Self::Configuration => pair.differences.config.as_ref(),
@@ -130,11 +134,18 @@ impl Comparison {
     /// The statistics of all runs: a table for each phase and series of the base that a candidate has too.
     pub fn tables(&self) -> Vec<Columns<'_>> {
         let mut tables: Vec<Columns<'_>> = Vec::new();
+        // The tables of each label: a phase may have many series.
+        let mut by_label: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (run, pair) in (1..).zip(&self.candidates) {
             for row in &pair.rows {
-                match tables.iter_mut().find(|table| table.fits(row)) {
-                    Some(table) => table.add(run, row),
-                    None => tables.push(Columns::of(run, row)),
+                stop::check();
+                let of_label = by_label.entry(&row.label).or_default();
+                match of_label.iter().find(|table| tables[**table].fits(row)) {
+                    Some(table) => tables[*table].add(run, row),
+                    None => {
+                        of_label.push(tables.len());
+                        tables.push(Columns::of(run, row));
+                    }
                 }
             }
         }
@@ -146,24 +157,37 @@ impl Comparison {
         Part::ALL.into_iter().map(|part| self.differences_of(part)).collect()
     }
 
+    /// Facts that are unknown of the base and of a candidate, each once.
+    pub fn unknown_facts(&self) -> Vec<&str> {
+        let all: BTreeSet<&str> =
+            self.candidates.iter().flat_map(|pair| &pair.differences.unknown).map(String::as_str).collect();
+        all.into_iter().collect()
+    }
+
     fn differences_of(&self, part: Part) -> PartDifferences {
         let lists: Vec<Option<&Vec<Difference>>> = self.candidates.iter().map(|pair| part.of(pair)).collect();
-        let mut rows: Vec<DifferenceRow> = Vec::new();
-        for difference in lists.iter().copied().flatten().flatten() {
-            if rows.iter().any(|row| row.name == difference.name) {
-                continue;
+        // By name, each candidate's difference: there are as many as a kernel has options.
+        let mut by_name: BTreeMap<&str, Vec<Option<&Difference>>> = BTreeMap::new();
+        for (candidate, list) in lists.iter().enumerate() {
+            for difference in list.iter().copied().flatten() {
+                let of_name = by_name.entry(&difference.name).or_insert_with(|| vec![None; lists.len()]);
+                of_name[candidate].get_or_insert(difference);
             }
-            let base = DifferingValue::from(&difference.base);
-            let of_candidate = |list: &Option<&Vec<Difference>>| {
-                let Some(list) = list else { return DifferingValue::Unknown };
-                let found = list.iter().find(|one| one.name == difference.name);
+        }
+        let row = |(name, found): (&str, Vec<Option<&Difference>>)| {
+            stop::check();
+            let base = found.iter().flatten().next().map_or(DifferingValue::Absent, |one| (&one.base).into());
+            let of_candidate = |(list, found): (&Option<&Vec<Difference>>, &Option<&Difference>)| {
+                if list.is_none() {
+                    return DifferingValue::Unknown;
+                }
                 found.map_or_else(|| base.clone(), |one| (&one.candidate).into())
             };
-            let values: Vec<DifferingValue> =
-                std::iter::once(base.clone()).chain(lists.iter().map(of_candidate)).collect();
-            rows.push(DifferenceRow { name: difference.name.clone(), values });
-        }
-        rows.sort_by(|one, other| one.name.cmp(&other.name));
+            let of_candidates = lists.iter().zip(&found).map(of_candidate);
+            let values = std::iter::once(base.clone()).chain(of_candidates).collect();
+            DifferenceRow { name: name.to_owned(), values }
+        };
+        let rows = by_name.into_iter().map(row).collect();
         PartDifferences { part, rows, is_unknown: lists.iter().all(Option::is_none) }
     }
 }
@@ -216,5 +240,49 @@ impl<'a> Columns<'a> {
     /// The statistic of this name.
     pub fn statistic(&self, name: &str) -> Option<&Statistic> {
         self.statistics.iter().find(|statistic| statistic.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::facts::Fact;
+    use tardy_record::{Run, file};
+
+    use super::*;
+    use crate::side_by_side;
+
+    const STEADY: &[u8] = include_bytes!("../../../tardy-present/tests/runs/steady.run.json");
+
+    /// A run whose kernel has this many options, each with the value `value`.
+    fn run(options: usize, value: &str) -> Run {
+        let mut run = file::from_text(STEADY).unwrap();
+        let config = (0..options).map(|number| (format!("OPTION_{number}"), value.to_owned()));
+        run.facts.kernel.config = Fact::known(config.collect(), "test");
+        run
+    }
+
+    #[test]
+    fn as_many_options_as_a_file_may_have_are_compared() {
+        // A comparison of each option with each other one would take minutes.
+        let runs: Vec<Run> = (0..9).map(|number| run(file::OPTIONS_MAX, &number.to_string())).collect();
+        let comparison = side_by_side::of(&runs.iter().collect::<Vec<_>>()).unwrap();
+        let differences = comparison.differences();
+        let config = differences.iter().find(|one| one.part == Part::Configuration).unwrap();
+        assert_eq!(config.rows.len(), file::OPTIONS_MAX);
+        assert!(config.rows.is_sorted_by(|one, other| one.name < other.name));
+        let expected: Vec<DifferingValue> =
+            (0..9).map(|number| DifferingValue::Known(number.to_string())).collect();
+        assert_eq!(config.rows[7].values, expected);
+    }
+
+    #[test]
+    fn a_difference_of_some_candidates_has_the_base_for_the_others() {
+        let mut runs = [run(3, "y"), run(3, "y"), run(3, "n"), run(3, "y")];
+        runs[3].facts.kernel.config = Fact::unknown("test");
+        let comparison = side_by_side::of(&runs.iter().collect::<Vec<_>>()).unwrap();
+        let differences = comparison.differences();
+        let config = differences.iter().find(|one| one.part == Part::Configuration).unwrap();
+        let known = |value: &str| DifferingValue::Known(value.to_owned());
+        assert_eq!(config.rows[0].values, [known("y"), known("y"), known("n"), DifferingValue::Unknown]);
     }
 }

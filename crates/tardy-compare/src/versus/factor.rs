@@ -122,7 +122,7 @@ const FOLLOWS_KERNEL: [&str; 14] = [
     "machine: memory",
 ];
 /// Facts that parameters of the command line change.
-const FOLLOWS_COMMAND_LINE: [&str; 20] = [
+const FOLLOWS_COMMAND_LINE: [&str; 21] = [
     "kernel: preemption model",
     "kernel: evidence",
     "kernel: contradictions",
@@ -140,6 +140,7 @@ const FOLLOWS_COMMAND_LINE: [&str; 20] = [
     "cpu: frequency driver",
     "cpu: isolated CPUs",
     "cpu: CPUs without tick",
+    "cpu: CPUs without RCU callbacks",
     "cpu: interrupts go to CPUs",
     "scheduling: interrupt and timer threads",
     "machine: memory",

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek};
 use std::time::Duration;
 
 use tardy_record::run::State;
-use tardy_record::{Run, file};
+use tardy_record::{Run, file, validity};
 use tardy_sys::files::Existing;
 
 use super::{HostWork, SCRIPT_TIME};
@@ -71,9 +71,18 @@ impl HostWork<'_> {
             self.remove_quietly();
         }
         let run = run?;
-        self.state.judged = Some((self.work.judge)(&run));
-        self.state.run = Some(name);
-        self.remove()
+        let (judged, has_limit) = (self.work.judge)(&run);
+        (self.state.judged, self.state.has_limit) = (Some(judged), Some(has_limit));
+        let refused = validity::refused_policy(&run);
+        self.state.run = Some(name.clone());
+        match refused {
+            // What an ordinary process measures is not an answer, whatever its limit.
+            Some(policy) => {
+                self.remove_quietly();
+                Err(Failure::PolicyRefused { policy: policy.name().to_uppercase(), kept: name })
+            }
+            None => self.remove(),
+        }
     }
 
     /// Waits until the run has ended in any way. A run that takes too long is stopped.

@@ -20,6 +20,7 @@ impl HostWork<'_> {
         self.state.is_on_host = false;
         self.state.exit_status = None;
         self.state.judged = None;
+        self.state.has_limit = None;
         self.state.run = None;
         self.enter(Step::Probing)?;
         let (answer, end) = self.ask(&script::probe(self.host, &self.state.run_id))?;

@@ -13,6 +13,9 @@ use crate::state::{FleetState, open_when_free};
 /// A complete run.
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy/tests/run_files/columns.run.json");
 
+/// A run of tardy's own threads.
+const RUN_OF_TARDY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rt.run.json");
+
 /// What happens to a script.
 enum Fault {
     /// It does not reach the host.
@@ -178,7 +181,7 @@ impl Scene {
             words: &words,
             timeout: Duration::from_secs(60),
             run_timeout,
-            judge: &|_| 0,
+            judge: &|run| (0, run.plan.limit_ns.is_some()),
             changed: &|| (),
         };
         take_through(&work, &self.host);
@@ -191,6 +194,25 @@ const WRITES: &str = "cp \"$run\" \"$out\"";
 fn error(state: &HostState) -> &str {
     assert_eq!((state.step, state.run.as_ref()), (Step::Failed, None), "{state:?}");
     state.error.as_deref().unwrap()
+}
+
+/// Sends a run whose threads were refused their policy.
+#[test]
+fn a_run_without_its_policy_is_a_failure_and_stays() {
+    let mut run = tardy_record::file::from_text(&std::fs::read(RUN_OF_TARDY).unwrap()).unwrap();
+    assert_eq!(tardy_record::validity::refused_policy(&run), None);
+    for series in &mut run.series {
+        if let tardy_record::series::SeriesKind::Timer(timer) = &mut series.kind {
+            (timer.policy, timer.priority) = (tardy_record::plan::Policy::Other, 0);
+        }
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), tardy_record::file::to_text(&run)).unwrap();
+    let scene = Scene::new(&format!("cp '{}' \"$out\"", file.path().display()));
+    let state = scene.take_through(&Shell::new(|_, _| None));
+    assert_eq!((state.step, state.run.as_deref()), (Step::Failed, Some("a.run.json")), "{state:?}");
+    assert!(state.error.unwrap().contains("SCHED_FIFO was refused on the host"));
+    assert_eq!(scene.left(), Vec::<String>::new());
 }
 
 #[test]

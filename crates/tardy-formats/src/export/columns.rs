@@ -54,6 +54,9 @@ impl SeriesComment {
             }
             *value = exact;
         }
+        if self.min_ns.is_none() && self.max_ns.is_some() {
+            counts.min_ns = None;
+        }
         Ok(())
     }
 

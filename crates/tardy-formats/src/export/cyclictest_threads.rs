@@ -29,7 +29,10 @@ fn thread(run: &Run, series: &Series, unit: Unit, format: &'static str) -> Resul
         interval_us: interval_ns.unwrap_or(0) / 1000,
         cpu: known_cpu.then(|| i64::from(series.cpu())),
         cycles: series.tally.recorded,
-        min: series.min_ns.map_or(MIN_OF_NONE, units),
+        min: match series.min_ns {
+            None if series.tally.recorded > 0 => 0,
+            min_ns => min_ns.map_or(MIN_OF_NONE, units),
+        },
         max: series.max_ns.map_or(0, units),
         max_at_least: series.max_at_least,
         exact_ns: series.min_ns.zip(series.max_ns).filter(|_| series.tally.recorded > 0),

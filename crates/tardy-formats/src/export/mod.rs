@@ -196,7 +196,8 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn of(series: &Series, unit: Unit, format: &'static str) -> Result<Self, ExportError> {
         let mut rows = Self { counts: std::collections::BTreeMap::new(), beyond: 0 };
-        let (Some(min), Some(max)) = (series.min_ns, series.max_ns) else { return Ok(rows) };
+        let Some(max) = series.max_ns else { return Ok(rows) };
+        let min = series.min_ns.unwrap_or(max.min(0));
         if min < 0 {
             return Err(ExportError::NoPlace {
                 format,

@@ -2,7 +2,7 @@
 //!
 //! Examples are the OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep and tr.
 //! They lack cyclictest's comments, and with them the unit, the threads, the readings beyond the histogram and the maximum.
-//! tardy's exports have these in tardy's own comments.
+//! tardy's exports have these in tardy's own comments. A first line may name the columns.
 
 use std::io::Read;
 
@@ -20,11 +20,23 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ';', '\t', ' ']).filter(|word| !word.is_empty())
 }
 
+/// The names in a header line, such as `time,core1,core2`, of which the first is the latency's. `None` if the line is
+/// something else.
+pub(crate) fn header(line: &str) -> Option<Vec<&str>> {
+    let names: Vec<&str> = words(line).collect();
+    let is_name = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '"') && !name.contains([':', '='])
+    };
+    (names.len() >= 2 && names.len() <= COLUMN_MAX && names.iter().all(is_name))
+        .then(|| names.into_iter().map(|name| name.trim_matches('"')).collect())
+}
+
 /// Imports columns.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = cyclictest_text::without_readings();
     let mut own: Vec<SeriesComment> = Vec::new();
     let mut rows = Rows::default();
+    let mut names: Vec<String> = Vec::new();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim();
@@ -51,6 +63,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             imported.cut_short = true;
             continue;
         }
+        if rows.width() == 0
+            && names.is_empty()
+            && let Some(header) = header(text)
+        {
+            names = header[1..].iter().map(|name| name.chars().take(40).collect()).collect();
+            continue;
+        }
         let mut words = words(text);
         let value = number(words.next().unwrap_or(""), line.number, "latency")?;
         let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<u64>>>()?;
@@ -67,6 +86,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     if !own.is_empty() && own.len() != columns {
         let reason = format!("{columns} columns, but comments on {} series", own.len());
+        return Err(ImportError::field("the file", reason));
+    }
+    if !names.is_empty() && names.len() < columns {
+        let reason =
+            format!("the first line names {} columns of counts, but there are {columns}", names.len());
         return Err(ImportError::field("the file", reason));
     }
     let known = cyclictest_text::from_command(options, &mut imported);
@@ -92,6 +116,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         if let Some(known) = &known {
             cyclictest_text::complete_from_command(&mut stream, known);
         }
+        stream.label = stream.label.or_else(|| names.get(column).cloned());
         streams.push(stream);
     }
     imported.phases.push(ImportedPhase { label: "columns".to_owned(), streams });

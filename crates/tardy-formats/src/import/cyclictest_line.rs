@@ -30,24 +30,58 @@ pub(crate) struct ThreadLine {
     pub(crate) unit: Option<Unit>,
 }
 
-/// The unit that a line of cyclictest shows: it prints Act and Avg in 5 columns in us, and in 8 columns in ns (rt-tests 0.x to
-/// 2.10, print_stat). A value without a blank before it may be wider than its column, and shows nothing.
-fn unit_by_width(text: &str) -> Option<Unit> {
-    let width = |name: &str| {
+/// A value of a line: how many blanks precede it, and its digits.
+#[derive(Clone, Copy)]
+struct Width {
+    blanks: usize,
+    digits: usize,
+}
+
+impl Width {
+    fn of(text: &str, name: &str) -> Option<Self> {
         let (_, after) = text.split_once(name)?;
         let blanks = after.len() - after.trim_start_matches(' ').len();
         let digits =
             after[blanks..].bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'-').count();
-        (blanks > 0 && digits > 0).then_some(blanks + digits)
+        (digits > 0).then_some(Self { blanks, digits })
+    }
+
+    /// The width of the column. `None` without a blank: the value may be wider than its column.
+    fn column(self) -> Option<usize> {
+        (self.blanks > 0).then_some(self.blanks + self.digits)
+    }
+}
+
+/// The lowest mean in ns that a thread woken by a timer can have: below it, eight columns hold us.
+const LEAST_MEAN_NS: i64 = 500;
+
+/// The unit that a line of cyclictest shows by the widths of its columns (print_stat of each version):
+///
+/// | version | I | C | Min | Act, Avg | unit |
+/// |---|---|---|---|---|---|
+/// | before rt-tests (0.11), Xenomai 2 | 8 | 8 | 8 | 8 | us |
+/// | rt-tests 0.18 to 2.10 | as long as the value | 7 | 7 | 5 | us |
+/// | the same with -N | as long as the value | 7 | 7 | 8 | ns |
+/// | rt-tests 0.32 | as long as the value | 7 | 7 | 8 | us, or ns with -N |
+///
+/// `None` if the widths show none, or if both units are possible.
+fn unit_by_width(text: &str, avg: i64) -> Option<Unit> {
+    let column = |name: &str| Width::of(text, name)?.column();
+    let wide = match (column("Act:"), column("Avg:")) {
+        (Some(act), Some(avg)) if act != avg => return None,
+        (act, avg) => act.or(avg)?,
     };
-    let of_width = |width| match width {
-        5 => Some(Unit::Us),
-        8 => Some(Unit::Ns),
-        _ => None,
-    };
-    match (width("Act:"), width("Avg:")) {
-        (Some(act), Some(avg)) if act == avg => of_width(act),
-        (Some(width), None) | (None, Some(width)) => of_width(width),
+    let [interval, cycles, min] = ["I:", "C:", "Min:"].map(|name| Width::of(text, name));
+    // An interval of eight digits, 10 s or more, would fill the old column.
+    let is_as_long = |width: Width| width.blanks == 0 && width.digits < 8;
+    let is_old = interval.is_some_and(|width| width.blanks > 0)
+        || [cycles, min].into_iter().flatten().any(|width| width.column() == Some(8));
+    let is_new = interval.is_some_and(is_as_long)
+        || [cycles, min].into_iter().flatten().any(|width| width.column() == Some(7));
+    match (wide, is_old, is_new) {
+        (5, false, _) => Some(Unit::Us),
+        (8, true, false) => Some(Unit::Us),
+        (8, false, true) if avg >= LEAST_MEAN_NS => Some(Unit::Ns),
         _ => None,
     }
 }
@@ -136,6 +170,7 @@ impl ThreadLine {
             .filter(|thread| (*thread as usize) < THREAD_MAX)
             .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is not a thread number")))?;
         let priority = has("P").then(|| fields.count("P")).transpose()?;
+        let avg = fields.signed("Avg")?;
         Ok(Self {
             thread,
             tid: number(fields.tid, line.number, "thread id")?,
@@ -144,9 +179,9 @@ impl ThreadLine {
             cycles: fields.count("C")?,
             min: fields.signed("Min")?,
             act: fields.signed("Act")?,
-            avg: fields.signed("Avg")?,
+            avg,
             max: fields.signed("Max")?,
-            unit: unit_by_width(text),
+            unit: unit_by_width(text, avg),
         })
     }
 
@@ -246,12 +281,29 @@ mod tests {
             read(&line).unwrap().unit
         };
         assert_eq!(unit("   12", "   11"), Some(Unit::Us));
-        assert_eq!(unit("      12", "      11"), Some(Unit::Ns));
+        assert_eq!(unit("    2812", "    2711"), Some(Unit::Ns));
         assert_eq!(unit("   12345", "12345678"), Some(Unit::Ns), "one column is full");
         assert_eq!(unit("123456", "   11"), Some(Unit::Us), "one value is wider than its column");
         assert_eq!(unit("12345", "12345"), None);
         assert_eq!(unit(" 12", " 11"), None, "blanks were removed");
         assert_eq!(unit("   12", "      11"), None);
+        assert_eq!(unit("      12", "      11"), None, "0.32 prints us so, and no mean is 11 ns");
+    }
+
+    /// Before rt-tests, and in Xenomai 2, every column has eight digits, in us.
+    #[test]
+    fn eight_digits_for_interval_cycles_and_minimum_are_us() {
+        const OLD: &str =
+            "T: 0 ( 2718) P:90 I:    1000 C:   10000 Min:      14 Act:      47 Avg:      52 Max:     170";
+        let unit = |from: &str, to: &str| {
+            assert!(OLD.contains(from));
+            read(&OLD.replacen(from, to, 1)).unwrap().unit
+        };
+        assert_eq!(unit("P:90", "P:90"), Some(Unit::Us));
+        assert_eq!(unit("C:   10000", "C:12345678"), Some(Unit::Us), "a long measurement");
+        assert_eq!(unit("Act:      47 Avg:      52", "Act:    4700 Avg:    5200"), Some(Unit::Us));
+        assert_eq!(unit("I:    1000", "I:1000"), None, "columns of two versions");
+        assert_eq!(unit("Min:      14", "Min:     14"), None, "columns of two versions");
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl Samples {
                 None => Ok(()),
             };
         }
-        let known = ["Max CPUs", "Online CPUs", "Using ", "#", "Thread ", "policy:", "spikes = "];
+        let known = ["Max CPUs", "Online CPUs", "Using ", "#", "Thread ", "policy:", "spikes = ", "WARN"];
         if text.is_empty() || known.iter().any(|start| text.starts_with(start)) {
             return Ok(());
         }

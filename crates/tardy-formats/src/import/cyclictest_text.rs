@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::Policy;
 use tardy_record::{Bin, Knowable};
 
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
@@ -38,12 +39,33 @@ struct Text {
     listed: BTreeMap<usize, Listed>,
     /// tardy's descriptions of the series, if tardy exported the file.
     own: Vec<SeriesComment>,
+    /// The policy in the line of the load average.
+    policy: Option<Policy>,
+    /// Whether the tool warned that timers have the resolution of the tick.
+    lacks_high_resolution: bool,
     dma_latency: Option<String>,
     break_value: Option<String>,
     /// Lines of `--spike`, which repeat readings that the threads' lines count.
     spikes: u64,
+    /// cyclictest's message that it may not set its policy. It then measures nothing.
+    refusal: Option<String>,
     cut_short: bool,
     last_line: u64,
+}
+
+/// Whether a line is cyclictest's message that it may not set its policy.
+pub(crate) fn is_refusal(line: &str) -> bool {
+    line.to_ascii_lowercase().contains("unable to change scheduling policy")
+}
+
+/// The policy that cyclictest calls `name`.
+fn policy(name: &str) -> Option<Policy> {
+    match name {
+        "fifo" => Some(Policy::Fifo),
+        "rr" => Some(Policy::Rr),
+        "other" | "normal" => Some(Policy::Other),
+        _ => None,
+    }
 }
 
 /// The list of a thread's cycles beyond the histogram.
@@ -120,6 +142,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             "cyclictest held /dev/cpu_dma_latency at {value}, which kept CPUs out of deep idle states"
         ));
     }
+    if text.lacks_high_resolution {
+        imported.remarks.push(
+            "cyclictest warned that high-resolution timers are not available: timers expire at the kernel's tick, \
+             and every latency may include a whole tick"
+                .to_owned(),
+        );
+    }
     if text.spikes > 0 {
         imported
             .remarks
@@ -143,7 +172,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         lines(&text, unit, &mut imported)?
     };
     if streams.is_empty() {
-        return Err(ImportError::field("the file", "it contains neither a thread line nor a histogram"));
+        let reason = text.refusal.map_or_else(
+            || "it contains neither a thread line nor a histogram".to_owned(),
+            |refusal| {
+                format!("cyclictest measured nothing: \"{refusal}\"; run it as root or with CAP_SYS_NICE")
+            },
+        );
+        return Err(ImportError::field("the file", reason));
     }
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams };
     for stream in &mut phase.streams {
@@ -152,6 +187,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             stream.label = Some(own.label.clone());
         }
         complete(stream, known.as_ref(), text.threads.get(&stream.thread).map(|(_, line)| line));
+        stream.policy = stream.policy.or(text.policy);
+        if !text.own.is_empty() {
+            // tardy's exports have 0 for an unknown priority.
+            stream.priority = stream.priority.filter(|priority| *priority > 0);
+        }
     }
     imported.phases.push(phase);
     Ok(imported)
@@ -169,7 +209,7 @@ pub(crate) fn from_command(options: &ImportOptions, imported: &mut Imported) -> 
     Some(known)
 }
 
-/// The unit from --command, from the file as `stated`, or from --unit. An error if all are missing.
+/// The unit from --unit, from --command, or from the file as `stated`. An error if all are missing.
 pub(crate) fn unit(
     options: &ImportOptions,
     known: Option<&Cyclictest>,
@@ -178,22 +218,23 @@ pub(crate) fn unit(
     format: &'static str,
 ) -> Result<Unit> {
     let by_command = known.and_then(|known| known.unit);
-    match (options.unit, by_command) {
-        (Some(unit), Some(by_command)) if unit != by_command => Err(ImportError::field(
+    let Some(given) = options.unit else {
+        return by_command.or(stated).ok_or(ImportError::UnitUnknown { format });
+    };
+    if by_command.is_some_and(|by_command| by_command != given) {
+        return Err(ImportError::field(
             "--unit and --command",
             "they contradict each other: cyclictest writes ns with -N and us without it",
-        )),
-        (_, Some(unit)) => {
-            imported.used.unit = options.unit.is_some();
-            Ok(unit)
-        }
-        // --unit is for files that do not show their unit. One that agrees is not refused.
-        (given, None) => {
-            let unit = stated.or(given).ok_or(ImportError::UnitUnknown { format })?;
-            imported.used.unit = given == Some(unit);
-            Ok(unit)
-        }
+        ));
     }
+    imported.used.unit = true;
+    if stated.is_some_and(|stated| stated != given) {
+        let [given, stated] = [Some(given), stated].map(|unit| unit.map_or("", Unit::name));
+        imported.remarks.push(format!(
+            "the values are read as {given} because of --unit; the widths of the columns are those of {stated}"
+        ));
+    }
+    Ok(given)
 }
 
 /// Adds the options of the command line to a thread's stream.
@@ -238,10 +279,17 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
             }
         } else if plain.starts_with('#') {
             text.comment(line, &plain)?;
+        } else if let Some(rest) = plain.strip_prefix("policy: ") {
+            text.policy = policy(rest.split(':').next().unwrap_or(""));
+        } else if plain.contains("High resolution timers not available") {
+            text.lacks_high_resolution = true;
         } else if plain.trim_end() == "Using all CPUS" {
             text.other_tool = Some("cyclicdeadline");
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
+        }
+        if is_refusal(&plain) {
+            text.refusal = Some(plain.trim().chars().take(80).collect());
         }
         // A comment that was cut off may still be valid, so only its missing line end shows it.
         text.cut_short |= line.unended && start.starts_with('#');
@@ -431,6 +479,12 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         text.rows.check_total()?;
     }
     check_trailers(text, threads)?;
+    if columns == 0 && of("total").is_some_and(|(_, totals)| totals.iter().any(|total| *total > 0)) {
+        imported.remarks.push(
+            "the rows of the histogram are missing: the file has only a count and extremes of each thread"
+                .to_owned(),
+        );
+    }
     remark_missing_trailers(text, imported);
     // In versions that print every row, the last row marks the end of the histogram.
     let reach = text.rows.reach();
@@ -440,13 +494,20 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         let value = |key: &str| of(key).and_then(|(line, values)| Some((line, *values.get(thread)?)));
         let bins = text.rows.take_bins(thread, unit);
         let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
+        let total = value("total");
+        if let (0, Some((_, total @ 1..))) = (columns, total) {
+            // The rows were removed. The summary still has the number of readings in them.
+            counts.bins = vec![Bin { lower_ns: 0, upper_ns: i64::MAX, count: total }];
+        }
         let in_rows = counts.total(&place)?;
-        if let Some((line, total)) = value("total").filter(|(_, total)| *total != in_rows) {
+        if let Some((line, total)) = total.filter(|(_, total)| *total != in_rows) {
             imported.contradictions.push(format!(
                 "line {line}, Total, thread {thread}: it is {total}, but the rows add up to {in_rows}"
             ));
         }
-        if let Some((_, overflows)) = value("overflows") {
+        if let Some((_, overflows)) = value("overflows").filter(|_| columns == 0 && in_rows > 0) {
+            counts.bins[0].count = in_rows.saturating_add(overflows);
+        } else if let Some((_, overflows)) = value("overflows") {
             counts.add_overflows(in_ns(reach as i64, unit, &place)?, overflows);
             let total = counts.total(&place)?;
             let listed = text.listed.get(&thread);

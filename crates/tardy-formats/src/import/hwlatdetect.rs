@@ -163,7 +163,7 @@ fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Impo
     }
 }
 
-/// The phase for samples that are in a separate file.
+/// The phase for samples that are in a separate file. Its minimum is unknown: the threshold is a bound.
 fn only_extremes(
     count: u64,
     threshold_us: u64,
@@ -173,8 +173,13 @@ fn only_extremes(
 ) -> Result<ImportedPhase> {
     let place = format!("line {line}, Max Latency");
     let threshold_us = i64::try_from(threshold_us).unwrap_or(i64::MAX);
-    let (min_ns, max_ns) = (in_ns(threshold_us, Unit::Us, "threshold")?, in_ns(max_us, Unit::Us, &place)?);
-    let counts = Counts { max_is_stated: true, ..Counts::extremes(count, min_ns, max_ns, 1000) };
+    let (least_ns, max_ns) = (in_ns(threshold_us, Unit::Us, "threshold")?, in_ns(max_us, Unit::Us, &place)?);
+    let counts = Counts {
+        max_is_stated: true,
+        min_ns: None,
+        bins: vec![Bin { lower_ns: least_ns, upper_ns: i64::MAX, count }],
+        ..Counts::extremes(count, least_ns, max_ns, 1000)
+    };
     counts.check(&place)?;
     let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
     (stream.quantity, stream.level, stream.interval_ns) = (Quantity::Noise, Level::Irq, interval_ns);

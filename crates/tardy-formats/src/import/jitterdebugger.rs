@@ -21,12 +21,18 @@ pub(crate) const WAKE: Knowable<Wake> = Knowable::Known(Wake::ClockNanosleep);
 const REACH_NS: i64 = 1_000_000;
 
 /// Imports results.
-pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut root = json::parse(reader)?;
+    // Versions before 0.2 have no `sysinfo`, and people remove it.
     let sysinfo = root.object("sysinfo")?;
-    let sysinfo = root.required("sysinfo", sysinfo)?;
-    let unit = unit(&sysinfo)?;
-    let text = |key: &str| sysinfo.text(key).map(str::to_owned);
+    let unit = match (&sysinfo, options.unit) {
+        (Some(sysinfo), _) => unit(sysinfo)?,
+        (None, Some(unit)) => unit,
+        (None, None) => {
+            return Err(ImportError::UnitUnknown { format: "jitterdebugger's results without sysinfo" });
+        }
+    };
+    let text = |key: &str| sysinfo.as_ref()?.text(key).map(str::to_owned);
     let mut imported = Imported {
         tool: "jitterdebugger".to_owned(),
         measures: MEASURES,
@@ -41,6 +47,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         },
         ..Imported::default()
     };
+    imported.used.unit = sysinfo.is_none();
     let threads = root.object("cpu")?;
     let threads = json_threads::numbered(root.required("cpu", threads)?, "cpu")?;
     let streams = threads.into_iter().map(|(number, thread)| stream(number, thread, unit));

@@ -21,6 +21,16 @@ const COLUMN_MAX: usize = 3 * 4096;
 const TIMERLAT: &str = "from timerlat's timer to its interrupt, its thread and the return to user space";
 const OSNOISE: &str = "how long each noise took the CPU from a busy thread";
 
+/// The remark on a measurement that a reading above the threshold stopped.
+pub(super) const STOPPED: &str = "the measurement stopped at the first latency above the threshold (--auto, --irq, \
+    --thread, --stop)";
+
+/// Whether a line is the first one after the results of a tool that stopped at its threshold: the message, or the
+/// analysis of the latency.
+pub(super) fn is_analysis(text: &str) -> bool {
+    text.contains("hit stop tracing")
+}
+
 /// The block `ALL:`, with a column for each level.
 struct Totals {
     line: u64,
@@ -38,6 +48,8 @@ struct Histogram {
     summary: BTreeMap<&'static str, (u64, Vec<Option<i64>>)>,
     totals: Option<Totals>,
     unended: bool,
+    /// Whether rtla stopped at its threshold. Its analysis of the latency follows, to the end of the file.
+    stopped: bool,
 }
 
 /// The content of a file from one of rtla's tools, still without readings.
@@ -95,6 +107,9 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     if imported.cut_short {
         imported.remarks.push("the file ends before its maxima; those shown are the highest bins".to_owned());
     }
+    if file.stopped {
+        imported.remarks.push(STOPPED.to_owned());
+    }
     let streams = file.streams(unit, &mut imported)?;
     imported.contradictions.extend(file.contradictions_with_totals());
     imported.phases = phases(streams, if file.is_osnoise { "osnoise" } else { "timerlat" });
@@ -104,7 +119,8 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
 impl Histogram {
     fn line(&mut self, line: Line<'_>) -> Result<()> {
         let text = line.text.trim();
-        if text.is_empty() {
+        self.stopped |= is_analysis(text);
+        if text.is_empty() || self.stopped {
             return Ok(());
         }
         if self.totals.is_some() {
@@ -242,14 +258,40 @@ impl Histogram {
         contradictions
     }
 
+    /// The levels at which a CPU has a reading; all of them if none has. Without threads of its own, rtla has columns for
+    /// the return to user space that stay empty.
+    fn levels_with_readings(&self) -> Vec<Level> {
+        let over = self.summary.get("over").map_or(&[][..], |(_, values)| values);
+        let is_counted = |column: usize| {
+            self.rows.iter().any(|(_, counts)| counts[column] > 0)
+                || over.get(column).is_some_and(|over| over.is_some_and(|over| over > 0))
+        };
+        let levels = |columns: &dyn Fn(usize) -> bool| -> Vec<Level> {
+            self.columns
+                .iter()
+                .enumerate()
+                .filter(|(column, _)| columns(*column))
+                .map(|(_, (level, _))| *level)
+                .collect()
+        };
+        let counted = levels(&is_counted);
+        if counted.is_empty() { levels(&|_| true) } else { counted }
+    }
+
     fn streams(&self, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
         // The width of a bin (-b) is the greatest common divisor of the rows.
         let width = self.rows.iter().fold(0, |width, (value, _)| greatest_divisor(width, *value)).max(1);
         let width = if self.rows.len() < 3 || width < 2 { 1 } else { width };
         let mut streams = Vec::new();
-        let highest = self.columns.iter().map(|(level, _)| *level).max();
+        let levels = self.levels_with_readings();
+        let highest =
+            self.columns.iter().map(|(level, _)| *level).filter(|level| levels.contains(level)).max();
         let reach = self.rows.last().map_or(0, |(value, _)| value.saturating_add(width));
         for (column, (level, cpu)) in self.columns.iter().enumerate() {
+            if !levels.contains(level) {
+                imported.remarks.push(format!("there is no reading of the {} on CPU {cpu}", level.name()));
+                continue;
+            }
             let of = |key: &str| self.summary.get(key).and_then(|(_, values)| *values.get(column)?);
             let line = |key: &str| self.summary.get(key).map_or(0, |(line, _)| *line);
             let place = format!("column {}", column + 1);
@@ -276,7 +318,8 @@ impl Histogram {
             }
             let (first, last) = (counts.bins.first().copied(), counts.bins.last().copied());
             let extreme = |key: &str, bin: Option<i64>| -> Result<Option<i64>> {
-                match of(key) {
+                // Without a reading, rtla up to 6.9 prints the highest number as the minimum, and 0 as the maximum.
+                match of(key).filter(|_| total > 0) {
                     Some(value) => {
                         in_ns(value, unit, &format!("line {}, {key}, {place}", line(key))).map(Some)
                     }
@@ -293,7 +336,7 @@ impl Histogram {
             }
             counts.mean_ns = of("avg").map(|thousandths| thousandths as f64 / 1000.0 * unit.ns() as f64);
             if counts.bins.is_empty() {
-                (counts.min_ns, counts.max_ns) = (None, None);
+                (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
             }
             counts.check(&format!("lines {} ff., min and max, {place}", line("min")))?;
             streams.push(stream(*cpu, *level, highest, self.is_osnoise, counts));

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use tardy_record::series::Level;
 
-use super::rtla::{duration_ns, phases};
+use super::rtla::{STOPPED, duration_ns, is_analysis, phases};
 use super::{ImportOptions, decimal_ns, number, rtla};
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, Stream, Unit, in_ns};
@@ -26,6 +26,8 @@ struct Top {
     ruled: bool,
     /// The line `ALL` of the last screen.
     total: Option<Total>,
+    /// Whether the table has ended: a reading above the threshold stopped rtla, which then analyses it.
+    stopped: bool,
 }
 
 struct Cpu {
@@ -36,7 +38,8 @@ struct Cpu {
 }
 
 struct Cell {
-    min_ns: i64,
+    /// `None` if the table does not have it.
+    min_ns: Option<i64>,
     max_ns: i64,
     mean_ns: Option<f64>,
 }
@@ -54,8 +57,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     let mut top = Top::default();
     let mut unended = false;
     while let Some(line) = lines.next_line()? {
-        unended = line.unended;
         top.line(line)?;
+        unended = line.unended && !top.stopped;
     }
     let mut imported = rtla::without_readings(top.is_osnoise, top.duration_ns, lines.read_lines());
     let left: Vec<u32> =
@@ -65,6 +68,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         imported.remarks.push(format!(
             "the last screen has no line for CPU {cpu}; its numbers are from an earlier screen"
         ));
+    }
+    if top.stopped {
+        imported.remarks.push(STOPPED.to_owned());
     }
     imported.remarks.push(
         "the table has only counts and extremes, not a distribution: there are no quantiles".to_owned(),
@@ -88,6 +94,10 @@ impl Top {
     fn line(&mut self, line: Line<'_>) -> Result<()> {
         let plain: String = line.text.chars().filter(|c| !c.is_control()).collect();
         let text = plain.trim();
+        self.stopped |= is_analysis(text);
+        if self.stopped {
+            return Ok(());
+        }
         if line.text.contains("Timer Latency") && !text.contains('|') {
             self.begin_screen();
         } else if text.contains("Operating System Noise") || text.contains("Hardware-related Noise") {
@@ -144,7 +154,7 @@ impl Top {
             };
             let count = number(count, line.number, "Period")?;
             let max_ns = self.value(line, longest, "Max Single")?;
-            (count, BTreeMap::from([(Level::UserThread, Cell { min_ns: 0, max_ns, mean_ns: None })]))
+            (count, BTreeMap::from([(Level::UserThread, Cell { min_ns: None, max_ns, mean_ns: None })]))
         } else {
             let (count, rest) = rest.split_once('|').unwrap_or((rest, ""));
             (number(count.trim(), line.number, "COUNT")?, self.levels(line, rest)?)
@@ -172,7 +182,7 @@ impl Top {
                 continue;
             }
             let cell = Cell {
-                min_ns: self.value(line, min, "min")?,
+                min_ns: Some(self.value(line, min, "min")?),
                 max_ns: self.value(line, max, "max")?,
                 mean_ns: Some(self.value(line, avg, "avg")? as f64),
             };
@@ -238,9 +248,11 @@ impl Top {
                     ));
                 }
             };
-            let least = cells().map(|cell| cell.min_ns).min();
+            let least = cells().filter_map(|cell| cell.min_ns).min();
             let most = cells().map(|cell| cell.max_ns).max();
-            differs("min", stated.min_ns, least, least);
+            if let Some(min_ns) = stated.min_ns {
+                differs("min", min_ns, least, least);
+            }
             differs("max", stated.max_ns, most, most);
             let means = || cells().filter_map(|cell| Some(cell.mean_ns? as i64));
             differs("avg", stated.mean_ns.unwrap_or(0.0) as i64, means().min(), means().max());
@@ -254,7 +266,9 @@ impl Top {
         let mut streams = Vec::new();
         for (number, cpu) in &self.cpus {
             for (level, found) in &cpu.levels {
-                let mut counts = Counts::extremes(cpu.count, found.min_ns, found.max_ns, resolution_ns);
+                let min_ns = found.min_ns.unwrap_or(0);
+                let mut counts = Counts::extremes(cpu.count, min_ns, found.max_ns, resolution_ns);
+                counts.min_ns = counts.min_ns.and(found.min_ns);
                 counts.mean_ns = found.mean_ns;
                 counts.check(&format!("line {}, CPU {number}", cpu.line))?;
                 streams.push(rtla::stream(*number, *level, highest, self.is_osnoise, counts));
@@ -281,8 +295,10 @@ impl Cpu {
             if new.max_ns < old.max_ns {
                 return back("max", us(old.max_ns), us(new.max_ns));
             }
-            if new.min_ns > old.min_ns {
-                return back("min", us(old.min_ns), us(new.min_ns));
+            if let (Some(old), Some(new)) = (old.min_ns, new.min_ns)
+                && new > old
+            {
+                return back("min", us(old), us(new));
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::look::{Look, not_from};
 use super::{hypervisor, parameters};
+use crate::cpus::{self, listed};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const CPUINFO: &str = "/proc/cpuinfo";
@@ -39,7 +40,8 @@ pub(super) fn collect(files: &KernelFiles, kernel: &Kernel, clock: &Clock) -> Cp
         idle_states: idle_states(files, first),
         idle_driver: idle_driver(files),
         mitigations: mitigations(files),
-        isolated: kept_apart(files, kernel, "isolated", "isolcpus"),
+        isolated: isolated(files, kernel),
+        rcu_nocbs: rcu_nocbs(files, kernel),
         nohz_full: kept_apart(files, kernel, "nohz_full", "nohz_full"),
         irq_affinity: irq_affinity(files),
         hypervisor: hypervisor::find(files, clock),
@@ -123,9 +125,7 @@ fn arm_parts(cpuinfo: &str) -> Vec<String> {
 
 fn online(files: &KernelFiles, cpuinfo: &str) -> Fact<Vec<u32>> {
     let path = format!("{CPUS}/online");
-    if let Some(cpus) =
-        files.text(&path).ok().and_then(|text| cpu_list::parse(&text)).filter(|cpus| !cpus.is_empty())
-    {
+    if let Some(cpus) = listed(files, &path).filter(|cpus| !cpus.is_empty()) {
         return Fact::known(cpus, path);
     }
     let listed: Vec<u32> = cpuinfo
@@ -217,7 +217,49 @@ fn mitigations(files: &KernelFiles) -> Fact<BTreeMap<String, String>> {
     }
 }
 
-/// Isolated CPUs: as the kernel reports them, otherwise as the command line requests them.
+/// CPUs isolated at boot or by a partition of cpusets.
+fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
+    let at_boot = kept_apart(files, kernel, "isolated", "isolcpus");
+    let partitions = cpus::partitions(files).into_iter().filter(|partition| partition.is_isolated);
+    let mut all: Vec<u32> = partitions.flat_map(|partition| partition.cpus).collect();
+    let Some(listed) = at_boot.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
+        return at_boot;
+    };
+    if all.is_empty() {
+        return at_boot;
+    }
+    all.extend(listed);
+    all.sort_unstable();
+    all.dedup();
+    // Without the names of the cgroups, which users and services choose.
+    Fact::known(cpu_list::format(&all), format!("{}, cpuset.cpus.partition of cgroups", at_boot.how))
+}
+
+/// CPUs whose RCU callbacks are offloaded. The kernel offloads those of `rcu_nocbs=`, and of `nohz_full=` too (kernel/rcu/tree_nocb.h,
+/// rcu_init_nohz).
+fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
+    let tickless = kept_apart(files, kernel, "nohz_full", "nohz_full");
+    let Some(line) = kernel.command_line.get() else { return Fact::unknown(kernel.command_line.how.clone()) };
+    let Some(mut all) = tickless.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
+        return tickless;
+    };
+    let (words, _) = parameters::split(line);
+    let asked = words.iter().rev().find_map(|word| word.strip_prefix("rcu_nocbs="));
+    let online = || listed(files, &format!("{CPUS}/online"));
+    let asked = match asked {
+        None => Some(Vec::new()),
+        Some("all") => online(),
+        Some(list) => cpu_list::parse(list),
+    };
+    let how = format!("rcu_nocbs= and nohz_full= on the command line, {}", tickless.how);
+    let Some(asked) = asked else { return Fact::unknown(format!("{how}: not understood")) };
+    all.extend(asked);
+    all.sort_unstable();
+    all.dedup();
+    Fact::known(if all.is_empty() { "none".to_owned() } else { cpu_list::format(&all) }, how)
+}
+
+/// CPUs that the kernel keeps apart: as it reports them, otherwise as the command line requests them.
 fn kept_apart(files: &KernelFiles, kernel: &Kernel, file: &str, parameter: &str) -> Fact<String> {
     let path = format!("{CPUS}/{file}");
     let none_if_empty = |list: &str| match list.trim() {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tardy_sys::files::{self, Directory};
 use tardy_sys::kernel_files::KernelFiles;
 
-pub use restore::{Fate, Restored, left_behind, restore};
+pub use restore::{Fate, Restored, left_behind, restore, restore_only};
 pub use undo::{Kind, Undo, Undone, read, tagged};
 
 /// The system-wide journal.

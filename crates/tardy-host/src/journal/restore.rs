@@ -67,7 +67,29 @@ enum Content {
 /// # Errors
 /// If the journal exists and cannot be read, or does not belong to the caller.
 pub fn restore(place: &Place, files: &KernelFiles, kinds: &[Kind]) -> Result<Vec<Restored>, String> {
+    restore_if(place, files, kinds, |_| true)
+}
+
+/// As [`restore`], but only of changes of one of `kinds`. All other files of the journal stay, and so do the changes of living
+/// processes, which are not returned.
+///
+/// # Errors
+/// As for [`restore`].
+pub fn restore_only(place: &Place, files: &KernelFiles, kinds: &[Kind]) -> Result<Vec<Restored>, String> {
+    restore_if(place, files, kinds, |found| match &found.content {
+        Content::Entry(line) => kind_of(line, kinds).is_some() && !is_alive(place, line.owner),
+        _ => false,
+    })
+}
+
+fn restore_if(
+    place: &Place,
+    files: &KernelFiles,
+    kinds: &[Kind],
+    is_wanted: impl Fn(&Found) -> bool,
+) -> Result<Vec<Restored>, String> {
     let Some((directory, mut all)) = entries(place)? else { return Ok(Vec::new()) };
+    all.retain(is_wanted);
     let order = |found: &Found| {
         let first = match &found.content {
             Content::Entry(line) => kind_of(line, kinds).is_some_and(|kind| kind.first),
@@ -259,6 +281,21 @@ mod tests {
         assert_eq!(scene.entries(), 1);
         entry.strike();
         assert_eq!(scene.entries(), 0);
+    }
+
+    #[test]
+    fn only_changes_of_dead_processes_and_of_the_kinds_are_restored() {
+        let scene = Scene::new();
+        scene.dead_entry(0, &TraceInstance { path: "/sys/kernel/tracing/instances/tardy-1".to_owned() });
+        scene.dead_entry(1, &file("1"));
+        fs::write(scene.root.path().join(format!("journal/{NO_PROCESS}-2.json")), "{\"own").unwrap();
+        let own = TraceInstance { path: "/sys/kernel/tracing/instances/tardy-2".to_owned() };
+        let entry = scene.place.note(&own).unwrap();
+        let restored = restore_only(&scene.place, &scene.files, &[instance::UNDO]).unwrap();
+        assert_eq!(restored.len(), 1);
+        assert!(restored[0].what.ends_with("tardy-1") && restored[0].fate == Fate::Undone, "{restored:?}");
+        assert_eq!(scene.entries(), 3);
+        entry.strike();
     }
 
     #[test]

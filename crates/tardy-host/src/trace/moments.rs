@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use tardy_record::moment::{Happening, MOMENT_EVENTS_MAX, Moment, MomentEvent};
+use tardy_record::moment::{Happening, MOMENT_EVENTS_MAX, Moment, MomentEvent, OPEN_MAX, still_open};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -19,9 +19,6 @@ use super::tracefs::Tracefs;
 const BEFORE_NS: u64 = 100_000;
 /// Time before the deadline in which to search for activities that had not ended; at least the wake-up's lateness.
 const LOOK_BACK_NS: u64 = 5_000_000;
-
-/// Nesting limit: an interrupt inside a soft interrupt inside an interrupt, with room to spare.
-const OPEN_MAX: usize = 8;
 
 /// The trace instance with its reader.
 pub struct MomentTrace {
@@ -190,30 +187,16 @@ impl Stopped {
             at_ns: since_deadline(happened.at_ns),
             what: happened.what.clone(),
         };
-        let events = still_open(&one.events[..first]).into_iter().chain(&one.events[first..end]);
+        let open = still_open(&one.events[..first], |event| &event.what);
+        let events = open.into_iter().chain(&one.events[first..end]);
         Some(Moment {
             tid: late.tid,
             priority: late.priority,
             whole_from_ns: since_deadline(whole_from_ns),
+            waits_from_ns: None,
             events: events.map(event).collect(),
         })
     }
-}
-
-/// The activities that have begun in `events` and not ended, the outermost first.
-fn still_open(events: &[Happened]) -> Vec<&Happened> {
-    let mut open = Vec::new();
-    for event in events {
-        match event.what.depth_change() {
-            1 => open.push(event),
-            -1 => {
-                open.pop();
-            }
-            _ => {}
-        }
-    }
-    open.truncate(OPEN_MAX);
-    open
 }
 
 #[cfg(test)]

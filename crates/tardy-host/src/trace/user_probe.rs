@@ -1,5 +1,8 @@
 //! Events at instructions of programs (uprobes), removed when they are dropped.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tardy_sys::kernel_files::KernelFiles;
@@ -77,15 +80,19 @@ impl UserProbes {
         Self { tracefs: tracefs.clone(), probes: Vec::new() }
     }
 
-    /// Makes an event at the instruction at `offset` in the file `path`, which contains no blank. Returns its name.
+    /// Makes an event at the instruction at `offset` of the very file that the descriptor refers to, whatever names it has by now: the kernel
+    /// follows the descriptor's link in /proc when the event is written. The caller has read the instruction from this file. Returns
+    /// the event's name.
     ///
     /// # Errors
     /// The kernel's error: it has no CONFIG_UPROBE_EVENTS, or there is no instruction.
-    pub fn add(&mut self, path: &str, offset: u64) -> Result<String, String> {
+    pub fn add(&mut self, file: &File, offset: u64) -> Result<String, String> {
         let event = format!("{GROUP}{}/mark{}", std::process::id(), self.probes.len());
         let probe = UserProbe { file: self.tracefs.path(FILE), event: event.clone() };
         let entry = Place::own().note(&probe)?;
-        let made = self.tracefs.files.append(&probe.file, &format!("p:{event} {path}:{offset:#x}\n"));
+        let descriptor = file.as_raw_fd();
+        let text = format!("p:{event} /proc/self/fd/{descriptor}:{offset:#x}\n");
+        let made = self.tracefs.files.append(&probe.file, &text);
         match made {
             Ok(()) => {
                 self.probes.push((probe, Some(entry)));

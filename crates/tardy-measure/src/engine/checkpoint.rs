@@ -9,12 +9,14 @@ use std::path::Path;
 
 use tardy_record::{Run, file};
 use tardy_redact::redact;
-use tardy_sys::files;
+use tardy_sys::files::{self, Directory, Existing};
 use tardy_sys::shared_map::SharedMap;
 
 use super::counters_file::CountersFile;
 use super::result_file::{ResultFile, ResultFileError};
 
+/// The directory of a run whose own file cannot be written.
+const RESCUE_DIRECTORY: &str = "/dev/shm";
 /// When the first checkpoint is written, in ns.
 const FIRST_NS: u64 = 1_000_000_000;
 /// From the first checkpoint to the second, in ns; the interval doubles from one to the next.
@@ -104,6 +106,28 @@ impl RunFile {
     /// switch: 52,000 instructions for 31 pages (docs/performance.md).
     pub(super) fn take_replaced(&mut self) -> [Option<File>; 2] {
         [self.replaced.take(), self.counters.take_replaced()]
+    }
+
+    /// Writes `run`, which is complete, to /dev/shm, because its file could not be written. Returns a message for the user.
+    pub fn rescue(&self, run: &Run, error: &ResultFileError) -> String {
+        let name = format!("tardy-{}.run.json", run.origin.id);
+        let place = Path::new(RESCUE_DIRECTORY).join(&name);
+        let rescued = self.text(run).and_then(|text| {
+            let directory = Directory::named(Path::new(RESCUE_DIRECTORY))?;
+            directory.replace(name.as_ref(), 0o600, Existing::Kept, |file| file.write_all(text.as_bytes()))
+        });
+        match rescued {
+            Ok(_) => format!(
+                "{error}. The whole run is in {} instead; move it before the next boot",
+                place.display()
+            ),
+            Err(second) => {
+                format!(
+                    "{error}; {} could not be written either ({second}). The run is not saved, only shown here",
+                    place.display()
+                )
+            }
+        }
     }
 
     /// The text of the run file of `run`.

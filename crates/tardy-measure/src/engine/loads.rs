@@ -46,12 +46,19 @@ pub(crate) struct LoadProcesses {
     exe: PathBuf,
     seed: u64,
     peer: Option<String>,
+    cpus: Vec<u32>,
 }
 
 impl LoadProcesses {
     /// The loads of `request`.
     pub(crate) fn of(request: &Request) -> Self {
-        Self { exe: request.programs.own.clone(), seed: request.plan.seed, peer: request.plan.peer.clone() }
+        let plan = &request.plan;
+        Self {
+            exe: request.programs.own.clone(),
+            seed: plan.seed,
+            peer: plan.peer.clone(),
+            cpus: plan.placement.housekeeping_cpus.clone(),
+        }
     }
 }
 
@@ -61,8 +68,12 @@ impl LoadStarter for LoadProcesses {
         plan: &PhasePlan,
         mut message: &mut dyn FnMut(&str),
     ) -> Result<Box<dyn RunningLoads>, String> {
-        let context =
-            LoadContext { seed: self.seed, peer: self.peer.clone(), ..LoadContext::new(self.exe.clone()) };
+        let context = LoadContext {
+            seed: self.seed,
+            peer: self.peer.clone(),
+            cpus: self.cpus.clone(),
+            ..LoadContext::new(self.exe.clone())
+        };
         let loads = Loads::start_telling(&plan.loads, &context, &mut message);
         Ok(Box::new(loads.map_err(|error| error.to_string())?))
     }

@@ -1,8 +1,6 @@
 //! The supervisor: the state of a run from its first checkpoint until the run is sealed.
 
-use std::io::Write;
 use std::os::fd::{AsRawFd, RawFd};
-use std::path::Path;
 use std::rc::Rc;
 
 use tardy_host::ptp_log::PtpLog;
@@ -15,7 +13,6 @@ use tardy_record::samples::SamplesFile;
 use tardy_record::self_cost::{LIVE_VIEW, ThreadCost};
 use tardy_record::series::CHECKPOINT;
 use tardy_record::validity;
-use tardy_sys::files::{Directory, Existing};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
@@ -30,9 +27,6 @@ use super::reading::OwnReads;
 use super::request::{Outcome, Request, RunError};
 use super::result_file::{ResultFile, ResultFileError};
 use super::sample_file::SampleFile;
-
-/// The directory of a run whose own file cannot be written.
-const RESCUE_DIRECTORY: &str = "/dev/shm";
 
 /// Receives SIGINT, SIGTERM and SIGHUP.
 pub(crate) trait Signals {
@@ -273,7 +267,7 @@ impl<'r> Supervisor<'r> {
         debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
         let written = self.file.write(&self.run);
         if let Err(error) = &written {
-            trouble = Some(self.rescue(error));
+            trouble = Some(self.file.rescue(&self.run, error));
         }
         let now_ns = self.clock.now_ns();
         self.file.remove_counters(now_ns);
@@ -306,28 +300,6 @@ impl<'r> Supervisor<'r> {
             ..whole
         };
         vec![rest, live]
-    }
-
-    /// Writes the sealed run to /dev/shm after its file could not be written. Returns a message for the user.
-    fn rescue(&self, error: &ResultFileError) -> String {
-        let name = format!("tardy-{}.run.json", self.run.origin.id);
-        let place = Path::new(RESCUE_DIRECTORY).join(&name);
-        let rescued = self.file.text(&self.run).and_then(|text| {
-            let directory = Directory::named(Path::new(RESCUE_DIRECTORY))?;
-            directory.replace(name.as_ref(), 0o600, Existing::Kept, |file| file.write_all(text.as_bytes()))
-        });
-        match rescued {
-            Ok(_) => format!(
-                "{error}. The whole run is in {} instead; move it before the next boot",
-                place.display()
-            ),
-            Err(second) => {
-                format!(
-                    "{error}; {} could not be written either ({second}). The run is not saved, only shown here",
-                    place.display()
-                )
-            }
-        }
     }
 }
 

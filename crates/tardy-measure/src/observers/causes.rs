@@ -1,12 +1,12 @@
 //! Traces the causes of late wake-ups: a late thread stops the trace; the supervisor reads it and restarts it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use tardy_host::trace::moments::{Late, MomentTrace};
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_probe::cells::{self, Traced, Tracing};
-use tardy_record::moment::{CauseTrace, MOMENT_COUNT, Moment, TracingCost};
+use tardy_record::moment::{CauseTrace, MOMENT_COUNT, Moment, TracingCost, Untraced};
 use tardy_record::plan::{CausesPlan, ThreadPlan, TimerPlan};
 use tardy_record::series::{Series, SeriesKind};
 use tardy_sys::clock::monotonic_ns;
@@ -18,7 +18,9 @@ use crate::engine::{Counted, Observer, PhaseContext, Reading, Supervisor};
 use crate::sources::own_probe::ProbeState;
 
 /// Time between two checks whether a thread has stopped the trace. Another late wake-up in between has no moment.
-const LOOK_NS: u64 = 20_000_000;
+const LOOK_NS: u64 = 5_000_000;
+/// The most times at which the trace was off that are known; the oldest are forgotten.
+const OFF_MAX: usize = 1 << 16;
 /// Number of stretches into which the warm-up is divided, alternately traced and not.
 const WARM_STRETCHES: u64 = 16;
 /// Turning the trace on or off delays threads that wake at that time, so wake-ups within this time are not compared.
@@ -35,6 +37,8 @@ pub(crate) struct Causes<'r> {
     threads: Vec<Thread>,
     warm_up: Option<WarmUp>,
     next_look_ns: u64,
+    /// When the trace was off, in order, on the monotonic clock, and why.
+    off: VecDeque<(u64, u64, Untraced)>,
 }
 
 /// One measuring thread.
@@ -49,6 +53,8 @@ struct Thread {
     moments: BTreeMap<u64, (i64, Moment)>,
     stops: u64,
     not_traced: u64,
+    /// The cycles whose wake-ups stopped the trace, and which it does not show.
+    cut: BTreeSet<u64>,
 }
 
 /// The warm-up in progress. Times are on the monotonic clock.
@@ -76,9 +82,19 @@ impl<'r> Causes<'r> {
             moments: BTreeMap::new(),
             stops: 0,
             not_traced: 0,
+            cut: BTreeSet::new(),
         };
         let threads = timer.threads.iter().enumerate().map(thread).collect();
-        Self { context, state, trace: None, plan, threads, warm_up: None, next_look_ns: u64::MAX }
+        Self {
+            context,
+            state,
+            trace: None,
+            plan,
+            threads,
+            warm_up: None,
+            next_look_ns: u64::MAX,
+            off: VecDeque::new(),
+        }
     }
 
     fn make_trace(&self) -> Result<MomentTrace, String> {
@@ -105,8 +121,19 @@ impl<'r> Causes<'r> {
         if self.threads.iter().all(|thread| thread.get(Tracing::Stops) == thread.stops) {
             return Ok(());
         }
+        let stopped_ns = self.threads.iter().filter_map(Thread::late).map(|late| late.at_ns).min();
         self.read_stopped_trace()?;
-        self.trace.as_mut().map_or(Ok(()), |trace| trace.set_on(true))
+        self.trace.as_mut().map_or(Ok(()), |trace| trace.set_on(true))?;
+        self.was_off(stopped_ns.unwrap_or(now_ns), Untraced::BeingRead);
+        Ok(())
+    }
+
+    /// Notes that the trace was off until now.
+    fn was_off(&mut self, from_ns: u64, reason: Untraced) {
+        if self.off.len() == OFF_MAX {
+            self.off.pop_front();
+        }
+        self.off.push_back((from_ns, monotonic_ns(), reason));
     }
 
     /// Takes the last moments and stops tracing. Call it after the threads have ended.
@@ -123,11 +150,17 @@ impl<'r> Causes<'r> {
     /// Adds the moments of the worst wake-ups to a thread's series.
     fn annotate(&self, thread: &Thread, series: &mut Series) {
         let SeriesKind::Timer(timer) = &mut series.kind else { return };
-        timer.causes =
-            Some(CauseTrace { stops: thread.stops, not_traced: thread.not_traced, cost: thread.cost() });
         for outlier in &mut series.worst {
             outlier.moment = thread.moments.get(&outlier.cycle).map(|(_, moment)| moment.clone());
         }
+        let worst = series.worst.first().filter(|worst| worst.moment.is_none());
+        let worst_untraced = worst.and_then(|worst| {
+            let at_ns = self.context.clock.start_ns() + worst.at_ns;
+            let due_ns = at_ns.saturating_add_signed(-worst.latency_ns);
+            untraced(&self.off, thread.cut.contains(&worst.cycle), due_ns, at_ns)
+        });
+        let (stops, not_traced, cost) = (thread.stops, thread.not_traced, thread.cost());
+        timer.causes = Some(CauseTrace { stops, not_traced, cost, worst_untraced });
         if self.is_synthetic() {
             let wanted =
                 series.worst.iter_mut().filter(|outlier| outlier.latency_ns > self.plan.over_ns as i64);
@@ -147,6 +180,7 @@ impl<'r> Causes<'r> {
             self.threads.iter().for_each(|thread| thread.arm(self.plan.over_ns));
             self.warm_up = None;
             self.next_look_ns = now_ns + LOOK_NS;
+            self.was_off(0, Untraced::NotBegun);
         } else if now_ns >= warm_up.next_ns {
             warm_up.traced = !warm_up.traced;
             set_state(Traced::Unsure);
@@ -251,22 +285,20 @@ impl Thread {
         self.stops = self.get(Tracing::Stops);
         match moment {
             Some(moment) => self.keep(self.get(Tracing::StoppedCycle), late_ns as i64, moment),
-            None => self.not_traced += 1,
+            None => {
+                self.not_traced += 1;
+                self.cut.insert(self.get(Tracing::StoppedCycle));
+            }
         }
         self.arm(over_ns);
         self.set(Tracing::Answered, self.stops);
     }
 
-    /// Sets the lateness at which the thread stops the trace: above the limit, or above the usual lateness if the limit
-    /// is 0. Once there are enough moments, only wake-ups later than these stop it.
+    /// Sets the lateness at which the thread stops the trace.
     fn arm(&self, over_ns: u64) {
-        let usual_ns =
-            if over_ns == 0 { (self.get(Tracing::WarmUsual) as i64).max(0).unsigned_abs() } else { 0 };
-        let floor_ns = match self.moments.len() {
-            MOMENT_COUNT.. => self.moments.values().map(|(late_ns, _)| late_ns.unsigned_abs()).min(),
-            _ => None,
-        };
-        self.set(Tracing::Over, floor_ns.unwrap_or(0).max(usual_ns).max(over_ns).max(1));
+        let usual_ns = (self.get(Tracing::WarmUsual) as i64).max(0).unsigned_abs();
+        let kept_ns: Vec<u64> = self.moments.values().map(|(late_ns, _)| late_ns.unsigned_abs()).collect();
+        self.set(Tracing::Over, stops_above_ns(over_ns, usual_ns, &kept_ns));
     }
 
     fn keep(&mut self, cycle: u64, late_ns: i64, moment: Moment) {
@@ -284,5 +316,48 @@ impl Thread {
             traced_ns: self.get(Tracing::WarmTraced) as i64,
             untraced_ns: self.get(Tracing::WarmUntraced) as i64,
         })
+    }
+}
+
+/// The lateness above which a wake-up stops the trace: above the limit; or if that is 0, above the usual lateness and half of the
+/// worst that is kept, so that the trace is rarely being read when the worst of all comes. Once there are enough moments, only
+/// wake-ups later than these stop it.
+fn stops_above_ns(over_ns: u64, usual_ns: u64, kept_ns: &[u64]) -> u64 {
+    let least_ns = match over_ns {
+        0 => kept_ns.iter().max().map_or(0, |ns| ns / 2).max(usual_ns),
+        _ => over_ns,
+    };
+    let floor_ns = if kept_ns.len() < MOMENT_COUNT { None } else { kept_ns.iter().min() };
+    floor_ns.copied().unwrap_or(0).max(least_ns).max(1)
+}
+
+/// Why the trace has not the wake-up that was due at `due_ns` and came at `at_ns`. It was off at the times `off`; `is_cut`: the
+/// wake-up stopped it, and was not in it.
+fn untraced(off: &VecDeque<(u64, u64, Untraced)>, is_cut: bool, due_ns: u64, at_ns: u64) -> Option<Untraced> {
+    let during = off.iter().find(|(from_ns, to_ns, _)| at_ns > *from_ns && due_ns < *to_ns);
+    during.map(|(_, _, reason)| *reason).or(is_cut.then_some(Untraced::Overwritten))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_that_is_not_half_as_late_as_the_worst_does_not_stop_the_trace() {
+        assert_eq!(stops_above_ns(0, 9000, &[]), 9000);
+        assert_eq!(stops_above_ns(0, 9000, &[30_000, 100_000]), 50_000);
+        // What the user demands is traced.
+        assert_eq!(stops_above_ns(20_000, 9000, &[30_000, 100_000]), 20_000);
+        assert_eq!(stops_above_ns(20_000, 9000, &[70_000; MOMENT_COUNT]), 70_000);
+    }
+
+    #[test]
+    fn the_reason_is_what_the_trace_did_at_that_time() {
+        let off = VecDeque::from([(0, 100, Untraced::NotBegun), (500, 700, Untraced::BeingRead)]);
+        let of = |is_cut, due_ns, at_ns| untraced(&off, is_cut, due_ns, at_ns);
+        assert_eq!(of(false, 90, 130), Some(Untraced::NotBegun));
+        assert_eq!(of(true, 650, 900), Some(Untraced::BeingRead));
+        assert_eq!(of(true, 750, 900), Some(Untraced::Overwritten));
+        assert_eq!(of(false, 750, 900), None);
     }
 }

@@ -47,5 +47,5 @@ pub(super) fn of(outlier: &Outlier, tid: u32, priority: u32) -> Moment {
         _ => events.extend(wake_up(4, 95, &builder)),
     }
     let events = events.into_iter().map(|(at_ns, what)| MomentEvent { at_ns, what }).collect();
-    Moment { tid, priority, whole_from_ns: -100_000, events }
+    Moment { tid, priority, whole_from_ns: -100_000, waits_from_ns: None, events }
 }

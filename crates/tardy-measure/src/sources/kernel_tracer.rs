@@ -66,7 +66,8 @@ impl<'r> KernelTracer<'r> {
         if let Some(priority) = self.plan.priority.filter(|_| tracing.has_user_thread) {
             for cpu in &self.plan.cpus {
                 let file = tracefs.files.resolve(&Tracing::user_thread_file(&tracefs, *cpu));
-                readers.push(UserThread::start(&request.programs.probe, *cpu, priority, &file)?);
+                let cgroup = request.plan.placement.cgroup_of(*cpu);
+                readers.push(UserThread::start(&request.programs.probe, cgroup, *cpu, priority, &file)?);
             }
         }
         Ok(Tracer::Kernel { readers, tracing })
@@ -214,7 +215,13 @@ struct UserThread {
 }
 
 impl UserThread {
-    fn start(program: &ProbeProgram, cpu: u32, priority: u32, file: &Path) -> Result<Self, String> {
+    fn start(
+        program: &ProbeProgram,
+        cgroup: Option<&str>,
+        cpu: u32,
+        priority: u32,
+        file: &Path,
+    ) -> Result<Self, String> {
         let pid = std::process::id().to_string();
         let prepare = |command: &mut Command| {
             command
@@ -224,7 +231,8 @@ impl UserThread {
                 .stdout(Stdio::piped())
                 .process_group(0);
         };
-        let child = program.spawn(prepare).map_err(|error| format!("timerlat's user thread, {error}"))?;
+        let child =
+            program.spawn(cgroup, prepare).map_err(|error| format!("timerlat's user thread, {error}"))?;
         let mut this = Self { cpu, child };
         let Some(stdout) = this.child.stdout.take() else { unreachable!("it was requested") };
         let ready = wait_readable(&[stdout.as_raw_fd()], READY_NS).map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 //!
 //! It is a thread of this process, because it needs the caller's network namespace and rights, and the supervisor only waits.
 
+use tardy_host::cgroups::Membership;
 use tardy_record::Series;
 use tardy_record::plan::RoundTripPlan;
 use tardy_record::reason::Reason;
@@ -12,6 +13,7 @@ use tardy_round_trip::thread::RoundTrips;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::dma_latency::DmaLatency;
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::scheduling;
 
 use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
 
@@ -30,12 +32,14 @@ pub(crate) struct RoundTripSource<'r> {
     counting: Option<(Counted, Recorder)>,
     /// Held during the phase.
     _idle_states: Option<DmaLatency>,
+    /// The cgroup that owns the thread's CPU, with this process in it, until the thread has ended.
+    cgroup: Option<Membership>,
 }
 
 impl<'r> RoundTripSource<'r> {
     /// The round trips of `plan`, not started.
     pub(crate) fn new(context: PhaseContext<'r>, plan: &'r RoundTripPlan) -> Self {
-        Self { context, plan, trips: None, counting: None, _idle_states: None }
+        Self { context, plan, trips: None, counting: None, _idle_states: None, cgroup: None }
     }
 
     fn drain(&mut self) {
@@ -78,6 +82,12 @@ impl Source for RoundTripSource<'_> {
                 Ok(held) => self._idle_states = Some(held),
                 Err(error) => remarks.push(format!("idle states are not limited: {error}")),
             }
+        }
+        if let Some(directory) = request.plan.placement.cgroup_of(self.plan.cpu) {
+            self.cgroup = Some(Membership::enter(&KernelFiles::real(), directory)?);
+            remarks.push(format!(
+                "tardy's supervisor runs on the CPUs of {directory} during the phase, because the thread that measures is one of its own"
+            ));
         }
         let trips = RoundTrips::prepare(exchange, self.plan)?;
         if let Some(refused) = &trips.refused {
@@ -138,6 +148,10 @@ impl Source for RoundTripSource<'_> {
         self.drain();
         // Dropping the thread waits for its end; what it hands over until then is of no interest.
         self.trips = None;
+        if self.cgroup.take().is_some() {
+            // The kernel gave this thread every CPU of its cpuset. On which of them it waits for the next phase matters little.
+            let _ = scheduling::set_affinity(&[self.context.request.plan.housekeeping_cpu]);
+        }
         Finished::default()
     }
 

@@ -80,13 +80,15 @@ pub(super) fn of(
     let mut shown = vec![distribution(sections, runs, comparison, &names, &curves, marks, prefix)];
     shown.extend(published_section(&names, found));
     shown.extend(tail(runs, &curves, marks, prefix));
-    shown.push(differences(&comparison.differences(), &names));
+    shown.push(differences(&comparison.differences(), &comparison.unknown_facts(), &names));
     let shared = runs[0].headline();
+    let unknown = of_pairs(comparison, |pair| &pair.unknown_conditions);
+    let unknown: Vec<String> = unknown.iter().map(|what| format!("not known of both: {what}")).collect();
     ComparisonView {
         shared: runs.iter().all(|run| run.headline() == shared).then(|| harmless(&shared)),
         sides: runs.iter().zip(&names).enumerate().map(side).collect(),
         headline: typographic(&headline(comparison, &comparison.tables())),
-        obstacles: of_pairs(comparison, |pair| &pair.not_comparable_because),
+        obstacles: [of_pairs(comparison, |pair| &pair.not_comparable_because), unknown].concat(),
         whose: whose(runs),
         sections: shown,
         id: format!("{prefix}compare"),
@@ -264,13 +266,13 @@ fn tail(runs: &[&Run], curves: &[Curve], marks: Marks, prefix: &str) -> Option<V
 }
 
 /// What differs between the machines.
-fn differences(parts: &[PartDifferences], names: &[String]) -> Vec<Element> {
+fn differences(parts: &[PartDifferences], unknown: &[&str], names: &[String]) -> Vec<Element> {
     let mut elements = vec![heading(2, "What differs")];
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
         elements.push(heading(3, part.part.title()));
         elements.push(difference_table(part, names));
     }
-    elements.extend(paragraphs("note", &without_difference(parts)));
+    elements.extend(paragraphs("note", &without_difference(parts, unknown)));
     elements
 }
 

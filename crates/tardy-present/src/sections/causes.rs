@@ -5,10 +5,12 @@ use tardy_analyse::causes::timeline::Occupant;
 use tardy_analyse::causes::{self, Cause, Hint, How, Stage};
 use tardy_analyse::findings::Findings;
 use tardy_analyse::name;
-use tardy_record::moment::{CauseTrace, Task};
+use tardy_record::moment::{CauseTrace, Task, Untraced};
 use tardy_record::series::Change;
+use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
+use super::program::causes_text;
 use crate::figures;
 use crate::page::{Page, Place, figure, heading, paragraphs};
 use crate::section::{Context, Part, Section, Text};
@@ -19,6 +21,8 @@ use tardy_plot::numbers::{counted, harmless, rounded, short, with_unit};
 const SHOWN_MAX: usize = 4;
 /// The largest number of events on several CPUs that are shown; further ones are counted.
 const EVENTS_MAX: usize = 3;
+/// The largest number of causes in a list; others are counted.
+const LISTED_MAX: usize = 4;
 /// Longer names are shortened.
 const NAME_MAX: usize = 40;
 
@@ -33,7 +37,7 @@ impl Section for Causes {
     fn text(&self, context: &Context<'_>, text: &mut Text) {
         let (run, findings) = (context.run, context.findings);
         let conclusions = conclusions(run, findings);
-        let shown = shown(findings);
+        let shown = shown(run, findings);
         if conclusions.is_empty() && shown.is_empty() {
             return;
         }
@@ -49,29 +53,58 @@ impl Section for Causes {
     fn page(&self, context: &Context<'_>, page: &mut Page) {
         let (run, findings) = (context.run, context.findings);
         let conclusions = conclusions(run, findings);
-        let shown = shown(findings);
+        let of_program = latest(findings.causes.iter().filter(|cause| is_of_program(run, cause)));
+        let shown = [shown(run, findings), of_program].concat();
         if conclusions.is_empty() && shown.is_empty() {
             return;
         }
-        let mut elements = vec![heading(2, "Causes of late wake-ups")];
+        let is_own = shown.iter().all(|cause| !is_of_program(run, cause));
+        let mut elements =
+            vec![heading(2, if is_own { "Causes of late wake-ups" } else { "Latest wake-ups" })];
         elements.extend(paragraphs("lead", &conclusions));
         for (number, cause) in shown.into_iter().enumerate() {
             let title = typographic(&title(run, cause));
             let id = page.plot_id(&format!("moment-{number}"));
-            let caption = typographic(&sentence(run, cause));
-            elements.extend(figure(figures::moment(&id, &title, cause, page.marks()), &caption));
+            let caption = match is_of_program(run, cause) {
+                true => explained(run, cause).unwrap_or_default(),
+                false => sentence(run, cause),
+            };
+            elements
+                .extend(figure(figures::moment(&id, &title, cause, page.marks()), &typographic(&caption)));
         }
         elements.extend(paragraphs("note", &notes(run, findings)));
         page.add(Place::After, elements);
     }
 }
 
-/// The causes that are shown, the latest wake-up first.
-fn shown(findings: &Findings) -> Vec<&Cause> {
-    let mut causes: Vec<&Cause> = findings.causes.iter().collect();
+/// The causes that are shown of tardy's own threads, the latest wake-up first. What delayed a program is shown with its cycles, of
+/// which more is known than who had the CPU.
+fn shown<'f>(run: &Run, findings: &'f Findings) -> Vec<&'f Cause> {
+    latest(own(run, findings))
+}
+
+fn own<'f>(run: &Run, findings: &'f Findings) -> impl Iterator<Item = &'f Cause> {
+    findings.causes.iter().filter(|cause| !is_of_program(run, cause))
+}
+
+fn is_of_program(run: &Run, cause: &Cause) -> bool {
+    run.series[cause.series].program().is_some()
+}
+
+fn latest<'f>(causes: impl Iterator<Item = &'f Cause>) -> Vec<&'f Cause> {
+    let mut causes: Vec<&Cause> = causes.collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.late_ns));
     causes.truncate(SHOWN_MAX);
     causes
+}
+
+/// The causes of the program's cycle that began with this wake-up; `None` if the cycle is not explained.
+fn explained(run: &Run, cause: &Cause) -> Option<String> {
+    let series = &run.series[cause.series];
+    let due_ns = series.worst.get(cause.outlier)?.at_ns.checked_add_signed(-cause.late_ns)?;
+    let late = &series.program()?.thread.as_deref()?.late;
+    let cycle = late.iter().find(|cycle| cycle.due_ns == due_ns && !cycle.causes.is_empty())?;
+    Some(format!("The cycle: {}.", causes_text(cycle)))
 }
 
 /// Identifies a wake-up: `312 us late, cpu 1, after 12.3s`.
@@ -107,6 +140,15 @@ fn sentence(run: &Run, cause: &Cause) -> String {
             "{who} kept the CPU for {held} of the delay, {place}, although the thread has higher priority: the kernel \
              code that it ran cannot be preempted."
         ),
+        How::NoPriority => {
+            format!(
+                "{who} had the CPU for {held} of the delay, {place}: the thread has no real-time priority."
+            )
+        }
+        How::Throttled => format!(
+            "The thread was ready and was not allowed to run for {held} of the delay, {place}: a limit of CPU time (a CPU quota \
+             of a cgroup, or the limit on real-time tasks), or a hypervisor."
+        ),
         How::Interrupt | How::TimerFunction => format!("{who} took {held} of the delay, {place}."),
         How::Softirq => {
             format!(
@@ -121,6 +163,14 @@ fn sentence(run: &Run, cause: &Cause) -> String {
             "Nothing visible to the kernel ran for {held} of the delay, {place}: firmware (an SMI), a hypervisor or the \
              hardware held the CPU."
         ),
+        How::PreviousCycle => {
+            format!("The thread did not wait yet for {held} of the delay: its cycle before ended late.")
+        }
+        How::Itself => format!(
+            "The thread itself had the CPU for {held} of the delay, {place}: its own work, that of the kernel for its call, \
+             or firmware (an SMI) or a hypervisor, which the trace does not distinguish."
+        ),
+        How::Unknown => format!("The trace does not show what had the CPU for {held} of the delay, {place}."),
         How::OwnWay => {
             format!(
                 "Nothing else had the CPU for long: the wake-up itself took {held} of the delay, {place}."
@@ -149,7 +199,8 @@ fn who(occupant: &Occupant) -> String {
         }
         Occupant::Softirq { name } => format!("The soft interrupt {}", short(&harmless(name), NAME_MAX)),
         Occupant::Idle => "Nothing".to_owned(),
-        Occupant::OwnWay => "The thread".to_owned(),
+        Occupant::OwnWay | Occupant::PreviousCycle => "The thread".to_owned(),
+        Occupant::Unknown => "Unknown".to_owned(),
     }
 }
 
@@ -173,7 +224,7 @@ fn place(stage: Stage) -> &'static str {
 
 /// The most frequent cause, events that delayed several CPUs at once, and guesses.
 fn conclusions(run: &Run, findings: &Findings) -> Vec<String> {
-    let mut lines: Vec<String> = most_of(&findings.causes).into_iter().collect();
+    let mut lines: Vec<String> = most_of(run, findings).into_iter().collect();
     lines.extend(the_worst(run));
     let at_once = |event| at_once(event, run.validity.valid);
     lines.extend(findings.simultaneous.iter().take(EVENTS_MAX).map(at_once));
@@ -196,29 +247,69 @@ fn the_worst(run: &Run) -> Option<String> {
     let (series, worst) = worst.max_by_key(|(_, worst)| worst.latency_ns)?;
     let place = short(&harmless(&name::of(series)), NAME_MAX);
     let (late, after) = (with_unit(worst.latency_ns as f64), rounded(worst.at_ns));
-    Some(match worst.moment {
-        Some(_) => format!("The latest wake-up of all, {late} on {place} after {after}, was traced."),
-        None => format!(
-            "The latest wake-up of all, {late} on {place} after {after}, was not traced: its cause is unknown."
-        ),
-    })
+    let causes = series.timer().and_then(|timer| timer.causes.as_ref());
+    let why = match causes.and_then(|causes| causes.worst_untraced) {
+        _ if worst.moment.is_some() => "was traced",
+        Some(Untraced::NotBegun) => "was not traced, because it came before the trace began",
+        Some(Untraced::BeingRead) => {
+            "was not traced, because the trace of an earlier late wake-up was being read"
+        }
+        Some(Untraced::Overwritten) => {
+            "was not traced, because the kernel's buffer did not reach back to its deadline"
+        }
+        None => "was not traced: its cause is unknown",
+    };
+    Some(format!("The latest wake-up of all, {late} on {place} after {after}, {why}."))
 }
 
-fn most_of(causes: &[Cause]) -> Option<String> {
-    let tally = causes::tally(causes);
+/// The cause that at least half of the late wake-ups share, or else a list of causes; `None` if nothing was late.
+fn most_of(run: &Run, findings: &Findings) -> Option<String> {
+    let late: Vec<&Cause> = own(run, findings).filter(|cause| cause.is_late).collect();
+    let tally = causes::tally(late.iter().copied());
     let (how, name, most) = tally.first()?;
-    let (name, total) = (short(&harmless(name), NAME_MAX), causes.len());
-    let what = match how {
+    let of_all = match run.plan.limit_ns {
+        Some(limit_ns) => {
+            let traced = counted(late.len() as u64, "traced wake-up", "traced wake-ups");
+            format!("{traced} later than the limit of {}", format_duration_ns(limit_ns))
+        }
+        None => counted(late.len() as u64, "worst traced wake-up", "worst traced wake-ups"),
+    };
+    if most * 2 >= late.len() && *how == How::Unknown {
+        return Some(format!("The cause is unknown in {most} of the {of_all}: the trace does not show it."));
+    }
+    if most * 2 >= late.len() {
+        return Some(format!("Main cause, in {most} of the {of_all}: {}.", phrase(*how, name)));
+    }
+    let mut listed: Vec<String> = tally
+        .iter()
+        .take(LISTED_MAX)
+        .map(|(how, name, count)| format!("{} ({count})", phrase(*how, name)))
+        .collect();
+    let others: usize = tally.iter().skip(LISTED_MAX).map(|(_, _, count)| count).sum();
+    if others > 0 {
+        listed.push(format!("others ({others})"));
+    }
+    Some(format!("No cause is that of half of the {of_all}: {}.", listed.join("; ")))
+}
+
+/// A cause, as a noun.
+fn phrase(how: How, name: &str) -> String {
+    let name = short(&harmless(name), NAME_MAX);
+    match how {
         How::InterruptsOff => format!("'{name}' with interrupts disabled"),
         How::HigherPriority => format!("'{name}', which has higher priority"),
         How::SamePriority => format!("'{name}', which has the same priority"),
         How::PreemptionOff => format!("'{name}', which could not be preempted"),
+        How::NoPriority => format!("'{name}', because the thread has no real-time priority"),
+        How::Throttled => "a limit of CPU time".to_owned(),
         How::Interrupt | How::Softirq | How::TimerFunction => name,
         How::LeavingIdle => "a late exit from an idle state".to_owned(),
         How::Machine => "firmware, a hypervisor or the hardware".to_owned(),
         How::OwnWay => "the path from the timer to the thread itself".to_owned(),
-    };
-    Some(format!("Main cause, in {most} of the {total} worst traced wake-ups: {what}."))
+        How::PreviousCycle => "the thread's cycle before, which ended late".to_owned(),
+        How::Itself => "the thread itself".to_owned(),
+        How::Unknown => "unknown".to_owned(),
+    }
 }
 
 /// The cause is stated for a valid run only: what invalidates a run may have stopped the CPUs or their threads.
@@ -283,9 +374,9 @@ fn notes(run: &Run, findings: &Findings) -> Vec<String> {
             counted(not_traced, "late wake-up was", "late wake-ups were")
         ));
     }
-    let all = findings.causes.len();
-    if all > SHOWN_MAX {
-        let more = counted((all - SHOWN_MAX) as u64, "more traced wake-up is", "more traced wake-ups are");
+    let more = own(run, findings).count() - shown(run, findings).len();
+    if more > 0 {
+        let more = counted(more as u64, "more traced wake-up is", "more traced wake-ups are");
         notes.push(format!("{more} in the run file."));
     }
     notes

@@ -265,7 +265,7 @@ fn key_numbers(context: &Context<'_>, phases: &[&PhaseFindings]) -> Vec<KeyNumbe
             let found = all.quantiles.iter().find(|quantile| quantile.level == level);
             if let Some(value) = found.and_then(|quantile| quantile.value) {
                 let figure = at_least(typeset(value.quoted_ns() as f64), value.at_least);
-                let interval = intervals::text(&value).filter(|_| level != "p50");
+                let interval = intervals::with_unit(&value).filter(|_| level != "p50");
                 let interval = interval.map_or_else(String::new, |text| format!(" (95 %: {text})"));
                 numbers.push(KeyNumber::new(name, &figure, format!("{share} {more}{interval}")));
             }

@@ -1,5 +1,7 @@
 //! Phases from the imported file of another tool.
 
+use std::collections::BTreeSet;
+
 use tardy_analyse::name::Readings;
 use tardy_analyse::phases::PhaseFindings;
 use tardy_record::Run;
@@ -32,18 +34,26 @@ impl Measurement for Foreign {
         readings == Readings::Samples
     }
 
-    /// The tool, the period and the scheduling: `cyclictest 2.40 every 200us, SCHED_FIFO 90`.
+    /// The tool, the periods of its threads and the scheduling: `cyclictest 2.40 every 200us, SCHED_FIFO 90`.
     fn method(&self, run: &Run, phase: &PhaseFindings, _labelled: bool) -> Option<String> {
         let plan = run.plan.phases.get(phase.phase)?.probe.foreign()?;
+        let threads = || phase.series.iter().filter_map(|index| run.series.get(*index)?.foreign());
         let mut method = harmless(&plan.tool);
         if let Some(version) = plan.version.known() {
             method.push_str(&format!(" {}", harmless(version)));
         }
-        if let Some(period_ns) = plan.period_ns.get() {
-            method.push_str(&format!(" every {}", format_duration_ns(period_ns)));
+        let of_threads: BTreeSet<u64> = threads().filter_map(|thread| thread.interval_ns.get()).collect();
+        let intervals: Vec<String> = match of_threads.len() {
+            0 | 1 => plan.period_ns.get().into_iter().map(format_duration_ns).collect(),
+            _ => of_threads.into_iter().map(format_duration_ns).collect(),
+        };
+        match &intervals[..] {
+            [] => {}
+            [one] => method.push_str(&format!(" every {one}")),
+            [one, other] => method.push_str(&format!(" every {one} and {other}")),
+            [shortest, .., longest] => method.push_str(&format!(" every {shortest} to {longest}")),
         }
-        let foreign = phase.series.iter().filter_map(|index| run.series.get(*index)?.foreign());
-        let mut known: Vec<String> = foreign
+        let mut known: Vec<String> = threads()
             .filter_map(|foreign| {
                 let policy = foreign.policy.get()?;
                 match foreign.priority.get() {

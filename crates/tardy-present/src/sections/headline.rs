@@ -116,6 +116,17 @@ fn invalid_because(run: &Run) -> Vec<String> {
     if reasons.is_empty() { vec!["the run does not state why".to_owned()] } else { reasons }
 }
 
+/// The last line of a summary of an invalid run; none for a valid one.
+pub(crate) fn invalid_last(run: &Run) -> Vec<String> {
+    let reasons = invalid_because(run);
+    let more = match reasons.len() {
+        0 => return Vec::new(),
+        1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    };
+    vec![format!("INVALID: {}{more}", reasons[0])]
+}
+
 /// The limits of the conclusions. If the run is incomplete, that is the first.
 fn limits(run: &Run) -> Vec<String> {
     let missing = validity::what_is_missing(run);

@@ -3,7 +3,7 @@
 use tardy_analyse::phases::PhaseFindings;
 use tardy_analyse::quantile::{Quantile, Value};
 use tardy_analyse::row::Row;
-use tardy_plot::numbers::{self, harmless, microseconds, short};
+use tardy_plot::numbers::{self, harmless, microseconds, short, three_digits, typeset};
 use tardy_plot::worst_cpus::Rows;
 
 use crate::page::{Element, PageTable, folded_table};
@@ -23,6 +23,23 @@ pub(super) fn line(phase: &PhaseFindings) -> Option<String> {
         all.quantiles.iter().filter(|quantile| quantile.level != MEDIAN).filter_map(of).collect();
     let whose = if phase.rows.len() > 1 { format!(" of {}", all.label) } else { String::new() };
     (!intervals.is_empty()).then(|| format!("95 % intervals{whose}: {}", intervals.join(", ")))
+}
+
+/// The interval of a quantile next to its value, in the unit of the value: `671 ms or more`, `8.72 to 15.7 ms`.
+pub(super) fn with_unit(value: &Value) -> Option<String> {
+    let shown = typeset(value.quoted_ns() as f64);
+    let unit = shown.rsplit('\u{a0}').next().unwrap_or("µs");
+    let factor = match unit {
+        "s" => 1e9,
+        "ms" => 1e6,
+        _ => 1e3,
+    };
+    let number = |ns: i64| three_digits(ns as f64 / factor);
+    let lower = number(value.confidence_lower_ns.unwrap_or(value.lower_ns));
+    match value.confidence_upper_ns.filter(|_| !value.at_least) {
+        Some(upper) => Some(format!("{lower} to {}\u{a0}{unit}", number(upper))),
+        None => value.confidence_lower_ns.map(|_| format!("{lower}\u{a0}{unit} or more")),
+    }
 }
 
 /// The interval of a quantile in us: `43.8 to 46.2`; `43.8 or more` if its upper end is not determined.

@@ -7,7 +7,7 @@ use tardy_analyse::program::{ProgramChain, ProgramMark, ProgramThread};
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
-use tardy_record::program::{CycleCause, LateCycle, Timing, WatchedMark, Why};
+use tardy_record::program::{CycleCause, DEADLINE, LateCycle, Timing, WatchedMark, Why};
 use tardy_record::units::format_duration_ns;
 
 use super::phase_terms::{PhaseWords, scheduling};
@@ -19,6 +19,8 @@ use tardy_plot::numbers::{count, counted, figure, harmless, quantile, rounded, s
 
 /// The most late cycles of a thread that are shown; the run file has more.
 const SHOWN_MAX: usize = 4;
+/// The most tasks that a cause names.
+const NAMES_MAX: usize = 3;
 /// Longer names are shortened, and longer chains.
 const NAME_MAX: usize = 40;
 const CHAIN_MAX: usize = 72;
@@ -58,7 +60,7 @@ impl Section for Program {
         let Findings { program: threads, chains, marks, .. } = context.findings;
         let mut add = |title: &str, table: &Table| {
             if !table.is_empty() {
-                let table = Element::Table(PageTable::typeset("numbers", table));
+                let table = Element::Table(PageTable::typeset("", table));
                 page.add(Place::Breakdown, [heading(3, title), table]);
             }
         };
@@ -288,9 +290,7 @@ fn conclusions(threads: &[ProgramThread]) -> Vec<String> {
         let deadline = format_duration_ns(thread.thread.deadline_ns);
         let skipped = if skipped > 0 { format!("; it skipped {}", count(skipped)) } else { String::new() };
         let cycles = counted(thread.cycles, "cycle", "cycles");
-        let main = thread.tally.first().map_or_else(String::new, |(why, what, number)| {
-            format!(" In {number} of the {late} explained, {}.", cause_text(*why, &harmless(what)))
-        });
+        let main = main_causes(&thread.tally, late);
         Some(format!(
             "{name}: {} of {cycles} ended later than {deadline} after the due time{skipped}.{main}",
             count(misses)
@@ -299,10 +299,58 @@ fn conclusions(threads: &[ProgramThread]) -> Vec<String> {
     threads.iter().filter_map(conclusion).collect()
 }
 
+/// The kind of cause that at least half of the explained cycles share, or else a list of kinds, as sentences.
+fn main_causes(tally: &[(Why, String, usize)], late: usize) -> String {
+    let mut kinds: Vec<(Why, Vec<String>, usize)> = Vec::new();
+    for (why, what, count) in tally {
+        let name = if tally.len() == 1 { what.as_str() } else { without_numbers(what) };
+        let name = harmless(name);
+        // The sentences on different limits differ.
+        let is_same = |(known, names, _): &&mut (Why, Vec<String>, usize)| {
+            known == why && (*why != Why::Throttled || names.contains(&name))
+        };
+        match kinds.iter_mut().find(is_same) {
+            Some((_, names, sum)) => {
+                *sum += count;
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            None => kinds.push((*why, vec![name], *count)),
+        }
+    }
+    kinds.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+    let text = |(why, names, _): &(Why, Vec<String>, usize)| {
+        let more = names.len().saturating_sub(NAMES_MAX);
+        let named = names[..names.len() - more].join(", ");
+        cause_text(*why, &if more > 0 { format!("{named} and {more} more") } else { named })
+    };
+    match kinds.first() {
+        None => String::new(),
+        Some(first) if first.2 * 2 >= late => {
+            format!(" In {} of the {late} explained, {}.", first.2, text(first))
+        }
+        Some(_) => {
+            let all: Vec<String> = kinds.iter().map(|kind| format!("in {} {}", kind.2, text(kind))).collect();
+            format!(" Of the {late} explained, none has a cause that half share: {}.", all.join("; "))
+        }
+    }
+}
+
+/// The name of the first task in `'name' (task 7)`, without what differs from one task of the name to the next.
+fn without_numbers(what: &str) -> &str {
+    what.split(" (task ").next().unwrap_or(what)
+}
+
 /// A sentence for each of the latest cycles.
 fn late(threads: &[ProgramThread]) -> Vec<String> {
     let sentences = |thread: &ProgramThread| -> Vec<String> {
-        thread.late().take(SHOWN_MAX).map(|cycle| sentence(&thread.label, cycle)).collect()
+        thread
+            .late()
+            .chain(thread.woken_late())
+            .take(SHOWN_MAX)
+            .map(|cycle| sentence(&thread.label, cycle))
+            .collect()
     };
     threads.iter().flat_map(sentences).collect()
 }
@@ -327,17 +375,26 @@ pub fn causes_text(cycle: &LateCycle) -> String {
     if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") }
 }
 
+/// Whether `what` names several, as in `'a' (task 7), 'b' (task 8) and 5 more`. Names are in quotation marks.
+fn is_several(what: &str) -> bool {
+    what.split('\'').step_by(2).any(|outside| outside.contains(" and "))
+}
+
 /// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`.
 fn cause_text(why: Why, what: &str) -> String {
+    let have = if is_several(what) { "have" } else { "has" };
     match why {
         Why::InterruptsOff => format!("{what} kept the timer's interrupt from running"),
         Why::IdleExit => "the CPU left an idle state late".to_owned(),
         Why::Interrupt => format!("{what} ran"),
-        Why::HigherPriority => format!("{what}, which has higher priority, had the CPU"),
-        Why::SamePriority => format!("{what}, which has the same priority, had the CPU"),
+        Why::HigherPriority => format!("{what}, which {have} higher priority, had the CPU"),
+        Why::SamePriority => format!("{what}, which {have} the same priority, had the CPU"),
         Why::PreemptionOff => format!("{what} could not be preempted"),
         Why::NoPriority => {
             format!("{what} had the CPU, because the thread has no real-time priority")
+        }
+        Why::Throttled if what == DEADLINE => {
+            "the thread was throttled: it had used up its runtime of SCHED_DEADLINE".to_owned()
         }
         Why::Throttled if what == "idle" => {
             "the thread was throttled: it was ready and its CPU idle (a CPU quota of a cgroup, or a limit on real-time tasks)"
@@ -347,14 +404,59 @@ fn cause_text(why: Why, what: &str) -> String {
             format!("the thread was throttled: the CPU quota of {what} was used up")
         }
         Why::Throttled => {
-            format!("the thread was throttled: {what}, which has lower priority, had the CPU (a limit on real-time tasks)")
+            format!("the thread was throttled: {what}, which {have} lower priority, had the CPU (a limit on real-time tasks)")
         }
         Why::Mutex => format!("it waited for a mutex without priority inheritance, of {what}"),
         Why::OtherThread => format!("it waited for {what}"),
         Why::SystemCall => format!("it was in the system call {what}"),
         Why::PageFault => format!("it took page faults ({what})"),
+        Why::Stopped => format!("it was stopped by {what}"),
+        Why::UnknownWait => {
+            "it waited outside of system calls, for a page or because it was frozen, which no event shows".to_owned()
+        }
         Why::PreviousCycle => "the cycle before ended late".to_owned(),
         Why::OwnWork => "its own work took longer than usual".to_owned(),
         Why::WakeUpPath => "the kernel's way from the interrupt to the program took longer than usual".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn main(tally: &[(Why, &str, usize)], late: usize) -> String {
+        let tally: Vec<(Why, String, usize)> =
+            tally.iter().map(|(why, what, count)| (*why, (*what).to_owned(), *count)).collect();
+        main_causes(&tally, late)
+    }
+
+    #[test]
+    fn different_tasks_of_one_kind_are_one_main_cause() {
+        let tasks = [
+            (Why::NoPriority, "'rustc' (task 7)", 2),
+            (Why::OwnWork, "", 2),
+            (Why::NoPriority, "'rustc' (task 8)", 1),
+            (Why::NoPriority, "'cc1' (task 9), 'ld' (task 10) and 3 more", 1),
+        ];
+        let text = main(&tasks, 6);
+        let expected = " In 4 of the 6 explained, 'rustc', 'cc1' had the CPU, because the thread has no real-time priority.";
+        assert_eq!(text, expected);
+        assert!(main(&tasks[..1], 2).contains("'rustc' (task 7) had the CPU"), "one task has its number");
+    }
+
+    #[test]
+    fn a_cause_that_fewer_than_half_share_is_not_the_main_cause() {
+        let three =
+            [(Why::OwnWork, "", 3), (Why::HigherPriority, "'a' (task 7)", 2), (Why::Interrupt, "irq 5", 2)];
+        let text = main(&three, 7);
+        assert!(
+            text.starts_with(" Of the 7 explained, none has a cause that half share: in 3 its own work"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; in 2 'a', which has higher priority, had the CPU; in 2 irq 5 ran."),
+            "{text}"
+        );
+        assert_eq!(main(&[], 0), "");
     }
 }

@@ -63,7 +63,7 @@ impl Section for RoundTrips {
         if table.is_empty() {
             return;
         }
-        let table = Element::Table(PageTable::typeset("numbers", &table));
+        let table = Element::Table(PageTable::typeset("", &table));
         page.add(Place::Breakdown, [heading(3, TITLE.replace("in us", "in µs")), table]);
         page.add(
             Place::Breakdown,

@@ -4,9 +4,11 @@ mod until;
 
 use tardy_analyse::episodes::Unseen;
 use tardy_analyse::findings::Findings;
+use tardy_analyse::isolation::CpusOfKind;
 use tardy_analyse::share_limits::Length;
 use tardy_analyse::until::Claim;
 use tardy_analyse::verdict::{ShareBound, Verdict as Found};
+use tardy_record::cpu_list;
 use tardy_record::stop_rule::Decision;
 use tardy_record::units::format_duration_ns;
 
@@ -37,10 +39,14 @@ impl Section for Verdict {
         if let Some(why) = no_verdict(context) {
             block.line(Style::Bold, &why);
         }
-        if let Some(verdict) = &context.findings.verdict {
-            block.paragraph(Style::Bold, &outcome(verdict));
+        block.paragraphs(Style::Bold, &exceeded_nonetheless(context));
+        if context.findings.verdict.is_some() {
+            for verdict in shown(context.findings) {
+                block.paragraph(Style::Bold, &outcome(verdict));
+                block.paragraphs(Style::Plain, &support(context, verdict));
+            }
             block.paragraphs(Style::Bold, &until::sentences(context.findings.until.as_ref()));
-            block.paragraphs(Style::Plain, &reservations(context, verdict));
+            block.paragraph(Style::Plain, &no_guarantee(context));
         } else if let Some(unseen) = &context.findings.unseen {
             block.paragraph(Style::Plain, &format!("{}.", capitalised(&missed(unseen))));
         }
@@ -48,15 +54,28 @@ impl Section for Verdict {
     }
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
-        if let Some(verdict) = &context.findings.verdict {
+        let shown = shown(context.findings);
+        for (index, verdict) in shown.iter().enumerate() {
+            let mut paragraphs =
+                if index == 0 { until::sentences(context.findings.until.as_ref()) } else { Vec::new() };
+            paragraphs.extend(support(context, verdict));
+            paragraphs.extend((index + 1 == shown.len()).then(|| no_guarantee(context)));
             let judgement = Judgement {
                 tone: tone(verdict, context.findings.until.as_ref()),
                 alert: false,
                 strong: typographic(&outcome(verdict)),
-                paragraphs: (until::sentences(context.findings.until.as_ref()).iter())
-                    .chain(&reservations(context, verdict))
-                    .map(|text| typographic(text))
-                    .collect(),
+                paragraphs: paragraphs.iter().map(|text| typographic(text)).collect(),
+                items: Vec::new(),
+            };
+            page.add(Place::Verdict, [Element::Judgement(judgement)]);
+        }
+        let nonetheless = exceeded_nonetheless(context);
+        if let [outcome, why] = &nonetheless[..] {
+            let judgement = Judgement {
+                tone: Tone::Broken,
+                alert: false,
+                strong: typographic(outcome),
+                paragraphs: vec![typographic(why)],
                 items: Vec::new(),
             };
             page.add(Place::Verdict, [Element::Judgement(judgement)]);
@@ -68,6 +87,21 @@ impl Section for Verdict {
         let strong = |text| Element::Paragraph { class: "", strong: true, text };
         page.add(Place::Verdict, no_verdict(context).map(strong));
     }
+}
+
+/// The verdicts that are shown: one for each kind of CPU, if some of the measured CPUs are isolated and others are not.
+fn shown(findings: &Findings) -> Vec<&Found> {
+    match &findings.verdicts_by_isolation[..] {
+        [] => findings.verdict.iter().collect(),
+        verdicts => verdicts.iter().collect(),
+    }
+}
+
+/// The outcome of a run whose load weakened and whose limit was exceeded nonetheless, and why it counts; empty for any other run.
+fn exceeded_nonetheless(context: &Context<'_>) -> Vec<String> {
+    let Some(verdict) = &context.findings.exceeded_nonetheless else { return Vec::new() };
+    let why = "The load was weaker than it was meant to be. That invalidates the other numbers; it does not excuse the limit.";
+    vec![outcome(verdict), why.to_owned()]
 }
 
 fn tone(verdict: &Found, claim: Option<&Claim>) -> Tone {
@@ -86,7 +120,8 @@ fn tone(verdict: &Found, claim: Option<&Claim>) -> Tone {
 /// The reason why there is no verdict although there is a limit; `None` if there is a verdict or no limit.
 fn no_verdict(context: &Context<'_>) -> Option<String> {
     let findings: &Findings = context.findings;
-    let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
+    let has_none = findings.verdict.is_none() && findings.exceeded_nonetheless.is_none();
+    let limit = format_duration_ns(findings.limit_ns.filter(|_| has_none)?);
     let no_limit_because = || {
         let mut readings = findings.phases.iter().map(|phase| phase.readings);
         readings.find_map(|readings| context.describing(readings)?.no_limit_because())
@@ -110,28 +145,36 @@ fn outcome(verdict: &Found) -> String {
         ns => format!(" in {}", rounded(ns)),
     };
     let share = per_cent(verdict.share_of_limit);
+    let whose = whose(verdict);
     let worst = highest_with_unit(verdict.worst_ns, verdict.worst_at_least);
     if verdict.late_at_most == 0 {
         format!(
-            "The limit of {limit} was kept: the worst of {total} {many} took {worst} ({share} of the limit){time}."
+            "The limit of {limit} was kept{whose}: the worst of {total} {many} took {worst} ({share} of the limit){time}."
         )
     } else if verdict.worst_at_least && verdict.late_at_least == 0 {
         format!(
-            "Whether the limit of {limit} was kept is unknown: the file does not establish the maximum. The worst of the \
+            "Whether the limit of {limit} was kept{whose} is unknown: the file does not establish the maximum. The worst of the \
              {total} {many} in it took {worst} ({share} of the limit), and later ones are missing or may be."
         )
     } else if verdict.late_at_least == 0 {
         let unanswered = count(verdict.late_at_most);
         format!(
-            "Whether the limit of {limit} was kept is unknown: {unanswered} of {total} {many} went unanswered; the worst {one} \
+            "Whether the limit of {limit} was kept{whose} is unknown: {unanswered} of {total} {many} went unanswered; the worst {one} \
              that was seen took {worst} ({share} of the limit){time}."
         )
     } else {
         format!(
-            "The limit of {limit} was exceeded: {} later; the worst took {worst} ({share} of the limit){time}.",
+            "The limit of {limit} was exceeded{whose}: {} later; the worst took {worst} ({share} of the limit){time}.",
             late(verdict)
         )
     }
+}
+
+/// The CPUs of a verdict that is not of all: ` on the isolated CPUs 2-3`.
+fn whose(verdict: &Found) -> String {
+    let Some(CpusOfKind { kind, cpus }) = &verdict.cpus else { return String::new() };
+    let be = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!(" on the {} {be} {}", kind.name(), cpu_list::format(cpus))
 }
 
 fn late(verdict: &Found) -> String {
@@ -144,12 +187,16 @@ fn late(verdict: &Found) -> String {
     }
 }
 
-/// The bound that the outcome supports, its assumption, the episodes, and what it does not guarantee.
-fn reservations(context: &Context<'_>, verdict: &Found) -> Vec<String> {
-    let missed = context.findings.unseen.as_ref().map(|unseen| format!(", and {}", missed(unseen)));
-    let no_guarantee = format!("{NO_GUARANTEE}{}.", missed.unwrap_or_default());
+/// The bound that the outcome supports, its assumption, and the episodes.
+fn support(context: &Context<'_>, verdict: &Found) -> Vec<String> {
     let bound = if verdict.bound.upper > NO_BOUND_FROM { no_bound(verdict) } else { bound(context, verdict) };
-    std::iter::once(bound).chain(episodes(verdict)).chain([no_guarantee]).collect()
+    std::iter::once(bound).chain(episodes(verdict)).collect()
+}
+
+/// What no verdict guarantees.
+fn no_guarantee(context: &Context<'_>) -> String {
+    let missed = context.findings.unseen.as_ref().map(|unseen| format!(", and {}", missed(unseen)));
+    format!("{NO_GUARANTEE}{}.", missed.unwrap_or_default())
 }
 
 /// `With 95 % confidence, at most 1 in 33 million wake-ups on any CPU is later than 87us under this load, on this machine …`.
@@ -162,7 +209,11 @@ fn bound(context: &Context<'_>, verdict: &Found) -> String {
         false => format!("{} of {many}", one_in(bound.upper)),
     };
     let be = if bound.upper < 0.1 { "is" } else { "are" };
-    let place = if verdict.bounds.iter().any(|bound| bound.unpinned) { "thread" } else { "CPU" };
+    let place = match &verdict.cpus {
+        Some(cpus) => format!("of these {} CPUs", cpus.kind.name()),
+        None if verdict.bounds.iter().any(|bound| bound.unpinned) => "thread".to_owned(),
+        None => "CPU".to_owned(),
+    };
     format!(
         "With {confidence} confidence, at most {share} on any {place} {be} later than {} {}, on this machine ({:.1e}). {}",
         format_duration_ns(verdict.limit_ns),

@@ -49,10 +49,9 @@ pub struct NoiseProbe<'a> {
 impl<'a> NoiseProbe<'a> {
     /// Thread `index` of `noise` in the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, noise: &'a NoisePlan, index: usize) -> Self {
-        let block = order.first_block + index;
         let calibration = LoopCalibration::synthetic(FAKE_LOOP_NS, noise.threshold_ns);
         let thread = noise.threads[index];
-        Self { order, noise, thread, block: map.block(block), ring: map.ring(block), index, calibration }
+        Self { order, noise, thread, block: map.block(index), ring: map.ring(index), index, calibration }
     }
 
     /// Sets the CPU, and the policy if granted, touches the stack, and measures the duration of an iteration of the loop. A

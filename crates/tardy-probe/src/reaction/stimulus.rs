@@ -73,7 +73,7 @@ impl<'a> StimulusThread<'a> {
             Some(request) => Some(self.echo(request, counted_from_ns)?),
             None => None,
         };
-        let answering = self.map.block(self.order.first_block);
+        let answering = self.map.block(0);
         let used_before = thread_usage::of_this_thread()?;
         let wave = SquareWave {
             first_ns: start_ns,
@@ -93,14 +93,14 @@ impl<'a> StimulusThread<'a> {
     fn echo(&self, request: &'a Request, counted_from_ns: u64) -> io::Result<Echo<'a>> {
         let line = OneLine::of(request.as_fd());
         line.never_wait()?;
-        let block = self.map.block(self.order.first_block + self.plan.spans().len());
+        let block = self.map.block(self.plan.spans().len());
         Ok(Echo { line, accounting: EchoAccounting::new(block, &self.order.thresholds_ns, counted_from_ns) })
     }
 
     /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
         if self.stimulus.echo.is_some() {
-            prepared.account(self.map.block(self.order.first_block + self.plan.spans().len()));
+            prepared.account(self.map.block(self.plan.spans().len()));
         }
     }
 }

@@ -96,7 +96,7 @@ impl<'a> ReactionProbe<'a> {
         };
         match self.plan.answer_by {
             AnswerBy::Busy => {
-                let block = self.map.block(self.order.first_block);
+                let block = self.map.block(0);
                 self.answer(ByAsking::new(input, block)?, output, start_ns)
             }
             _ => self.answer(ByEvents::new(input), output, start_ns),
@@ -104,7 +104,7 @@ impl<'a> ReactionProbe<'a> {
     }
 
     fn answer<I: EdgeSource>(&self, mut source: I, output: impl Level, start_ns: u64) -> io::Result<()> {
-        let block = self.map.block(self.order.first_block);
+        let block = self.map.block(0);
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
         let mut clock = ClockReader::new(Clock::Monotonic);
         let mut accounting = self.accounting(counted_from_ns);
@@ -142,12 +142,12 @@ impl<'a> ReactionProbe<'a> {
             self.order.fake.unwrap_or(0) ^ self.order.seed,
             self.plan.answer_by == AnswerBy::Events,
         );
-        let echo_block = || self.map.block(self.order.first_block + self.plan.spans().len());
+        let echo_block = || self.map.block(self.plan.spans().len());
         let mut echo = (self.plan.echo().is_some())
             .then(|| EchoAccounting::new(echo_block(), &self.order.thresholds_ns, counted_from_ns));
         let mut on_the_way: Option<u64> = None;
         let mut counted = 0;
-        while counted < reactions && !self.map.block(self.order.first_block).is_asked_to_end() {
+        while counted < reactions && !self.map.block(0).is_asked_to_end() {
             let FakeReaction { edge, running_ns, answered_ns, rise } = fake.next();
             if edge.at_ns >= end_ns {
                 break;
@@ -182,11 +182,10 @@ impl<'a> ReactionProbe<'a> {
     }
 
     fn accounting(&self, counted_from_ns: u64) -> EdgeAccounting<'a> {
-        let first = self.order.first_block;
         EdgeAccounting::new(
             self.plan,
-            |index| self.map.block(first + index),
-            self.map.ring(first),
+            |index| self.map.block(index),
+            self.map.ring(0),
             &self.order.thresholds_ns,
             counted_from_ns,
         )
@@ -194,6 +193,6 @@ impl<'a> ReactionProbe<'a> {
 
     /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
-        prepared.account(self.map.block(self.order.first_block));
+        prepared.account(self.map.block(0));
     }
 }

@@ -77,13 +77,12 @@ impl<'a> TimerThread<'a> {
     /// Thread `index` of `timer` in the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, timer: &'a TimerPlan, index: usize) -> Self {
         let plan = timer.threads[index];
-        let block = order.first_block + index;
         Self {
             order,
             timer,
             plan,
-            block: map.block(block),
-            ring: map.ring(block),
+            block: map.block(index),
+            ring: map.ring(index),
             index: index as u64,
             stopper: None,
             output: None,
@@ -101,7 +100,8 @@ impl<'a> TimerThread<'a> {
         let mut pinned = false;
         // This process inherits the supervisor's affinity, so a thread that may migrate must be unpinned.
         if !self.plan.pinned {
-            scheduling::set_affinity_to_all()
+            let companions = self.order.placement.companions(self.plan.cpu, scheduling::CPU_COUNT_MAX as u32);
+            scheduling::set_affinity(&companions)
                 .map_err(|error| format!("the threads cannot be unpinned: {error}"))?;
         } else {
             scheduling::set_affinity(&[self.plan.cpu])

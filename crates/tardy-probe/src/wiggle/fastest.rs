@@ -90,7 +90,7 @@ impl<'a> FastestWiggle<'a> {
     }
 
     fn toggle<L: Level>(&self, level: L) -> io::Result<()> {
-        let block = self.map.block(self.order.first_block);
+        let block = self.map.block(0);
         let mut clock = ClockReader::new(Clock::Monotonic);
         let mut high = false;
         let mut before_ns = clock.now_ns() as u64;
@@ -124,9 +124,8 @@ impl<'a> FastestWiggle<'a> {
 
     /// Records synthetic toggles. Synthetic time can stop: it waits until the supervisor has taken the holes.
     fn record_fake(&self, start_ns: u64) {
-        let first = self.order.first_block;
-        let block = self.map.block(first);
-        let ring = self.map.ring(first + 1);
+        let block = self.map.block(0);
+        let ring = self.map.ring(1);
         let mut before_ns = start_ns + self.order.warmup_ns;
         let mut made = FakeToggles::new(before_ns, self.order.fake.unwrap_or(0) ^ self.order.seed);
         let (mut accounting, end_ns, toggles) = self.accounting(before_ns);
@@ -143,16 +142,9 @@ impl<'a> FastestWiggle<'a> {
 
     /// The accounting from `from_ns` on, the end of the counted time, and the maximum number of toggles.
     fn accounting(&self, from_ns: u64) -> (ToggleAccounting<'a>, u64, u64) {
-        let first = self.order.first_block;
-        let toggles = Recorder::new(self.map.block(first), 0, &[], from_ns);
+        let toggles = Recorder::new(self.map.block(0), 0, &[], from_ns);
         toggles.set_stage(Stage::Counting);
-        let holes = GapRecorder::new(
-            self.map.block(first + 1),
-            self.map.ring(first + 1),
-            from_ns,
-            1.0,
-            &self.calibration,
-        );
+        let holes = GapRecorder::new(self.map.block(1), self.map.ring(1), from_ns, 1.0, &self.calibration);
         let accounting = ToggleAccounting {
             recorder: toggles,
             holes,
@@ -168,7 +160,7 @@ impl<'a> FastestWiggle<'a> {
 
     /// Adds the thread's migrations to the block. Not part of the measurement, since reading their number allocates.
     pub fn account(&self, prepared: &Prepared) {
-        prepared.account(self.map.block(self.order.first_block));
+        prepared.account(self.map.block(0));
     }
 }
 
@@ -296,7 +288,8 @@ mod tests {
         };
         let order = Order {
             map: map.path().to_owned(),
-            first_block: 0,
+            threads: vec![0],
+            placement: tardy_record::placement::Placement::default(),
             supervisor_pid: 0,
             work: Wanted::Toggle(plan.clone()),
             pin: None,

@@ -1,6 +1,7 @@
 //! An order for timer threads, which tests change where they need another.
 
 use tardy_probe::order::{Order, Work};
+use tardy_record::placement::Placement;
 use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::shared_map::SharedMap;
 
@@ -9,7 +10,8 @@ pub(crate) fn timer_order(map: &SharedMap, wake: Wake, clock: ClockId, threads: 
     let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
     Order {
         map: map.path().to_owned(),
-        first_block: 0,
+        threads: (0..threads).collect(),
+        placement: Placement::default(),
         supervisor_pid: std::process::id(),
         work: Work::Timer(TimerPlan {
             wake,

@@ -31,8 +31,8 @@ class Page:
         return f"<tardy.Page of {len(self.html):,} characters>"
 
     def _repr_html_(self) -> str:
-        # In a frame, so that its styles stay its own.
-        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:800px;border:0"></iframe>'
+        # In a frame, so that its styles stay its own, and without the rights of the notebook.
+        return f'<iframe sandbox="allow-scripts" srcdoc="{escape(self.html)}" style="width:100%;height:800px;border:0"></iframe>'
 
 
 @dataclass(frozen=True)

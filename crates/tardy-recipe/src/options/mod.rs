@@ -16,7 +16,7 @@ pub use gpio::{GpioOptions, STIMULUS_PERIOD};
 pub use noise::NoiseOptions;
 pub use phase::PhaseOptions;
 pub use run::RunOptions;
-pub use timer::TimerOptions;
+pub use timer::{INTERVAL_NS, TimerOptions};
 
 use crate::values::PhaseText;
 

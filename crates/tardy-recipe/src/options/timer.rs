@@ -37,9 +37,13 @@ pub struct TimerOptions {
     /// Subtracted from the priority of each further thread [default: 0]
     #[arg(long, value_name = "STEP")]
     pub priority_step: Option<u32>,
-    /// CPUs to measure, such as all or 0-3,5 [default: all]
+    /// CPUs to measure: all, isolated, housekeeping, or a list such as 0-3,5 [default: all]
     #[arg(short, long, value_name = "LIST")]
     pub cpus: Option<CpuSelection>,
+    /// Measure from within this cgroup, whose cpuset has the CPUs: a directory, or a name under /sys/fs/cgroup [default: the cgroup
+    /// that owns each CPU]
+    #[arg(short = 'C', long, value_name = "PATH")]
+    pub cgroup: Option<String>,
     /// hold: keep CPUs out of deep idle states; leave: do not [default: hold]
     #[arg(long, value_name = "WHAT", value_parser = by_name::<DmaLatency>)]
     pub dma_latency: Option<DmaLatency>,
@@ -48,6 +52,9 @@ pub struct TimerOptions {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "worst")]
     pub causes: Option<CauseTracing>,
 }
+
+/// The time between deadlines unless an option or a recipe sets it, in ns.
+pub const INTERVAL_NS: u64 = 200_000;
 
 impl TimerOptions {
     /// The wake methods, in the order of measurement.
@@ -62,7 +69,7 @@ impl TimerOptions {
 
     /// The time between deadlines, in ns.
     pub fn interval_ns(&self) -> u64 {
-        self.interval.unwrap_or(PositiveDuration::from_ns(200_000)).ns()
+        self.interval.unwrap_or(PositiveDuration::from_ns(INTERVAL_NS)).ns()
     }
 
     /// The time added to the interval of each further thread, in ns.

@@ -1,18 +1,20 @@
 //! The properties of a machine that planning needs.
 
 use tardy_host::co_kernel::CoKernel;
+use tardy_host::cpus::Cpus;
 use tardy_host::gpio::chips::{self, ChipState};
 use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::{programs, scheduling};
+use tardy_sys::programs;
 
 use crate::recipe::Recipe;
+use crate::usage_error::{UsageError, wrong};
 
 /// The machine that will run the plan.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// CPUs that this process may use, in ascending order.
-    pub allowed: Vec<u32>,
+    /// Its CPUs.
+    pub cpus: Cpus,
     /// The trace events and tracers of its kernel.
     pub trace: Offer,
     /// Its co-kernel with the latency program, or a message about what is missing.
@@ -33,21 +35,21 @@ impl Machine {
         }
         let chips = if recipe.gpio.names_a_line() { chips::all()? } else { Vec::new() };
         Ok(Self {
-            allowed: scheduling::affinity()
-                .map_err(|error| format!("cannot read which CPUs this process may use: {error}"))?,
+            cpus: Cpus::of_this_process(files)?,
             trace: Offer::of(files),
             co_kernel: CoKernel::find(files, &programs::directories()),
             pins: Pins::Known(chips),
         })
     }
 
-    /// The error message for a `cpu` that cannot be used.
-    pub fn no_such_cpu(&self, cpu: u32) -> String {
-        let allowed: Vec<String> = self.allowed.iter().map(u32::to_string).collect();
-        format!(
-            "CPU {cpu} does not exist, is offline, or is not available to this process; available: {}",
-            allowed.join(" ")
-        )
+    /// The same machine, on which `recipe` measures from within the cgroup that it names, if it names one.
+    ///
+    /// # Errors
+    /// If that is not a cgroup with a cpuset.
+    pub fn in_cgroup(self, files: &KernelFiles, recipe: &Recipe) -> Result<Self, UsageError> {
+        let Some(directory) = &recipe.timer.cgroup else { return Ok(self) };
+        let cpus = self.cpus.within(files, directory).map_err(|reason| wrong("cgroup", reason))?;
+        Ok(Self { cpus, ..self })
     }
 }
 

@@ -58,7 +58,7 @@ impl Extras {
 /// # Errors
 /// If an option is wrong, contradicts another, or needs something that the machine lacks.
 pub fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Result<Plan, UsageError> {
-    let cpus = cpus::measured(recipe.timer.cpus(), machine)?;
+    let (cpus, remarks) = cpus::measured(recipe.timer.cpus(), machine)?;
     let limit_ns = recipe.run.limit.map(|limit| limit.ns());
     let housekeeping_cpu = cpus::housekeeping(extras.housekeeping_cpu, &cpus, machine)?;
     let phases = phases(recipe, extras.scale, &cpus, housekeeping_cpu, machine)?;
@@ -72,6 +72,7 @@ pub fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Result<Pla
         until: stop_rule::stop_rule(&recipe.run, &phases)?,
         thresholds_ns: thresholds(recipe, limit_ns)?,
         housekeeping_cpu,
+        placement: machine.cpus.placement(&cpus, remarks),
         ambient_c: extras.ambient_c,
         peer: recipe.run.peer.clone(),
         load_floors: loads::floors(recipe.run.load_floor.as_deref().unwrap_or_default(), &phases)?,

@@ -36,7 +36,7 @@ pub(super) fn noise(
         return Err(wrong("priority", reason));
     }
     let spares_housekeeping =
-        policy.has_priority() && recipe.timer.cpus.is_none() && machine.allowed.len() > 1;
+        policy.has_priority() && recipe.timer.cpus.is_none() && machine.cpus.reachable.len() > 1;
     let cpus = timer.threads.iter().map(|thread| thread.cpu);
     let threads = cpus
         .filter(|cpu| !spares_housekeeping || *cpu != housekeeping_cpu)

@@ -119,12 +119,12 @@ fn stimulus_cpu(
     machine: &Machine,
 ) -> Result<u32, UsageError> {
     if let Some(given) = options.stimulus_cpu {
-        if !machine.allowed.contains(&given) {
-            return Err(wrong("stimulus_cpu", machine.no_such_cpu(given)));
-        }
-        return Ok(given);
+        return match machine.cpus.check(given) {
+            Ok(()) => Ok(given),
+            Err(reason) => Err(wrong("stimulus_cpu", reason)),
+        };
     }
-    let others = std::iter::once(housekeeping_cpu).chain(machine.allowed.iter().copied());
+    let others = std::iter::once(housekeeping_cpu).chain(machine.cpus.of_supervisor());
     others.into_iter().find(|other| *other != cpu).ok_or_else(|| {
         wrong(
             "stimulus",

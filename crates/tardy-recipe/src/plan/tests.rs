@@ -1,12 +1,18 @@
 use super::*;
 use crate::parsed_flags;
 use crate::recipe_text::RecipeText;
+use tardy_host::cpus::Cpus;
 use tardy_host::trace::tracefs::Offer;
 use tardy_record::stop_rule::{StopAt, StopRule};
 
 fn machine() -> Machine {
     let co_kernel = Err("none here".to_owned());
-    Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), co_kernel, pins: Pins::Known(Vec::new()) }
+    Machine {
+        cpus: Cpus::alike(vec![0, 1, 2, 3]),
+        trace: Offer::none(),
+        co_kernel,
+        pins: Pins::Known(Vec::new()),
+    }
 }
 
 fn plan_of(recipe: Recipe, flags: &[&str], machine: &Machine) -> Result<Plan, String> {
@@ -60,7 +66,7 @@ fn errors_name_the_option_and_what_is_expected() {
     for (flags, expected) in [
         (&["--interval=5us"][..], "interval: 5us is shorter than 20us"),
         (&["--interval=2h"], "interval: 2h is longer than an hour"),
-        (&["--cpus=7"], "cpus: CPU 7 does not exist, is offline, or is not available to this process"),
+        (&["--cpus=7"], "cpus: CPU 7 cannot be measured: it does not exist or is offline; online: 0-3"),
         (&["--priority=100"], "priority: 100 for CPU 0 is out of range"),
         (&["--priority-step=40"], "priority: 0 for CPU 3 is out of range"),
         (&["--dither=200us"], "dither: 200us is not below the interval"),
@@ -77,7 +83,11 @@ fn errors_name_the_option_and_what_is_expected() {
 #[test]
 fn a_deadline_task_is_pinned_only_if_the_kernel_allows_it() {
     let pinned = |allowed: Vec<u32>| {
-        let plan = plan_of(Recipe::default(), &["--policy=deadline"], &Machine { allowed, ..machine() });
+        let plan = plan_of(
+            Recipe::default(),
+            &["--policy=deadline"],
+            &Machine { cpus: Cpus::alike(allowed), ..machine() },
+        );
         plan.unwrap().phases[0].probe.timer().unwrap().threads[0].pinned
     };
     assert!(!pinned(vec![0, 1]));

@@ -115,7 +115,7 @@ fn threads(
     let (distance_ns, first, step) = (options.distance_ns(), options.priority(), options.priority_step());
     // The kernel refuses a deadline task that is pinned to fewer CPUs than its root domain has. Pinning is possible only if
     // the domain has one CPU (an exclusive cpuset partition).
-    let pinned = policy != Policy::Deadline || machine.allowed.len() == 1;
+    let pinned = |cpu| policy != Policy::Deadline || machine.cpus.domain_of(cpu).len() == 1;
     cpus.iter()
         .zip(0u32..)
         .map(|(cpu, index)| {
@@ -130,7 +130,7 @@ fn threads(
             // Wake-ups are spread over the interval, because threads that wake simultaneously would delay each other.
             let offset_ns = interval_ns * u64::from(index) / cpus.len() as u64;
             let interval_ns = interval_ns + distance_ns * u64::from(index);
-            Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns })
+            Ok(ThreadPlan { cpu: *cpu, pinned: pinned(*cpu), priority, interval_ns, offset_ns })
         })
         .collect()
 }

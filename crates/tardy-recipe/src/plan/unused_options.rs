@@ -18,7 +18,7 @@ const OF_WIGGLES: [&str; 2] = ["by", "through"];
 /// Options of round-trip.
 const OF_ROUND_TRIPS: [&str; 2] = ["protocol", "link"];
 /// Options of threads, whether or not they wait for timers.
-const OF_THREADS: [&str; 5] = ["cpus", "interval", "policy", "priority", "dma_latency"];
+const OF_THREADS: [&str; 6] = ["cpus", "cgroup", "interval", "policy", "priority", "dma_latency"];
 
 /// Refuses flags that `probe` does not use. `samples`: whether `--samples` is given.
 ///

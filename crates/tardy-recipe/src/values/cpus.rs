@@ -11,8 +11,12 @@ const CPU_MAX: u32 = 65_535;
 /// A choice of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpuSelection {
-    /// Every CPU that the process may use.
+    /// Every CPU that can be measured.
     All,
+    /// Those that are isolated.
+    Isolated,
+    /// Those that are not isolated.
+    Housekeeping,
     /// These, in ascending order, each once.
     List(Vec<u32>),
 }
@@ -22,16 +26,21 @@ impl FromStr for CpuSelection {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if text == "all" {
-            return Ok(Self::All);
+        match text {
+            "all" => return Ok(Self::All),
+            "isolated" => return Ok(Self::Isolated),
+            "housekeeping" => return Ok(Self::Housekeeping),
+            _ => {}
         }
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| {
-                text.trim()
-                    .parse::<u32>()
-                    .map_err(|_| format!("'{part}' is not a CPU; expected all or a list such as 0-3,5"))
+                text.trim().parse::<u32>().map_err(|_| {
+                    format!(
+                        "'{part}' is not a CPU; expected all, isolated, housekeeping or a list such as 0-3,5"
+                    )
+                })
             };
             let (first, last) = (number(first)?, number(last)?);
             if first > last || last > CPU_MAX {
@@ -49,6 +58,8 @@ impl fmt::Display for CpuSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all"),
+            Self::Isolated => f.write_str("isolated"),
+            Self::Housekeeping => f.write_str("housekeeping"),
             Self::List(cpus) => f.write_str(&cpu_list::format(cpus)),
         }
     }
@@ -62,7 +73,13 @@ mod tests {
 
     #[test]
     fn a_list_is_sorted_without_duplicates() {
-        assert_eq!("all".parse(), Ok(CpuSelection::All));
+        for (text, selection) in [
+            ("all", CpuSelection::All),
+            ("isolated", CpuSelection::Isolated),
+            ("housekeeping", CpuSelection::Housekeeping),
+        ] {
+            assert_eq!((text.parse(), selection.to_string().as_str()), (Ok(selection.clone()), text));
+        }
         assert_eq!(" 5,0-2,1 ".parse(), Ok(CpuSelection::List(vec![0, 1, 2, 5])));
         assert_eq!(CpuSelection::List(vec![0, 1, 2, 5]).to_string(), "0-2,5");
         for (text, reason) in [

@@ -111,6 +111,10 @@ fn cpu_rows(cpu: &Cpu, to: &mut Section<'_>) {
     });
     to.plain("isolated CPUs", &cpu.isolated);
     to.plain("CPUs without tick", &cpu.nohz_full);
+    // Runs of earlier versions do not have it.
+    if cpu.rcu_nocbs != Fact::default() {
+        to.plain("CPUs without RCU callbacks", &cpu.rcu_nocbs);
+    }
     to.plain("interrupts go to CPUs", &cpu.irq_affinity);
     to.plain("hypervisor", &cpu.hypervisor);
 }

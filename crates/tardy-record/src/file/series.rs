@@ -1,7 +1,7 @@
 //! The invariants of one series.
 
 use crate::block_maxima::BLOCK_COUNT;
-use crate::histogram::{Histogram, HistogramError};
+use crate::histogram::{Bin, Histogram, HistogramError};
 use crate::moment::{MOMENT_EVENTS_MAX, Moment};
 use crate::run::Run;
 use crate::series::{Series, WORST_COUNT};
@@ -87,29 +87,35 @@ fn check_extremes(series: &Series) -> Result<(), Flaw> {
     let bins = series.measured.bins();
     match (series.min_ns, series.max_ns, bins.first(), bins.last()) {
         (None, None, None, None) => Ok(()),
-        (Some(min), Some(max), Some(first), Some(last)) => {
-            if min > max {
-                return Err(("min_ns", format!("{min} is above the maximum, {max}")));
-            }
-            if min < first.lower_ns || min >= first.upper_ns {
-                return Err((
-                    "min_ns",
-                    format!("{min} is not in the lowest bin, [{}, {})", first.lower_ns, first.upper_ns),
-                ));
-            }
-            if max < last.lower_ns || (max >= last.upper_ns && last.upper_ns != i64::MAX) {
-                return Err((
-                    "max_ns",
-                    format!("{max} is not in the highest bin, [{}, {})", last.lower_ns, last.upper_ns),
-                ));
-            }
-            Ok(())
+        // Another tool may print its maximum and not its minimum.
+        (None, Some(max), Some(first), Some(last)) if series.foreign().is_some() => {
+            check_extremes_in(first.lower_ns, max, *first, *last)
         }
+        (Some(min), Some(max), Some(first), Some(last)) => check_extremes_in(min, max, *first, *last),
         _ => Err((
             "min_ns",
             "minimum, maximum and histogram do not agree on whether anything was recorded".to_owned(),
         )),
     }
+}
+
+fn check_extremes_in(min: i64, max: i64, first: Bin, last: Bin) -> Result<(), Flaw> {
+    if min > max {
+        return Err(("min_ns", format!("{min} is above the maximum, {max}")));
+    }
+    if min < first.lower_ns || min >= first.upper_ns {
+        return Err((
+            "min_ns",
+            format!("{min} is not in the lowest bin, [{}, {})", first.lower_ns, first.upper_ns),
+        ));
+    }
+    if max < last.lower_ns || (max >= last.upper_ns && last.upper_ns != i64::MAX) {
+        return Err((
+            "max_ns",
+            format!("{max} is not in the highest bin, [{}, {})", last.lower_ns, last.upper_ns),
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that the mean is between the extremes. A mean that another tool's file states may be rounded.

@@ -1,7 +1,7 @@
 //! By which names the server may be asked. A page of another site whose name an attacker leads to this machine (DNS rebinding) has
 //! that name in its requests, and is refused.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::answer::Refusal;
 use axum::http::StatusCode;
@@ -30,11 +30,19 @@ pub(crate) fn check(host: Option<&str>, names: &[String]) -> Result<String, Refu
     }
 }
 
-/// The IPv4 address of an IPv4 peer of an IPv6 socket.
-pub(crate) fn canonical(peer: IpAddr) -> IpAddr {
+/// The address by which senders are counted. Every user of this machine has all of its own addresses, and a host with IPv6 has a network
+/// of them: those count as one.
+pub(crate) fn group(peer: IpAddr) -> IpAddr {
+    /// The part of an address of IPv6 that names the network.
+    const NETWORK: u128 = !0 << 64;
     match peer {
-        IpAddr::V6(six) => six.to_ipv4_mapped().map_or(peer, |four: Ipv4Addr| IpAddr::V4(four)),
-        four => four,
+        IpAddr::V4(four) if four.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(six) if six.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(six) => match six.to_ipv4_mapped() {
+            Some(four) => group(four.into()),
+            None => Ipv6Addr::from_bits(six.to_bits() & NETWORK).into(),
+        },
     }
 }
 
@@ -60,5 +68,16 @@ mod tests {
             assert!(check(Some(host), &names).is_err(), "{host}");
         }
         assert!(check(None, &names).is_err());
+    }
+    #[test]
+    fn addresses_that_one_sender_can_choose_from_are_one() {
+        let of = |text: &str| group(text.parse().unwrap()).to_string();
+        for here in ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.2"] {
+            assert_eq!(of(here), "127.0.0.1", "{here}");
+        }
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), of("2001:db8:1:2::1"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(of("::ffff:10.0.0.1"), "10.0.0.1");
     }
 }

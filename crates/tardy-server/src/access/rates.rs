@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 
 use crate::access::who::Who;
 use crate::answer::Refusal;
+use crate::sharing::locked;
 
 /// More senders than this are not remembered: full buckets are forgotten first.
 const SENDERS_MAX: usize = 10_000;
@@ -45,6 +46,12 @@ enum Key {
 pub(crate) struct Rates(Mutex<BTreeMap<Key, Bucket>>);
 
 impl Rates {
+    /// Forgets what all senders sent.
+    #[cfg(feature = "unconnected")]
+    pub(crate) fn forget(&self) {
+        locked(&self.0).clear();
+    }
+
     /// Counts a token that is not known.
     pub(crate) fn count_failure(&self, peer: IpAddr) -> Result<(), Refusal> {
         self.count(Key::Failures(peer), FAILURES, Instant::now())
@@ -61,7 +68,7 @@ impl Rates {
     }
 
     fn count(&self, key: Key, rate: Rate, now: Instant) -> Result<(), Refusal> {
-        let mut buckets = self.0.lock().expect("no holder panics");
+        let mut buckets = locked(&self.0);
         if buckets.len() >= SENDERS_MAX {
             buckets.retain(|key, bucket| filled(*bucket, rate_of(key), now).level < rate_of(key).burst);
         }

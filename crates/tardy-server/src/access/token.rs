@@ -7,7 +7,7 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use tardy_archive::{RECORDS, sha256};
+use tardy_archive::{ArchiveError, RECORDS, records_directory, sha256};
 use tardy_sys::files;
 
 /// The file, in the directory [`RECORDS`] of an archive.
@@ -139,9 +139,13 @@ impl Tokens {
     pub fn write(&self, archive: &Path) -> Result<(), TokenError> {
         let path = Self::path(archive);
         let text = serde_json::to_string_pretty(self).expect("names and digests can be written") + "\n";
-        files::make_directories(&archive.join(RECORDS))
-            .and_then(|()| files::replace_own(&path, MODE, text.as_bytes()))
-            .map_err(|error| TokenError::Io(path, error))
+        if let Err(error) = records_directory(archive) {
+            return Err(match error {
+                ArchiveError::Io { path, source } => TokenError::Io(path, source),
+                other => TokenError::Io(path, std::io::Error::other(other)),
+            });
+        }
+        files::replace_own(&path, MODE, text.as_bytes()).map_err(|error| TokenError::Io(path, error))
     }
 
     /// All tokens.

@@ -13,9 +13,14 @@ pub(crate) const UPLOAD_MAX: usize = 16 << 20;
 /// The most bytes of a run file before compression.
 const CONTENT_MAX: u64 = 64 << 20;
 /// A run file is compressed to a tenth. What is compressed further than this is made to fill the memory.
-pub(crate) const RATIO_MAX: u64 = 100;
+const RATIO_MAX: u64 = 100;
 /// Small files may be compressed further.
 const SMALL: u64 = 1 << 20;
+
+/// The most bytes that an upload of this length is decompressed to.
+pub(crate) fn unpacked_max(length: usize) -> u64 {
+    (length as u64 * RATIO_MAX).clamp(SMALL, CONTENT_MAX)
+}
 
 /// What became of a run.
 #[derive(Serialize)]
@@ -49,7 +54,7 @@ fn file(body: &[u8]) -> Result<NewFile, Refusal> {
     if !is_compressed(body) {
         return Ok(NewFile { name: String::new(), content: body.to_vec() });
     }
-    let limit = (body.len() as u64 * RATIO_MAX).clamp(SMALL, CONTENT_MAX);
+    let limit = unpacked_max(body.len());
     let stored = read_compressed_up_to(body, limit).map_err(|error| {
         unprocessable(format!(
             "the content cannot be decompressed, to at most {RATIO_MAX} times its size: {error}"

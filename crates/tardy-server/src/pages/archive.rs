@@ -2,7 +2,6 @@
 
 use tardy_archive::{KernelVersion, Query};
 use tardy_compare::{difference, history};
-use tardy_site::SiteFile;
 use tardy_site::archive::{self as site, Board, KnownRun};
 
 use crate::answer::{Answer, Refusal};
@@ -45,7 +44,7 @@ pub(crate) fn board(service: &Service, request: &Request) -> Result<Answer, Refu
         let shown = Board { name: board.machine.clone(), runs, history };
         Ok(site::board(&shown, &service.about()).content)
     })?;
-    Ok(Answer::page(SiteFile { path, content: content.to_string() }))
+    Ok(Answer::kept_page(content))
 }
 
 /// The page of a kernel.

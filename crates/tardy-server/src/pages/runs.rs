@@ -4,7 +4,6 @@ use tardy_analyse::findings::Options;
 use tardy_archive::{Address, ArchiveError, Query, Store, write_compressed};
 use tardy_present::report;
 use tardy_record::Run;
-use tardy_site::SiteFile;
 
 use crate::answer::{Answer, Refusal};
 use crate::request::Request;
@@ -34,7 +33,7 @@ pub(crate) fn one(service: &Service, request: &Request) -> Result<Answer, Refusa
     let content = service.page(file, address.as_str(), || {
         Ok::<_, Refusal>(report::html(&[&store.open(&address)?], &options()))
     })?;
-    Ok(page(&content))
+    Ok(Answer::kept_page(content))
 }
 
 /// A comparison of any two runs.
@@ -67,7 +66,7 @@ fn compared(
         let runs: [Run; 2] = [store.open(base)?, store.open(candidate)?];
         Ok::<_, Refusal>(report::html(&[&runs[0], &runs[1]], &options()))
     })?;
-    Ok(page(&content))
+    Ok(Answer::kept_page(content))
 }
 
 /// A page that was made before must not be shown after its run was deleted.
@@ -99,8 +98,4 @@ pub(crate) fn run_file(store: &dyn Store, address: &Address) -> Result<Answer, R
 /// Published results are shown next to runs, as in reports of the command line.
 fn options() -> Options<'static> {
     Options { published: tardy_analyse::published::built_in(), ..Options::default() }
-}
-
-fn page(content: &str) -> Answer {
-    Answer::page(SiteFile { path: String::new(), content: content.to_owned() })
 }

@@ -37,6 +37,7 @@ pub(crate) fn page(service: &Service, request: &Request) -> Result<Answer, Refus
         Err(problem) => Found { problem: Some(problem), total: 0, runs: Vec::new(), next: None },
         Ok((query, after)) => {
             let store = service.store()?;
+            // Too many conditions are a wrong request here as well: no person has typed them into the form.
             let runs = store.page(&query, after.as_ref(), ON_A_PAGE)?;
             let next = runs.last().filter(|_| runs.len() == ON_A_PAGE).map(|(last, _)| next(request, last));
             Found { problem: None, total: store.count(&query)?, runs, next }

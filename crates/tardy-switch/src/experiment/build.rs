@@ -14,6 +14,7 @@ use tardy_sys::qdiscs::{Etf, EtfMode};
 use tardy_sys::{qdiscs, taprio};
 use tardy_tsn::network::{self, Bridge, End, Network, Pace, Port, Switch, VirtualPorts};
 use tardy_tsn::settings;
+use tardy_tsn::transmission_time::OVERHEAD_BYTES;
 
 use super::cable::{Cable, TapEnd};
 use super::flow_paths;
@@ -426,12 +427,12 @@ fn configure_host(network: &Network, host: usize) -> Result<(), String> {
     } else if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
         let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
         let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(1514);
-        let burst = longest + flow_paths::WIRE_OVERHEAD_BYTES;
+        let burst = longest + OVERHEAD_BYTES;
         let bucket = qdiscs::TokenBucket {
             rate_bps,
             burst_bytes: burst,
             limit_bytes: INGRESS_QUEUE_BYTES,
-            overhead_bytes: flow_paths::WIRE_OVERHEAD_BYTES as u16,
+            overhead_bytes: OVERHEAD_BYTES as u16,
         };
         qdiscs::set_token_bucket(name, bucket).map_err(|error| {
             format!(

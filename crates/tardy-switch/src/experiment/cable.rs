@@ -20,8 +20,7 @@ use tardy_sys::links::{self, QueueRange, Tap};
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::wait_readable;
 use tardy_sys::waiting::sleep_until;
-
-use super::flow_paths::wire_ns;
+use tardy_tsn::transmission_time::OnCable;
 
 const FRAME_BYTES_MAX: usize = 1 << 14;
 /// The interval at which the threads check whether to stop, in ns.
@@ -121,7 +120,8 @@ impl Drop for Cable {
     }
 }
 
-/// One direction of a cable: the frames on the wire with the end of each transmission, and when the wire is free again.
+/// One direction of a cable: the frames on the wire with the time of each one's last bit, and when the wire is free again: after the
+/// gap.
 struct Wire {
     frames: Sender<(i64, Vec<u8>)>,
     free_from_ns: i64,
@@ -161,9 +161,10 @@ fn give_all(far: &TapEnd, frames: &Receiver<(i64, Vec<u8>)>, stop: &AtomicBool) 
 /// Takes a frame that an end has sent, and puts it on the wire after the previous frame.
 fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
     let Ok(Some(length @ 1..)) = end.tap.take(queue, buffer) else { return };
-    let takes_ns = end.speed_bps.map_or(0, |bits_per_second| wire_ns(length as u32, bits_per_second));
+    let on_cable = end.speed_bps.map(|bits_per_second| OnCable::of(length as u32, bits_per_second));
     let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
-    wire.free_from_ns = start_ns + takes_ns;
+    let after = |ns: fn(OnCable) -> u64| start_ns + on_cable.map_or(0, ns).cast_signed();
+    wire.free_from_ns = after(OnCable::busy_ns);
     // Sending fails only if the other thread has ended because the cable is being removed.
-    let _ = wire.frames.send((wire.free_from_ns, buffer[..length].to_vec()));
+    let _ = wire.frames.send((after(OnCable::sent_ns), buffer[..length].to_vec()));
 }

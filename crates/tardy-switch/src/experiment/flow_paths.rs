@@ -2,9 +2,8 @@
 
 use tardy_sys::clock::Clock;
 use tardy_tsn::network::{Flow, Network};
+use tardy_tsn::transmission_time::OVERHEAD_BYTES;
 
-/// Bytes of preamble, start delimiter, checksum and gap.
-pub(super) const WIRE_OVERHEAD_BYTES: u32 = 24;
 /// The shortest frame without its checksum, in bytes.
 const FRAME_BYTES_MIN: u32 = 60;
 /// The cycle of a flow in a network without schedules, in ns.
@@ -57,12 +56,7 @@ pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
 
 /// The bytes that a frame of `bytes` takes on the wire.
 pub(super) fn wire_bytes(bytes: u32) -> u64 {
-    u64::from(bytes.max(FRAME_BYTES_MIN) + WIRE_OVERHEAD_BYTES)
-}
-
-/// The time of a frame of `bytes` on a wire with this rate, in ns.
-pub(super) fn wire_ns(bytes: u32, bits_per_second: u64) -> i64 {
-    (wire_bytes(bytes) * 8_000_000_000).div_ceil(bits_per_second.max(1)).cast_signed()
+    u64::from(bytes.max(FRAME_BYTES_MIN) + OVERHEAD_BYTES)
 }
 
 /// The rate at which a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.

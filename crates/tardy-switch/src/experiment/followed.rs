@@ -11,9 +11,9 @@ use tardy_record::switch::PortSchedule;
 use tardy_record::units::counted;
 use tardy_tsn::intervals::{Interval, Intervals};
 use tardy_tsn::network::{Flow, Network, Pace, PortId, Speed, VirtualPorts};
+use tardy_tsn::transmission_time::OnCable;
 
 use super::dequeue::{FrameEvent, PortTimes};
-use super::flow_paths::wire_ns;
 use super::observed::ObservedFrame;
 
 /// What was measured.
@@ -189,7 +189,7 @@ impl Trace<'_> {
             }
             let opened_ns = opening_ns(port.schedule, *class, left_ns + self.ahead_ns) - self.ahead_ns;
             times.gates_ns.push(left_ns - opened_ns.max(queued_ns));
-            received_ns = left_ns + wire_ns(flow.size.value, port.bits_per_second);
+            received_ns = left_ns + sent_ns(flow, port.bits_per_second);
             from_ns = left_ns;
         }
         times.listener_ns = frame.arrival.arrived_ns - self.ahead_ns - received_ns;
@@ -201,8 +201,13 @@ impl Trace<'_> {
         let port = self.network.port_of_host(flow.talker.value).map(|(port, _)| port);
         let speed =
             port.and_then(|port| self.network.switches[port.switch].ports[port.port].speed.value.known());
-        speed.map_or(0, |bits_per_second| wire_ns(flow.size.value, bits_per_second))
+        speed.map_or(0, |bits_per_second| sent_ns(flow, bits_per_second))
     }
+}
+
+/// From the first bit of a flow's frame to the last on a cable of this rate, in ns.
+fn sent_ns(flow: &Flow, bits_per_second: u64) -> i64 {
+    OnCable::of(flow.size.value, bits_per_second).sent_ns().cast_signed()
 }
 
 /// The last opening of the gate of `class` up to `at_ns` on the schedule's clock.

@@ -16,6 +16,7 @@ use tardy_record::units::counted;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
+use tardy_tsn::transmission_time::OnCable;
 
 use super::build::Scene;
 use super::dequeue::{DequeueTimes, DequeueWatch, PortTimes};
@@ -279,7 +280,7 @@ impl<'t> TestPhase<'t> {
         let (network, path) = (self.network(), &self.paths[flow]);
         let schedule = self.schedule(flow);
         let bps = schedule.and_then(|schedule| schedule.link_bps.get()).unwrap_or(UNKNOWN_BPS);
-        let guard_ns = path.wire_bytes * 8 * 1_000_000_000 / bps.max(1);
+        let guard_ns = OnCable::of(network.flows[flow].size.value, bps).busy_ns();
         FlowSeries {
             flow: network.flows[flow].name.value.clone(),
             class: path.class,
@@ -466,14 +467,16 @@ impl<'t> TestPhase<'t> {
             };
             let Some(schedule) = self.schedule(usize::from(*flow)) else { continue };
             let bps = schedule.link_bps.get().unwrap_or(UNKNOWN_BPS);
-            let wire_ns = (record.wire_bytes * 8 * 1_000_000_000 / bps.max(1)).cast_signed();
+            let on_cable = OnCable::of(self.network().flows[usize::from(*flow)].size.value, bps);
             let left_ns = left_ns + record.ahead_of_realtime_ns;
-            free_ns = free_ns.max(left_ns) + wire_ns;
+            let start_ns = free_ns.max(left_ns);
+            free_ns = start_ns + on_cable.busy_ns().cast_signed();
             if stamp.counts {
                 let clock = PhaseClock { base_ns: schedule.base_ns, cycle_ns: schedule.cycle_ns };
                 let count: &mut GateCount = counts.entry(*flow).or_default();
-                let slack_ns = wire_ns.unsigned_abs() + late_ns;
-                count.add(clock, record.recorder.windows(), (left_ns, free_ns), slack_ns);
+                let sent_ns = start_ns + on_cable.sent_ns().cast_signed();
+                let slack_ns = on_cable.busy_ns() + late_ns;
+                count.add(clock, record.recorder.windows(), (left_ns, sent_ns), slack_ns);
             }
         }
         counts

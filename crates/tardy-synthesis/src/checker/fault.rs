@@ -36,6 +36,7 @@ pub enum Fault {
     GateOpen { link: usize, flow: usize, gates: u32, at_ns: u64 },
     GateEarly { link: usize, flow: usize, at_ns: u64 },
     Moved { flow: usize },
+    BestEffort { link: usize, open_ns: u64, cycle_ns: u64 },
 }
 
 impl Fault {
@@ -70,7 +71,8 @@ impl Fault {
             | Self::EmptyEntry { .. }
             | Self::UnknownGate { .. }
             | Self::CycleSum { .. }
-            | Self::TooManyEntries { .. } => None,
+            | Self::TooManyEntries { .. }
+            | Self::BestEffort { .. } => None,
         }
     }
 
@@ -185,6 +187,12 @@ impl Fault {
                 format!(
                     "other gates than that of {} are open on {} at {at_ns} ns, during its frame: {gates:#x}",
                     of(flow),
+                    over(link)
+                )
+            }
+            Self::BestEffort { link, open_ns, cycle_ns } => {
+                format!(
+                    "{} is open for full frames of best effort for {open_ns} of {cycle_ns} ns, less than requested",
                     over(link)
                 )
             }

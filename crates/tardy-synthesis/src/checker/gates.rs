@@ -7,7 +7,7 @@ use tardy_record::gates::GateEntry;
 use super::fault::Fault;
 use super::links::{Frame, LinkFrames};
 use crate::instance::Instance;
-use crate::schedule::PortGates;
+use crate::schedule::{PortGates, Schedule};
 
 /// The faults of the gates.
 pub(super) fn check(
@@ -37,6 +37,33 @@ pub(super) fn check(
     let lacking = needed.filter(|(link, _)| !seen.contains(link));
     faults.extend(lacking.map(|(link, _)| Fault::NoGates { link }));
     faults
+}
+
+/// Whether a port is open for best effort for a shorter time than requested. Only stretches count that a full frame fits into.
+pub(super) fn starving(instance: &Instance, schedule: &Schedule, port: &PortGates) -> Option<Fault> {
+    let link = &instance.links[port.link];
+    let hops = schedule.iter().flat_map(|(_, placement)| &placement.hops);
+    let scheduled: BTreeSet<u8> = hops.filter(|hop| hop.link == port.link).map(|hop| hop.queue).collect();
+    let is_open = |entry: &&GateEntry| {
+        (0..link.queues).any(|queue| !scheduled.contains(&queue) && entry.gates >> queue & 1 == 1)
+    };
+    if usize::from(link.queues) == scheduled.len() {
+        return None;
+    }
+    let length_ns =
+        |entries: &[GateEntry]| -> u64 { entries.iter().map(|entry| u64::from(entry.interval_ns)).sum() };
+    // From an entry on that ends a stretch, none continues past the end.
+    let first = port.entries.iter().position(|entry| !is_open(&entry)).unwrap_or(0);
+    let mut entries = port.entries.clone();
+    entries.rotate_left(first);
+    let stretches = entries.chunk_by(|a, b| is_open(&a) == is_open(&b));
+    let open = stretches.filter(|stretch| stretch.first().is_some_and(|entry| is_open(&entry)));
+    let frame_ns = link.wire_ns(instance.best_effort_bytes);
+    let open_ns: u64 = open.map(length_ns).filter(|length_ns| *length_ns >= frame_ns).sum();
+    let cycle_ns = port.cycle_ns;
+    let is_less =
+        u128::from(open_ns) * 1_000_000 < u128::from(cycle_ns) * u128::from(instance.best_effort_ppm);
+    is_less.then_some(Fault::BestEffort { link: port.link, open_ns, cycle_ns })
 }
 
 fn of_port(instance: &Instance, port: &PortGates, of: &LinkFrames, entries_max: Option<usize>) -> Vec<Fault> {

@@ -19,7 +19,7 @@ pub(super) struct Frame {
     pub(super) start_ns: u64,
     /// When its transmission starts at the latest.
     pub(super) late_ns: u64,
-    /// When its transmission ends at the latest.
+    /// When the gap after it ends at the latest.
     pub(super) end_ns: u64,
 }
 
@@ -48,7 +48,8 @@ pub(super) fn frames(instance: &Instance, schedule: &Schedule) -> Vec<LinkFrames
         let mut ready_ns: BTreeMap<usize, u64> = BTreeMap::from([(flow.source, placement.offset_ns())]);
         for hop in &placement.hops {
             let link = &instance.links[hop.link];
-            let end_ns = hop.start_ns + link.late_ns + link.wire_ns(flow.wire_bytes);
+            let last_bit_ns = hop.start_ns + link.late_ns + link.wire_ns(flow.wire_bytes);
+            let end_ns = hop.start_ns + link.late_ns + link.wire_ns(flow.wire_bytes + instance.gap_bytes);
             let own_ns = ready_ns.get(&link.from).copied().unwrap_or(hop.start_ns);
             let of_link = &mut links[hop.link];
             // Whole cycles later, so that the earliest time is not before the start of the schedule.
@@ -65,7 +66,7 @@ pub(super) fn frames(instance: &Instance, schedule: &Schedule) -> Vec<LinkFrames
                     end_ns: end_ns + later_ns,
                 });
             }
-            ready_ns.insert(link.to, end_ns + link.propagation_ns + link.processing_ns);
+            ready_ns.insert(link.to, last_bit_ns + link.propagation_ns + link.processing_ns);
         }
     }
     links

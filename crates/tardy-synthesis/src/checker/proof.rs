@@ -51,7 +51,7 @@ fn must_cross(instance: &Instance, flow: usize, link: usize) -> bool {
 
 fn reserved_ns(instance: &Instance, flow: usize, link: usize) -> u64 {
     let of = &instance.links[link];
-    of.wire_ns(instance.flows[flow].wire_bytes) + of.late_ns + instance.margin_ns
+    of.wire_ns(instance.flows[flow].wire_bytes + instance.gap_bytes) + of.late_ns + instance.margin_ns
 }
 
 /// Whether the flows need more than the link's time: the sum of their times in a time that is a multiple of all periods.

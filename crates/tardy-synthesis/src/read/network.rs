@@ -4,14 +4,12 @@
 //! as fast as they can are best effort.
 
 use tardy_tsn::intervals::Intervals;
-use tardy_tsn::network::{End, Flow as NetworkFlow, Link as Cable, Network, Pace, PortId};
+use tardy_tsn::network::{End, Flow as NetworkFlow, Link as Cable, Marks, Network, Pace, PortId, Switch};
+use tardy_tsn::transmission_time::{FRAMING_BYTES, GAP_BYTES, OVERHEAD_BYTES};
 
 use crate::instance::{Flow, InputError, Instance, Lines, Link, Source, least_entry_ns};
 use crate::lateness::Lateness;
 
-/// What a link carries for a frame in addition to the bytes that the kernel counts: preamble and start delimiter 8, frame check
-/// sequence 4, gap 12.
-const OVERHEAD_BYTES: u32 = 24;
 /// A VLAN tag, which a switch may add.
 const TAG_BYTES: u32 = 4;
 /// A full frame of best effort as the kernel counts it.
@@ -146,8 +144,10 @@ impl Reader<'_> {
             links: self.links.clone(),
             flows: Vec::new(),
             hyperperiod_ns: 1,
+            gap_bytes: GAP_BYTES,
             margin_ns: 0,
             best_effort_bytes: FULL_FRAME_BYTES + OVERHEAD_BYTES,
+            best_effort_ppm: 0,
             starts_at_zero: true,
         };
         let (mut flows, mut remarks) = (Vec::new(), Vec::new());
@@ -164,7 +164,29 @@ impl Reader<'_> {
                 }
             }
         }
+        remarks.extend(self.unclassified(&instance.flows));
         Ok(Scheduled { instance, flows, ports: self.ports.clone(), remarks })
+    }
+
+    /// The switches that give the class of a scheduled flow to all frames that no rule matches, as messages for the user: these frames
+    /// are sent in its windows, and not as best effort.
+    fn unclassified(&self, scheduled: &[Flow]) -> Vec<String> {
+        let of_switch = |(number, switch): (usize, &Switch)| {
+            let class = switch.class_of(&Marks::default());
+            let flow = scheduled.iter().find(|flow| {
+                let mut links = flow.route.iter().flatten();
+                let has_class = flow.queue_at.as_ref().is_some_and(|queues| queues[number] == class);
+                has_class && links.any(|link| self.links[*link].from == number)
+            })?;
+            Some(format!(
+                "switch {} sends all frames that no [[classify]] rule matches in class {}, the windows of the scheduled flow '{}', where they \
+                 delay it; give the flow a class of its own",
+                switch.name.value,
+                switch.class_name(class),
+                flow.name
+            ))
+        };
+        self.network.switches.iter().enumerate().filter_map(of_switch).collect()
     }
 
     /// What to know of a flow that is not scheduled.
@@ -195,7 +217,7 @@ impl Reader<'_> {
             name: flow.name.value.clone(),
             source: self.node(End::Host(flow.talker.value)),
             destinations: vec![self.node(End::Host(flow.listener.value))],
-            wire_bytes: flow.size.value + OVERHEAD_BYTES + tag_bytes,
+            wire_bytes: flow.size.value + FRAMING_BYTES + tag_bytes,
             period_ns,
             deadline_ns: flow.limits.deadline_ns.as_ref().map(|deadline| deadline.value),
             jitter_ns: flow.limits.jitter_ns.as_ref().map(|jitter| jitter.value),

@@ -43,9 +43,11 @@ pub fn read(task: &str, topology: &str, margin_ns: u64) -> Result<Tables, InputE
         links,
         flows,
         hyperperiod_ns: 1,
+        gap_bytes: 0,
         margin_ns,
         starts_at_zero: false,
         best_effort_bytes: FULL_FRAME_BYTES,
+        best_effort_ppm: 0,
     };
     instance.complete(&Lines { source: Source::Task, flows: lines })?;
     Ok(Tables { instance, streams })

@@ -78,8 +78,14 @@ impl GridRoute {
 }
 
 impl Grid {
-    /// The grid for an instance, its routes and the places of the flows that keep theirs.
-    pub(super) fn of(instance: &Instance, routes: &[Vec<Route>], kept: &[Option<Placement>]) -> Self {
+    /// The grid for an instance, its routes and the places of the flows that keep theirs. Flows from `own` on stand for best effort:
+    /// their lengths are rounded up to a step.
+    pub(super) fn of(
+        instance: &Instance,
+        own: usize,
+        routes: &[Vec<Route>],
+        kept: &[Option<Placement>],
+    ) -> Self {
         let mut port_of = vec![None; instance.links.len()];
         let mut ports = 0;
         for hop in routes.iter().flatten().flat_map(|route| &route.hops) {
@@ -89,7 +95,7 @@ impl Grid {
             });
         }
         let mut periods: BTreeSet<u64> = instance.flows.iter().map(|flow| flow.period_ns).collect();
-        let step_ns = step_ns(instance, &periods, u64::from(ports), kept);
+        let step_ns = step_ns(instance, own, &periods, u64::from(ports), kept);
         periods.insert(instance.hyperperiod_ns.max(step_ns));
         let periods: Vec<u32> = periods.iter().map(|period| (period / step_ns) as u32).collect();
         let divisor = |a: &u32, b: &u32| greatest_common_divisor(u64::from(*a), u64::from(*b)) as u32;
@@ -203,12 +209,20 @@ fn without_crossing(ranges: &[(u32, u32)], hop: &GridHop, period: u32) -> Vec<(u
 
 /// The length of a step: the greatest common divisor of all times, or a longer one if the bitmaps would be too large. Frames that
 /// stay where they are start at a step too, if that does not make the bitmaps too large.
-fn step_ns(instance: &Instance, periods: &BTreeSet<u64>, ports: u64, kept: &[Option<Placement>]) -> u64 {
+fn step_ns(
+    instance: &Instance,
+    own: usize,
+    periods: &BTreeSet<u64>,
+    ports: u64,
+    kept: &[Option<Placement>],
+) -> u64 {
     let of_periods_ns = periods.iter().fold(0, |step, period| greatest_common_divisor(step, *period)).max(1);
-    let sizes: BTreeSet<u32> = instance.flows.iter().map(|flow| flow.wire_bytes).collect();
+    let sizes: BTreeSet<u32> = instance.flows[..own].iter().map(|flow| flow.wire_bytes).collect();
     let rates: BTreeMap<u64, &Link> =
         instance.links.iter().map(|link| (link.bits_per_second, link)).collect();
-    let wires_ns = rates.values().flat_map(|link| sizes.iter().map(|size| link.wire_ns(*size)));
+    // A frame, and the same with the gap after it.
+    let lengths = sizes.iter().flat_map(|size| [*size, size + instance.gap_bytes]);
+    let wires_ns = rates.values().flat_map(|link| lengths.clone().map(|length| link.wire_ns(length)));
     let delays_ns = instance.links.iter().map(Link::forwarding_ns);
     let early_ns = instance.links.iter().flat_map(|link| [link.early_ns, link.late_ns]);
     let exact_ns = wires_ns

@@ -8,6 +8,8 @@ use crate::schedule::{Hop, Placement, Schedule};
 /// An instance with its routes and its grid.
 pub(super) struct Problem<'i> {
     instance: &'i Instance,
+    /// The number of flows that do not stand for best effort.
+    own: usize,
     /// The place that each flow keeps; `None`: the solver chooses.
     kept: &'i [Option<Placement>],
     pub(super) grid: Grid,
@@ -40,7 +42,8 @@ impl Plan {
 
 impl<'i> Problem<'i> {
     /// The problem with one route for each flow. `kept` has a place for each flow that keeps it, and is empty if none does.
-    pub(super) fn of(instance: &'i Instance, kept: &'i [Option<Placement>]) -> Self {
+    /// Flows from `own` on stand for best effort.
+    pub(super) fn of(instance: &'i Instance, own: usize, kept: &'i [Option<Placement>]) -> Self {
         let mut routes: Vec<Vec<Route>> =
             route::shortest(instance).into_iter().map(|route| vec![route]).collect();
         for (flow, placement) in kept.iter().enumerate() {
@@ -48,11 +51,16 @@ impl<'i> Problem<'i> {
             let links: Vec<usize> = placement.hops.iter().map(|hop| hop.link).collect();
             routes[flow] = vec![Route::over(&links, instance, &instance.flows[flow])];
         }
-        Self::over(instance, kept, routes)
+        Self::over(instance, own, kept, routes)
     }
 
-    fn over(instance: &'i Instance, kept: &'i [Option<Placement>], routes: Vec<Vec<Route>>) -> Self {
-        let grid = Grid::of(instance, &routes, kept);
+    fn over(
+        instance: &'i Instance,
+        own: usize,
+        kept: &'i [Option<Placement>],
+        routes: Vec<Vec<Route>>,
+    ) -> Self {
+        let grid = Grid::of(instance, own, &routes, kept);
         let usable = routes.iter().enumerate().map(|(flow, routes)| {
             if let Some(placement) = kept.get(flow).and_then(Option::as_ref) {
                 return vec![(0, grid.kept_route(instance, flow, placement))];
@@ -61,7 +69,7 @@ impl<'i> Problem<'i> {
             usable.filter_map(|(place, route)| Some((place, grid.route(instance, flow, route)?))).collect()
         });
         let usable = usable.collect();
-        Self { instance, kept, grid, routes, usable }
+        Self { instance, own, kept, grid, routes, usable }
     }
 
     /// The same problem with further routes for each flow.
@@ -75,7 +83,7 @@ impl<'i> Problem<'i> {
             let more = route::alternatives(self.instance, &self.instance.flows[flow], &routes[0], &loads);
             routes.extend(more);
         }
-        Self::over(self.instance, self.kept, routes)
+        Self::over(self.instance, self.own, self.kept, routes)
     }
 
     /// Whether a flow keeps its place.

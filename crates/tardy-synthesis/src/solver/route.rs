@@ -11,8 +11,6 @@ pub(super) struct RouteHop {
     pub(super) link: usize,
     /// From the start of the frame at the talker to its start on this link if it never waits, in ns.
     pub(super) shift_ns: u64,
-    /// How long the link carries the frame, in ns.
-    pub(super) wire_ns: u64,
 }
 
 /// The links from a talker to all listeners of a flow; each is after the one that it continues.
@@ -31,13 +29,12 @@ impl Route {
         for &number in links {
             let link = &instance.links[number];
             let shift_ns = ready_ns.get(&link.from).copied().unwrap_or(0);
-            let wire_ns = link.wire_ns(flow.wire_bytes);
-            let end_ns = shift_ns + wire_ns;
+            let end_ns = shift_ns + link.wire_ns(flow.wire_bytes);
             ready_ns.insert(link.to, end_ns + link.forwarding_ns());
             if flow.destinations.contains(&link.to) {
                 route.latency_ns = route.latency_ns.max(end_ns + link.arrival_ns());
             }
-            route.hops.push(RouteHop { link: number, shift_ns, wire_ns });
+            route.hops.push(RouteHop { link: number, shift_ns });
         }
         route
     }

@@ -63,7 +63,7 @@ impl Directory {
         use std::os::unix::fs::DirBuilderExt;
         match Self::own(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+                std::fs::DirBuilder::new().recursive(true).mode(super::PRIVATE).create(path)?;
                 Self::own(path)
             }
             opened => opened,
@@ -119,6 +119,19 @@ impl Directory {
     /// fstat(2)'s.
     pub fn is_private(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.mode() & 0o077 == 0)
+    }
+
+    /// Takes the rights of the group and of other users away, if it is the caller's. Returns whether it was changed.
+    ///
+    /// # Errors
+    /// fchmod(2)'s.
+    pub fn make_private(&self) -> io::Result<bool> {
+        let metadata = self.file.metadata()?;
+        if metadata.uid() != caller() || metadata.mode() & 0o077 == 0 {
+            return Ok(false);
+        }
+        // SAFETY: the descriptor is open.
+        checked(unsafe { libc::fchmod(self.file.as_raw_fd(), metadata.mode() & 0o7700) }).map(|_| true)
     }
 
     /// Checks that other users cannot replace the caller's files in it: it belongs to the caller or to root, and if others

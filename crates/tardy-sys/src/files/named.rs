@@ -46,6 +46,26 @@ pub fn open_to_read(path: &Path) -> io::Result<InputFile> {
     Ok(InputFile { file, is_named_pipe, owner: kind.is_file().then_some(metadata.uid()) })
 }
 
+/// Opens a file to read it if it is a regular one. Nothing else is opened, and no lease of another process is waited for.
+///
+/// # Errors
+/// If it is not a regular file, another process holds a lease on it, or the file system does not permit it.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let place = located(path)?;
+    if !metadata_of(&place)?.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    reopened(&place, libc::O_RDONLY | libc::O_NONBLOCK)
+}
+
+/// A reference to the file at `path`, by which it can be neither read nor written. Links are followed.
+///
+/// # Errors
+/// If there is no such file.
+pub fn reference(path: &Path) -> io::Result<File> {
+    located(path)
+}
+
 impl InputFile {
     /// The owner of a regular file; `None` for a pipe.
     pub fn owner(&self) -> Option<u32> {

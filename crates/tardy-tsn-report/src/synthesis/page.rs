@@ -57,7 +57,7 @@ pub fn html(instance: &Instance, answer: &Answer, summary: &Summary, evidence: &
 fn judgement(answer: &Answer, summary: &Summary) -> Element {
     let tone = match answer.verdict {
         Verdict::Scheduled => Tone::Kept,
-        Verdict::Infeasible(_) => Tone::Broken,
+        Verdict::Infeasible(_) | Verdict::Starved(_) => Tone::Broken,
         Verdict::Undecided => Tone::Neutral,
     };
     let text = verdict(summary);

@@ -4,8 +4,8 @@ use tardy_record::gates::Openings;
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Place, Ways};
-use crate::network::{Flow, Network, Pace, PortId};
-use crate::transmission_time::wire_ns;
+use crate::network::{End, Flow, Network, Pace, PortId};
+use crate::transmission_time::{OnCable, wire_ns};
 
 /// Checks the flows whose last port is `place`, if that is the only port with gates on their way.
 pub(super) fn of_port(
@@ -19,7 +19,7 @@ pub(super) fn of_port(
     for (flow, way) in ways {
         let Some(way) = way.as_ref().filter(|way| way.last() == Some(&id)) else { continue };
         if way.iter().filter(gated).count() == 1
-            && let Some(alone) = Alone::of(network, flow, way, place)
+            && let Some(alone) = Alone::of(network, flow, (id, way), place)
         {
             deadline(place, flow, &alone, found);
             jitter(flow, &alone, found);
@@ -38,22 +38,23 @@ struct Alone {
 }
 
 impl Alone {
-    fn of(network: &Network, flow: &Flow, way: &[PortId], place: &Place<'_>) -> Option<Self> {
+    fn of(network: &Network, flow: &Flow, (id, way): (PortId, &[PortId]), place: &Place<'_>) -> Option<Self> {
         let limits = &flow.limits;
         if limits.deadline_ns.is_none() && limits.jitter_ns.is_none() {
             return None;
         }
         let Pace::Periodic { period_ns, offset_ns, .. } = flow.pace else { return None };
-        let wire = wire_ns(place.on_wire(flow.size.value), place.device.speed_for_kernel()?);
+        let speed = place.device.speed_for_kernel()?;
+        let fitting_ns = wire_ns(place.on_wire(flow.size.value), speed);
         let cycle_ns = place.running_cycle_ns();
         let class = usize::from(place.switch.class_of(&flow.marks));
-        let gate = Gate::of(&place.schedule.openings(class), cycle_ns, wire)?;
-        let before_ns = before_ns(network, flow, way, place);
+        let gate = Gate::of(&place.schedule.openings(class), cycle_ns, fitting_ns)?;
+        let before_ns = before_ns(network, flow, way);
         let step_ns = common_divisor(period_ns, cycle_ns);
         let first_ns =
             (u128::from(offset_ns) + u128::from(before_ns)).rem_euclid(u128::from(cycle_ns)) as u64;
         let (longest_ns, arrives_ns) = gate.longest_wait(first_ns, step_ns);
-        let rest_ns = before_ns + wire;
+        let rest_ns = before_ns + OnCable::of(flow.size.value, speed).sent_ns() + propagation_ns(network, id);
         Some(Self {
             shortest_ns: gate.shortest_wait_ns(first_ns, step_ns) + rest_ns,
             longest_ns: longest_ns + rest_ns,
@@ -64,12 +65,24 @@ impl Alone {
     }
 }
 
-/// The time on the wires before the last port. Wires of unknown speed count as 0.
-fn before_ns(network: &Network, flow: &Flow, way: &[PortId], place: &Place<'_>) -> u64 {
+/// The time from the first bit sent to the queue of the last port. Wires of unknown speed count as 0.
+fn before_ns(network: &Network, flow: &Flow, way: &[PortId]) -> u64 {
     let first = network.port_of_host(flow.talker.value).map(|(port, _)| port);
     let hops = first.into_iter().chain(way[..way.len() - 1].iter().copied());
-    let speeds = hops.filter_map(|id| network.switches[id.switch].ports[id.port].speed.value.known());
-    speeds.map(|speed| wire_ns(place.on_wire(flow.size.value), speed)).sum()
+    let on_cable = |id: PortId| {
+        let speed = network.switches[id.switch].ports[id.port].speed.value.known();
+        let sent_ns = speed.map_or(0, |speed| OnCable::of(flow.size.value, speed).sent_ns());
+        sent_ns + propagation_ns(network, id)
+    };
+    let forwarding_ns = |id: &PortId| network.switches[id.switch].forwarding_ns;
+    hops.map(on_cable).sum::<u64>() + way.iter().map(forwarding_ns).sum::<u64>()
+}
+
+/// The time of a bit on the cable of a port.
+fn propagation_ns(network: &Network, id: PortId) -> u64 {
+    let end = End::Port(id);
+    let link = network.links.iter().find(|link| link.a == end || link.b == end);
+    link.map_or(0, |link| link.propagation_ns)
 }
 
 /// When a frame of one class can start, in the cycle.

@@ -4,9 +4,31 @@ use tardy_record::units::format_duration_ns;
 
 use super::kernel::{About, Refusal, refusals};
 use super::{Found, Kind, Machine, Place};
+use crate::network::Switch;
 use crate::settings;
-use crate::span::Span;
+use crate::span::{Located, Span};
 use crate::transmission_time::wire_ns;
+
+/// Frame preemption needs the MAC Merge layer (`ETHTOOL_MSG_MM_SET`), which tardy does not enable: without it the card sends the
+/// frames of all classes whole.
+pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
+    let is_so = |preemptible: &&Located<bool>| preemptible.value;
+    let preemptible =
+        switch.classes.iter().find_map(|class| Some((class, class.preemptible.as_ref().filter(is_so)?)));
+    let Some((class, preemptible)) = preemptible else { return };
+    found.add(
+        "preemption-without-mac-merge",
+        Kind::Unsupported,
+        preemptible.span,
+        [
+            format!("class {} is preemptible, and tardy does not set up preemption", class.name.value),
+            "Only the MAC Merge layer of the card interrupts frames, and tardy does not enable it: no frame would be interrupted."
+                .to_owned(),
+            "Remove preemptible. `tardy tsn simulate` and `bounds` compute preemption with --mode standard."
+                .to_owned(),
+        ],
+    );
+}
 
 /// Checks one port for everything that the kernel refuses, and for a message that is too long.
 pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
@@ -229,8 +251,7 @@ fn preemption(place: &Place<'_>) -> (Span, String, String) {
     (
         first.map_or(place.port.interface.span, |preemptible| preemptible.span),
         "preemptible classes with a schedule in software".to_owned(),
-        "Write flags = 2 and clock = \"none\" for a card that preempts (`ethtool --show-mm` lists it), or remove preemptible."
-            .to_owned(),
+        "Remove preemptible.".to_owned(),
     )
 }
 

@@ -3,7 +3,7 @@
 use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
-use super::{Found, Machine, Place};
+use super::{Found, Kind, Machine, Place};
 use crate::file::format_rate;
 use crate::network::Clock;
 
@@ -225,8 +225,11 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
             );
         } else if u64::from(mask) > all {
             let meant = mask & all as u32;
-            found.accepted(
+            // Ignored bits change nothing, unless no others are left.
+            let kind = if meant == 0 { Kind::Accepted } else { Kind::Note };
+            found.add(
                 "mask-beyond-classes",
+                kind,
                 entry.gates_span,
                 [
                     format!("gate mask {mask:#04x} opens gates of classes that do not exist"),
@@ -251,7 +254,7 @@ fn operations(place: &Place<'_>, found: &mut Found<'_>) {
                 "hold and release have no effect in software".to_owned(),
                 "Software TAPRIO stores the operation and ignores it: no frame is preempted, and a long frame delays the next window."
                     .to_owned(),
-                "Remove operation, or write flags = 2 on a port whose hardware supports preemption.".to_owned(),
+                "Remove operation.".to_owned(),
             ],
         );
     }

@@ -41,11 +41,11 @@ impl Credit {
         self.at_ps.saturating_add(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// A frame of this transmission time leaves at `start_ps`.
-    pub(super) fn send(&mut self, start_ps: u64, wire_ps: u64) {
+    /// A frame that occupies the cable for this long leaves at `start_ps`.
+    pub(super) fn send(&mut self, start_ps: u64, busy_ps: u64) {
         self.advance(start_ps, true);
-        self.level -= (self.rate - self.slope) * i128::from(wire_ps);
-        self.at_ps = self.at_ps.saturating_add(wire_ps);
+        self.level -= (self.rate - self.slope) * i128::from(busy_ps);
+        self.at_ps = self.at_ps.saturating_add(busy_ps);
     }
 }
 

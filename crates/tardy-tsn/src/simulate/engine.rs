@@ -26,8 +26,8 @@ pub trait Listener {
     /// A frame arrived; calls are in order of time.
     fn arrived(&mut self, arrival: &Arrival);
 
-    /// A transmitter sends a frame of `flow` and `class`, or the rest of an interrupted one, from `start_ns` to `end_ns`, in ns of
-    /// the simulation, unless it is interrupted before.
+    /// A transmitter sends a frame of `flow` and `class`, or the rest of an interrupted one, from its first bit at `start_ns` to its last
+    /// at `end_ns`, in ns of the simulation, unless it is interrupted before.
     #[inline]
     fn sent(&mut self, transmitter: u32, flow: u32, class: u8, start_ns: u64, end_ns: u64) {
         let _ = (transmitter, flow, class, start_ns, end_ns);
@@ -361,9 +361,9 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The transmission time of the next frame of a sender with one class.
+/// How long the next frame of a sender with one class occupies its cable.
 fn next_ps(sender: &Sender, hops: &[Hop], streams: &[Stream]) -> u64 {
     let of_flow = |flow: u32| streams[flow as usize].first_hop;
     let hop = sender.first_waiting().or_else(|| sender.coming_flat_out().map(of_flow));
-    hop.map_or(0, |hop| hops[hop as usize].wire_ps)
+    hop.map_or(0, |hop| hops[hop as usize].on_cable.busy_ps)
 }

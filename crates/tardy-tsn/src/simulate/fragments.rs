@@ -4,7 +4,7 @@
 //! divided after 60 octets at the earliest, and before its last 64, and what has less than 124 octets is sent whole. Each
 //! fragment has a preamble of 8 octets, and a gap of 12 follows it.
 
-use super::wiring::wire_ps;
+use crate::transmission_time;
 
 /// Octets in front of a fragment, and after it.
 const PREAMBLE: u64 = 8;
@@ -36,6 +36,11 @@ impl Fragment {
         Self { start_ps, octets }
     }
 
+    /// When its last octet has been sent.
+    pub(super) fn sent_ps(&self, rate_bps: u64) -> u64 {
+        self.start_ps.saturating_add(octets_ps(PREAMBLE + self.octets, rate_bps))
+    }
+
     /// When the next frame can start.
     pub(super) fn end_ps(&self, rate_bps: u64) -> u64 {
         self.start_ps.saturating_add(octets_ps(PREAMBLE + self.octets + GAP, rate_bps))
@@ -53,7 +58,7 @@ impl Fragment {
 }
 
 fn octets_ps(octets: u64, rate_bps: u64) -> u64 {
-    wire_ps(u32::try_from(octets).unwrap_or(u32::MAX), rate_bps)
+    transmission_time::octets_ps(u32::try_from(octets).unwrap_or(u32::MAX), rate_bps)
 }
 
 #[cfg(test)]

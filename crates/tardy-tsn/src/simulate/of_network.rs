@@ -7,8 +7,7 @@ use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
 use super::wiring::{
-    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES,
-    Wiring, WiringError, wire_ps,
+    ClassQueues, ClassRules, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, WiringError,
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
@@ -18,6 +17,7 @@ use crate::port_model::{self, cable_rate, is_tap};
 use crate::random::Random;
 use crate::settings;
 use crate::span::Span;
+use crate::transmission_time::{OVERHEAD_BYTES, OnCable};
 
 /// The capacity of a tap device's reader, in frames: it reads all frames and holds them until they are sent.
 const TAP_FRAMES: u32 = u32::MAX;
@@ -340,7 +340,7 @@ fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transm
         (Ports::Virtual, Some(rate)) => {
             let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
             let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(BUCKET_BYTES_MIN);
-            Device::Bucket(wire_ps(longest.saturating_add(WIRE_OVERHEAD_BYTES), rate))
+            Device::Bucket(OnCable::of(longest, rate).busy_ps)
         }
     };
     // Without a cost and a rate, a talker that sends as fast as it can would send for ever at time 0.
@@ -373,13 +373,13 @@ fn add_flow(
     let host = flow.talker.value;
     let talker_rate = ingress_bps(network, host).filter(|_| options.ports == Ports::Virtual);
     let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(host)));
-    let talker_wire_ps = wire_ps(flow.size.value.saturating_add(WIRE_OVERHEAD_BYTES), talker_rate);
+    let on_cable = OnCable::of(flow.size.value, talker_rate);
     wiring.hops.push(Hop {
         transmitter: transmitter_of_host(network, flow.talker.value),
         class: 0,
         queue: 0,
         last: path.passages.is_empty() && path.astray.is_none(),
-        wire_ps: talker_wire_ps,
+        on_cable,
         kernel_bytes: flow.size.value,
         charged_bytes: flow.size.value,
         longest_bytes: u32::MAX,
@@ -394,8 +394,8 @@ fn add_flow(
     wiring.streams.push(Stream {
         first_hop,
         hops: (wiring.hops.len() as u32 - first_hop) as u16,
-        wire_bytes: received_bytes.saturating_add(WIRE_OVERHEAD_BYTES),
-        release: release(network, options, flow, wiring.zero_ns, talker_wire_ps)?,
+        wire_bytes: received_bytes.saturating_add(OVERHEAD_BYTES),
+        release: release(network, options, flow, wiring.zero_ns, on_cable.busy_ps)?,
     });
     Ok(())
 }
@@ -438,23 +438,20 @@ fn hop_of(
         class,
         queue: queues.first + (choice % u64::from(queues.count)) as u16,
         last,
-        wire_ps: wire_ps(
-            passage.bytes.saturating_add(WIRE_OVERHEAD_BYTES),
-            cable_rate(network, End::Port(passage.out)),
-        ),
+        on_cable: OnCable::of(passage.bytes, cable_rate(network, End::Port(passage.out))),
         kernel_bytes: passage.kernel_bytes,
         charged_bytes: passage.kernel_bytes.saturating_add(overhead),
         longest_bytes: max_sdu.filter(|sdu| *sdu > 0).map_or(u32::MAX, |sdu| sdu.saturating_add(14)),
     })
 }
 
-/// When a talker sends, in ns of the simulation. A frame takes `wire_ps` on the talker's cable.
+/// When a talker sends, in ns of the simulation. A frame occupies the talker's cable for `busy_ps`.
 fn release(
     network: &Network,
     options: &Options,
     flow: &Flow,
     zero_ns: i64,
-    wire_ps: u64,
+    busy_ps: u64,
 ) -> Result<Release, WiringError> {
     let Pace::Periodic { period_ns, offset_ns, frames } = flow.pace else { return Ok(Release::FlatOut) };
     if period_ns > TIME_MAX_NS {
@@ -462,7 +459,7 @@ fn release(
         return Err(WiringError { span: flow.span, what });
     }
     // Otherwise the simulation would compute any number of frames that no cable carries.
-    let burst_ps = u128::from(wire_ps) * u128::from(frames);
+    let burst_ps = u128::from(busy_ps) * u128::from(frames);
     if burst_ps > u128::from(period_ns) * 1000 {
         let burst_ns = u64::try_from(burst_ps.div_ceil(1000)).unwrap_or(u64::MAX);
         let what = format!(

@@ -322,7 +322,7 @@ fn recorder(
     let keeps_slots = shaped && in_force && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
-    let wire_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.wire_ps.div_ceil(1000));
+    let guard_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.on_cable.busy_ns());
     let class = last.map_or(0, |id| network.switches[id.switch].class_of(&flow.marks));
     let own_cycle_ns = match flow.pace {
         Pace::Periodic { period_ns, .. } => period_ns,
@@ -342,7 +342,7 @@ fn recorder(
         phases: PhaseHistogram::default(),
         windows: schedule
             .filter(|_| keeps_slots)
-            .map_or_else(Vec::new, |schedule| schedule.windows(class, wire_ns)),
+            .map_or_else(Vec::new, |schedule| schedule.windows(class, guard_ns)),
         frames: FrameCount::default(),
         early: OutOfSlot::default(),
         late: OutOfSlot::default(),

@@ -8,6 +8,7 @@ use super::fragments::Fragment;
 use super::linux_gates::{KernelSchedule, Verdict};
 use super::standard_gates::Windows;
 use super::wiring::{ClassQueues, ClassRules, Device, Discipline, Hop, Transmitter};
+use crate::transmission_time::OnCable;
 
 /// A frame in the network.
 #[derive(Clone, Copy, Debug)]
@@ -278,15 +279,15 @@ impl Sender {
         NEVER
     }
 
-    /// Gives the rest of the interrupted frame to the device. Returns the frame, and when the transmission starts and ends.
+    /// Gives the rest of the interrupted frame to the device. Returns the frame, and when its first bit and its last are sent.
     pub(super) fn resume(&mut self, now_ns: u64) -> Option<(Frame, u64, u64)> {
         let (frame, octets) = self.interrupted.take()?;
         let fragment = Fragment { start_ps: self.start_ps(now_ns), octets };
         self.free_ps = fragment.end_ps(self.rules.bits_per_second);
-        let end_ns = self.free_ps.div_ceil(1000);
+        let sent_ns = fragment.sent_ps(self.rules.bits_per_second).div_ceil(1000);
         self.current = Some((frame, fragment));
-        self.cable.push_back((end_ns.saturating_add(self.delay_ns), frame));
-        Some((frame, fragment.start_ps / 1000, end_ns))
+        self.cable.push_back((sent_ns.saturating_add(self.delay_ns), frame));
+        Some((frame, fragment.start_ps / 1000, sent_ns))
     }
 
     /// Forgets the current batch: a new attempt to send starts.
@@ -314,35 +315,38 @@ impl Sender {
         Some(frame)
     }
 
-    /// Gives a frame to the device. Returns when its transmission starts and ends.
+    /// Gives a frame to the device. Returns when its first bit and its last are sent.
     #[inline]
     pub(super) fn send(&mut self, frame: Frame, hop: &Hop, now_ns: u64) -> (u64, u64) {
-        let wire_ps = hop.wire_ps;
+        let OnCable { sent_ps, busy_ps } = hop.on_cable;
         if let Device::Bucket(_) = self.device {
-            self.free_ps = self.free_ps.max(now_ns.saturating_mul(1000)).saturating_add(wire_ps);
+            self.free_ps = self.free_ps.max(now_ns.saturating_mul(1000)).saturating_add(busy_ps);
             self.cable.push_back((now_ns.saturating_add(self.delay_ns), frame));
             return (now_ns, now_ns);
         }
         let start_ps = self.start_ps(now_ns);
-        let end_ps = match self.device {
-            Device::Instant(cost_ns) => start_ps + cost_ns * 1000,
-            Device::Mac | Device::Ring(_) | Device::Bucket(_) => start_ps.saturating_add(wire_ps),
+        // The last bit is sent before the gap that keeps the next frame away.
+        let (sent_ps, free_ps) = match self.device {
+            Device::Instant(cost_ns) => (start_ps + cost_ns * 1000, start_ps + cost_ns * 1000),
+            Device::Mac | Device::Ring(_) | Device::Bucket(_) => {
+                (start_ps.saturating_add(sent_ps), start_ps.saturating_add(busy_ps))
+            }
         };
-        self.free_ps = end_ps;
+        self.free_ps = free_ps;
         if !self.rules.is_empty() {
             if let Some(Some(credit)) = self.credits.get_mut(usize::from(hop.class)) {
-                credit.send(start_ps, wire_ps);
+                credit.send(start_ps, busy_ps);
             }
             let is_preemptible = self.rules.is_preemptible(usize::from(hop.class));
-            let whole = || Fragment::whole(start_ps, wire_ps, self.rules.bits_per_second);
+            let whole = || Fragment::whole(start_ps, busy_ps, self.rules.bits_per_second);
             self.current = is_preemptible.then(|| (frame, whole()));
         }
-        let end_ns = end_ps.div_ceil(1000);
         if matches!(self.device, Device::Ring(_)) {
-            self.ring.push_back(end_ns);
+            self.ring.push_back(free_ps.div_ceil(1000));
         }
-        self.cable.push_back((end_ns.saturating_add(self.delay_ns), frame));
-        (start_ps / 1000, end_ns)
+        let sent_ns = sent_ps.div_ceil(1000);
+        self.cable.push_back((sent_ns.saturating_add(self.delay_ns), frame));
+        (start_ps / 1000, sent_ns)
     }
 
     /// When the first frame on the cable arrives; [`NEVER`] if there is none.
@@ -371,7 +375,8 @@ fn credits(rules: &ClassRules) -> Vec<Option<Credit>> {
     rules.idle_slopes.iter().map(credit).collect()
 }
 
-/// The highest class whose gate is open for long enough (IEEE 802.1Q 8.6.8 and 8.6.8.4).
+/// The highest class whose gate is open for long enough (IEEE 802.1Q 8.6.8 and 8.6.8.4): for the frame and the gap after it, so that
+/// the cable is free when the gate closes.
 #[inline]
 fn choose_by_standard<'a>(
     windows: &mut Windows,
@@ -387,19 +392,19 @@ fn choose_by_standard<'a>(
         let class = left.ilog2() as u8;
         left &= !(1 << class);
         let (queue, Some(frame)) = head(class) else { continue };
-        let wire_ps = hops[frame.hop as usize].wire_ps;
+        let busy_ps = hops[frame.hop as usize].on_cable.busy_ps;
         let opening = windows.at(class, now_ns);
         if opening.open_ns > now_ns {
             // A frame that fits into no window waits for ever.
-            if wire_ps.div_ceil(1000) <= windows.longest_ns(class) {
+            if busy_ps.div_ceil(1000) <= windows.longest_ns(class) {
                 wait_ns = wait_ns.min(opening.open_ns);
             }
             continue;
         }
-        if start_ps.saturating_add(wire_ps) <= opening.close_ns.saturating_mul(1000) {
+        if start_ps.saturating_add(busy_ps) <= opening.close_ns.saturating_mul(1000) {
             return Choice::Send { class, queue };
         }
-        if wire_ps.div_ceil(1000) <= windows.longest_ns(class) {
+        if busy_ps.div_ceil(1000) <= windows.longest_ns(class) {
             wait_ns = wait_ns.min(windows.opens_again_ns(class));
         }
     }

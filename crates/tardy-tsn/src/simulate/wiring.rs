@@ -8,6 +8,7 @@ use std::fmt;
 use super::linux_gates::KernelSchedule;
 use super::standard_gates::Windows;
 use crate::span::Span;
+use crate::transmission_time::OnCable;
 
 /// Why a network cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +26,6 @@ impl fmt::Display for WiringError {
 }
 
 impl std::error::Error for WiringError {}
-
-/// Preamble and start delimiter, frame check sequence and gap: bytes on the wire in addition to a frame's own.
-pub const WIRE_OVERHEAD_BYTES: u32 = 24;
 
 /// The whole input.
 #[derive(Clone, Debug, Default)]
@@ -131,8 +129,8 @@ pub struct Hop {
     pub queue: u16,
     /// Whether the listener is at the other end.
     pub last: bool,
-    /// Transmission time of a frame, in ps.
-    pub wire_ps: u64,
+    /// How long a frame takes.
+    pub on_cable: OnCable,
     /// The bytes that the kernel compares with a class's longest frame (`skb->len`).
     pub kernel_bytes: u32,
     /// The bytes that the kernel charges (`qdisc_pkt_len`), with the size table's overhead.
@@ -172,21 +170,4 @@ pub enum Release {
     },
     /// One frame at each of these times, in ascending order: an observed talker.
     Recorded(Vec<u64>),
-}
-
-/// The transmission time of `bytes` at `bits_per_second`, in ps, rounded up.
-pub fn wire_ps(bytes: u32, bits_per_second: u64) -> u64 {
-    let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(bits_per_second.max(1)));
-    u64::try_from(ps).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_frame_takes_123_us_at_100_megabit() {
-        assert_eq!(wire_ps(1514 + WIRE_OVERHEAD_BYTES, 100_000_000), 123_040_000);
-        assert_eq!(wire_ps(64, 10_000_000_000), 51_200);
-    }
 }

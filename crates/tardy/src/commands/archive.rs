@@ -11,18 +11,42 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tardy_archive::ArchiveError;
 use tardy_args::ArchiveCommand;
-use tardy_command::{Exit, archives};
+use tardy_command::{Exit, archives, output};
 use tardy_server::OpenStore;
+use tardy_sys::files::Directory;
 
 pub(super) use add::Addition;
 
-/// The directory of the server's records, and what opens the archive for a request. The archive is made if it is new, and what a killed
-/// process left is finished.
-pub(super) fn to_serve(path: &Path) -> Result<(PathBuf, OpenStore)> {
-    drop(archives::to_add(path)?);
+/// An archive that is served.
+pub(super) struct ToServe {
+    /// The directory of the server's records.
+    pub(super) records: PathBuf,
+    /// What opens the archive for a request.
+    pub(super) open: OpenStore,
+    /// Whether this process may write into it.
+    pub(super) may_write: bool,
+}
+
+/// Prepares an archive that is served. It is made if it is new, and what a killed process left is finished. One that may only be read is
+/// shown as it is.
+pub(super) fn to_serve(path: &Path) -> Result<ToServe> {
+    let may_write = match archives::to_add(path) {
+        Ok(_) => true,
+        Err(error)
+            if error.downcast_ref().is_some_and(ArchiveError::forbids_writing)
+                && archives::to_read(path).is_ok() =>
+        {
+            output::report(&format!(
+                "the archive may only be read, so nothing is pushed, deleted or triaged: {}",
+                tardy_command::message(&error)
+            ));
+            false
+        }
+        Err(error) => return Err(error),
+    };
     let (records, path) = (archives::records(path), path.to_owned());
     let failed = |error: anyhow::Error| {
         error.downcast::<ArchiveError>().unwrap_or_else(|other| ArchiveError::Service {
@@ -30,7 +54,13 @@ pub(super) fn to_serve(path: &Path) -> Result<(PathBuf, OpenStore)> {
             reason: tardy_command::message(&other),
         })
     };
-    Ok((records, Box::new(move || archives::to_read(&path).map_err(failed))))
+    Ok(ToServe { records, open: Box::new(move || archives::to_read(&path).map_err(failed)), may_write })
+}
+
+/// Takes the rights of other users of this machine away from an archive whose readers need a token. Returns whether they had any.
+pub(super) fn make_private(path: &Path) -> Result<bool> {
+    let directory = Directory::named(path).and_then(|directory| directory.make_private());
+    directory.with_context(|| path.display().to_string())
 }
 
 /// The user who runs this command, as the audit log names people without a token.

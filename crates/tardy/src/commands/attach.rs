@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use tardy_attach::session::{Listener, Request, Session, Status, Watched};
 use tardy_attach::targets::Target;
 use tardy_host::facts::{self, SystemAnswers};
+use tardy_host::trace::remove_left_behind;
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_measure::engine::checkpoint;
 use tardy_measure::engine::result_file::ResultFile;
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
     let file = RunFile::claim(&arguments.watch, started, &request, origin)?;
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
     let signals = EndSignals::catch()?;
-    let mut progress = Progress { line: Line::new(arguments.watch.quiet), file };
+    let mut progress = Progress::new(Line::new(arguments.watch.quiet), file);
     let watched = session.watch(&signals, &mut || false, &mut progress);
     progress.close().present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)
 }
@@ -60,11 +61,13 @@ pub(super) fn target(program: Option<&str>, thread: Option<&str>) -> Result<Targ
     }
 }
 
-/// tracefs, mounted for this process alone if it is not mounted.
+/// tracefs, mounted for this process alone if it is not mounted, without what a killed process of this user has left there.
 pub(super) fn tracefs() -> Result<Tracefs> {
     let files = KernelFiles::real();
     Tracefs::mount_if_missing(&files);
-    Tracefs::find(&files).map_err(|reason| anyhow!(reason))
+    let tracefs = Tracefs::find(&files).map_err(|reason| anyhow!(reason))?;
+    remove_left_behind(&files).iter().for_each(|message| output::report(message));
+    Ok(tracefs)
 }
 
 /// What is watched, with the options of the command line.
@@ -116,23 +119,37 @@ impl RunFile {
         tardy_attach::run::of(&self.request, watched, self.origin.clone(), self.facts.clone())
     }
 
-    /// Writes the run, and prints it.
+    /// Writes the run, and prints it. A run that cannot be written is shown all the same.
     pub(super) fn present(mut self, watched: Watched, flags: &WatchFlags) -> Result<Exit> {
+        let failure = watched.failure.clone();
         let run = output::redacted(self.run(watched), flags.redaction)?;
-        self.file.write(&run)?;
-        show_run(&run, flags.json)?;
-        output::report(&format!("run file {}", self.file.path().display()));
-        gate::after_measuring([&run], &flags.requirements.require, flags.json, Exit::of_measured(&run))
+        let written = self.file.write(&run);
+        let shown = show_run(&run, flags.json);
+        failure.iter().for_each(|failure| output::report(failure));
+        match &written {
+            Ok(()) => output::report(&format!("run file {}", self.file.path().display())),
+            Err(error) => output::report(&self.file.rescue(&run, error)),
+        }
+        shown?;
+        let exit = if written.is_ok() { Exit::of_measured(&run) } else { Exit::CouldNot };
+        gate::after_measuring([&run], &flags.requirements.require, flags.json, exit)
     }
 }
 
 /// The terminal and the run file while a program is watched.
 pub(super) struct Progress {
     pub(super) line: Line,
-    pub(super) file: RunFile,
+    file: RunFile,
+    /// Why the last checkpoint could not be written; `None` if it was.
+    unwritten: Option<String>,
 }
 
 impl Progress {
+    /// At the begin of watching.
+    pub(super) fn new(line: Line, file: RunFile) -> Self {
+        Self { line, file, unwritten: None }
+    }
+
     /// Ends the line on the terminal. Returns the run file.
     pub(super) fn close(self) -> RunFile {
         self.line.close();
@@ -149,12 +166,15 @@ impl Listener for Progress {
         self.file.file.is_due(now_ns, false, self.file.took_ns)
     }
 
-    fn checkpoint(&mut self, watched: Watched) -> Result<(), String> {
+    fn checkpoint(&mut self, watched: Watched) {
         let begin_ns = monotonic_ns();
         let run = self.file.run(watched);
-        self.file.file.write(&run).map_err(|error| error.to_string())?;
+        let unwritten = self.file.file.write(&run).err().map(|error| error.to_string());
+        if let Some(error) = unwritten.as_ref().filter(|_| unwritten != self.unwritten) {
+            self.line.message(&format!("{error}. Watching goes on"));
+        }
+        self.unwritten = unwritten;
         self.file.took_ns = monotonic_ns() - begin_ns;
-        Ok(())
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use tardy_analyse::findings;
 use tardy_analyse::published::{Match, match_of};
-use tardy_compare::comparability;
 use tardy_compare::side_by_side::{self, Comparison};
 use tardy_plot::numbers::harmless;
 use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
+use tardy_record::units::counted;
 
 use super::versus;
 use tardy_args::CompareArgs;
@@ -36,29 +36,38 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
         return with_published(&published, &runs, arguments.json);
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    if !arguments.force
-        && let Some((path, reason)) = paths[1..]
-            .iter()
-            .zip(&runs[1..])
-            .find_map(|(path, run)| Some((path, comparability::traced_differently(runs[0], run)?)))
-    {
-        let base = paths[0].display();
-        bail!("{base} and {}: {reason}; use --force to compare them anyway", path.display());
-    }
     let comparison = match &arguments.phases[..] {
         [] => side_by_side::of(&runs),
         pairs => side_by_side::of_phases(&runs, pairs).map_err(|reason| wrong("phase", reason))?,
     };
-    let comparison = comparison.context("a comparison needs at least two runs")?;
+    let mut comparison = comparison.context("a comparison needs at least two runs")?;
+    if !arguments.anyway {
+        comparison = comparison.without_incomparable();
+    }
     print(&runs, &comparison, arguments.json)?;
-    Ok(exit(&runs, &comparison, &arguments.runs))
+    Ok(exit(&runs, &comparison, &arguments.runs, arguments.anyway))
 }
 
-/// The exit status. It is a failure if a pair of runs has nothing to compare, so that a script notices.
-fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf]) -> Exit {
+/// The exit status. It is a failure if a pair of runs is not comparable or has nothing to compare, so that a script notices.
+fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf], anyway: bool) -> Exit {
     let base = paths[0].display();
     let mut exit = Exit::Done;
     for ((pair, run), path) in comparison.candidates.iter().zip(&runs[1..]).zip(&paths[1..]) {
+        // What has nothing in common does not become comparable.
+        if pair.nothing_because.is_none()
+            && let (Some(reason), false) = (pair.not_comparable_because.first(), anyway)
+        {
+            let more = match pair.not_comparable_because.len() {
+                1 => String::new(),
+                count => format!(" (and {} more)", counted(count as u64 - 1, "reason", "reasons")),
+            };
+            let path = path.display();
+            output::report(&format!(
+                "{base} and {path} are not comparable: {reason}{more}; --anyway prints the tables"
+            ));
+            exit = Exit::CouldNot;
+            continue;
+        }
         let Some(reason) = &pair.nothing_because else { continue };
         // --phase helps only if there are several phases.
         let choice = pair.rows.is_empty() && runs[0].phases.len().max(run.phases.len()) > 1;

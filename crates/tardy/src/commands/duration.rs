@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use tardy_plot::numbers::{self, count, counted, one_in, per_cent, three_digits};
+use tardy_recipe::options::INTERVAL_NS;
 use tardy_recipe::wrong;
 use tardy_record::units::format_duration_ns;
 use tardy_statistics::duration::{rate_possibly_missed, values_needed};
@@ -42,9 +43,10 @@ struct Answer {
 
 fn measurement(arguments: &DurationArgs) -> Result<()> {
     let (probability, confidence) = (arguments.probability.get(), arguments.confidence.get());
+    let interval_ns = arguments.interval.map_or(INTERVAL_NS, |interval| interval.ns());
     let needed = |late: u64| {
         let wakeups = values_needed(probability, confidence, late);
-        let duration_ns = wakeups.and_then(|wakeups| wakeups.checked_mul(arguments.interval.ns()));
+        let duration_ns = wakeups.and_then(|wakeups| wakeups.checked_mul(interval_ns));
         wakeups.zip(duration_ns)
     };
     let needed = |late: u64| {
@@ -63,7 +65,7 @@ fn measurement(arguments: &DurationArgs) -> Result<()> {
     let answer = Answer {
         probability,
         confidence,
-        interval_ns: arguments.interval.ns(),
+        interval_ns,
         late: arguments.late,
         wakeups,
         duration_ns,

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use serde::Serialize;
+use tardy_analyse::judgement::{self, Judgement};
 use tardy_args::{Cli, Command, FleetCommand, FleetRunArgs, LabRecipe, RunArgs};
 use tardy_fleet::binaries::Binaries;
 use tardy_fleet::fleet;
@@ -66,7 +67,7 @@ fn run_fleet(arguments: &FleetRunArgs) -> Result<Exit> {
         words: &words,
         timeout,
         run_timeout: arguments.run_timeout.map(|time| Duration::from_nanos(time.ns())),
-        judge: &|run: &Run| Exit::of_measured(run) as u8,
+        judge: &|run: &Run| (Exit::of_measured(run) as u8, judgement::of(run) != Judgement::NoLimit),
         changed: &|| (),
     };
     let mut view = View::new(arguments.quiet);

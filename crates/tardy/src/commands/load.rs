@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use tardy_host::cpus::Cpus;
 use tardy_load::LoadContext;
 use tardy_recipe::wrong;
 use tardy_record::load_spec::{LoadSpec, LoadSpecError};
+use tardy_sys::kernel_files::KernelFiles;
 
 use tardy_args::LoadArgs;
 use tardy_command::{Exit, output};
@@ -22,7 +24,13 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
     };
     let load: LoadSpec = text.parse().map_err(|error: LoadSpecError| wrong("load", error))?;
     let exe = std::env::current_exe().context("cannot find the path of this program, which runs the load")?;
-    let context = LoadContext { seed: arguments.seed, peer: arguments.peer.clone(), ..LoadContext::new(exe) };
+    let cpus = Cpus::of_this_process(&KernelFiles::real()).map_err(|reason| anyhow!(reason))?;
+    let context = LoadContext {
+        seed: arguments.seed,
+        peer: arguments.peer.clone(),
+        cpus: cpus.load_cpus(),
+        ..LoadContext::new(exe)
+    };
     let results = tardy_load::run_alone(&[load], &context, duration, &mut std::io::stderr())?;
     if arguments.json {
         output::print_json(&results)?;

@@ -9,8 +9,10 @@ use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_analyse::{phase_lock, until};
+use tardy_host::cpus::Cpus;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
+use tardy_host::trace::remove_left_behind;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::doctor::order_of_round;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
@@ -56,9 +58,11 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     if arguments.fake.is_none() {
         check_programs(&plan)?;
+        remove_left_behind(&KernelFiles::real()).iter().for_each(|message| output::report(message));
     }
     let output = arguments.output.clone().unwrap_or_else(|| default_output(SystemTime::now()));
     let request = request(arguments, &recipe, is_file, plan, output)?;
+    request.plan.placement.remarks.iter().for_each(|line| output::report(line));
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
     for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::report(&warning);
@@ -268,14 +272,15 @@ fn requires_policy(arguments: &RunArgs, recipe: &Recipe, is_file: bool) -> bool 
 fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
     if arguments.fake.is_some() {
         return Ok(Machine {
-            allowed: vec![0, 1],
+            cpus: Cpus::alike(vec![0, 1]),
             trace: Offer::fake(),
             co_kernel: Err("not simulated; remove --fake".to_owned()),
             pins: Pins::Known(chips::fake()),
         });
     }
     let files = KernelFiles::under(&arguments.kernel_root);
-    Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))
+    let machine = Machine::this(&files, recipe).map_err(|reason| anyhow!(reason))?;
+    Ok(machine.in_cgroup(&files, recipe)?)
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

@@ -9,7 +9,7 @@ use tardy_command::{Exit, identity, output};
 
 /// Serves until the process is asked to end.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
-    let (records, open) = archive::to_serve(&arguments.archive)?;
+    let archive::ToServe { records, open, may_write } = archive::to_serve(&arguments.archive)?;
     let reading = match arguments.public || (arguments.listen.ip().is_loopback() && !arguments.private) {
         true => Reading::Anyone,
         false => Reading::Tokens,
@@ -19,8 +19,16 @@ pub(crate) fn run(arguments: &ServeArgs) -> Result<Exit> {
         listen: arguments.listen,
         names: arguments.hosts.clone(),
         reading,
+        may_write,
         made_by: identity::get().to_owned(),
     };
+    let is_private = reading == Reading::Tokens && may_write && arguments.archive.is_dir();
+    if is_private && archive::make_private(&arguments.archive)? {
+        output::report(&format!(
+            "the directory {} is now readable by its owner alone",
+            arguments.archive.display()
+        ));
+    }
     let server = start(settings, open)?;
     let readers = match reading {
         Reading::Anyone => "anyone may read",

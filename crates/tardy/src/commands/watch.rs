@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
     let watched = session.watch(&signals, &mut || false, &mut watcher);
     // The kernel's buffers are not needed while the command ends.
     drop(session);
+    let failure = watched.as_ref().ok().and_then(|watched| watched.failure.clone());
     let run = watched.map(|watched| watcher.finish(watched, &signals));
     let (ring, has_failed) = (watcher.ring().clone(), watcher.has_failed());
     let late_file = watcher.late_file().map(Path::to_owned);
@@ -61,6 +62,9 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
     }
     if let Some(path) = late_file {
         output::report(&format!("late cycles: {}, the last ones in {}", ring.late, path.display()));
+    }
+    if let Some(failure) = failure {
+        bail!(failure);
     }
     match has_failed || !all_are_kept {
         true => bail!("not all runs were kept; see the messages above"),

@@ -17,6 +17,7 @@ use tardy_cyclictest::plan::Planned;
 use tardy_cyclictest::smi::SmiCounts;
 use tardy_cyclictest::stats_pipe::StatsPipe;
 use tardy_cyclictest::{help, idle, options, plan, resolution, smi, text};
+use tardy_host::cpus::Cpus as MachineCpus;
 use tardy_host::facts;
 use tardy_measure::engine::Request;
 use tardy_measure::engine::result_file::ResultFile;
@@ -64,9 +65,14 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
             "--smi: this processor does not count SMIs; 'tardy run --probe hwlat' detects time taken by the firmware"
         );
     }
-    let cpus = cpus(&options)?;
+    let machine = match options.fake {
+        Some(_) => MachineCpus::alike(vec![0, 1]),
+        None => MachineCpus::of_this_process(&kernel_files).map_err(anyhow::Error::msg)?,
+    };
+    let cpus = cpus(&options, &machine)?;
     limit_idle_states(&mut options, &kernel_files, &cpus);
-    let Planned { plan, notes } = plan::of(&options, &cpus).map_err(anyhow::Error::msg)?;
+    let Planned { mut plan, notes } = plan::of(&options, &cpus).map_err(anyhow::Error::msg)?;
+    plan.placement = machine.placement(&plan.measured_cpus(), Vec::new());
     options.notes.iter().chain(&notes).for_each(|note| output::report(note));
     let files = ResultFiles::open(&options)?;
     let pipe = options.pipe.as_deref().map(open_pipe).transpose()?;
@@ -101,23 +107,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
     }
 }
 
-/// The machine's CPUs. A synthetic measurement has two.
-fn cpus(options: &Options) -> Result<Cpus> {
+/// The CPUs of `machine` as rt-tests distinguishes them: `-a` without a list, `-S` and `-t` use the inherited mask, in which no isolated CPU is
+/// (get_available_cpus and cpu_for_thread_ua in its rt-numa.c), and a list names any CPU.
+fn cpus(options: &Options, machine: &MachineCpus) -> Result<Cpus> {
     let allowed = match options.fake {
-        Some(_) => vec![0, 1],
+        Some(_) => machine.online.clone(),
         None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
     };
-    let cpuset = match options.fake {
-        Some(_) => allowed.clone(),
-        None => cpus_of_cpuset().unwrap_or_else(|| allowed.clone()),
-    };
+    let cpuset = machine.online.iter().copied().filter(|cpu| machine.check(*cpu).is_ok()).collect();
     Ok(Cpus { allowed, cpuset })
-}
-
-/// The CPUs online in this process's cpuset: the kernel reduces the affinity of a thread, which ends here, to them.
-fn cpus_of_cpuset() -> Option<Vec<u32>> {
-    let all = || scheduling::set_affinity_to_all().and_then(|()| scheduling::affinity());
-    std::thread::spawn(all).join().ok()?.ok()
 }
 
 /// The threads of a plan.

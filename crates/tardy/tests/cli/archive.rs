@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, wait_until};
 
 const RUN_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run_files");
 const FOREIGN_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-formats/tests/fixtures");
@@ -276,4 +276,33 @@ fn a_file_of_services_is_checked_before_a_measurement() {
     assert!(error.contains("ClickHouse at http://127.0.0.1:1"), "{error}");
     let error = bench.run(&["archive", "add", "w.toml", RUN_FILES]).exits(1).err;
     assert!(error.contains("bucket b at http://127.0.0.1:1") && !error.contains("my-key"), "{error}");
+}
+
+#[test]
+fn a_site_that_was_killed_is_continued() {
+    let bench = Bench::new();
+    bench.run(&["archive", "add", "A", RUN_FILES]).exits(0);
+    let arguments = ["archive", "site", "A", "-o", "site", "--reports", "999"];
+    let pages = |place: &str| {
+        let pages = bench.path(place).join("runs");
+        if pages.exists() { files(&pages).len() } else { 0 }
+    };
+    // Killed after it has written some pages, and before it has written all.
+    loop {
+        let mut site = bench.start(&arguments);
+        wait_until("some pages", || pages("site") > 5 || site.try_wait().unwrap().is_some());
+        site.kill().unwrap();
+        if !site.wait().unwrap().success() {
+            break;
+        }
+        fs::remove_dir_all(bench.path("site")).unwrap();
+    }
+    let continued = bench.run(&arguments).exits(0).err;
+    assert!(continued.contains("site site/index.html"), "{continued}");
+    bench.run(&["archive", "site", "A", "-o", "fresh", "--reports", "999"]).exits(0);
+    assert_eq!(pages("site"), pages("fresh"));
+    for (path, content) in files(&bench.path("fresh")) {
+        let same = bench.path("site").join(path.strip_prefix(bench.path("fresh")).unwrap());
+        assert!(fs::read(&same).unwrap() == content, "{}", same.display());
+    }
 }

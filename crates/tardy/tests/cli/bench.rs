@@ -36,6 +36,18 @@ impl Bench {
         command
     }
 
+    /// `tardy` as root with these arguments, whose journal is in this directory. What it leaves when it is killed is restored neither by
+    /// another test nor by the next start in one. It has the mounts of this thread.
+    pub(crate) fn command_with_own_journal(&self, arguments: &[&str]) -> Command {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().mode(0o700).recursive(true).create(self.path("journal")).unwrap();
+        let mut command = Command::new("unshare");
+        let script = "mkdir -p /run/tardy && mount --bind journal /run/tardy && exec \"$0\" \"$@\"";
+        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_tardy")]).args(arguments);
+        command.current_dir(self.directory.path()).env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
+        command
+    }
+
     /// Starts `tardy` with these arguments.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running::of(self.command(arguments))

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Running, wait_until};
+use crate::bench::{Bench, Printed, Running, wait_until};
 use crate::levels::can_trace;
 
 const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/chain.c");
@@ -188,7 +188,7 @@ fn a_killed_run_keeps_its_last_checkpoint() {
     let pid = program.id().to_string();
     let arguments =
         ["attach", &pid, "--duration", "1000s", "--warmup", "300ms", "--quiet", "-o", "a.run.json"];
-    let mut tardy = bench.start(&arguments);
+    let mut tardy = Running::of(bench.command_with_own_journal(&arguments));
     let path = bench.path("a.run.json");
     wait_until("a checkpoint with cycles", || {
         path.exists() && bench.json("a.run.json")["series"].as_array().is_some_and(|all| !all.is_empty())
@@ -207,7 +207,7 @@ fn a_killed_run_keeps_its_last_checkpoint() {
     let events = || std::fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
     let group = format!("tardy_{own}/");
     assert!(events().contains(&group), "{}", events());
-    bench.run(&["restore"]).exits(0);
+    Printed::from(bench.command_with_own_journal(&["restore"]).output().unwrap()).exits(0);
     assert!(!events().contains(&group), "{}", events());
     let id = run["origin"]["id"].as_str().unwrap();
     let instances = std::fs::read_dir("/sys/kernel/tracing/instances").unwrap().flatten();

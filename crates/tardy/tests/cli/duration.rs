@@ -12,9 +12,14 @@ fn the_time_to_measure_is_that_of_the_formula() {
         serde_json::from_str(&printed.out).unwrap()
     };
     // research: 3/p at 95 %, 4.6/p at 99 %; with late ones the χ² quantiles.
-    let answer = json(&["--probability", "1e-6"]);
+    let answer = json(&["--probability", "1e-6", "--interval", "1ms"]);
     assert_eq!(answer["wakeups"], 2_995_731);
     assert_eq!(answer["duration_ns"], 2_995_731_000_000u64);
+    let plan = bench.run(&["run", "--dry-run", "--json", "--cpus", "0", "--duration", "1s"]).exits(0).out;
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let interval = &plan["phases"][0]["probe"]["threads"][0]["interval_ns"];
+    assert!(interval.is_u64(), "{plan:#}");
+    assert_eq!(json(&[])["interval_ns"], *interval, "the interval of a run without the option");
     let answer = json(&["--probability", "1e-9", "--confidence", "0.99", "--interval", "200us"]);
     assert_eq!(answer["wakeups"].as_f64().map(|n| (n / 1e6).round()), Some(4_605.0));
     let answer = json(&["--late", "3"]);

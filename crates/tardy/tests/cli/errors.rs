@@ -412,8 +412,8 @@ fn every_mistake_is_told_what_where_and_what_to_do() {
 
 /// Replaces values that differ between machines or runs: the list of CPUs, and columns in run files.
 fn without_the_machine(text: &str) -> String {
-    let cpus = |line: &str| match line.split_once("; available: ") {
-        Some((before, _)) => format!("{before}; available: (this machine's)"),
+    let cpus = |line: &str| match line.split_once("; online: ") {
+        Some((before, _)) => format!("{before}; online: (this machine's)"),
         None => line.to_owned(),
     };
     let columns = |line: &str| match line.split_once(".run.json: ").and(line.split_once("column ")) {

@@ -153,9 +153,9 @@ fn what_a_tools_command_states_is_compared_with_a_run() {
     bench.run(&[&["import", file], &command[..]].concat()).exits(0);
     let measure = ["run", "-q", "--fake", "1", "--loops", "1000", "--interval", "200us", "--cpus", "0,1"];
     bench.run(&[&measure[..], &["--policy", "other", "-o", "other.run.json"]].concat()).exits(0);
-    let compared = bench.run(&["compare", "other.run.json", "tool.run.json"]).exits(0).out;
+    let compared = bench.run(&["compare", "other.run.json", "tool.run.json"]).exits(1).out;
     assert!(compared.contains("policy and priority: other and fifo 90"), "{compared}");
-    assert!(!compared.contains("CPUs: "), "both measured CPU 0 and 1: {compared}");
+    assert!(!compared.contains("- CPUs: "), "both measured CPU 0 and 1: {compared}");
     bench.run(&["import", file, "--unit", "us", "-o", "bare.run.json"]).exits(0);
     let compared = bench.run(&["compare", "tool.run.json", "bare.run.json"]).exits(0).out;
     assert!(compared.contains("policy and priority: fifo 90 and unknown"), "{compared}");
@@ -171,7 +171,10 @@ fn imported_runs_of_the_same_quantity_are_compared() {
         bench.run(&["import", name, "-o", &format!("{name}.run.json")]).exits(0);
     }
     let [cyclictest, jitterdebugger, oslat, rtla] = names.map(|name| format!("{name}.run.json"));
-    let compared = bench.run(&["compare", &cyclictest, &jitterdebugger]).exits(0).out;
+    let refused = bench.run(&["compare", &cyclictest, &jitterdebugger]).exits(1);
+    assert!(refused.out.contains("tool: cyclictest and jitterdebugger"), "{}", refused.out);
+    assert!(refused.err.contains("--anyway prints the tables") && !refused.out.contains("p99.9"));
+    let compared = bench.run(&["compare", &cyclictest, &jitterdebugger, "--anyway"]).exits(0).out;
     for expected in ["each is the only", "all of 'cpu 0', 'cpu 1' with all of"] {
         assert!(compared.contains(expected), "{expected} is not in\n{compared}");
     }
@@ -188,7 +191,7 @@ fn imported_runs_of_the_same_quantity_are_compared() {
         told.contains("2 'timerlat, kernel thread'") && told.contains("--phase BASE=CANDIDATE"),
         "{told}"
     );
-    let thread = ["compare", &rtla, &cyclictest, "--phase", "timerlat, kernel thread=1"];
+    let thread = ["compare", &rtla, &cyclictest, "--anyway", "--phase", "timerlat, kernel thread=1"];
     let compared = bench.run(&thread).exits(0).out;
     assert!(compared.contains("timerlat, kernel thread, only cpu 0, which both have"), "{compared}");
     let wrong = bench.run(&["compare", &rtla, &cyclictest, "--phase", "3=1"]).exits(2).err;
@@ -283,8 +286,15 @@ fn the_unit_of_cyclictests_lines_is_recognised() {
     let bench = bench_with(&["cyclictest-2.4-quiet.txt", "cyclictest-2.4-quiet-ns.txt"]);
     let told = bench.run(&["import", ".", "-o", "runs"]).exits(0).err;
     assert!(told.contains("worst 2.003ms") && told.contains("worst 51.681us"), "{told}");
-    let wrong = ["import", "cyclictest-2.4-quiet-ns.txt", "--unit", "us", "-o", "x.run.json"];
-    let refused = bench.run(&wrong).exits(2).err;
+    // --unit decides, and the import states what speaks against it.
+    let given = ["import", "cyclictest-2.4-quiet-ns.txt", "--unit", "us", "-o", "x.run.json"];
+    let told = bench.run(&given).exits(0).err;
+    assert!(told.contains("worst 51.681ms") && told.contains("read as ns, it would be 28.4 us"), "{told}");
+    let shown = bench.run(&["show", "x.run.json"]).exits(0).out.replace("\n  ", " ");
+    assert!(shown.contains("as microseconds because of --unit; the widths of the columns are"), "{shown}");
+    let json = ["import", "cyclictest-2.4.json", "--unit", "us", "-o", "y.run.json"];
+    fs::copy(fixture("cyclictest-2.4.json"), bench.path("cyclictest-2.4.json")).unwrap();
+    let refused = bench.run(&json).exits(2).err;
     assert!(refused.contains("unit: not used here: the files name their unit"), "{refused}");
 }
 

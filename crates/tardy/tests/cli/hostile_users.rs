@@ -19,7 +19,7 @@ const NOBODY: u32 = 65534;
 const PATIENCE: &str = "60";
 
 /// A directory of root in which the attacker may create files, as in /tmp, or `None` if this user cannot play the attacker.
-fn shared_bench() -> Option<Bench> {
+pub(crate) fn shared_bench() -> Option<Bench> {
     let bench = Bench::new();
     let works = as_attacker(&[env!("CARGO_BIN_EXE_tardy"), "--version"]).output();
     if tardy_sys::files::caller() != 0 || !works.is_ok_and(|output| output.status.success()) {
@@ -33,7 +33,7 @@ fn shared_bench() -> Option<Bench> {
 }
 
 /// A command of the attacker.
-fn as_attacker(words: &[&str]) -> Command {
+pub(crate) fn as_attacker(words: &[&str]) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).args(words).env("NO_COLOR", "1");
     command

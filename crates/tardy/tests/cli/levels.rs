@@ -8,7 +8,7 @@ use serde_json::Value;
 use tardy_host::trace::tracefs::{Offer, Tracefs};
 use tardy_sys::kernel_files::KernelFiles;
 
-use crate::bench::{Bench, wait_until};
+use crate::bench::{Bench, Printed, Running, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
@@ -17,8 +17,9 @@ const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/k
 pub(crate) fn can_trace() -> bool {
     Tracefs::mount_if_missing(&KernelFiles::real());
     let offer = Offer::of(&KernelFiles::real());
-    let instances =
-        Path::new("/sys/kernel/tracing/instances").join(format!("tardy-try-{}", std::process::id()));
+    // Tests of other threads try at the same time.
+    let name = format!("tardy-try-{}-{:?}", std::process::id(), std::thread::current().id());
+    let instances = Path::new("/sys/kernel/tracing/instances").join(name);
     let may = offer.events.and_then(|()| fs::create_dir(&instances).map_err(|error| error.to_string()));
     let _ = fs::remove_dir(&instances);
     may.inspect_err(|reason| eprintln!("skipped: {reason}")).is_ok()
@@ -99,23 +100,24 @@ fn restore_removes_the_trace_instance_of_a_killed_run() {
         "-o",
         "a.run.json",
     ];
-    let mut supervisor = bench.start(&arguments);
+    let mut supervisor = Running::of(bench.command_with_own_journal(&arguments));
+    let restore = || Printed::from(bench.command_with_own_journal(&["restore"]).output().unwrap()).exits(0);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let instance = instance_of(&bench.json("a.run.json"));
     wait_until("the trace instance", || {
         fs::read_to_string(format!("{instance}/tracing_on")).is_ok_and(|on| on.trim() == "1")
     });
-    let alive = bench.run(&["restore"]).exits(0);
+    let alive = restore();
     assert!(alive.err.contains(&format!("not restored: trace instance {instance}")), "{}", alive.err);
     assert!(Path::new(&instance).exists());
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     assert!(Path::new(&instance).exists(), "no process was left to remove it");
-    let restored = bench.run(&["restore"]).exits(0);
+    let restored = restore();
     assert!(restored.err.contains(&format!("restored: trace instance {instance}")), "{}", restored.err);
     assert!(!Path::new(&instance).exists());
-    assert!(!bench.run(&["restore"]).exits(0).err.contains(&instance), "it is restored only once");
+    assert!(!restore().err.contains(&instance), "it is restored only once");
     bench.run(&["show", "a.run.json"]).exits(0);
 }
 

@@ -15,7 +15,7 @@ const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 
 /// A shell command on a terminal. What the terminal shows is collected.
-struct OnTerminal {
+pub(crate) struct OnTerminal {
     script: Child,
     shown: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -23,7 +23,7 @@ struct OnTerminal {
 }
 
 impl OnTerminal {
-    fn start(bench: &Bench, command: &str, term: &str, locale: &str) -> Self {
+    pub(crate) fn start(bench: &Bench, command: &str, term: &str, locale: &str) -> Self {
         let directory = bench.path("");
         // These signals are ignored in whatever a script has started with `&`.
         let mut script = Command::new("env");
@@ -47,7 +47,7 @@ impl OnTerminal {
         Self { script, shown, reader: Some(reader), directory }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         let keyboard = self.script.stdin.as_mut().expect("it is piped");
         keyboard.write_all(keys.as_bytes()).and_then(|()| keyboard.flush()).expect("the terminal is open");
     }
@@ -60,7 +60,7 @@ impl OnTerminal {
         });
     }
 
-    fn so_far(&self) -> String {
+    pub(crate) fn so_far(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
@@ -74,7 +74,7 @@ impl OnTerminal {
     }
 
     /// Waits for the end, and returns what was shown.
-    fn shown(mut self) -> String {
+    pub(crate) fn shown(mut self) -> String {
         wait_until("the command ends", || {
             self.script.try_wait().expect("script can be waited for").is_some()
         });

@@ -151,7 +151,7 @@ fn hostile_gaps_are_refused() {
     type Case<'a> = (&'a str, &'a dyn Fn(&mut Value));
     let cases: [Case<'_>; 7] = [
         ("distances for", &|kind| kind["first"]["apart_ns"] = serde_json::json!([0, 1])),
-        ("later than the end of any run", &|kind| kind["first"]["start_ns"] = u64::MAX.into()),
+        ("which no measurement exceeds", &|kind| kind["first"]["start_ns"] = u64::MAX.into()),
         ("threshold of 0", &|kind| kind["threshold_ns"] = 0.into()),
         ("not positive", &|kind| kind["rate_before_hz"] = (-1.0).into()),
         ("the maximum is", &|kind| {

@@ -79,6 +79,30 @@ fn a_switch_that_the_kernel_would_refuse_is_reported_as_json() {
     assert!(findings.iter().all(|finding| all.contains(finding)), "{answer}\n{checked}");
 }
 
+/// `apply` reports what the kernel accepts and gets wrong before it changes anything; its interfaces are not on this machine.
+#[test]
+fn apply_reports_what_the_kernel_gets_wrong_and_refuses_preemption() {
+    let bench = Bench::new();
+    let switch = include_str!("../../../../recipes/tsn-two-flows.toml").replace("swp", "nowhere");
+    let wrong = switch.replace("cycle_time = \"1ms\"", "cycle_time = \"15ms\"");
+    std::fs::write(bench.path("wrong.toml"), wrong).unwrap();
+    let applied = bench.run(&["tsn", "apply", "./wrong.toml"]).exits(1);
+    let report = "tardy: WRONG ./wrong.toml:";
+    assert!(applied.err.contains(report), "{}", applied.err);
+    assert!(applied.err.contains("[cycle-longer-than-sum]"), "{}", applied.err);
+    assert_eq!(applied.out, "");
+    let preempts = include_str!("../../../tardy-tsn/tests/switches/inet-frame-preemption.toml");
+    std::fs::write(bench.path("preempts.toml"), preempts).unwrap();
+    for words in [&["tsn", "apply", "./preempts.toml"][..], &["tsn", "check", "./preempts.toml", "--offline"]]
+    {
+        let refused = bench.run(words).exits(3);
+        assert!(refused.out.contains("[preemption-without-mac-merge]"), "{words:?}: {}", refused.out);
+        // Lines are broken where the terminal's width wants it.
+        let text = refused.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("tardy does not set up 1 setting"), "{words:?}: {text}");
+    }
+}
+
 #[test]
 fn a_locale_without_utf_8_gets_ascii_and_json_stays_utf_8() {
     let bench = Bench::new();

@@ -89,8 +89,8 @@ fn a_run_can_be_shown_reported_plotted_and_compared_again() {
     assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"), "a whole page with plots");
     bench.run(&["plot", "a.run.json", "-o", "a.svg"]).exits(0);
     assert!(std::fs::read_to_string(bench.path("a.svg")).unwrap().contains("</svg>"));
-    let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
-    assert!(compared.contains("interval"), "{compared}");
+    let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(1).out;
+    assert!(compared.contains("interval: 200us and 1ms") && !compared.contains("p99"), "{compared}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::bench::{Bench, wait_until};
 use crate::probe_program::is_root;
 
 /// Whether this machine can watch programs and name places. It says why if it cannot.
-fn can_name_places(bench: &Bench) -> bool {
+pub(crate) fn can_name_places(bench: &Bench) -> bool {
     if !can_watch(bench) {
         return false;
     }

@@ -50,7 +50,7 @@ fn every_way_out_redacts() {
     for arguments in [
         &["show", "a.run.json"][..],
         &["show", "a.run.json", "--json"],
-        &["compare", "a.run.json", "a.run.json"],
+        &["compare", "a.run.json", "a.run.json", "--anyway"],
         &["export", "a.run.json", "--to", "json"],
         &["export", "a.run.json", "--to", "openmetrics"],
         &["report", "a.run.json", "-o", "out", "--force"],

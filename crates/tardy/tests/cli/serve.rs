@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use serde_json::json;
 
 use crate::bench::Bench;
+use crate::hostile_users::{as_attacker, shared_bench};
 use crate::server::{Server, address, compressed, run_file, token};
 
 #[test]
@@ -167,4 +171,81 @@ fn an_archive_has_one_server_and_no_endless_names() {
     assert!(refused.status == 422 && refused.text().contains("at most 1024"), "{}", refused.text());
     let missing = bench.run(&["archive", "token", "B", "--make", "x", "--scope", "push"]).exits(1).err;
     assert!(missing.contains("B is not an archive") && !bench.path("B").exists(), "{missing}");
+}
+
+#[test]
+fn a_search_with_thousands_of_conditions_is_a_wrong_request() {
+    let bench = Bench::new();
+    let server = Server::start(&bench, &[]);
+    let conditions = vec!["A%3Dn"; 3000].join("+");
+    for path in ["/search.html", "/api/v1/runs"] {
+        let answer = server.get(&format!("{path}?config={conditions}"));
+        assert!(answer.status == 400 && answer.text().contains("at most 100"), "{path}: {}", answer.text());
+    }
+}
+
+#[test]
+fn directories_of_runs_and_tokens_are_their_owners_alone_whatever_the_umask() {
+    let bench = Bench::new();
+    fs::write(bench.path("one.run.json"), run_file("one")).unwrap();
+    let script = "umask 000; $0 archive add A one.run.json && $0 archive token A --make rack --scope push \
+                  && $0 push http://127.0.0.1:1 one.run.json --spool S";
+    let mut command = Command::new("sh");
+    let status = command
+        .args(["-c", script, env!("CARGO_BIN_EXE_tardy")])
+        .current_dir(bench.path("."))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.code() == Some(1)), "nothing listens there");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let spool = fs::read_dir(bench.path("S")).unwrap().next().unwrap().unwrap().path();
+    for directory in [bench.path("A"), bench.path("A/server"), bench.path("S"), spool] {
+        assert_eq!(mode(&directory), 0o700, "{}", directory.display());
+    }
+    assert_eq!(mode(&bench.path("A/server/tokens.json")), 0o600);
+}
+
+#[test]
+fn a_private_archive_becomes_unreadable_by_others() {
+    let bench = Bench::new();
+    bench.run(&["archive", "token", "A", "--make", "x", "--scope", "push"]).exits(1);
+    fs::write(bench.path("one.run.json"), run_file("one")).unwrap();
+    bench.run(&["archive", "add", "A", "one.run.json"]).exits(0);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    fs::set_permissions(bench.path("A"), fs::Permissions::from_mode(0o755)).unwrap();
+    let server = Server::start(&bench, &[]);
+    assert_eq!(mode(&bench.path("A")), 0o755, "anyone may read");
+    drop(server);
+    let server = Server::start(&bench, &["--private"]);
+    assert_eq!(mode(&bench.path("A")), 0o700);
+    let push = token(&bench, "rack", "push");
+    let content = run_file("two");
+    assert_eq!(server.push(&push, &content).status, 201);
+    let address = address(&content);
+    let stored = bench.path(&format!("A/runs/{}/{}.run.json.gz", &address[..2], &address[2..]));
+    assert_eq!(mode(&stored), 0o600);
+}
+
+#[test]
+fn an_archive_that_may_only_be_read_is_shown() {
+    let Some(bench) = shared_bench() else { return };
+    fs::write(bench.path("one.run.json"), run_file("one")).unwrap();
+    bench.run(&["archive", "add", "A", "one.run.json"]).exits(0);
+    let push = token(&bench, "rack", "push,admin");
+    let status = Command::new("chmod").args(["-R", "a+rX"]).arg(bench.path("A")).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let mut command = as_attacker(&[env!("CARGO_BIN_EXE_tardy"), "serve", "A", "--listen", "127.0.0.1:0"]);
+    command.current_dir(bench.path("."));
+    let server = Server::of(command);
+    let address = address(&run_file("one"));
+    for page in ["/", &format!("/runs/{address}.html"), "/alerts.html", "/search.html", "/metrics"] {
+        assert_eq!(server.get(page).status, 200, "{page}");
+    }
+    assert!(matches!(server.push(&push, &run_file("two")).status, 401 | 403 | 500));
+    assert!(matches!(
+        server.ask("DELETE", &format!("/api/v1/runs/{address}"), Some(&push), None).status,
+        401 | 403 | 500
+    ));
+    assert_eq!(server.get("/api/v1/runs").json()["total"], 1);
 }

@@ -80,16 +80,20 @@ impl Answer {
 
 impl Server {
     pub(crate) fn start(bench: &Bench, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tardy"))
-            .args(["serve", "A", "--listen", "127.0.0.1:0"])
-            .args(more)
-            .current_dir(bench.path("."))
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tardy"));
+        command.args(["serve", "A", "--listen", "127.0.0.1:0"]).args(more).current_dir(bench.path("."));
+        Self::of(command)
+    }
+
+    /// The server that a command starts.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
+        // Remarks about the archive precede the line with the address.
+        while !line.contains("http://") {
+            assert!(lines.read_line(&mut line).unwrap() > 0, "{line}");
+        }
         let host = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let host = host.split('/').next().unwrap().to_owned();
         // Its pipe must not fill up.

@@ -27,12 +27,46 @@ fn tables_are_scheduled_and_four_tables_are_written() {
     }
     let again = bench.run(&[&TABLES[..], &["-o", "out"]].concat()).exits(1);
     assert!(again.err.contains("out-GCL.csv exists; use --force"), "{}", again.err);
-    let short = bench.run(&[&TABLES[..], &["--max-entries", "4", "--json"]].concat()).exits(0);
+    let few = ["--max-entries", "4", "--best-effort", "0", "--json"];
+    let short = bench.run(&[&TABLES[..], &few].concat()).exits(0);
     let json: serde_json::Value = serde_json::from_str(&short.out).unwrap();
     assert_eq!(json["verdict"], "scheduled");
     assert!(json["ports"].as_array().unwrap().iter().all(|port| port["entries"].as_u64().unwrap() <= 4));
     let lines = bench.run(&[&TABLES[..], &["--csv"]].concat()).exits(0);
     assert_eq!(lines.out.lines().count(), 41);
+}
+
+#[test]
+fn a_deadline_that_ends_before_the_gap_is_met() {
+    let bench = Bench::new();
+    let text = include_str!("../../../tardy-tsn/tests/switches/gap-within-deadline.toml");
+    fs::write(bench.path("net.toml"), text).unwrap();
+    let printed = bench.run(&["tsn", "synthesize", "./net.toml", "--json"]).exits(0);
+    let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!(json["placements"][0]["latency_ns"], 115_200);
+    assert_eq!(json["verified"]["flows"][0]["simulated_ns"], 115_200);
+    fs::write(bench.path("late.toml"), text.replace("120us", "115us")).unwrap();
+    let late = bench.run(&["tsn", "synthesize", "./late.toml"]).exits(3);
+    assert!(late.out.contains("115200 ns at the earliest"), "{}", late.out);
+}
+
+#[test]
+fn flows_that_leave_too_little_for_best_effort_are_refused_with_the_share_that_would_do() {
+    let bench = Bench::new();
+    let text = include_str!("../../../tardy-tsn/tests/switches/inet-gate-scheduling.toml");
+    fs::write(bench.path("net.toml"), text).unwrap();
+    let words = ["tsn", "synthesize", "./net.toml"];
+    let printed = bench.run(&[&words[..], &["-o", "out.toml"]].concat()).exits(3);
+    assert!(printed.out.contains("--best-effort is 10 %. --best-effort 0% would do"), "{}", printed.out);
+    assert!(!bench.path("out.toml").exists());
+    let json = bench.run(&[&words[..], &["--json"]].concat()).exits(3);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((&json["verdict"], &json["starved"]["possible_ppm"]), (&"starved".into(), &0.into()));
+    bench.run(&[&words[..], &["--best-effort", "0%", "-o", "out.toml"]].concat()).exits(0);
+    for share in ["100%", "1.5", "-1", "much"] {
+        let wrong = bench.run(&[&words[..], &[&format!("--best-effort={share}")]].concat()).exits(2);
+        assert!(wrong.err.contains("is not a share from 0 to below 100 %"), "{}", wrong.err);
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use tardy_tsn::simulate::agreement::{Agreement, Frames, agreement, rules};
 use tardy_tsn::simulate::engine::{self, Arrival, Lost};
 use tardy_tsn::simulate::replay::{Entrance, Entry, replay};
 use tardy_tsn::simulate::{Options, Ports};
+use tardy_tsn::transmission_time::{OVERHEAD_BYTES, OnCable};
 
 use self::trace::{Fate, Frame, Port, SHORTENED, Trace};
 use crate::scripted::{self, Printed, Scene, SharedBoot};
@@ -105,7 +106,7 @@ fn received(csv: &str, network: &Network) -> BTreeMap<(usize, u64), (i64, u32)> 
 }
 
 /// What the simulator returns for frames that the kernel treated like these: a frame arrives at the end of its
-/// transmission. That begins when the frame leaves its queue, or when the frame before it ends.
+/// transmission. That begins when the frame leaves its queue, or after the gap of the frame before it.
 fn observed(frames: &[Frame], network: &Network) -> Frames {
     let mut of_kernel = Frames::default();
     let mut sent: Vec<(i64, &Frame)> = Vec::new();
@@ -125,15 +126,16 @@ fn observed(frames: &[Frame], network: &Network) -> Frames {
     sent.sort_by_key(|(left_ns, _)| *left_ns);
     let mut free_ns = i64::MIN;
     for (left_ns, frame) in sent {
-        let bytes = network.flows[frame.flow].size.value.max(60) + 24;
-        let wire_ns = u64::from(bytes) * 8_000_000_000 / BITS_PER_SECOND;
-        free_ns = free_ns.max(left_ns) + wire_ns.cast_signed();
+        let size = network.flows[frame.flow].size.value;
+        let on_cable = OnCable::of(size, BITS_PER_SECOND);
+        let start_ns = free_ns.max(left_ns);
+        free_ns = start_ns + on_cable.busy_ns().cast_signed();
         of_kernel.arrivals.push(Arrival {
             flow: frame.flow as u32,
             sequence: frame.sequence,
             sent_ns: frame.reached_ns,
-            arrived_ns: free_ns,
-            bytes,
+            arrived_ns: start_ns + on_cable.sent_ns().cast_signed(),
+            bytes: size.max(60) + OVERHEAD_BYTES,
         });
     }
     of_kernel

@@ -19,6 +19,7 @@ mod faults;
 mod guests;
 mod hostile_guest;
 mod hostile_users;
+mod isolated;
 mod noise;
 mod own_kernel;
 mod own_modules;

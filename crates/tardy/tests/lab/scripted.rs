@@ -32,6 +32,8 @@ const BEGIN: &str = "#### scene ";
 const END: &str = "#### status ";
 /// A guest that runs longer hangs: the longest takes a quarter of this on two cores.
 const TIME_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// What the lab's error says of a guest whose kernel panicked.
+const PANICKED: &str = "the guest's kernel panicked";
 /// How many lines of the scenes an error quotes.
 const QUOTED_LINES: usize = 20;
 /// Functions that every scene may use.
@@ -141,6 +143,17 @@ impl SharedBoot {
         Self { kernel, append: CHEAPER, pace: Some(pace), scenes, booted: OnceLock::new() }
     }
 
+    /// The same on `cpus` CPUs in the host's time, with `append` on the kernel's command line as well: for what works, not for how long it
+    /// takes.
+    pub(crate) const fn with_cpus(
+        cpus: u32,
+        kernel: &'static str,
+        append: &'static str,
+        scenes: fn() -> Vec<Scene>,
+    ) -> Self {
+        Self { kernel, append, pace: Some(Pace::Realtime { cpus }), scenes, booted: OnceLock::new() }
+    }
+
     /// A boot of `kernel` as `tardy lab` boots it.
     pub(crate) const fn as_in_the_lab(kernel: &'static str, scenes: fn() -> Vec<Scene>) -> Self {
         Self { kernel, append: "", pace: None, scenes, booted: OnceLock::new() }
@@ -168,7 +181,17 @@ impl SharedBoot {
 
     fn boot(&self, guests: &Path) -> Result<Booted, String> {
         let spec = KernelSpec { append: self.append.to_owned(), ..KernelSpec::parse(self.kernel).unwrap() };
-        boot(&spec, self.pace, &runnable((self.scenes)()), guests)
+        let scenes = runnable((self.scenes)());
+        let boot = || boot(&spec, self.pace, &scenes, guests);
+        match boot() {
+            // One boot in seven of a guest with four CPUs in the host's time panicked in an interrupt, with QEMU 7.2 and while other programs
+            // had the machine; the reason is not known. Such a guest shows what works, and it does in the second boot.
+            Err(error) if matches!(self.pace, Some(Pace::Realtime { .. })) && error.contains(PANICKED) => {
+                println!("booted again: {error}");
+                boot()
+            }
+            booted => booted,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod thread_watch;
 mod timer;
 mod wiggle;
 
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
@@ -71,28 +72,32 @@ impl<'r> OwnProbe<'r> {
         self.context.request.fake.is_some()
     }
 
-    fn orders(&self) -> Vec<Order> {
+    /// The order of each process, with the cgroup that it moves into.
+    fn orders(&self) -> Vec<(Option<String>, Order)> {
         let PhaseContext { request, index, plan, map, .. } = &self.context;
-        let order = |(first_block, work)| Order {
+        let order = |threads| Order {
             map: map.shared().path().to_owned(),
-            first_block,
+            threads,
+            placement: request.plan.placement.clone(),
             supervisor_pid: std::process::id(),
-            work,
+            work: self.setup.work.clone(),
             pin: self.setup.pin.clone(),
             warmup_ns: plan.warmup_ns,
             span: plan.span,
             thresholds_ns: request.plan.thresholds_ns.clone(),
             stop_trace: self.state.stop_trace(),
             // The dither differs for each thread and phase, and is the same in every run.
-            seed: request.plan.seed.wrapping_add((index * 65_536 + first_block) as u64),
+            seed: request.plan.seed.wrapping_add((index * 65_536) as u64),
             fake: request.fake,
         };
-        self.setup.processes().into_iter().map(order).collect()
+        let shares = self.setup.processes(&request.plan.placement, self.is_synthetic());
+        shares.into_iter().map(|share| (share.cgroup, order(share.threads))).collect()
     }
 
     /// Waits until every process is ready.
     fn wait_until_ready(&mut self) -> Result<Ready, String> {
         let mut ready = Ready::default();
+        let mut all = BTreeMap::new();
         for process in &mut self.processes {
             match process.wait_until_ready(&*self.context.clock)? {
                 Reply::Ready { threads, tids, refused } => {
@@ -104,14 +109,14 @@ impl<'r> OwnProbe<'r> {
                             refused.join("; ")
                         ));
                     }
-                    ready.granted.extend(threads);
-                    ready.tids.extend(tids);
+                    all.extend(process.threads().iter().copied().zip(threads.into_iter().zip(tids)));
                     ready.remarks.extend(refused);
                 }
                 Reply::Failed { reason } => return Err(reason),
                 Reply::Done => return Err("the probe ended before it began; please report it".to_owned()),
             }
         }
+        (ready.granted, ready.tids) = all.into_values().unzip();
         Ok(ready)
     }
 }
@@ -142,8 +147,9 @@ impl Source for OwnProbe<'_> {
     fn set_up(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
         let run_start_ns = self.context.clock.start_ns();
         self.context.map.shared().header(HEADER_RUN_START).set(run_start_ns);
-        for order in self.orders() {
-            self.processes.push(ProbeProcess::start(&self.context.request.programs.probe, &order)?);
+        for (cgroup, order) in self.orders() {
+            let program = &self.context.request.programs.probe;
+            self.processes.push(ProbeProcess::start(program, cgroup.as_deref(), &order)?);
         }
         let mut ready = self.wait_until_ready()?;
         ready.remarks.extend(self.setup.remarks.iter().cloned());

@@ -36,14 +36,15 @@ fn without_restartable_sequences(inherited: Option<OsString>) -> OsString {
 #[derive(Debug)]
 pub(super) struct ProbeProcess {
     child: Child,
+    threads: Vec<usize>,
     order: ChildStdin,
     replies: BufReader<ChildStdout>,
 }
 
 impl ProbeProcess {
-    /// Starts the program as a probe and sends it the order. It has its own process group, so that a terminal's Ctrl-C
-    /// reaches only the supervisor.
-    pub(super) fn start(program: &ProbeProgram, order: &Order) -> Result<Self, String> {
+    /// Starts the program as a probe in the cgroup of that directory, or in tardy's own, and sends it the order. It has its own process
+    /// group, so that a terminal's Ctrl-C reaches only the supervisor.
+    pub(super) fn start(program: &ProbeProgram, cgroup: Option<&str>, order: &Order) -> Result<Self, String> {
         let prepare = |command: &mut Command| {
             command
                 .arg("__probe")
@@ -52,17 +53,23 @@ impl ProbeProcess {
                 .stdout(Stdio::piped())
                 .process_group(0);
         };
-        let mut child = program.spawn(prepare).map_err(|error| format!("the probe, {error}"))?;
+        let mut child = program.spawn(cgroup, prepare).map_err(|error| format!("the probe, {error}"))?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both ends were requested");
         };
         send(&mut stdin, order)?;
-        Ok(Self { child, order: stdin, replies: BufReader::new(stdout) })
+        let threads = order.threads.clone();
+        Ok(Self { child, threads, order: stdin, replies: BufReader::new(stdout) })
     }
 
     /// The descriptor that is readable once the probe has replied or ended.
     pub(super) fn descriptor(&self) -> RawFd {
         self.replies.get_ref().as_raw_fd()
+    }
+
+    /// The numbers of its threads, in the order of its replies.
+    pub(super) fn threads(&self) -> &[usize] {
+        &self.threads
     }
 
     /// The probe's process id.

@@ -4,7 +4,8 @@ use tardy_probe::cells::CELLS;
 use tardy_probe::order::{DrivenPin, Granted, Work};
 use tardy_probe::sample_ring;
 use tardy_probe::timer::reading::{Of, Place};
-use tardy_record::plan::{Policy, TimerPlan, Wake};
+use tardy_record::placement::Placement;
+use tardy_record::plan::{Policy, Wake};
 
 use crate::engine::{MapLayout, Request};
 
@@ -20,6 +21,15 @@ pub(crate) struct ProbeSetup<'r> {
     pub(super) rings: Rings,
     /// Remarks for the phase's record.
     pub(super) remarks: Vec<String>,
+}
+
+/// What one process of a probe does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProbeShare {
+    /// The cgroup that it moves into; `None` if it stays in tardy's.
+    pub(super) cgroup: Option<String>,
+    /// The numbers of its threads.
+    pub(super) threads: Vec<usize>,
 }
 
 /// The contents of one block of the map.
@@ -58,17 +68,18 @@ impl<'r> ProbeSetup<'r> {
         MapLayout { blocks: self.work.block_count(), cells: CELLS, ring_slots, carries_samples }
     }
 
-    /// The work of each process, and the number of its first thread.
-    pub(super) fn processes(&self) -> Vec<(usize, Work)> {
-        match &self.work {
-            Work::Timer(timer) if timer.wake == Wake::Setitimer => {
-                let alone = |(index, thread)| {
-                    (index, Work::Timer(TimerPlan { threads: vec![thread], ..timer.clone() }))
-                };
-                timer.threads.iter().copied().enumerate().map(alone).collect()
+    /// The processes of the probe: one for each cgroup that owns measured CPUs, and one for the rest.
+    pub(super) fn processes(&self, placement: &Placement, is_synthetic: bool) -> Vec<ProbeShare> {
+        let is_alone = matches!(&self.work, Work::Timer(timer) if timer.wake == Wake::Setitimer);
+        let mut shares: Vec<ProbeShare> = Vec::new();
+        for (thread, cpu) in self.work.cpus(is_synthetic).into_iter().enumerate() {
+            let cgroup = placement.cgroup_of(cpu).map(str::to_owned);
+            match shares.iter_mut().find(|share| !is_alone && share.cgroup == cgroup) {
+                Some(share) => share.threads.push(thread),
+                None => shares.push(ProbeShare { cgroup, threads: vec![thread] }),
             }
-            work => vec![(0, work.clone())],
         }
+        shares
     }
 }
 

@@ -1,6 +1,9 @@
 //! `tardy archive site`: an archive as a static site. A page is written again only if its runs changed.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::DirEntry;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -24,6 +27,10 @@ use tardy_command::{Exit, archives, identity, output, published};
 
 /// The data of the site, by which it is recognised and continued.
 const DATA: &str = "site.json";
+/// The directory of what belongs to single runs.
+const RUNS: &str = "runs/";
+/// Files that are written before the data says so: a process that is killed repeats at most these.
+const NOTED_AFTER: usize = 64;
 /// Directories of pages.
 const DIRECTORIES: [&str; 3] = ["boards", "kernels", "runs"];
 
@@ -36,6 +43,10 @@ struct Data {
     boards: BTreeMap<String, BoardData>,
     /// The digest of what each page was made from.
     pages: BTreeMap<String, String>,
+    /// Whether pages are being written, or the process that wrote them was killed: those of boards and kernels may have been made from
+    /// other runs than `pages` says. A page of a run never changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unfinished: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -55,6 +66,7 @@ pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
     check_place(arguments)?;
     let before = read_data(&arguments.output)?;
     let mut writer = Writer::new(arguments, archive.as_ref(), before);
+    writer.note_progress()?;
     let boards = writer.boards(&runs)?;
     let kernels = writer.kernels(&boards)?;
     writer.finish(&kernels, runs.len())
@@ -71,7 +83,9 @@ fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
     {
         return Err(wrong("output", "the site must not be in the archive; choose another directory").into());
     }
-    let has_files = std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some());
+    // What a process left that was killed while it wrote the first file.
+    let is_other = |entry: io::Result<DirEntry>| !entry.is_ok_and(|entry| is_temporary(&entry.file_name()));
+    let has_files = std::fs::read_dir(output).is_ok_and(|mut entries| entries.any(is_other));
     if has_files && !output.join(DATA).exists() && !arguments.force {
         let reason = format!(
             "{} has files that are not of an archive's site; choose another directory",
@@ -80,6 +94,14 @@ fn check_place(arguments: &ArchiveSiteArgs) -> Result<()> {
         return Err(wrong("output", reason).into());
     }
     Ok(())
+}
+
+/// Whether this is the name of a file that a process was writing when it was killed.
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with('.')
+        && name.ends_with(".tmp")
+        && [".html.", ".gz.", ".json."].iter().any(|end| name.contains(end))
 }
 
 /// The parent of a relative path of one part is the working directory.
@@ -102,6 +124,11 @@ fn read_data(directory: &Path) -> Result<Data> {
         data.boards.clear();
         data.pages.values_mut().for_each(String::clear);
     }
+    if data.unfinished {
+        data.boards.clear();
+        let changing = data.pages.iter_mut().filter(|(page, _)| !page.starts_with(RUNS));
+        changing.for_each(|(_, digest)| digest.clear());
+    }
     Ok(data)
 }
 
@@ -113,6 +140,8 @@ struct Writer<'a> {
     before: Data,
     now: Data,
     written: usize,
+    /// How many were when the data was written.
+    noted: usize,
     /// Runs that cannot be opened.
     problems: usize,
 }
@@ -125,7 +154,17 @@ impl<'a> Writer<'a> {
         let made_by = identity::get().to_owned();
         let about = About { archive: quoted(&place), command, made_by: made_by.clone(), served: None };
         let now = Data { made_by, ..Data::default() };
-        Self { archive, output: &arguments.output, reports, about, before, now, written: 0, problems: 0 }
+        Self {
+            archive,
+            output: &arguments.output,
+            reports,
+            about,
+            before,
+            now,
+            written: 0,
+            noted: 0,
+            problems: 0,
+        }
     }
 
     /// Writes the pages of all boards, and returns the boards' runs.
@@ -150,6 +189,9 @@ impl<'a> Writer<'a> {
             if let Err(error) = self.reports_of(&runs[at], at.checked_sub(1).map(|before| &runs[before])) {
                 self.problem(&error);
                 (runs[at].has_report, runs[at].has_comparison) = (false, false);
+            }
+            if self.written >= self.noted + NOTED_AFTER {
+                self.note_progress()?;
             }
         }
         let page = site::board_path(machine);
@@ -257,14 +299,49 @@ impl<'a> Writer<'a> {
             self.now.boards.values().map(|board| board.summary.clone()).collect();
         self.write(site::overview(&summaries, kernels, runs, &self.about))?;
         self.write(site::published(&self.about))?;
-        let text = serde_json::to_string_pretty(&self.now)? + "\n";
-        self.write(SiteFile { path: DATA.to_owned(), content: text })?;
+        self.write_data(&self.now)?;
+        self.written += 1;
+        if self.before.unfinished {
+            self.remove_temporary()?;
+        }
         let removed = self.remove_others()?;
         let pages = counted(self.written as u64, "file", "files");
         let removed = if removed == 0 { String::new() } else { format!(", {removed} removed") };
         let index = self.output.join("index.html");
         output::report(&format!("site {}: {pages} written{removed}", index.display()));
         Ok(if self.problems == 0 { Exit::Done } else { Exit::CouldNot })
+    }
+
+    /// Writes what is there: what the site had before, and what this process has written. So a site that is not finished is recognised, and
+    /// continued.
+    fn note_progress(&mut self) -> Result<()> {
+        let mut pages = self.before.pages.clone();
+        pages.extend(self.now.pages.clone());
+        let made_by = self.now.made_by.clone();
+        self.write_data(&Data { made_by, boards: BTreeMap::new(), pages, unfinished: true })?;
+        self.noted = self.written;
+        Ok(())
+    }
+
+    fn write_data(&self, data: &Data) -> Result<()> {
+        let text = serde_json::to_string_pretty(data)? + "\n";
+        Ok(self.place(DATA)?.write(text.as_bytes())?)
+    }
+
+    /// Removes the files that a killed process did not finish.
+    fn remove_temporary(&self) -> Result<()> {
+        for directory in
+            DIRECTORIES.map(|name| self.output.join(name)).iter().chain([&self.output.to_owned()])
+        {
+            // The directories are made when they are needed.
+            for entry in std::fs::read_dir(directory).into_iter().flatten() {
+                let path = entry.with_context(|| directory.display().to_string())?.path();
+                if path.file_name().is_some_and(is_temporary) {
+                    files::remove_own(&path).with_context(|| path.display().to_string())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes the pages of the site before that this one does not have, and nothing else.

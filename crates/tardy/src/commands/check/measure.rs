@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tardy_compare::doctor::{self as analysis, Diagnosis, Observation};
+use tardy_host::cpus::Cpus;
 use tardy_host::facts::SystemAnswers;
 use tardy_host::trace::tracefs::Offer as TraceOffer;
 use tardy_measure::doctor::{
@@ -20,7 +21,6 @@ use tardy_record::cpu_list;
 use tardy_record::plan::Plan;
 use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::scheduling;
 
 use crate::commands::programs;
 use crate::commands::progress::Progress;
@@ -176,10 +176,11 @@ fn resolved(arguments: &CheckArgs) -> Result<Resolved> {
 
 /// The plan of a trial: the timer probe, without preventing idle states.
 fn plan(flags: &TrialFlags) -> Result<Plan> {
-    let allowed = match flags.fake {
-        Some(_) => vec![0, 1],
-        None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
+    let cpus = match flags.fake {
+        Some(_) => Cpus::alike(vec![0, 1]),
+        None => Cpus::of_this_process(&KernelFiles::real()).map_err(|reason| anyhow!(reason))?,
     };
+    let (allowed, _) = cpus.all();
     let others = if allowed.len() > 1 { &allowed[1..] } else { &allowed[..] };
     let recipe = Recipe {
         run: RunOptions {
@@ -199,7 +200,7 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
         ..Recipe::default()
     };
     let machine = Machine {
-        allowed: allowed.clone(),
+        cpus,
         trace: TraceOffer::none(),
         co_kernel: Err("trials measure Linux's timers".to_owned()),
         pins: Pins::Known(Vec::new()),

@@ -1,6 +1,7 @@
 //! Prepares the guests of a recipe with its flags, or of a switch file.
 
 use anyhow::{Context, Result};
+use tardy_host::cpus::Cpus;
 use tardy_host::trace::tracefs::Offer;
 use tardy_init::orders::{self, Orders};
 use tardy_lab::experiment::{Experiment, start_delay};
@@ -190,8 +191,13 @@ fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError>
             "a run of the lab has a planned length; use --require 'P(>100us)<1e-6@95%'",
         ));
     }
+    let cpus = Cpus::alike((0..pace.cpus()).collect());
     let machine = plan::Machine {
-        allowed: (0..pace.cpus()).collect(),
+        // Only the guest knows which CPUs its command line isolates: the last one stands for them.
+        cpus: Cpus {
+            isolated: cpus.online.iter().skip(1).next_back().copied().into_iter().collect(),
+            ..cpus
+        },
         trace: Offer::fake(),
         co_kernel: Err("no kernel of the lab has a co-kernel".to_owned()),
         pins: plan::Pins::Elsewhere,

@@ -10,6 +10,7 @@ use tardy_record::plan::SwitchPlan;
 use tardy_tsn::file;
 use tardy_tsn::intervals::Intervals;
 use tardy_tsn::network::{Network, Pace};
+use tardy_tsn::transmission_time::OnCable;
 
 use crate::agreement::{FEW, KERNEL, PACE};
 use crate::scripted::{Printed, Scene, SharedBoot};
@@ -34,9 +35,6 @@ listener = { least = "0s", most = "750us" }
 "#;
 /// Frames of the warm-up do not count: the first one of a flow makes the kernel load what later ones find.
 const WARMUP_NS: i64 = 200_000_000;
-/// A frame's preamble, checksum and gap.
-const OVERHEAD_BYTES: u64 = 24;
-
 /// The threads in which the kernel's timers open gates have FIFO 1 otherwise, as those that send frames may have too.
 const RAISE: &str = r#"
 raise() {
@@ -152,12 +150,12 @@ fn outside(
 fn sum_ns(network: &Network, flow: &str, intervals: &Intervals) -> i64 {
     let flow = network.flows.iter().find(|other| other.name.value == flow).unwrap();
     let ports = network.way_out(flow).unwrap().len() as i64;
-    let wire_ns = (u64::from(flow.size.value) + OVERHEAD_BYTES) * 8 * 100;
+    let sent_ns = OnCable::of(flow.size.value, 10_000_000).sent_ns();
     intervals.talker.most_ns.max(0)
         + ports * intervals.gate.most_ns
         + (ports - 1) * intervals.forwarding.most_ns
         + intervals.listener.most_ns
-        + (ports + 1) * wire_ns.cast_signed()
+        + (ports + 1) * sent_ns.cast_signed()
 }
 
 #[test]
