@@ -612,15 +612,13 @@
   const unfold = () => document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`)?.setAttribute("open", "");
   addEventListener("hashchange", unfold);
   unfold();
-  // In a frame without an address of its own, a link within the page would leave it.
-  if (location.protocol === "about:") {
-    addEventListener("click", (event) => {
-      const link = event.target.closest?.("a[href^='#']");
-      if (!link) return;
-      event.preventDefault();
-      const target = document.getElementById(link.getAttribute("href").slice(1));
-      if (target?.tagName === "DETAILS") target.open = true;
-      target?.scrollIntoView();
-    });
-  }
+  // In a frame, a link within the page would leave it.
+  if (location.protocol === "about:") addEventListener("click", (event) => {
+    const id = event.target.closest?.("a[href^='#']")?.hash.slice(1);
+    if (!id) return;
+    event.preventDefault();
+    const target = document.getElementById(id);
+    target.open = true;
+    target.scrollIntoView();
+  });
 })();
