@@ -24,7 +24,10 @@ fn keep(path: &Path, files: &[(&str, Vec<u8>)]) -> Vec<Result<Kept, ArchiveError
 
 fn found(path: &Path) -> Vec<String> {
     let all = Archive::to_read(path).unwrap().find(&Query::default()).unwrap();
-    all.into_iter().map(|(_, entry)| entry.row.name).collect()
+    let mut names: Vec<String> = all.into_iter().map(|(_, entry)| entry.row.name).collect();
+    // Runs that began at the same time are in the order of their digests.
+    names.sort();
+    names
 }
 
 fn archive() -> (tempfile::TempDir, PathBuf) {

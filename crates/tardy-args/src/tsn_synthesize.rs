@@ -45,8 +45,10 @@ pub struct TsnSynthesizeArgs {
     /// Longest gate control list of a port. Longer ones lose gaps of best effort.
     #[arg(long, value_name = "ENTRIES", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub max_entries: Option<usize>,
-    /// Share of each port's cycle that stays open for best effort, in stretches for a full frame. If the flows fit only with less, the
-    /// command ends with 3 and prints the share that would do. A port whose classes all have scheduled flows has no best effort.
+    /// Share of each port's cycle that is left to best effort.
+    ///
+    /// Its gate is open for at least a full frame at a time. If the flows fit only with less, the command ends with 3 and prints the
+    /// share that would do. A port whose classes all have scheduled flows has no best effort.
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = best_effort)]
     pub best_effort: f64,
     /// How long each link is reserved after the end of a frame, for gates and talkers that are late [default: 1us for a switch

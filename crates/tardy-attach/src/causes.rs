@@ -12,13 +12,13 @@ use tardy_record::program::{CycleCause, DEADLINE, Why};
 use tardy_sys::system_calls::{self, Futex};
 
 use crate::cpu::CpuLog;
-use crate::cycle::{Activity, Block, Cycle};
+use crate::cycle::{Activity, Cycle};
 use crate::event::{Handler, Task};
 use crate::layout::vector_name;
 use crate::quota::Stopped;
 use crate::tracker::Tracker;
 use crate::usual::Usual;
-use crate::wait::{Call, Source};
+use crate::wait::{Block, Call, Source};
 
 /// The share of a cycle's excess that a cause has at least.
 const SHARE: f64 = 0.2;

@@ -1,7 +1,7 @@
 //! A cycle of a thread: from the time at which it was due to the next wait, with everything the thread did.
 
 use crate::event::Name;
-use crate::wait::{Call, Source, Wait};
+use crate::wait::{Block, Call, Source, Wait};
 
 /// The most activities of a cycle that are kept in order.
 const LOG_MAX: usize = 2048;
@@ -30,23 +30,6 @@ pub enum Activity {
     },
     /// It took a page fault; what it did before continues.
     Fault,
-}
-
-/// What a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// What its system call waits for.
-    Call,
-    /// A page, in a page fault.
-    Page,
-    /// The end of a stop by a signal.
-    Stopped,
-    /// Its tracer.
-    Traced,
-    /// The end of a freeze of its cgroup.
-    Frozen,
-    /// Unknown: it is in no system call, and took no page fault.
-    Unknown,
 }
 
 /// A cycle so far.

@@ -52,6 +52,7 @@ pub mod unwinding;
 pub mod usdt;
 pub mod usual;
 pub mod wait;
+mod wait_text;
 
 // The numbers of system calls are those of the machine that recorded it.
 #[cfg(all(test, target_arch = "x86_64"))]

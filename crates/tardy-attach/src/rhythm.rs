@@ -84,10 +84,12 @@ impl Observed {
                 return None;
             }
             let by_timer = matches!(signature.source, Source::Timer(_));
-            let (interval_ns, has_schedule, begin_ns) = match schedule(due_ns).filter(|_| by_timer) {
-                Some((interval_ns, begin_ns)) => (interval_ns, true, begin_ns),
-                None => (period(due_ns, NEAR)?, false, None),
-            };
+            let scheduled = period(due_ns, NEAR_OF_SCHEDULE).filter(|_| by_timer);
+            let scheduled = scheduled.map(|interval_ns| (interval_ns, true, None));
+            let near = || Some((period(due_ns, NEAR)?, false, None));
+            // Relative sleeps have no common beginning: each delay shifts all that follow.
+            let several = || several_per_period(due_ns).filter(|_| signature.absolute);
+            let (interval_ns, has_schedule, begin_ns) = scheduled.or_else(near).or_else(several)?;
             Some((Rhythm { signature: *signature, interval_ns, has_schedule, begin_ns }, due_ns.len()))
         });
         let rank = |(rhythm, count): &(Rhythm, usize)| {
@@ -98,18 +100,14 @@ impl Observed {
     }
 }
 
-/// The period of a schedule on which these times are, once or several times per period; and in the second case, a time after the
-/// longest pause.
-fn schedule(times: &[i64]) -> Option<(u64, Option<i64>)> {
-    if let Some(interval_ns) = period(times, NEAR_OF_SCHEDULE) {
-        return Some((interval_ns, None));
-    }
+/// The period of a schedule on which these times are several times per period, that it is one, and a time after the longest pause.
+fn several_per_period(times: &[i64]) -> Option<(u64, bool, Option<i64>)> {
     (2..=PER_CYCLE_MAX).filter(|count| times.len() >= SCHEDULED_MIN * count).find_map(|count| {
-        let every: Vec<i64> = times.iter().copied().step_by(count).collect();
-        let interval_ns = period(&every, NEAR_OF_SCHEDULE)?;
-        let latest = times[times.len() - count - 1..].windows(2);
-        let begin_ns = latest.max_by_key(|pair| pair[1] - pair[0]).map(|pair| pair[1]);
-        Some((interval_ns, begin_ns))
+        let latest = times[times.len() - count - 1..].windows(2).enumerate();
+        let (place, begin) = latest.max_by_key(|(_, pair)| pair[1] - pair[0])?;
+        let first = (times.len() - count + place) % count;
+        let begins: Vec<i64> = times[first..].iter().copied().step_by(count).collect();
+        Some((period(&begins, NEAR_OF_SCHEDULE)?, true, Some(begin[1])))
     })
 }
 
@@ -187,16 +185,32 @@ mod tests {
 
     #[test]
     fn of_two_sleeps_per_cycle_the_one_after_the_longer_pause_begins_it() {
-        let waits = |from: i64| {
-            (from..from + 300)
-                .flat_map(|cycle: i64| [0, 600_000].map(|ns| wait(7, SLEEP, cycle * 2_000_000 + ns)))
+        let call = tardy_sys::system_calls::number("clock_nanosleep").unwrap();
+        let until = |due_ns: i64, absolute: u64| {
+            let wait = wait(call, SLEEP, due_ns);
+            Wait { call: Call { args: [1, absolute, 0, 0], ..wait.call }, ..wait }
         };
+        let sleeps = |from: i64, absolute: u64| {
+            (from..from + 300)
+                .flat_map(move |cycle: i64| [0, 600_000].map(|ns| until(cycle * 2_000_000 + ns, absolute)))
+        };
+        let waits = |from: i64| sleeps(from, 1);
+        assert_eq!(rhythm(sleeps(1, 0)), None, "relative sleeps have no common beginning");
         for skipped in [0, 1] {
             let found = rhythm(waits(1).skip(skipped)).unwrap();
             assert_eq!((found.interval_ns, found.has_schedule), (2_000_000, true));
             let begins = waits(1000).filter(|wait| found.begins(wait.due_ns()));
             assert!(begins.map(|wait| wait.due_ns() % 2_000_000).all(|ns| ns == 0));
         }
+    }
+
+    #[test]
+    fn each_wait_of_an_equal_distance_but_for_noise_begins_a_cycle() {
+        // Each distance differs from the others by more than a schedule's do, and the sum of two does not.
+        let waits = (0..600i64).map(|number| wait(0, TIMERFD, number * 1_000_000 + number % 2 * 20_000));
+        let found = rhythm(waits).unwrap();
+        assert_eq!((found.has_schedule, found.begin_ns), (false, None));
+        assert!((980_000..=1_040_000).contains(&found.interval_ns), "{}", found.interval_ns);
     }
 
     #[test]

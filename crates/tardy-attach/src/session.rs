@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tardy_host::trace::tracefs::Tracefs;
-use tardy_record::program::{DEADLINE, OWN_TIME_OUT, TIMER_SIGNAL, TIMERFD};
 use tardy_record::series::Series;
 use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
@@ -22,9 +21,7 @@ use crate::chain_recorder::{ChainRecorder, Named};
 use crate::cost::{self, Cost};
 use crate::event::{Event, What};
 use crate::habits::Habits;
-use crate::layout::vector_name;
 use crate::mark::{self, MarkRecorder};
-use crate::moments::softirq;
 use crate::no_rhythm::no_rhythm;
 use crate::places::Places;
 use crate::probe_search::ProbeSearch;
@@ -36,7 +33,8 @@ use crate::targets::{self, Target};
 use crate::thread::{Completed, Thread};
 use crate::trace::{self, ProgramTrace};
 use crate::tracker::{Clocks, Progress, Tracker};
-use crate::wait::{Signature, Source, TimerKind, Woken};
+use crate::wait::{TimerKind, Woken};
+use crate::wait_text;
 
 /// How often the trace is read.
 const ROUND_NS: u64 = 100_000_000;
@@ -588,44 +586,11 @@ impl Session {
         thread.pid = targets::process_of(tid).unwrap_or(thread.pid);
         let pid = thread.pid;
         let label = label(pid, thread.name.text());
-        let wait = self.wait_of(&rhythm.signature, &woken);
+        let wait = wait_text::call_and_source(&rhythm.signature, &woken, &self.trace.layouts);
         let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
         self.recorder.add(identity, rhythm);
         if let Some(places) = self.places.as_mut().filter(|_| self.recorder.has(tid)) {
             places.follow(pid, tid, rhythm.interval_ns);
-        }
-    }
-
-    /// The call in which a thread waits, and what ends the wait.
-    fn wait_of(&self, signature: &Signature, woken: &Woken) -> (String, String) {
-        let name = system_calls::name(signature.call);
-        let call = name.map_or_else(|| format!("system call {}", signature.call), str::to_owned);
-        let by_call = name == Some("clock_nanosleep") && signature.source == Source::Timer(TimerKind::Sleep);
-        let call = match (by_call, signature.absolute) {
-            (true, true) => format!("{call}, absolute"),
-            (true, false) => format!("{call}, relative"),
-            _ => call,
-        };
-        (call, self.source_name(&woken.source, &woken.by.text()))
-    }
-
-    fn source_name(&self, source: &Source, by: &str) -> String {
-        match source {
-            Source::Timer(TimerKind::Sleep | TimerKind::Quota | TimerKind::Other) => OWN_TIME_OUT.to_owned(),
-            Source::Timer(TimerKind::Timerfd) => TIMERFD.to_owned(),
-            Source::Timer(TimerKind::Signal) => TIMER_SIGNAL.to_owned(),
-            Source::Timer(TimerKind::Deadline) => DEADLINE.to_owned(),
-            Source::Interrupt(crate::event::Handler::Irq(irq, name)) => {
-                format!("irq {irq} {}", self.trace.layouts.handler_name(*name))
-            }
-            Source::Interrupt(crate::event::Handler::Softirq(number)) => {
-                format!("soft interrupt {}", softirq(*number))
-            }
-            Source::Interrupt(crate::event::Handler::Vector(index)) => {
-                format!("interrupt {}", vector_name(*index))
-            }
-            Source::Task(_) if by.is_empty() => "another task".to_owned(),
-            Source::Task(_) => format!("'{by}'"),
         }
     }
 
@@ -677,7 +642,8 @@ impl Session {
             .map(|thread| {
                 let waits = thread.observed.signatures().map(|(signature, count)| {
                     let call = system_calls::name(signature.call).unwrap_or("a system call");
-                    (format!("{call} until {}", self.source_name(&signature.source, "")), count)
+                    let source = wait_text::source(&signature.source, "", &self.trace.layouts);
+                    (format!("{call} until {source}"), count)
                 });
                 (thread.name.text(), waits.collect())
             })

@@ -7,14 +7,14 @@ use tardy_record::program::{CycleCause, DEADLINE, Why};
 
 use crate::causes::{self, Context};
 use crate::cpu::CpuLog;
-use crate::cycle::{Block, Cycle};
+use crate::cycle::Cycle;
 use crate::event::{Event, Handler, Name, Task, TaskState, What};
 use crate::moments;
 use crate::quota::Stopped;
 use crate::thread::{Completed, Thread};
 use crate::tracker::{Progress, Tracker};
 use crate::usual::Usual;
-use crate::wait::{Due, TimerKind, Wait};
+use crate::wait::{Block, Due, TimerKind, Wait};
 
 const TID: u32 = 7;
 const PERIOD_NS: u64 = 1_000_000;

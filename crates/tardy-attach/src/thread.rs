@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use tardy_sys::system_calls;
 
-use crate::cycle::{Activity, Block, Cycle, Times};
+use crate::cycle::{Activity, Cycle, Times};
 use crate::event::{Name, Task, TaskState};
 use crate::habits::Habits;
 use crate::rhythm::{Observed, Rhythm};
-use crate::wait::{Call, Due, Source, TimerKind, Wait, Woken};
+use crate::wait::{Block, Call, Due, Source, TimerKind, Wait, Woken};
 
 /// System calls of a cycle that took longer are kept.
 const LONG_CALL_NS: u64 = 20_000;

@@ -1,6 +1,5 @@
 //! Waits: a thread in a system call, from entering it to its return, and what ended the wait.
 
-use crate::cycle::Block;
 use crate::event::{Handler, Name};
 
 /// A system call in progress.
@@ -12,6 +11,23 @@ pub struct Call {
     pub args: [u64; 4],
     /// When the thread entered it.
     pub entered_ns: u64,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// What its system call waits for.
+    Call,
+    /// A page, in a page fault.
+    Page,
+    /// The end of a stop by a signal.
+    Stopped,
+    /// Its tracer.
+    Traced,
+    /// The end of a freeze of its cgroup.
+    Frozen,
+    /// Unknown: it is in no system call, and took no page fault.
+    Unknown,
 }
 
 /// A timer that has woken a thread, or will.

@@ -11,6 +11,7 @@ use tardy_sys::in_memory_program::InMemoryProgram;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::privileges;
 use tardy_sys::privileges::capabilities::{Ambient, OF_A_PROBE, keep_only};
+use tardy_sys::trace_files;
 
 /// `tardy-probe`, which is small, executed from memory; or tardy itself, which has the same hidden commands, if there is
 /// no `tardy-probe` or it cannot be executed.
@@ -81,7 +82,7 @@ impl ProbeProgram {
 /// The file through which a process moves into a cgroup.
 fn entrance(directory: &str) -> Result<File, String> {
     let path = KernelFiles::real().resolve(&format!("{directory}/cgroup.procs"));
-    File::options().write(true).open(&path).map_err(|error| {
+    trace_files::open_to_write(&path).map_err(|error| {
         format!(
             "{}, cannot be opened: {error}; the probe has to move into that cgroup, which owns its CPUs",
             path.display()

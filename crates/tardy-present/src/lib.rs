@@ -20,6 +20,7 @@ pub mod overview;
 pub mod page;
 #[cfg(feature = "pictures")]
 pub mod picture;
+mod placement_text;
 pub mod plan_text;
 pub mod plot_file;
 pub mod published;

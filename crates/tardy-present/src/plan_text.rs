@@ -2,11 +2,11 @@
 
 use tardy_plot::numbers::{confidence, count, harmless, one_in, prefixed, short};
 use tardy_record::cpu_list;
-use tardy_record::placement::Placement;
 use tardy_record::plan::{PhasePlan, Plan, Span};
 use tardy_record::stop_rule::StopAt;
 use tardy_record::units::format_duration_ns;
 
+use crate::placement_text;
 use crate::section;
 use crate::sections;
 use crate::table::Table;
@@ -29,7 +29,7 @@ pub fn text(plan: &Plan, width: usize) -> String {
         cpu_list::format(&plan.measured_cpus()),
         plan.housekeeping_cpu
     ));
-    lines.extend(placement(&plan.placement));
+    lines.extend(placement_text::lines(&plan.placement));
     let duration = |ns: &u64| format_duration_ns(*ns);
     if let Some(limit_ns) = plan.limit_ns {
         lines.push(format!("limit {}", duration(&limit_ns)));
@@ -67,23 +67,6 @@ pub fn text(plan: &Plan, width: usize) -> String {
         lines.push(format!("and {} more phases; --json lists all", plan.phases.len() - PHASES_MAX));
     }
     lines.join("\n") + "\n"
-}
-
-/// Where threads run on a machine with isolated CPUs or cpusets, and which CPUs are left out.
-pub(crate) fn placement(placement: &Placement) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !placement.housekeeping_cpus.is_empty() {
-        lines.push(format!("loads run on CPU {}", cpu_list::format(&placement.housekeeping_cpus)));
-    }
-    lines.extend(placement.cgroups.iter().map(|cgroup| {
-        format!(
-            "CPU {} is measured in the cgroup {}",
-            cpu_list::format(&cgroup.cpus),
-            harmless(&cgroup.directory)
-        )
-    }));
-    lines.extend(placement.remarks.iter().map(|remark| harmless(remark)));
-    lines
 }
 
 fn duration(plan: &Plan) -> String {

@@ -28,7 +28,7 @@ pub struct Instance {
     pub flows: Vec<Flow>,
     /// The least common multiple of all periods, in ns; 1 without flows.
     pub hyperperiod_ns: u64,
-    /// The octets after each frame in which a link carries no other one. They are no part of a latency.
+    /// The octets after each frame in which a link carries no other one. A latency does not contain them.
     pub gap_bytes: u32,
     /// How long a link is reserved after the gap of each frame, in ns: for gates and talkers that are late.
     pub margin_ns: u64,

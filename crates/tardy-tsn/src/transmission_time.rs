@@ -5,7 +5,7 @@
 /// Octets of a frame on the cable that the kernel does not count: preamble and start delimiter before it, and its check
 /// sequence.
 pub const FRAMING_BYTES: u32 = 8 + 4;
-/// Octets after a frame in which no other one starts. They keep the next frame away, and are no part of a latency.
+/// Octets after a frame in which no other one starts. They keep the next frame away, and a latency does not contain them.
 pub const GAP_BYTES: u32 = 12;
 /// Both.
 pub const OVERHEAD_BYTES: u32 = FRAMING_BYTES + GAP_BYTES;

@@ -84,7 +84,7 @@ fn gates(entries: &[(u32, u64)]) -> String {
     format!("base_time = \"0s\"\nclock = \"tai\"\nqueues = 4\ngates = [{}]", list.join(", "))
 }
 
-/// INET measures 11.62 us: 72 octets on each of two cables of 50 ns. The gap after a frame is no part of its latency.
+/// INET measures 11.62 us: 72 octets on each of two cables of 50 ns. The latency does not contain the gap after the frame.
 #[test]
 fn a_frame_of_64_octets_takes_the_time_that_inet_measures() {
     let network = network(include_str!("switches/inet-time-aware-shaping.toml"));

@@ -13,7 +13,7 @@ use crate::state::{FleetState, open_when_free};
 /// A complete run.
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy/tests/run_files/columns.run.json");
 
-/// A run of tardy's own threads.
+/// A run that tardy measured with its own threads.
 const RUN_OF_TARDY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rt.run.json");
 
 /// What happens to a script.

@@ -251,7 +251,7 @@ fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
         Some("all") => online(),
         Some(list) => cpu_list::parse(list),
     };
-    let how = format!("rcu_nocbs= and nohz_full= on the command line, {}", tickless.how);
+    let how = "rcu_nocbs= on the command line, and CPUs without tick".to_owned();
     let Some(asked) = asked else { return Fact::unknown(format!("{how}: not understood")) };
     all.extend(asked);
     all.sort_unstable();

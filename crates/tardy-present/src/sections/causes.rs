@@ -77,7 +77,7 @@ impl Section for Causes {
     }
 }
 
-/// The causes that are shown of tardy's own threads, the latest wake-up first. What delayed a program is shown with its cycles, of
+/// The causes that are shown: those of the threads that tardy measures with, the latest wake-up first. What delayed a program is shown with its cycles, of
 /// which more is known than who had the CPU.
 fn shown<'f>(run: &Run, findings: &'f Findings) -> Vec<&'f Cause> {
     latest(own(run, findings))

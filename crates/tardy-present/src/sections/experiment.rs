@@ -6,7 +6,7 @@ use tardy_record::plan::{PhasePlan, Span};
 use tardy_record::units::format_duration_ns;
 
 use crate::page::{Element, Page, PageTable, Place, folded_table, heading};
-use crate::plan_text::placement;
+use crate::placement_text;
 use crate::section::{Context, Section};
 use tardy_plot::numbers::{count, counted, harmless, microseconds, short};
 
@@ -57,7 +57,7 @@ fn plan(run: &Run) -> PageTable {
         ("run", harmless(&run.origin.id)),
         ("boot", harmless(&run.origin.boot_id)),
     ];
-    let placement = placement(&plan.placement).into_iter().map(|line| ("placement", line));
+    let placement = placement_text::lines(&plan.placement).into_iter().map(|line| ("placement", line));
     let rows = rows.into_iter().chain(placement);
     PageTable::new("", &["what", "value"], rows.map(|(name, value)| vec![name.to_owned(), value]).collect())
 }

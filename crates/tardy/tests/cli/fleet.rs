@@ -69,9 +69,10 @@ impl Host {
         namespace.ip(&["addr", "add", &format!("{there}/24"), "dev", "eth0"])?;
         namespace.ip(&["link", "set", "eth0", "up"])?;
         let keys = bench.path("keys").display().to_string();
-        // sshd needs /run/sshd, and refuses a root whose password is locked.
+        // sshd needs /run/sshd, and refuses a root whose password is locked. What a developer's .bashrc does, a host does not do.
         let script = format!(
             "mount -t tmpfs none /run && mkdir /run/sshd && mount -t tmpfs -o size={size} none /var/tmp && \
+             for start in ~/.bashrc /etc/bash.bashrc; do [ ! -e $start ] || mount --bind /dev/null $start || exit 1; done && \
              mount --bind {keys}/shadow /etc/shadow && exec /usr/sbin/sshd -D -e -f /dev/null -h {keys}/host \
              -o UsePAM=no -o UseDNS=no -o StrictModes=no -o AuthorizedKeysFile={keys}/user.pub -o PidFile=none \
              -o PermitRootLogin=prohibit-password -o ListenAddress={there}"

@@ -93,7 +93,10 @@ fn impossible_options_of_a_stimulus_are_refused() {
     refused(&["--stimulus", "pwmchip0:0", "--stimulus-dither", "1us"], "has no dither");
     refused(&["--stimulus", "GPIO22", "--stimulus-period", "10us"], "expected 50us to 1s");
     refused(&["--stimulus", "GPIO22", "--stimulus-dither", "600us"], "more than half of the period");
-    refused(&["--stimulus", "GPIO22", "--stimulus-cpu", "4711"], "CPU 4711 cannot be measured: it does not exist");
+    refused(
+        &["--stimulus", "GPIO22", "--stimulus-cpu", "4711"],
+        "CPU 4711 cannot be measured: it does not exist",
+    );
 }
 
 /// An unanswered edge may have exceeded any limit. Late answers are counted although edges have no schedule.

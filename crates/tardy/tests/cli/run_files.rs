@@ -25,13 +25,14 @@ const PROSE: [&str; 12] = [
 
 /// Keys of later builds: whether a flow of a switch held, and its limits; whether CPUs that were late together stopped; whether
 /// a run was stationary, what it may not have met, and its tail; what is unknown of both runs.
-const ADDED: [&str; 14] = [
+const ADDED: [&str; 15] = [
     "clustered",
     "counted_ns",
     "declared",
     "episodes",
     "held",
     "inflation",
+    "is_late",
     "is_one_stop",
     "judged",
     "limits",

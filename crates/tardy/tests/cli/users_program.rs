@@ -199,11 +199,13 @@ fn tardy_passes_the_request_to_end_on_and_waits() {
 #[test]
 fn a_closed_terminal_ends_tardy_and_the_program_decides_for_itself() {
     let Some(program) = Program::build() else { return };
-    let tardy = program.exec();
+    let mut tardy = program.exec();
     program.wait_for_cycles();
     tardy.signal("-HUP");
-    assert!(tardy.printed().exits(1).err.contains("runs on"));
+    tardy.wait().unwrap();
+    // The program has tardy's standard error, which is only closed by its end.
     assert_eq!(program.whole_log(), ["started", "ended"]);
+    assert!(tardy.printed().exits(1).err.contains("runs on"));
     program.bench.run(&["restore"]);
 }
 
