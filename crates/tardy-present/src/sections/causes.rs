@@ -10,6 +10,7 @@ use tardy_record::series::Change;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
+use super::machine::hypervisor;
 use super::program::causes_text;
 use crate::figures;
 use crate::page::{Page, Place, figure, heading, paragraphs};
@@ -177,12 +178,6 @@ fn sentence(run: &Run, cause: &Cause) -> String {
             )
         }
     }
-}
-
-/// The hypervisor of this machine, if it can take the CPU away without a trace in the guest. The lab's emulator cannot.
-fn hypervisor(run: &Run) -> Option<String> {
-    let name = run.facts.cpu.hypervisor.get().filter(|name| *name != "none")?;
-    run.lab.is_none().then(|| format!("the hypervisor ({})", short(&harmless(name), NAME_MAX)))
 }
 
 fn who(occupant: &Occupant) -> String {

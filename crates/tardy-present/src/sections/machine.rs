@@ -6,7 +6,10 @@ use crate::lab;
 use crate::page::{Element, Page, PageRow, PageTable, Place, heading};
 use crate::section::{Context, Part, Section, Text};
 use crate::terminal_text::Style;
-use tardy_plot::numbers::harmless;
+use tardy_plot::numbers::{harmless, short};
+
+/// Longer names are shortened.
+const NAME_MAX: usize = 40;
 
 /// The machine.
 pub struct Machine;
@@ -49,4 +52,10 @@ fn facts(run: &Run) -> Vec<(&'static str, Vec<PageRow>)> {
         }
     }
     sections
+}
+
+/// The hypervisor of this machine, if it can take the CPU away without a trace in the guest. The lab's emulator cannot.
+pub(super) fn hypervisor(run: &Run) -> Option<String> {
+    let name = run.facts.cpu.hypervisor.get().filter(|name| *name != "none")?;
+    run.lab.is_none().then(|| format!("the hypervisor ({})", short(&harmless(name), NAME_MAX)))
 }

@@ -10,6 +10,7 @@ use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::program::{CycleCause, DEADLINE, LateCycle, Timing, WatchedMark, Why};
 use tardy_record::units::format_duration_ns;
 
+use super::machine::hypervisor;
 use super::phase_terms::{PhaseWords, scheduling};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
@@ -51,6 +52,7 @@ impl Section for Program {
         let mut block = text.block();
         block.paragraphs(Style::Bold, &conclusions(threads));
         block.paragraphs(Style::Plain, &late(threads));
+        block.paragraphs(Style::Faint, &hypervisor_note(context.run, threads));
         block.paragraphs(Style::Plain, &latest_passages(chains));
         block.paragraphs(Style::Plain, &missed_marks(marks));
         text.add(Part::Details, block);
@@ -74,6 +76,7 @@ impl Section for Program {
             let mut elements = vec![heading(2, "Causes of late cycles")];
             elements.extend(paragraphs("lead", &conclusions(threads)));
             elements.extend(paragraphs("note", &late));
+            elements.extend(paragraphs("note", &hypervisor_note(context.run, threads)));
             page.add(Place::After, elements);
         }
     }
@@ -353,6 +356,21 @@ fn late(threads: &[ProgramThread]) -> Vec<String> {
             .collect()
     };
     threads.iter().flat_map(sentences).collect()
+}
+
+/// On a virtual machine, what seems to be a task's or the kernel's time may be that of another guest.
+fn hypervisor_note(run: &Run, threads: &[ProgramThread]) -> Vec<String> {
+    let may_be =
+        |why: Why| matches!(why, Why::InterruptsOff | Why::IdleExit | Why::Interrupt | Why::PreemptionOff);
+    let mut causes = threads.iter().flat_map(ProgramThread::late).flat_map(|cycle| &cycle.causes);
+    let host = hypervisor(run).filter(|_| causes.any(|cause| may_be(cause.why)));
+    let note = |host| {
+        format!(
+            "While a task kept an interrupt from running or was not preempted, or the CPU left an idle state late, {host} may \
+             have run something else, which the guest cannot distinguish."
+        )
+    };
+    host.map(note).into_iter().collect()
 }
 
 fn sentence(label: &str, cycle: &LateCycle) -> String {
