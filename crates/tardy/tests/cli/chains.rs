@@ -10,7 +10,8 @@ use crate::levels::can_trace;
 
 const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/chain.c");
 const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
-const CYCLES: &str = "1000";
+/// Long enough that tardy has found the threads before the program ends, on a loaded machine too.
+const CYCLES: &str = "3000";
 
 /// Builds the program in the directory of `bench`. `false`, with the reason on standard error, if this machine cannot trace or
 /// has no C compiler.

@@ -270,7 +270,7 @@ fn a_fleet_survives_a_host_that_stops_one_that_is_full_and_one_whose_connection_
     cut.namespace.ip(&["link", "set", "eth0", "down"]).unwrap();
     let first = first.printed().exits(1);
     assert_eq!(state(&bench, "good", "step"), "done", "{}", first.err);
-    assert!(first.out.contains("good     no limit  out/good.run.json"), "{}", first.out);
+    assert!(first.out.contains("good     limit met  out/good.run.json"), "{}", first.out);
     let error = |host: &str| state(&bench, host, "error").as_str().unwrap_or_default().to_owned();
     let full_error = error("full");
     assert!(full_error.contains("/var/tmp on the host has 0 KiB free, and "), "{full_error}");
@@ -352,7 +352,7 @@ fn an_interrupted_fleet_leaves_its_runs_on_the_hosts_and_collects_them_later() {
     let again = Printed::from(command(&bench, &fleet, &[]).output().unwrap()).exits(1);
     assert!(again.err.contains("out has the state of a fleet; use --resume"), "{}", again.err);
     let second = Printed::from(command(&bench, &fleet, &["--resume"]).output().unwrap()).exits(0);
-    assert!(second.out.contains("only  no limit"), "{}", second.out);
+    assert!(second.out.contains("only  limit met"), "{}", second.out);
     assert_eq!(fs::read_to_string(bench.path("started")).unwrap().lines().count(), 1);
 }
 
