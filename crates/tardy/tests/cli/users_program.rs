@@ -131,21 +131,27 @@ fn a_directory_that_vanishes_does_not_end_the_watching() {
     let Some(program) = Program::build() else { return };
     let mut running = program.start();
     let (bench, pid) = (&program.bench, running.id().to_string());
-    let watching =
-        bench.start(&["watch", &pid, "--quiet", "--warmup", "300ms", "--every", "1s", "-o", "runs"]);
+    let mut command =
+        bench.command(&["watch", &pid, "--quiet", "--warmup", "300ms", "--every", "1s", "-o", "runs"]);
+    command.stdout(Stdio::piped()).stderr(fs::File::create(bench.path("err")).unwrap());
+    let mut watching = command.spawn().unwrap();
+    let err = || fs::read_to_string(bench.path("err")).unwrap();
     let runs = || {
         let entries = fs::read_dir(bench.path("runs")).into_iter().flatten().flatten();
         entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".run.json")).count()
     };
     wait_until("a run", || runs() > 0);
     fs::remove_dir_all(bench.path("runs")).unwrap();
-    // Its place is not claimed again before the next run.
-    fs::create_dir(bench.path("runs")).unwrap();
+    wait_until("the message", || {
+        err().contains("cannot be written") || watching.try_wait().unwrap().is_some()
+    });
+    fs::create_dir_all(bench.path("runs")).unwrap();
     wait_until("a run in the new directory", || runs() > 1);
-    watching.signal("-INT");
-    let printed = watching.printed().exits(1);
+    send("-INT", watching.id());
+    let printed = Printed::from(watching.wait_with_output().unwrap());
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, err());
     assert!(printed.out.contains("recorded"), "{}", printed.out);
-    assert!(printed.err.contains("cannot be written") && printed.err.contains("not all runs were kept"));
+    assert!(err().contains("not all runs were kept"), "{}", err());
     assert_eq!(program.whole_log(), ["started", "ended"]);
     assert!(running.wait().unwrap().success());
 }
