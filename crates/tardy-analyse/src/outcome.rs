@@ -11,7 +11,7 @@ use tardy_record::plan::{ProbeKind, ProbePlan, Tracer, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Knowable, Run, Series};
+use tardy_record::{Knowable, Run, Series, cpu_list};
 
 use crate::quantile;
 use crate::row::{self, Row};
@@ -179,9 +179,7 @@ fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Ou
         of_phase.map(|one| one.counted_ns).max().unwrap_or(0)
     };
     let measured_ns = phases.iter().map(longest).fold(0u64, u64::saturating_add);
-    let mut cpus: Vec<u32> = series.iter().map(|one| one.cpu()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = cpu_list::distinct(series.iter().map(|one| one.cpu()));
     let recorded = |cpu: &u32| {
         let of_cpu = series.iter().filter(|one| one.cpu() == *cpu);
         of_cpu.fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded))

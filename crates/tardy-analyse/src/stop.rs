@@ -49,6 +49,11 @@ pub fn is_stop(panic: &(dyn Any + Send)) -> bool {
     panic.is::<Stopped>()
 }
 
+/// The message of a panic; `None` if its payload is not a text.
+pub fn message_of(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -76,6 +81,7 @@ mod tests {
     fn another_panic_is_not_a_stop() {
         let panic = catch_unwind(|| unless(|| false, || panic!("a fault"))).unwrap_err();
         assert!(!is_stop(&*panic));
+        assert_eq!(message_of(&*panic), Some("a fault"));
         check();
     }
 }

@@ -193,20 +193,33 @@ impl Archive {
     /// # Errors
     /// If its file is missing or damaged.
     pub fn open(&self, address: &Address) -> Result<Run, ArchiveError> {
-        read(&self.path, address).map(|(run, _)| run)
+        let stored = layout::stored(&self.path, address)?;
+        parsed(&self.path, address, stored).map(|(run, _)| run)
     }
 }
 
 /// The identity of the run of `address` in the archive at `path`, and what is searched for of it.
-pub(crate) fn outcome(path: &Path, address: &Address) -> Result<(String, Outcome), ArchiveError> {
-    let (mut run, name) = read(path, address)?;
+fn outcome(path: &Path, address: &Address) -> Result<(String, Outcome), ArchiveError> {
+    outcome_of(path, address, layout::stored(path, address)?)
+}
+
+/// The same of a file that was read.
+pub(crate) fn outcome_of(
+    path: &Path,
+    address: &Address,
+    stored: Stored,
+) -> Result<(String, Outcome), ArchiveError> {
+    let (mut run, name) = parsed(path, address, stored)?;
     let outcome = Outcome::of_any_file(&mut run, &name, address)?;
     Ok((run.origin.id, outcome))
 }
 
-/// The run of `address` in the archive at `path`, and the name that its file had.
-fn read(path: &Path, address: &Address) -> Result<(Run, String), ArchiveError> {
-    let Stored { name, content } = layout::stored(path, address)?;
+/// The run of a file of the archive at `path`, and the name that the file had.
+fn parsed(
+    path: &Path,
+    address: &Address,
+    Stored { name, content }: Stored,
+) -> Result<(Run, String), ArchiveError> {
     // Only the path says which run it is.
     let damaged = |error: file::RunFileError| ArchiveError::Damaged {
         path: path.join(address.path()),

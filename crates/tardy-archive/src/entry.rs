@@ -89,9 +89,8 @@ impl Outcome {
             if tardy_analyse::stop::is_stop(&*panic) {
                 std::panic::resume_unwind(panic);
             }
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            crate::ArchiveError::Fault(text.unwrap_or_else(|| "the run cannot be analysed".to_owned()))
+            let reason = tardy_analyse::stop::message_of(&*panic).unwrap_or("the run cannot be analysed");
+            crate::ArchiveError::Fault(reason.to_owned())
         })
     }
 

@@ -45,7 +45,9 @@ impl Archive {
         let path = &self.path;
         for part in files.chunks(AT_A_TIME) {
             let outcomes = parallel::map(part, |address| match stored(path, address) {
-                Ok(_) => archive::outcome(path, address).map_err(|error| unreadable(error, NOT_A_RUN)),
+                Ok(stored) => {
+                    archive::outcome_of(path, address, stored).map_err(|error| unreadable(error, NOT_A_RUN))
+                }
                 Err(error) => Err(unreadable(error, DAMAGED)),
             });
             for (address, outcome) in part.iter().zip(outcomes) {

@@ -234,11 +234,6 @@ impl Segment {
         let is_used = segment.kind == LOAD;
         (!is_used || are_addresses([segment.address, segment.offset], segment.bytes)).then_some(segment)
     }
-
-    /// Its addresses.
-    pub fn addresses(&self) -> Range<u64> {
-        self.address..self.address.saturating_add(self.bytes)
-    }
 }
 
 impl Section {

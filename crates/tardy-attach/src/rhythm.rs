@@ -88,7 +88,10 @@ impl Observed {
             let scheduled = scheduled.map(|interval_ns| (interval_ns, true, None));
             let near = || Some((period(due_ns, NEAR)?, false, None));
             // Relative sleeps have no common beginning: each delay shifts all that follow.
-            let several = || several_per_period(due_ns).filter(|_| signature.absolute);
+            let several = || {
+                let (interval_ns, begin_ns) = several_per_period(due_ns).filter(|_| signature.absolute)?;
+                Some((interval_ns, true, Some(begin_ns)))
+            };
             let (interval_ns, has_schedule, begin_ns) = scheduled.or_else(near).or_else(several)?;
             Some((Rhythm { signature: *signature, interval_ns, has_schedule, begin_ns }, due_ns.len()))
         });
@@ -100,14 +103,14 @@ impl Observed {
     }
 }
 
-/// The period of a schedule on which these times are several times per period, that it is one, and a time after the longest pause.
-fn several_per_period(times: &[i64]) -> Option<(u64, bool, Option<i64>)> {
+/// The period of a schedule on which these times are several times per period, and a time after the longest pause.
+fn several_per_period(times: &[i64]) -> Option<(u64, i64)> {
     (2..=PER_CYCLE_MAX).filter(|count| times.len() >= SCHEDULED_MIN * count).find_map(|count| {
         let latest = times[times.len() - count - 1..].windows(2).enumerate();
         let (place, begin) = latest.max_by_key(|(_, pair)| pair[1] - pair[0])?;
         let first = (times.len() - count + place) % count;
         let begins: Vec<i64> = times[first..].iter().copied().step_by(count).collect();
-        Some((period(&begins, NEAR_OF_SCHEDULE)?, true, Some(begin[1])))
+        Some((period(&begins, NEAR_OF_SCHEDULE)?, begin[1]))
     })
 }
 

@@ -4,9 +4,11 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use crate::watch::number::{lines, whole, words};
 
+/// Where cgroup v2 is mounted.
+pub(crate) const MOUNT: &str = "/sys/fs/cgroup";
 /// Where distributions mount the hierarchies that limit CPU time: cgroup v2, and `cpu` of v1.
 pub(crate) const MOUNTS: [&str; 4] =
-    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
+    [MOUNT, "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
 
 /// The paths in /proc/self/cgroup of the hierarchies that limit CPU time (cgroups(7)).
 pub(crate) fn paths(text: &str) -> Vec<String> {
@@ -26,6 +28,11 @@ pub(crate) fn ancestors(path: &str) -> Vec<String> {
     ends.filter(|end| *end > 0).map(|end| path[..end].to_owned()).collect()
 }
 
+/// The file through which a process moves into the cgroup of this directory.
+pub fn processes_of(directory: &str) -> String {
+    format!("{directory}/cgroup.procs")
+}
+
 /// This process in another cgroup, until it is dropped. If the process ends before, there is nothing to undo.
 #[derive(Debug)]
 pub struct Membership {
@@ -43,13 +50,13 @@ impl Membership {
         let own = files.text("/proc/self/cgroup").map_err(|error| error.to_string())?;
         let path = own.lines().find_map(|line| line.strip_prefix("0::"));
         let path = path.ok_or("this process is in no cgroup of version 2, so it cannot return to its own")?;
-        let this = Self { files: files.clone(), before: format!("{}{path}", MOUNTS[0]) };
+        let this = Self { files: files.clone(), before: format!("{MOUNT}{path}") };
         this.move_to(directory)?;
         Ok(this)
     }
 
     fn move_to(&self, directory: &str) -> Result<(), String> {
-        let moved = self.files.write(&format!("{directory}/cgroup.procs"), &std::process::id().to_string());
+        let moved = self.files.write(&processes_of(directory), &std::process::id().to_string());
         moved.map_err(|error| {
             format!("{error}; the threads that measure have to be in that cgroup, which owns their CPU")
         })

@@ -10,12 +10,9 @@ use tardy_record::placement::{Placement, ProbeCgroup};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
+use crate::cgroups::{MOUNT, processes_of};
 use crate::container;
 
-/// Where cgroup v2 is mounted.
-const CGROUPS: &str = "/sys/fs/cgroup";
-/// The file through which a process moves into a cgroup.
-const PROCESSES: &str = "cgroup.procs";
 /// The number of directories in which partitions are searched for. A cgroup without the cpuset controller is none of them.
 const CGROUPS_MAX: usize = 4096;
 
@@ -104,11 +101,11 @@ impl Cpus {
     pub fn within(mut self, files: &KernelFiles, directory: &str) -> Result<Self, String> {
         let directory = match directory.starts_with('/') {
             true => directory.trim_end_matches('/').to_owned(),
-            false => format!("{CGROUPS}/{}", directory.trim_end_matches('/')),
+            false => format!("{MOUNT}/{}", directory.trim_end_matches('/')),
         };
-        if !files.exists(&format!("{directory}/{PROCESSES}")) {
+        if !files.exists(&processes_of(&directory)) {
             return Err(format!(
-                "{directory} is not a cgroup; expected a directory with {PROCESSES}, such as {CGROUPS}/rt"
+                "{directory} is not a cgroup; expected a directory with cgroup.procs, such as {MOUNT}/rt"
             ));
         }
         // cgroup v2, and v1.
@@ -199,7 +196,8 @@ impl Cpus {
             }
             Obstacle::Closed(directory) => format!(
                 "it belongs to the cgroup {directory}, into which this user may move no process; run tardy as root, or give this user \
-                 {directory}/{PROCESSES}"
+                 {}",
+                processes_of(directory)
             ),
             Obstacle::Container(name) => format!(
                 "the cpuset of this container ({name}) leaves it out; available: {available}. Start the container with --cpuset-cpus"
@@ -292,17 +290,14 @@ pub(crate) fn listed(files: &KernelFiles, path: &str) -> Option<Vec<u32>> {
 fn isolated(files: &KernelFiles, partitions: &[Partition], online: &[u32]) -> Vec<u32> {
     let at_boot = listed(files, "/sys/devices/system/cpu/isolated").unwrap_or_default();
     let in_partitions = partitions.iter().filter(|one| one.is_isolated).flat_map(|one| one.cpus.clone());
-    let mut cpus: Vec<u32> =
-        at_boot.into_iter().chain(in_partitions).filter(|cpu| online.contains(cpu)).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
+    let known = at_boot.into_iter().chain(in_partitions).filter(|cpu| online.contains(cpu));
+    cpu_list::distinct(known)
 }
 
 /// The valid partitions of cpusets, the innermost first.
 pub(crate) fn partitions(files: &KernelFiles) -> Vec<Partition> {
     let mut found = Vec::new();
-    let mut directories = vec![CGROUPS.to_owned()];
+    let mut directories = vec![MOUNT.to_owned()];
     let mut next = 0;
     while let Some(directory) = directories.get(next).cloned() {
         next += 1;
@@ -331,7 +326,7 @@ pub(crate) fn partitions(files: &KernelFiles) -> Vec<Partition> {
 
 /// Whether this process may move processes into the cgroup.
 fn is_open(files: &KernelFiles, directory: &str) -> bool {
-    files.check_writable(&format!("{directory}/{PROCESSES}")).is_ok()
+    files.check_writable(&processes_of(directory)).is_ok()
 }
 
 fn parent_of(directory: &str) -> &str {

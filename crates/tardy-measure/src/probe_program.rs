@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
+use tardy_host::cgroups::processes_of;
 use tardy_sys::child;
 use tardy_sys::in_memory_program::InMemoryProgram;
 use tardy_sys::kernel_files::KernelFiles;
@@ -81,7 +82,7 @@ impl ProbeProgram {
 
 /// The file through which a process moves into a cgroup.
 fn entrance(directory: &str) -> Result<File, String> {
-    let path = KernelFiles::real().resolve(&format!("{directory}/cgroup.procs"));
+    let path = KernelFiles::real().resolve(&processes_of(directory));
     trace_files::open_to_write(&path).map_err(|error| {
         format!(
             "{}, cannot be opened: {error}; the probe has to move into that cgroup, which owns its CPUs",

@@ -22,9 +22,15 @@ pub fn parse(text: &str) -> Option<Vec<u32>> {
         }
         cpus.extend((first..=last).filter(|cpu| (cpu - first) % group < used));
     }
+    Some(distinct(cpus))
+}
+
+/// The CPUs in ascending order, each once.
+pub fn distinct(cpus: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    let mut cpus: Vec<u32> = cpus.into_iter().collect();
     cpus.sort_unstable();
     cpus.dedup();
-    Some(cpus)
+    cpus
 }
 
 /// Parses a fact about CPUs that are kept apart, such as [`crate::facts::Cpu::isolated`]: a list, `none`, or the value of a kernel's parameter,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_list;
 use crate::foreign::ForeignPlan;
 use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
@@ -72,10 +73,7 @@ pub struct Plan {
 impl Plan {
     /// The CPUs that any phase measures, in ascending order.
     pub fn measured_cpus(&self) -> Vec<u32> {
-        let mut cpus: Vec<u32> = self.phases.iter().flat_map(|phase| phase.probe.cpus()).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
+        cpu_list::distinct(self.phases.iter().flat_map(|phase| phase.probe.cpus()))
     }
 }
 

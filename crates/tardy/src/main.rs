@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
+use tardy_analyse::stop;
 use tardy_args::{Cli, Command};
 use tardy_command::{Exit, identity, message, output};
 
@@ -42,9 +43,7 @@ fn main() -> ExitCode {
 fn without_panic(command: impl FnOnce() -> ExitCode) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let payload = panic.payload();
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let reason = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let reason = stop::message_of(panic.payload()).unwrap_or_default();
         output::report(&format!(
             "a fault of tardy at {place}: {reason}; report it with the command and its files"
         ));

@@ -7,11 +7,9 @@ use super::{Finding, Judged, Machine, Remedy, Severity, Unknown, fine, known, no
 /// The CPUs isolated at boot or by a cpuset.
 pub(super) fn isolated(machine: &Machine<'_>) -> Result<Vec<u32>, Unknown> {
     let at_boot = known(&machine.facts.cpu.isolated)?;
-    let mut cpus = listed(at_boot, &machine.facts.cpu.isolated.how)?;
-    cpus.extend(machine.tuning.cpuset_isolated.get().into_iter().flatten().flatten());
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
+    let at_boot = listed(at_boot, &machine.facts.cpu.isolated.how)?;
+    let by_cpuset = machine.tuning.cpuset_isolated.get().into_iter().flatten().flatten().copied();
+    Ok(cpu_list::distinct(at_boot.into_iter().chain(by_cpuset)))
 }
 
 /// A list of CPUs, or `none`.

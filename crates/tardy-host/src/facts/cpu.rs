@@ -19,6 +19,7 @@ pub(super) fn collect(files: &KernelFiles, kernel: &Kernel, clock: &Clock) -> Cp
     let cpuinfo = files.text(CPUINFO).unwrap_or_default();
     let online = online(files, &cpuinfo);
     let first = online.get().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
+    let nohz_full = kept_apart(files, kernel, "nohz_full", "nohz_full");
     Cpu {
         model: model(&cpuinfo),
         microcode: field_fact(&cpuinfo, "microcode"),
@@ -41,8 +42,8 @@ pub(super) fn collect(files: &KernelFiles, kernel: &Kernel, clock: &Clock) -> Cp
         idle_driver: idle_driver(files),
         mitigations: mitigations(files),
         isolated: isolated(files, kernel),
-        rcu_nocbs: rcu_nocbs(files, kernel),
-        nohz_full: kept_apart(files, kernel, "nohz_full", "nohz_full"),
+        rcu_nocbs: rcu_nocbs(files, kernel, &nohz_full),
+        nohz_full,
         irq_affinity: irq_affinity(files),
         hypervisor: hypervisor::find(files, clock),
         online,
@@ -221,27 +222,24 @@ fn mitigations(files: &KernelFiles) -> Fact<BTreeMap<String, String>> {
 fn isolated(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let at_boot = kept_apart(files, kernel, "isolated", "isolcpus");
     let partitions = cpus::partitions(files).into_iter().filter(|partition| partition.is_isolated);
-    let mut all: Vec<u32> = partitions.flat_map(|partition| partition.cpus).collect();
+    let in_partitions: Vec<u32> = partitions.flat_map(|partition| partition.cpus).collect();
     let Some(listed) = at_boot.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
         return at_boot;
     };
-    if all.is_empty() {
+    if in_partitions.is_empty() {
         return at_boot;
     }
-    all.extend(listed);
-    all.sort_unstable();
-    all.dedup();
+    let all = cpu_list::distinct(in_partitions.into_iter().chain(listed));
     // Without the names of the cgroups, which users and services choose.
     Fact::known(cpu_list::format(&all), format!("{}, cpuset.cpus.partition of cgroups", at_boot.how))
 }
 
 /// CPUs whose RCU callbacks are offloaded. The kernel offloads those of `rcu_nocbs=`, and of `nohz_full=` too (kernel/rcu/tree_nocb.h,
 /// rcu_init_nohz).
-fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
-    let tickless = kept_apart(files, kernel, "nohz_full", "nohz_full");
+fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel, nohz_full: &Fact<String>) -> Fact<String> {
     let Some(line) = kernel.command_line.get() else { return Fact::unknown(kernel.command_line.how.clone()) };
-    let Some(mut all) = tickless.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
-        return tickless;
+    let Some(tickless) = nohz_full.get().and_then(|list| cpu_list::parse_kept_apart(list)) else {
+        return nohz_full.clone();
     };
     let (words, _) = parameters::split(line);
     let asked = words.iter().rev().find_map(|word| word.strip_prefix("rcu_nocbs="));
@@ -253,9 +251,7 @@ fn rcu_nocbs(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     };
     let how = "rcu_nocbs= on the command line, and CPUs without tick".to_owned();
     let Some(asked) = asked else { return Fact::unknown(format!("{how}: not understood")) };
-    all.extend(asked);
-    all.sort_unstable();
-    all.dedup();
+    let all = cpu_list::distinct(tickless.into_iter().chain(asked));
     Fact::known(if all.is_empty() { "none".to_owned() } else { cpu_list::format(&all) }, how)
 }
 

@@ -48,9 +48,7 @@ impl FromStr for CpuSelection {
             }
             cpus.extend(first..=last);
         }
-        cpus.sort_unstable();
-        cpus.dedup();
-        Ok(Self::List(cpus))
+        Ok(Self::List(cpu_list::distinct(cpus)))
     }
 }
 
