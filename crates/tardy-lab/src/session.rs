@@ -40,6 +40,8 @@ const CONSOLE_LINES: usize = 20;
 const QUOTED_CHARACTERS: usize = 400;
 /// The most that a guest may send in files, in bytes: they are kept in memory.
 const RESULTS_BYTES_MAX: u64 = 1 << 30;
+/// What the kernel prints of a fault (arch/x86/mm/fault.c, arch/x86/kernel/dumpstack.c).
+const FAULTS: [&str; 4] = ["BUG: ", "Oops: ", "RIP: ", "general protection fault"];
 /// The beginning of a panic's message (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
 
@@ -253,8 +255,12 @@ impl Session<'_> {
         // The reason for a panic precedes its call trace, which may be longer than the quoted part.
         match lines.iter().position(|line| line.contains(PANIC)) {
             Some(panic) => {
+                // A fault in the kernel states itself, and where it was, long before the panic that it ends with.
+                let of_fault =
+                    lines[..panic].iter().filter(|line| FAULTS.iter().any(|fault| line.contains(fault)));
                 let from_there = &lines[panic..lines.len().min(panic + CONSOLE_LINES)];
-                format!(" Its console from the panic on:\n    {}", from_there.join("\n    "))
+                let quoted: Vec<&str> = of_fault.chain(from_there).map(String::as_str).collect();
+                format!(" Its console from the panic on:\n    {}", quoted.join("\n    "))
             }
             None => {
                 let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];

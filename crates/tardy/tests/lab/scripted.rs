@@ -32,8 +32,6 @@ const BEGIN: &str = "#### scene ";
 const END: &str = "#### status ";
 /// A guest that runs longer hangs: the longest takes a quarter of this on two cores.
 const TIME_LIMIT: Duration = Duration::from_secs(20 * 60);
-/// What the lab's error says of a guest whose kernel panicked.
-const PANICKED: &str = "the guest's kernel panicked";
 /// How many lines of the scenes an error quotes.
 const QUOTED_LINES: usize = 20;
 /// Functions that every scene may use.
@@ -182,16 +180,7 @@ impl SharedBoot {
     fn boot(&self, guests: &Path) -> Result<Booted, String> {
         let spec = KernelSpec { append: self.append.to_owned(), ..KernelSpec::parse(self.kernel).unwrap() };
         let scenes = runnable((self.scenes)());
-        let boot = || boot(&spec, self.pace, &scenes, guests);
-        match boot() {
-            // One boot in seven of a guest with four CPUs in the host's time panicked in an interrupt, with QEMU 7.2 and while other programs
-            // had the machine; the reason is not known. Such a guest shows what works, and it does in the second boot.
-            Err(error) if matches!(self.pace, Some(Pace::Realtime { .. })) && error.contains(PANICKED) => {
-                println!("booted again: {error}");
-                boot()
-            }
-            booted => booted,
-        }
+        boot(&spec, self.pace, &scenes, guests)
     }
 }
 
