@@ -132,7 +132,15 @@ fn limits(run: &Run) -> Vec<String> {
     let missing = validity::what_is_missing(run);
     let mut limits: Vec<&String> = run.validity.limits.iter().collect();
     limits.sort_by_key(|limit| missing.as_ref() != Some(*limit));
-    limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
+    // A name keeps its letters, also where a sentence begins with it.
+    let begins_with_name = |limit: &str| {
+        run.series.iter().any(|series| series.program().is_some() && limit.starts_with(&series.label))
+    };
+    let shown = |limit: &String| match begins_with_name(limit) {
+        true => harmless(limit),
+        false => capitalised(&harmless(limit)),
+    };
+    limits.into_iter().map(shown).collect()
 }
 
 /// The line above the title: the kernel of a run in the lab, host, board, distribution, date.

@@ -103,7 +103,7 @@ impl Measurement for Program {
         let threads = phase.series.iter().filter_map(|index| run.series[*index].program()?.thread.as_ref());
         let mut methods: Vec<String> = threads
             .map(|thread| {
-                let every = format_duration_ns(thread.interval_ns);
+                let every = interval(thread.interval_ns);
                 let policy = thread
                     .policy
                     .map_or_else(String::new, |policy| format!(", {}", scheduling(policy, thread.priority)));
@@ -132,6 +132,12 @@ impl Measurement for Program {
     }
 }
 
+/// An interval with four digits: it may be found from wake-ups, and that of a relative sleep is a mean.
+fn interval(ns: u64) -> String {
+    let place = 10_u64.pow(ns.max(1).ilog10().saturating_sub(3));
+    format_duration_ns(ns.saturating_add(place / 2) / place * place)
+}
+
 fn table(threads: &[ProgramThread]) -> Table {
     let heads = [
         "thread",
@@ -155,7 +161,7 @@ fn table(threads: &[ProgramThread]) -> Table {
         let response = of(Timing::Response);
         table.push(vec![
             short(&harmless(&thread.label), NAME_MAX),
-            format_duration_ns(thread.thread.interval_ns),
+            interval(thread.thread.interval_ns),
             count(thread.cycles),
             count(thread.thread.skipped),
             count(thread.thread.deadline_misses),
@@ -208,7 +214,7 @@ fn mark_table(marks: &[ProgramMark]) -> Table {
         let period = mark.period.as_ref();
         table.push(vec![
             short(&harmless(&mark.mark.name), NAME_MAX),
-            mark.mark.interval_ns.map_or_else(|| "n/a".to_owned(), format_duration_ns),
+            mark.mark.interval_ns.map_or_else(|| "n/a".to_owned(), interval),
             count(mark.duration.recorded),
             mark.mark.deadline_ns.map_or_else(|| "n/a".to_owned(), |_| count(mark.mark.deadline_misses)),
             figure(mark.duration.mean_ns, false),
@@ -446,6 +452,12 @@ mod tests {
         let tally: Vec<(Why, String, usize)> =
             tally.iter().map(|(why, what, count)| (*why, (*what).to_owned(), *count)).collect();
         main_causes(&tally, late)
+    }
+
+    #[test]
+    fn a_found_interval_has_four_digits() {
+        let shown = [1_180_734, 200_000, 16_666_667, 7].map(interval);
+        assert_eq!(shown, ["1.181ms", "200us", "16.67ms", "7ns"]);
     }
 
     #[test]
