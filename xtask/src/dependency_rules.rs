@@ -3,6 +3,7 @@
 //! Every kind of dependency counts, those of tests too. A test that needs another crate belongs in a crate that may
 //! depend on both, for example `tardy`.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -263,13 +264,44 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// A crate of this workspace with its dependencies in the workspace.
+/// A crate of this workspace with its dependencies.
 #[derive(Debug)]
 pub struct Crate {
     /// Its name.
     pub name: String,
+    /// Its directory, from the root of the repository.
+    pub directory: String,
+    /// What it depends on, of each kind.
+    pub dependencies: Vec<Dependency>,
+}
+
+impl Crate {
     /// The names of the crates of this workspace that it depends on.
-    pub ours: Vec<String>,
+    fn ours(&self) -> impl Iterator<Item = &str> {
+        self.dependencies.iter().filter(|one| one.is_ours).map(|one| one.name.as_str())
+    }
+}
+
+/// A line of a Cargo.toml.
+#[derive(Debug)]
+pub struct Dependency {
+    /// The name of the crate.
+    pub name: String,
+    /// What needs it.
+    pub kind: Kind,
+    /// Whether it is a crate of this workspace.
+    pub is_ours: bool,
+}
+
+/// What needs a dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The crate itself.
+    Normal,
+    /// Its tests, benchmarks and examples.
+    Tests,
+    /// Its build script.
+    BuildScript,
 }
 
 /// The crates of the workspace that `repository` is.
@@ -295,28 +327,37 @@ pub fn workspace_crates(repository: &Repository) -> Result<Vec<Crate>, String> {
 }
 
 fn crates_of(metadata: &Value) -> Option<Vec<Crate>> {
+    let root = Path::new(metadata.get("workspace_root")?.as_str()?);
     let packages = metadata.get("packages")?.as_array()?;
-    packages
-        .iter()
-        .map(|package| {
-            let dependencies = package.get("dependencies")?.as_array()?;
-            Some(Crate {
-                name: package.get("name")?.as_str()?.to_owned(),
-                // Only crates of the workspace have a path.
-                ours: dependencies
-                    .iter()
-                    .filter(|dependency| dependency.get("path").is_some_and(Value::is_string))
-                    .filter_map(|dependency| Some(dependency.get("name")?.as_str()?.to_owned()))
-                    .collect(),
-            })
+    packages.iter().map(|package| crate_of(root, package)).collect()
+}
+
+fn crate_of(root: &Path, package: &Value) -> Option<Crate> {
+    let manifest = Path::new(package.get("manifest_path")?.as_str()?);
+    let dependencies = package.get("dependencies")?.as_array()?.iter().map(|dependency| {
+        Some(Dependency {
+            name: dependency.get("name")?.as_str()?.to_owned(),
+            kind: match dependency.get("kind").and_then(Value::as_str) {
+                Some("dev") => Kind::Tests,
+                Some("build") => Kind::BuildScript,
+                _ => Kind::Normal,
+            },
+            // Only crates of the workspace have a path.
+            is_ours: dependency.get("path").is_some_and(Value::is_string),
         })
-        .collect()
+    });
+    Some(Crate {
+        name: package.get("name")?.as_str()?.to_owned(),
+        directory: manifest.parent()?.strip_prefix(root).ok()?.to_str()?.to_owned(),
+        dependencies: dependencies.collect::<Option<_>>()?,
+    })
 }
 
 /// Looks for dependencies that are not in the table.
 pub fn check(crates: &[Crate]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
-    for Crate { name, ours } in crates {
+    for krate in crates {
+        let name = &krate.name;
         let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| known == name) else {
             complaints.push(format!(
                 "crate {name}: has no entry in the table of allowed dependencies. Add it to ALLOWED in \
@@ -324,7 +365,7 @@ pub fn check(crates: &[Crate]) -> Vec<Complaint> {
             ));
             continue;
         };
-        for forbidden in ours.iter().filter(|dependency| !allowed.contains(&dependency.as_str())) {
+        for forbidden in krate.ours().filter(|dependency| !allowed.contains(dependency)) {
             let may =
                 if allowed.is_empty() { "no crate of this workspace".to_owned() } else { allowed.join(", ") };
             complaints.push(format!(
@@ -341,7 +382,13 @@ mod tests {
     use super::*;
 
     fn krate(name: &str, ours: &[&str]) -> Crate {
-        Crate { name: name.to_owned(), ours: ours.iter().map(|&name| name.to_owned()).collect() }
+        let dependency =
+            |name: &&str| Dependency { name: (*name).to_owned(), kind: Kind::Normal, is_ours: true };
+        Crate {
+            name: name.to_owned(),
+            directory: format!("crates/{name}"),
+            dependencies: ours.iter().map(dependency).collect(),
+        }
     }
 
     #[test]
@@ -364,8 +411,9 @@ mod tests {
 
     #[test]
     fn crates_and_their_workspace_dependencies_are_read() {
-        let metadata = serde_json::json!({ "packages": [{
+        let metadata = serde_json::json!({ "workspace_root": "/here", "packages": [{
             "name": "tardy-measure",
+            "manifest_path": "/here/crates/tardy-measure/Cargo.toml",
             "dependencies": [
                 { "name": "libc", "source": "registry" },
                 { "name": "tardy-sys", "source": null, "path": "crates/tardy-sys", "kind": "dev" },
@@ -373,6 +421,9 @@ mod tests {
         }]});
         let crates = crates_of(&metadata).unwrap();
         assert_eq!(crates[0].name, "tardy-measure");
-        assert_eq!(crates[0].ours, ["tardy-sys"]);
+        assert_eq!(crates[0].directory, "crates/tardy-measure");
+        assert_eq!(crates[0].ours().collect::<Vec<_>>(), ["tardy-sys"]);
+        assert_eq!(crates[0].dependencies[0].kind, Kind::Normal);
+        assert_eq!(crates[0].dependencies[1].kind, Kind::Tests);
     }
 }

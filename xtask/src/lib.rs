@@ -26,6 +26,7 @@ mod rust_source;
 pub mod site;
 pub mod source_rules;
 pub mod test_files;
+pub mod unused_dependencies;
 mod use_tree;
 pub mod web_page;
 mod word_list;
@@ -41,7 +42,9 @@ pub type Complaint = String;
 ///
 /// Cargo cannot be run, or its output is not understood.
 pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
-    let mut all = dependency_rules::check(&dependency_rules::workspace_crates(repository)?);
+    let crates = dependency_rules::workspace_crates(repository)?;
+    let mut all = dependency_rules::check(&crates);
+    all.extend(unused_dependencies::check(repository, &crates));
     all.extend(source_rules::check(repository));
     all.extend(names::check(repository));
     all.extend(document_links::check(repository));

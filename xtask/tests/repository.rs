@@ -3,7 +3,7 @@
 use xtask::{
     Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
     file_creation, independent_checker, kernel_paths, module_circles, names, paths, program_lookup,
-    source_rules, test_files,
+    source_rules, test_files, unused_dependencies,
 };
 
 fn here() -> Repository {
@@ -20,6 +20,12 @@ fn every_crate_depends_on_allowed_crates_only() {
     let crates = dependency_rules::workspace_crates(&here()).expect("cargo metadata answers");
     assert!(crates.iter().any(|krate| krate.name == "xtask"), "cargo metadata does not list xtask");
     assert_none(&dependency_rules::check(&crates));
+}
+
+#[test]
+fn no_dependency_is_unused() {
+    let crates = dependency_rules::workspace_crates(&here()).expect("cargo metadata answers");
+    assert_none(&unused_dependencies::check(&here(), &crates));
 }
 
 #[test]
