@@ -8,7 +8,6 @@ pub mod difference;
 pub mod doctor;
 pub mod explanations;
 pub mod history;
-pub mod kernel_history;
 pub mod overview;
 mod pairing;
 pub mod recommend;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
-use tardy_measure::{ProbeProgram, Programs, SwitchTest};
+use tardy_measure::{ProbeProgram, Programs};
 use tardy_recipe::plan::{self, Extras, Machine};
 use tardy_recipe::values::{PositiveDuration, scale};
 use tardy_recipe::{Recipe, RecipeText};
 use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
+use tardy_switch::SwitchTest;
 use tardy_switch::experiment::{self, ObservedFrame, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -68,7 +69,7 @@ pub(crate) fn switch(path: &str, output: &str, time: Option<&str>) -> Result<(),
     };
     let ignore = |_: bool, _: &ObservedFrame| {};
     let test = SwitchTest { test, frames: RefCell::new(Box::new(ignore)), followed: RefCell::default() };
-    end(tardy_measure::test_switch(&request, &test, &mut Messages::default()))
+    end(tardy_switch::test_switch(&request, &test, &mut Messages::default()))
 }
 
 fn request(plan: Plan, output: &str) -> Result<Request, String> {

@@ -18,17 +18,15 @@ mod programs;
 pub mod recovery;
 mod sources;
 
-pub use measure::{run, test_switch};
+pub use measure::{OtherSources, run, run_with};
 pub use probe_program::ProbeProgram;
 pub use programs::{OutputReader, Programs};
-pub use sources::switch_test::{FrameReceiver, SwitchTest};
 
 use tardy_host::journal::Kind;
 
-/// How to undo each kind of change that tardy makes: for `tardy restore`.
+/// How to undo each kind of change that measuring makes: for `tardy restore`.
 pub fn undo_kinds() -> Vec<Kind> {
     let mut kinds = tardy_host::undo_kinds();
     kinds.extend(pins::UNDO_KINDS);
-    kinds.push(tardy_switch::UNDO);
     kinds
 }

@@ -6,7 +6,7 @@ use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::wiggle::WigglePlan;
 
 use crate::engine::{
-    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Sources,
+    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Source, Sources,
 };
 use crate::observers::causes::Causes;
 use crate::observers::echo::Echo;
@@ -16,34 +16,37 @@ use crate::observers::samples::SampleDrain;
 use crate::observers::wire::Wire;
 use crate::sources::own_probe::{OwnProbe, ProbeSetup, ProbeState, keeps_log, setup_of};
 use crate::sources::source_of;
-use crate::sources::switch_test::SwitchTest;
 
 /// Runs a plan: measures phase by phase, keeps the run file current, and seals it at the end.
 ///
 /// # Errors
 /// If a file cannot be written, or nothing could be measured. No file is left then.
 pub fn run(request: &Request, listener: &mut dyn Listener) -> Result<Outcome, RunError> {
-    engine::run(request, &Table { switch: None }, Outside::of(request)?, listener)
+    run_with(request, &|_| Ok(None), listener)
 }
 
-/// Runs a plan whose phases test a switch, as [`run`] does for other plans.
+/// Runs a plan, as [`run`] does, with phases that this crate cannot measure: `other` makes their sources.
 ///
 /// # Errors
 /// As [`run`].
-pub fn test_switch(
-    request: &Request,
-    test: &SwitchTest<'_>,
-    listener: &mut dyn Listener,
+pub fn run_with<'r>(
+    request: &'r Request,
+    other: &OtherSources<'r, '_>,
+    listener: &'r mut dyn Listener,
 ) -> Result<Outcome, RunError> {
-    engine::run(request, &Table { switch: Some(test) }, Outside::of(request)?, listener)
+    engine::run(request, &Table { other }, Outside::of(request)?, listener)
 }
+
+/// Makes the source of a phase; `Ok(None)` if it does not know the phase's probe either. An error is a message for the user.
+pub type OtherSources<'r, 'f> =
+    dyn Fn(&PhaseContext<'r>) -> Result<Option<Box<dyn Source + 'r>>, String> + 'f;
 
 /// Makes the source and the observers for each kind of phase.
 struct Table<'r, 'f> {
-    switch: Option<&'r SwitchTest<'f>>,
+    other: &'f OtherSources<'r, 'f>,
 }
 
-impl<'r, 'f: 'r> Sources<'r> for Table<'r, 'f> {
+impl<'r> Sources<'r> for Table<'r, '_> {
     fn map_layout(&self, request: &Request, plan: &PhasePlan) -> MapLayout {
         let setup = setup_of(plan, request.fake.is_some());
         setup.map_or(MapLayout::EMPTY, |setup| setup.map_layout(request))
@@ -54,7 +57,7 @@ impl<'r, 'f: 'r> Sources<'r> for Table<'r, 'f> {
             return Ok(own_probe(context, setup));
         }
         let observers = observers_of_program(&context);
-        Ok(Parts { source: source_of(context, self.switch)?, observers })
+        Ok(Parts { source: source_of(context, self.other)?, observers })
     }
 }
 

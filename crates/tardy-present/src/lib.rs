@@ -6,12 +6,10 @@
 
 pub mod ascii;
 pub mod bars;
-pub mod bisection;
 pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod effect;
-pub mod explanation;
 pub mod figures;
 pub mod history;
 pub mod lab;
@@ -29,8 +27,6 @@ pub mod section;
 pub mod sections;
 pub mod seeds;
 pub mod summary;
-pub mod sweep;
 pub mod table;
 pub mod terminal_text;
-pub mod tsn_check;
 pub mod versus;

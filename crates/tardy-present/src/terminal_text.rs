@@ -1,9 +1,9 @@
 //! Text for a terminal: folded at spaces, with optional colours and without control characters.
 
 /// Width of a line in columns.
-pub(crate) const WIDTH: usize = 80;
+pub const WIDTH: usize = 80;
 /// The column in which the text of a finding begins.
-pub(crate) const INDENT: usize = 8;
+pub const INDENT: usize = 8;
 
 /// Text without control characters.
 pub fn printable(text: &str) -> String {
@@ -93,26 +93,31 @@ impl Style {
 }
 
 /// A text under construction.
-pub(crate) struct TerminalText {
-    pub(crate) text: String,
+pub struct TerminalText {
+    /// The text so far.
+    pub text: String,
     colour: bool,
 }
 
 impl TerminalText {
-    pub(crate) fn new(colour: bool) -> Self {
+    /// An empty text, with ANSI escapes if `colour` is set.
+    pub fn new(colour: bool) -> Self {
         Self { text: String::new(), colour }
     }
 
-    pub(crate) fn styled(&mut self, text: &str, style: Style) {
+    /// Adds `text`.
+    pub fn styled(&mut self, text: &str, style: Style) {
         self.text.push_str(&style.paint(text, self.colour));
     }
 
-    pub(crate) fn line(&mut self, text: &str, style: Style) {
+    /// Adds `text` and ends the line.
+    pub fn line(&mut self, text: &str, style: Style) {
         self.styled(text, style);
         self.text.push('\n');
     }
 
-    pub(crate) fn indented(&mut self, text: &str, style: Style) {
+    /// Adds a line that begins at [`INDENT`].
+    pub fn indented(&mut self, text: &str, style: Style) {
         self.text.push_str(&" ".repeat(INDENT));
         self.line(text, style);
     }

@@ -8,6 +8,7 @@
 
 pub mod bisection;
 pub mod delta;
+pub mod kernel_history;
 pub mod measure;
 pub mod outcome;
 pub mod parameters;

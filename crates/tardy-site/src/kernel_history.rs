@@ -1,7 +1,7 @@
 //! The history of a kernel, for the terminal and as a site: a page of all versions, and a page for each.
 
 use tardy_compare::difference::Difference;
-use tardy_compare::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
+use tardy_search::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
 use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, short, with_unit};
 use tardy_plot::versions::{self, Place};
 
@@ -320,7 +320,7 @@ fn kernel_page(history: &KernelHistory, about: &About, at: usize) -> SitePage {
     let names: Vec<String> =
         history.lines.iter().map(|line| format!("{}, {}", harmless(&line.phase), line.number)).collect();
     heads.extend(names.iter().map(String::as_str));
-    let row = |(number, boot): (usize, &tardy_compare::kernel_history::Boot)| {
+    let row = |(number, boot): (usize, &tardy_search::kernel_history::Boot)| {
         let mut cells = vec![boot.seed.to_string()];
         let value =
             |line: &Line| line.values[at].get(number).map_or_else(|| "–".to_owned(), |ns| microseconds(*ns));
@@ -358,7 +358,7 @@ fn reproduced(about: &About, kernel: &Kernel) -> Vec<Element> {
             format!("{} --kernel '{}' --seed {}", harmless(&about.again), harmless(&kernel.spec), boot.seed);
         elements.push(Element::Code { text });
     }
-    let row = |boot: &tardy_compare::kernel_history::Boot| PageRow {
+    let row = |boot: &tardy_search::kernel_history::Boot| PageRow {
         class: "",
         cells: vec![
             Cell::Text(boot.seed.to_string()),

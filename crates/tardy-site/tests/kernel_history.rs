@@ -1,7 +1,7 @@
 //! The history of a kernel as text and as a site.
 
 use tardy_compare::difference::{Difference, Differences};
-use tardy_compare::kernel_history::{Boot, Change, Kernel, KernelHistory, Line, MovedBin, Step};
+use tardy_search::kernel_history::{Boot, Change, Kernel, KernelHistory, Line, MovedBin, Step};
 use tardy_site::kernel_history::{About, site, text};
 
 fn kernel(version: &str) -> Kernel {

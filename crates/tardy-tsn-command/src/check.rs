@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_present::tsn_check as shown;
+use tardy_tsn_report::check as shown;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
 
 use super::{machine, simulate, switch_file};

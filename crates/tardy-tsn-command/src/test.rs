@@ -8,8 +8,9 @@ use anyhow::{Result, anyhow, bail};
 use tardy_host::facts;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
-use tardy_measure::{Programs, SwitchTest};
+use tardy_measure::Programs;
 use tardy_recipe::plan::checked_loads;
+use tardy_switch::SwitchTest;
 use tardy_switch::experiment::{self, ObservedFrame, Replacement, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &TsnTestArgs, programs: Programs) -> Result<Exit> {
             frames: RefCell::new(Box::new(add)),
             followed: RefCell::default(),
         };
-        (tardy_measure::test_switch(&request, &test, &mut messages)?, test.followed())
+        (tardy_switch::test_switch(&request, &test, &mut messages)?, test.followed())
     };
     frames.map_or(Ok(()), Frames::finish)?;
     let run = output::redacted(run, arguments.redaction)?;

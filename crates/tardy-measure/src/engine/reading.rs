@@ -5,42 +5,42 @@ use tardy_record::series::{Change, Outlier};
 
 /// Start of a phase and bounds of its counted part, in ns on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Start of the run.
-    pub(crate) run_start_ns: u64,
+    pub run_start_ns: u64,
     /// The common start, at which the warm-up begins.
-    pub(crate) start_ns: u64,
+    pub start_ns: u64,
     /// Beginning of the counted part.
-    pub(crate) from_ns: u64,
+    pub from_ns: u64,
     /// Planned end of the counted part.
-    pub(crate) to_ns: u64,
+    pub to_ns: u64,
 }
 
 impl Counted {
     /// Beginning of the counted part, in ns from the start of the run.
-    pub(crate) fn counted_from_ns(&self) -> u64 {
+    pub fn counted_from_ns(&self) -> u64 {
         self.from_ns.saturating_sub(self.run_start_ns)
     }
 
     /// Planned end of the counted part, in ns from the start of the run.
-    pub(crate) fn counted_to_ns(&self) -> u64 {
+    pub fn counted_to_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.run_start_ns)
     }
 }
 
 /// Context of one reading of the source.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading<'a> {
+pub struct Reading<'a> {
     /// Time of the reading, in ns from the start of the run.
-    pub(crate) now_ns: u64,
+    pub now_ns: u64,
     /// Changes that the watchers saw since the previous reading.
-    pub(crate) changes: &'a [Change],
+    pub changes: &'a [Change],
     /// Reads of the watchers since then during which a thread on the supervisor's CPU may have been due to wake up.
     pub(crate) overlaps: &'a OwnReads,
     /// Waits of the supervisor since the previous reading that were broken.
     pub(crate) broken_waits: &'a [BrokenWait],
     /// Whether the source has ended.
-    pub(crate) is_last: bool,
+    pub is_last: bool,
 }
 
 /// A wait in which the supervisor slept more than once. Its own timer, a descriptor and a pause of the whole machine end a
@@ -75,17 +75,17 @@ impl BrokenWait {
 
 /// The progress of a source.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SourceProgress {
+pub struct SourceProgress {
     /// When the counted part began, in ns from the start of the run, once it is known.
-    pub(crate) counted_from_ns: Option<u64>,
+    pub counted_from_ns: Option<u64>,
     /// When the counted part ended, in ns from the start of the run; `None` if it is still in progress.
-    pub(crate) counted_to_ns: Option<u64>,
+    pub counted_to_ns: Option<u64>,
     /// Counted time, in ns.
-    pub(crate) counted_ns: u64,
+    pub counted_ns: u64,
     /// The highest value and its CPU.
-    pub(crate) worst: Option<(i64, u32)>,
+    pub worst: Option<(i64, u32)>,
     /// Missed deadlines.
-    pub(crate) missed: u64,
+    pub missed: u64,
 }
 
 /// Reads of kernel files that the watchers took on the CPU that they share with a measuring thread, and checkpoints written there.

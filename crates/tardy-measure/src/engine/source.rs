@@ -33,13 +33,13 @@ pub(crate) trait Sources<'r> {
 
 /// The context from which a source is made.
 #[derive(Clone)]
-pub(crate) struct PhaseContext<'r> {
+pub struct PhaseContext<'r> {
     /// The run's request.
-    pub(crate) request: &'r Request,
+    pub request: &'r Request,
     /// Index of the phase.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Its plan.
-    pub(crate) plan: &'r PhasePlan,
+    pub plan: &'r PhasePlan,
     /// Its map.
     pub(crate) map: Rc<PhaseMap>,
     /// The run's clock.
@@ -58,7 +58,7 @@ pub(crate) struct Parts<'r> {
 ///
 /// The engine calls `set_up` and `start`, then `on_wake` and `read` until `has_ended`, and then `finish` and a last
 /// `read`. The reasons that `on_wake`, `read` and `kill` return invalidate the phase.
-pub(crate) trait Source {
+pub trait Source {
     /// Starts the measuring threads or programs, and returns once they wait for the common start.
     ///
     /// # Errors
@@ -149,18 +149,18 @@ pub(crate) trait Source {
 
 /// The state of a source that waits for the common start.
 #[derive(Debug, Default)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// Remarks for the phase's record and the user, such as refused requests.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     /// Kernel ids of the measuring threads.
-    pub(crate) tids: Vec<u32>,
+    pub tids: Vec<u32>,
     /// How they are scheduled.
-    pub(crate) granted: Vec<Granted>,
+    pub granted: Vec<Granted>,
 }
 
 /// Why a source is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KillReason {
+pub enum KillReason {
     /// The user interrupted twice.
     InterruptedTwice,
     /// The source did not end when asked.
@@ -169,9 +169,9 @@ pub(crate) enum KillReason {
 
 /// The report of a source that has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Finished {
+pub struct Finished {
     /// Remarks for the phase's record.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     /// Reasons that invalidate the phase.
-    pub(crate) reasons: Vec<Reason>,
+    pub reasons: Vec<Reason>,
 }

@@ -69,7 +69,7 @@ impl Outside {
 }
 
 /// The state of a run in progress.
-pub(crate) struct Supervisor<'r> {
+pub struct Supervisor<'r> {
     pub(crate) request: &'r Request,
     pub(crate) run: Run,
     pub(super) file: RunFile,
@@ -219,7 +219,7 @@ impl<'r> Supervisor<'r> {
     }
 
     /// Sends the user a message.
-    pub(crate) fn message(&mut self, text: &str) {
+    pub fn message(&mut self, text: &str) {
         self.listener.message(text);
     }
 

@@ -8,7 +8,6 @@ pub(crate) mod other_program;
 pub(crate) mod own_probe;
 mod program;
 mod round_trip;
-pub(crate) mod switch_test;
 mod synthetic_tracer;
 mod tracer_series;
 pub(crate) mod wiggle_program;
@@ -16,21 +15,24 @@ pub(crate) mod wiggle_program;
 use tardy_record::plan::ProbePlan;
 use tardy_record::wiggle::Pace;
 
+use crate::OtherSources;
 use crate::engine::{PhaseContext, Source};
 use kernel_tracer::KernelTracer;
 use other_program::OtherProgram;
 use round_trip::RoundTripSource;
-use switch_test::{SwitchSource, SwitchTest};
 use wiggle_program::WiggleProgram;
 
-/// The source of a phase that tardy's own probe does not measure. `test` is the test of a switch, if the run is one.
+/// The source of a phase that tardy's own probe does not measure. `other` makes those that this crate does not know.
 ///
 /// # Errors
 /// A message for the user, if the plan lacks what its source needs.
-pub(crate) fn source_of<'r, 'f: 'r>(
+pub(crate) fn source_of<'r>(
     context: PhaseContext<'r>,
-    test: Option<&'r SwitchTest<'f>>,
+    other: &OtherSources<'r, '_>,
 ) -> Result<Box<dyn Source + 'r>, String> {
+    if let Some(source) = other(&context)? {
+        return Ok(source);
+    }
     Ok(match &context.plan.probe {
         ProbePlan::Tracer(plan) => Box::new(KernelTracer::new(context.clone(), plan)),
         ProbePlan::Foreign(plan) => Box::new(OtherProgram::new(context.clone(), plan)),
@@ -38,10 +40,7 @@ pub(crate) fn source_of<'r, 'f: 'r>(
             (Pace::Command { words }, Some(_)) => Box::new(WiggleProgram::new(context.clone(), words)),
             _ => return Err("the plan names no program or no echo; please report it".to_owned()),
         },
-        ProbePlan::Switch(plan) => {
-            let test = test.ok_or("a switch is tested by 'tardy tsn test'")?;
-            Box::new(SwitchSource::new(context.clone(), test, plan.shaped))
-        }
+        ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
         ProbePlan::RoundTrip(plan) => Box::new(RoundTripSource::new(context.clone(), plan)),
         ProbePlan::Program(_) => return Err("a program is watched by 'tardy attach'".to_owned()),
         ProbePlan::Timer(_) | ProbePlan::Kernel(_) | ProbePlan::Noise(_) | ProbePlan::Reaction(_) => {

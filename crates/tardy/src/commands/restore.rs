@@ -22,7 +22,9 @@ struct Answer {
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
     let files = KernelFiles::under(&arguments.kernel_root);
     let place = Place::of(&files);
-    let entries = restore(&place, &files, &tardy_measure::undo_kinds()).map_err(|reason| anyhow!(reason))?;
+    let mut kinds = tardy_measure::undo_kinds();
+    kinds.push(tardy_switch::UNDO);
+    let entries = restore(&place, &files, &kinds).map_err(|reason| anyhow!(reason))?;
     let answer = Answer { entries, trials_removed: doctor::discard_leftovers(&place) };
     if arguments.json {
         output::print_json(&answer)?;

@@ -13,7 +13,7 @@ use tardy_lab::kernel::listing;
 use tardy_lab::kernel::spec::{DebianKernel, Source};
 use tardy_lab::kernel::{KernelSelection, KernelSpec, selection};
 use tardy_lab::packages::PackageStore;
-use tardy_present::bisection as shown;
+use tardy_lab_report::bisection as shown;
 use tardy_recipe::wrong;
 use tardy_search::bisection::{Bisection, EndError};
 use tardy_search::outcome::{Outcome, Step, Tested};

@@ -26,7 +26,7 @@ use tardy_microscope::guest_memory::{GuestMemory, PhysicalMemory};
 use tardy_microscope::modules;
 use tardy_microscope::observed::Observed;
 use tardy_microscope::orders::KernelImage;
-use tardy_present::explanation as shown;
+use tardy_lab_report::explanation as shown;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_record::census::Census;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tardy_compare::kernel_history::{self, KernelHistory, Version};
+use tardy_search::kernel_history::{self, KernelHistory, Version};
 use tardy_lab::kernel::KernelSpec;
 use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;

@@ -11,7 +11,7 @@ use tardy_lab::arch::Arch;
 use tardy_lab::kernel::KernelSpec;
 use tardy_lab::kernel::spec::Source;
 use tardy_lab::packages::PackageStore;
-use tardy_present::sweep as shown;
+use tardy_lab_report::sweep as shown;
 use tardy_recipe::wrong;
 use tardy_search::sweep::{self, Place, Plan, Point, Ranked, SweptOption};
 

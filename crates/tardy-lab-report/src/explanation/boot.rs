@@ -5,8 +5,8 @@ use std::fmt::Write;
 use tardy_plot::numbers::{count, harmless};
 use tardy_record::explanation::Boot;
 
-use crate::page::{Element, PageTable, folded_table, heading, paragraph};
-use crate::terminal_text::folded;
+use tardy_present::page::{Element, PageTable, folded_table, heading, paragraph};
+use tardy_present::terminal_text::folded;
 
 /// Functions that the terminal lists.
 const SHOWN: usize = 40;

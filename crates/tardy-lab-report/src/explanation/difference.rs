@@ -8,7 +8,7 @@ use tardy_plot::terms::explained;
 use tardy_record::explanation::Explanations;
 
 use super::coverage;
-use crate::terminal_text::folded;
+use tardy_present::terminal_text::folded;
 
 /// Functions that are printed for each wake-up; JSON has all.
 const SHOWN: usize = 20;

@@ -6,8 +6,8 @@ use tardy_compare::explanations::CoverageDifference;
 use tardy_plot::numbers::{count, harmless};
 use tardy_record::census::Coverage;
 
-use crate::page::{Element, PageTable, folded_table, heading, paragraph};
-use crate::terminal_text::folded;
+use tardy_present::page::{Element, PageTable, folded_table, heading, paragraph};
+use tardy_present::terminal_text::folded;
 
 /// Functions that the terminal lists.
 const SHOWN: usize = 60;

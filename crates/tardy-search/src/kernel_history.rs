@@ -7,14 +7,14 @@
 
 use serde::Serialize;
 use tardy_analyse::lab;
+use tardy_compare::difference::{self, Differences};
+use tardy_compare::shape::{self, BinOfBoth};
 use tardy_record::layout::COARSE;
 use tardy_record::{Histogram, Run};
-use tardy_search::measure::{Measure, Number};
 use tardy_statistics::median;
 use tardy_statistics::permutation::{Statistic, floor, holm, test};
 
-use crate::difference::{self, Differences};
-use crate::shape::{self, BinOfBoth};
+use crate::measure::{Measure, Number};
 
 /// The numbers that are followed in each phase.
 const NUMBERS: [Number; 4] =
@@ -178,7 +178,7 @@ fn kernel(version: &Version) -> Kernel {
             .runs
             .iter()
             .filter(|(_, run)| !run.validity.valid)
-            .map(|(file, run)| format!("{file}: {}", crate::overview::reasons(run).join("; "))),
+            .map(|(file, run)| format!("{file}: {}", tardy_compare::overview::reasons(run).join("; "))),
     );
     Kernel {
         spec: version.spec.clone(),

@@ -17,7 +17,7 @@ use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, HeldOff, Ki
 
 pub use self::difference::text as difference_text;
 
-use crate::terminal_text::folded;
+use tardy_present::terminal_text::folded;
 
 /// The widest bar of a part, in columns.
 const BAR_MAX: usize = 30;

@@ -8,9 +8,9 @@ use tardy_record::explanation::Explanations;
 
 use super::coverage;
 use super::difference::{calls, headline, named, signed};
-use crate::figures::{self, Marks};
-use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
-use crate::report;
+use tardy_present::figures::{self, Marks};
+use tardy_present::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
+use tardy_present::report;
 
 /// Functions in the table.
 const SHOWN: usize = 100;

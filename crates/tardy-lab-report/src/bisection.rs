@@ -5,7 +5,7 @@ use tardy_search::Verdict;
 use tardy_search::measure::Condition;
 use tardy_search::outcome::{Outcome, Step, Tested};
 
-use crate::table::Table;
+use tardy_present::table::Table;
 
 /// The result of a search, about `width` columns wide.
 pub fn text(outcome: &Outcome, condition: &Condition, width: usize) -> String {

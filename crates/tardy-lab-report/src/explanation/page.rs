@@ -9,9 +9,9 @@ use tardy_plot::terms::part_name;
 use tardy_record::explanation::{Call, ExplainedWakeup, Explanations, KindOfParts};
 
 use super::{boot, census, coverage, headline, held_off, names};
-use crate::figures::{self, Marks};
-use crate::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
-use crate::report;
+use tardy_present::figures::{self, Marks};
+use tardy_present::page::{Element, PageTable, RunPage, figure, folded_table, heading, paragraph};
+use tardy_present::report;
 
 /// Functions in the table of those with the most instructions of their own.
 const LONGEST: usize = 20;

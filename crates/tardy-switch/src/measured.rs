@@ -1,15 +1,19 @@
-//! The test of a switch as a source: the talkers and listeners of tardy-switch.
+//! The test of a switch as a source of the phase engine: the talkers and listeners.
 //!
 //! Frames are counted in this process and not in the map. A killed run therefore loses the frames after its last
 //! checkpoint, at most a minute's.
 
 use std::cell::RefCell;
 
+use tardy_measure::engine::{
+    Counted, Finished, KillReason, Listener, Outcome, PhaseContext, Ready, Request, RunError, Source, SourceProgress,
+    Supervisor,
+};
+use tardy_record::plan::ProbePlan;
 use tardy_record::reason::Reason;
 use tardy_record::{Run, Series};
-use tardy_switch::experiment::{self, Followed, ObservedFrame, PhaseTimes, Test, TestPhase};
 
-use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
+use crate::experiment::{self, Followed, ObservedFrame, PhaseTimes, Test, TestPhase};
 
 /// Time that talkers may take to stop, including the silence after them, in addition to two of their periods.
 const STOP_GRACE_NS: u64 = 25_000_000_000;
@@ -40,8 +44,24 @@ impl SwitchTest<'_> {
     }
 }
 
+/// Runs a plan whose phases test a switch.
+///
+/// # Errors
+/// As `tardy_measure::run`.
+pub fn test_switch<'r>(
+    request: &'r Request,
+    test: &'r SwitchTest<'_>,
+    listener: &'r mut dyn Listener,
+) -> Result<Outcome, RunError> {
+    let source = |context: &PhaseContext<'r>| -> Result<Option<Box<dyn Source + 'r>>, String> {
+        let ProbePlan::Switch(plan) = &context.plan.probe else { return Ok(None) };
+        Ok(Some(Box::new(SwitchSource::new(context.clone(), test, plan.shaped))))
+    };
+    tardy_measure::run_with(request, &source, listener)
+}
+
 /// The test in one phase.
-pub(crate) struct SwitchSource<'r, 'f> {
+struct SwitchSource<'r, 'f> {
     context: PhaseContext<'r>,
     switch: &'r SwitchTest<'f>,
     shaped: bool,
@@ -52,7 +72,7 @@ pub(crate) struct SwitchSource<'r, 'f> {
 
 impl<'r, 'f> SwitchSource<'r, 'f> {
     /// The test with the shaper or without, before the network is up.
-    pub(crate) fn new(context: PhaseContext<'r>, switch: &'r SwitchTest<'f>, shaped: bool) -> Self {
+    fn new(context: PhaseContext<'r>, switch: &'r SwitchTest<'f>, shaped: bool) -> Self {
         Self { context, switch, shaped, phase: None, counted: None }
     }
 }

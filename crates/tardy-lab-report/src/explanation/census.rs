@@ -6,9 +6,9 @@ use tardy_plot::numbers::{count, counted, harmless, per_cent, short, with_unit};
 use tardy_plot::section_lengths;
 use tardy_record::census::{Bound, Census, Context, InterruptEntry, Lengths, SectionKind, Sections, Term};
 
-use crate::figures::{self, Marks};
-use crate::page::{Element, PageTable, figure, folded_table, heading, paragraph};
-use crate::terminal_text::folded;
+use tardy_present::figures::{self, Marks};
+use tardy_present::page::{Element, PageTable, figure, folded_table, heading, paragraph};
+use tardy_present::terminal_text::folded;
 
 /// Sections of each kind that the terminal shows; the page shows more, and JSON has all.
 const SHOWN: usize = 10;

@@ -4,8 +4,8 @@ use tardy_plot::numbers::{harmless, ratio};
 use tardy_search::measure::Measure;
 use tardy_search::sweep::Ranked;
 
-use crate::table::Table;
-use crate::terminal_text::wrapped;
+use tardy_present::table::Table;
+use tardy_present::terminal_text::wrapped;
 
 /// The settings of a kernel, about `width` columns wide.
 pub fn text(kernel: &str, measure: &Measure, ranked: &[Ranked], width: usize) -> String {

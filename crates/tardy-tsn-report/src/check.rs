@@ -4,7 +4,7 @@
 use tardy_tsn::check::{Finding, Kind};
 use tardy_tsn::span::Span;
 
-use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
+use tardy_present::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 use tardy_plot::numbers::counted;
 
 /// The whole text for a file with this name and content, checked by this model of its ports, with ANSI escapes if `colour`
