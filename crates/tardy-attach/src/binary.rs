@@ -68,7 +68,7 @@ type Contents = (Range<u64>, Arc<[u8]>);
 #[derive(Debug, Default)]
 struct Tables {
     eh_frame: Option<Contents>,
-    eh_frame_hdr: Option<Contents>,
+    eh_frame_hdr: Option<Range<u64>>,
     debug_frame: Option<Contents>,
     text: Option<Range<u64>>,
     got: Option<Range<u64>>,
@@ -90,7 +90,7 @@ impl Binary {
         let addresses = |name: &str| elf.section(name).map(Section::addresses);
         let tables = Tables {
             eh_frame: contents(".eh_frame"),
-            eh_frame_hdr: contents(".eh_frame_hdr"),
+            eh_frame_hdr: addresses(".eh_frame_hdr"),
             debug_frame: contents(".debug_frame"),
             text: addresses(".text"),
             got: addresses(".got"),
@@ -175,8 +175,9 @@ impl Binary {
             got_svma: got.clone(),
             eh_frame_svma: range(eh_frame),
             eh_frame: data(eh_frame),
-            eh_frame_hdr_svma: range(eh_frame_hdr),
-            eh_frame_hdr: data(eh_frame_hdr),
+            // Only its place: framehop believes the search table in its content, whose addresses may lie before the section, and makes
+            // its own from what the other sections have.
+            eh_frame_hdr_svma: eh_frame_hdr.clone(),
             debug_frame: data(debug_frame),
             ..ExplicitModuleSectionInfo::default()
         }
