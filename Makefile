@@ -45,6 +45,11 @@ run: build ## install what is missing, build, measure for a minute under load, w
 build: rust ## build target/release/tardy, and install a compiler and Rust if they are missing
 	@$(CARGO) build --release --package tardy
 
+# What most users do not need is a program of its own.
+.PHONY: all
+all: rust ## build tardy and the programs that it starts: target/release/tardy-picture, for plots as PNG and PDF
+	@$(CARGO) build --release --package tardy --package tardy-picture
+
 .PHONY: guests
 guests: rust ## build the programs of the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64

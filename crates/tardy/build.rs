@@ -7,6 +7,9 @@
 //! glibc's part of it is four times as large (docs/performance.md). If TARDY_PROBE names a program, that is taken instead:
 //! scripts/build-static sets it.
 
+#[path = "../tardy-identity/name_the_build.rs"]
+mod name_the_build;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +22,7 @@ const CRATES: [&str; 3] = ["tardy-probe", "tardy-record", "tardy-sys"];
 const SEPARATOR: &str = "\u{1f}";
 
 fn main() {
-    name_the_build();
+    name_the_build::name_the_build();
     let out = Path::new(&variable("OUT_DIR")).join("tardy-probe");
     println!("cargo::rerun-if-env-changed=TARDY_PROBE");
     let program = match env::var_os("TARDY_PROBE") {
@@ -31,38 +34,6 @@ fn main() {
     if fs::read(&out).ok().as_deref() != Some(&content) {
         fs::write(&out, content).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
     }
-}
-
-/// Passes the commit, whether the tree was modified, and the target to the compiler.
-fn name_the_build() {
-    println!("cargo::rerun-if-env-changed=TARDY_COMMIT");
-    let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
-    for path in [".git/HEAD", ".git/logs/HEAD", "crates", "recipes", "Cargo.lock"] {
-        let path = root.join(path);
-        if path.exists() {
-            println!("cargo::rerun-if-changed={}", path.display());
-        }
-    }
-    println!("cargo::rustc-env=TARDY_COMMIT={}", commit(&root));
-    println!("cargo::rustc-env=TARDY_TARGET={}", variable("TARGET").to_string_lossy());
-}
-
-/// The commit, and `modified` if a tracked file differs from it; empty without git or outside a checkout. TARDY_COMMIT
-/// replaces it: the lab's guests are built with an empty one, so that a commit that changes no code leaves them as they are.
-fn commit(root: &Path) -> String {
-    if let Ok(given) = env::var("TARDY_COMMIT") {
-        return given;
-    }
-    let git = |arguments: &[&str]| {
-        // Without locks git leaves its index as it is, which other commands watch.
-        let output =
-            Command::new("git").arg("--no-optional-locks").arg("-C").arg(root).args(arguments).output();
-        let output = output.ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return String::new() };
-    let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
-    if changes.is_some_and(|changes| changes.is_empty()) { commit } else { format!("{commit}, modified") }
 }
 
 /// Builds the program and returns its path.

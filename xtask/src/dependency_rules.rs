@@ -63,7 +63,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-recipe", &["tardy-probe", "tardy-host", "tardy-record", "tardy-sys"]),
     ("tardy-plot", &["tardy-record", "tardy-analyse", "tardy-compare"]),
     ("tardy-gate", &["tardy-record", "tardy-statistics", "tardy-analyse", "tardy-compare", "tardy-plot"]),
-    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-plot"]),
+    ("tardy-identity", &[]),
+    ("tardy-picture", &["tardy-identity"]),
+    // Its tests convert every plot.
+    ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-compare", "tardy-picture", "tardy-plot"]),
     (
         "tardy-tsn-report",
         &[
@@ -76,10 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-tsn",
         ],
     ),
-    (
-        "tardy-lab-report",
-        &["tardy-compare", "tardy-plot", "tardy-present", "tardy-record", "tardy-search"],
-    ),
+    ("tardy-lab-report", &["tardy-compare", "tardy-plot", "tardy-present", "tardy-record", "tardy-search"]),
     (
         "tardy-live",
         &[
@@ -187,6 +187,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-archive",
             "tardy-args",
             "tardy-compare",
+            "tardy-identity",
             "tardy-measure",
             "tardy-plot",
             "tardy-present",
@@ -207,7 +208,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-host",
             "tardy-measure",
             "tardy-plot",
-            "tardy-present",
             "tardy-recipe",
             "tardy-record",
             "tardy-switch",
@@ -233,6 +233,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-probe",
             "tardy-load",
             "tardy-host",
+            "tardy-identity",
             "tardy-switch",
             "tardy-measure",
             "tardy-recipe",

@@ -27,9 +27,9 @@ pub fn check(repository: &Repository, crates: &[Crate]) -> Vec<Complaint> {
     let manifest = repository.files.iter().find(|file| file.path == "Cargo.toml");
     let all = manifest.map(|manifest| of_workspace(&manifest.text)).into_iter().flatten();
     let unused = all.filter(|name| !used.contains(name));
-    complaints.extend(
-        unused.map(|name| format!("Cargo.toml: no crate depends on {name}. Remove it from workspace.dependencies")),
-    );
+    complaints.extend(unused.map(|name| {
+        format!("Cargo.toml: no crate depends on {name}. Remove it from workspace.dependencies")
+    }));
     complaints
 }
 
@@ -44,7 +44,11 @@ impl NamesByKind {
     fn of(repository: &Repository, directory: &str) -> Self {
         let words_below = |place: &str| {
             let begin = format!("{directory}/{place}");
-            repository.rust_files().filter(|file| file.path.starts_with(&begin)).flat_map(|file| words(&file.text)).collect()
+            repository
+                .rust_files()
+                .filter(|file| file.path.starts_with(&begin))
+                .flat_map(|file| words(&file.text))
+                .collect()
         };
         let mut tests: BTreeSet<String> = words_below("src/");
         for place in ["tests/", "benches/", "examples/"] {
@@ -65,7 +69,11 @@ impl NamesByKind {
 
 fn words(text: &str) -> Vec<String> {
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_';
-    code_only(text).split(|letter| !is_of_word(letter)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    code_only(text)
+        .split(|letter| !is_of_word(letter))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The names in `[workspace.dependencies]`.
@@ -89,7 +97,10 @@ mod tests {
             ("crates/a/src/lib.rs", "use serde::Serialize;\n// toml\nfn f() { regex_lite::new() }"),
             ("crates/a/tests/t.rs", "use tempfile::TempDir;"),
             ("crates/ab/src/lib.rs", "use toml;"),
-            ("Cargo.toml", "[workspace.dependencies]\nserde = \"1\"\n# why\nhidden = \"2\"\n\n[profile.dev]\nx = 1\n"),
+            (
+                "Cargo.toml",
+                "[workspace.dependencies]\nserde = \"1\"\n# why\nhidden = \"2\"\n\n[profile.dev]\nx = 1\n",
+            ),
         ]);
         let of = |name: &str, kind| Dependency { name: name.to_owned(), kind, is_ours: false };
         let all = [
@@ -101,7 +112,8 @@ mod tests {
             of("serde", Kind::Tests),
             of("cc", Kind::BuildScript),
         ];
-        let krate = Crate { name: "a".to_owned(), directory: "crates/a".to_owned(), dependencies: all.into() };
+        let krate =
+            Crate { name: "a".to_owned(), directory: "crates/a".to_owned(), dependencies: all.into() };
         let complaints = check(&repository, &[krate]);
         let expected = ["names toml", "names tempfile", "names cc", "depends on hidden"];
         assert_eq!(complaints.len(), expected.len(), "{complaints:?}");

@@ -8,6 +8,7 @@ pub mod archives;
 #[path = "without_archives.rs"]
 pub mod archives;
 pub mod charset;
+pub mod executables;
 pub mod exit;
 pub mod identity;
 pub mod messages;

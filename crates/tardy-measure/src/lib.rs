@@ -18,9 +18,10 @@ mod programs;
 pub mod recovery;
 mod sources;
 
-pub use measure::{OtherSources, run, run_with};
+pub use measure::{run, run_with};
 pub use probe_program::ProbeProgram;
 pub use programs::{OutputReader, Programs};
+pub use sources::OtherSources;
 
 use tardy_host::journal::Kind;
 

@@ -6,7 +6,8 @@ use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::wiggle::WigglePlan;
 
 use crate::engine::{
-    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Source, Sources,
+    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Source,
+    Sources,
 };
 use crate::observers::causes::Causes;
 use crate::observers::echo::Echo;
@@ -15,7 +16,7 @@ use crate::observers::pin_guard::GuardedPins;
 use crate::observers::samples::SampleDrain;
 use crate::observers::wire::Wire;
 use crate::sources::own_probe::{OwnProbe, ProbeSetup, ProbeState, keeps_log, setup_of};
-use crate::sources::source_of;
+use crate::sources::{OtherSources, source_of};
 
 /// Runs a plan: measures phase by phase, keeps the run file current, and seals it at the end.
 ///
@@ -36,10 +37,6 @@ pub fn run_with<'r>(
 ) -> Result<Outcome, RunError> {
     engine::run(request, &Table { other }, Outside::of(request)?, listener)
 }
-
-/// Makes the source of a phase; `Ok(None)` if it does not know the phase's probe either. An error is a message for the user.
-pub type OtherSources<'r, 'f> =
-    dyn Fn(&PhaseContext<'r>) -> Result<Option<Box<dyn Source + 'r>>, String> + 'f;
 
 /// Makes the source and the observers for each kind of phase.
 struct Table<'r, 'f> {

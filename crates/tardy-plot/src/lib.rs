@@ -25,6 +25,7 @@ pub mod link_frames;
 pub mod moment;
 pub mod numbers;
 pub mod plot_data;
+pub mod print;
 pub mod quantiles;
 pub mod runs_over_time;
 pub mod scale;

@@ -16,8 +16,6 @@ pub mod lab;
 pub mod markdown;
 pub mod overview;
 pub mod page;
-#[cfg(feature = "pictures")]
-pub mod picture;
 mod placement_text;
 pub mod plan_text;
 pub mod plot_file;

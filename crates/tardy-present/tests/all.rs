@@ -14,7 +14,6 @@ mod misreadings;
 mod new_section;
 mod numbers;
 mod overviews;
-#[cfg(feature = "pictures")]
 mod plot_files;
 mod plots;
 mod published;

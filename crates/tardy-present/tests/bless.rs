@@ -103,12 +103,11 @@ fn reports() {
 }
 
 /// Writes every kind of plot to target/gallery as PNG and PDF, for inspection.
-#[cfg(feature = "pictures")]
 #[test]
 #[ignore = "writes target/gallery, for inspection"]
 fn pictures() {
     use tardy_plot::Options;
-    use tardy_present::picture;
+    use tardy_plot::print::for_print;
     use tardy_present::plot_file::{Kind, Plot};
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();
@@ -129,8 +128,8 @@ fn pictures() {
             let Ok(svg) = (Plot { kind, runs, versus: None, title: None, options }).svg() else { continue };
             let path = |ending: &str| target.join(format!("{}-{name}.{ending}", kind.name()));
             std::fs::write(path("svg"), &svg).unwrap();
-            std::fs::write(path("png"), picture::png(&svg, 1.5).unwrap()).unwrap();
-            std::fs::write(path("pdf"), picture::pdf(&svg).unwrap()).unwrap();
+            std::fs::write(path("png"), tardy_picture::png(&for_print(&svg), 1.5).unwrap()).unwrap();
+            std::fs::write(path("pdf"), tardy_picture::pdf(&for_print(&svg)).unwrap()).unwrap();
         }
     }
 }

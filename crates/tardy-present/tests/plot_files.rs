@@ -3,7 +3,7 @@
 use crate::recorded::run;
 use resvg::usvg::roxmltree::Document;
 use tardy_plot::Options;
-use tardy_present::picture;
+use tardy_plot::print::for_print;
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_record::Run;
 
@@ -35,11 +35,11 @@ fn every_kind_is_well_formed_in_every_format() {
         let texts = document.descendants().filter(|node| node.has_tag_name("text"));
         let texts: Vec<&str> = texts.filter_map(|node| node.text()).collect();
         assert!(texts.contains(&"A <title> & more"), "{kind:?}: {texts:?}");
-        let png = picture::png(&svg, 2.0).unwrap();
+        let png = tardy_picture::png(&for_print(&svg), 2.0).unwrap();
         assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
         let pixels = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
         assert_eq!((pixels(16), pixels(20)), (1720, (height * 2.0).ceil() as u32), "{kind:?}");
-        let pdf = picture::pdf(&svg).unwrap();
+        let pdf = tardy_picture::pdf(&for_print(&svg)).unwrap();
         assert!(pdf.starts_with(b"%PDF-1.") && pdf.trim_ascii_end().ends_with(b"%%EOF"), "{kind:?}");
         assert!(pdf.windows(4).any(|part| part == b"Hack"), "{kind:?}: the PDF contains its font");
         let csv = plot.csv().unwrap();

@@ -1,9 +1,9 @@
 //! The history of a kernel, for the terminal and as a site: a page of all versions, and a page for each.
 
 use tardy_compare::difference::Difference;
-use tardy_search::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
 use tardy_plot::numbers::{counted, harmless, microseconds, per_cent, short, with_unit};
 use tardy_plot::versions::{self, Place};
+use tardy_search::kernel_history::{Change, Kernel, KernelHistory, Line, MovedBin, Step};
 
 use tardy_present::effect::describe_ratio;
 use tardy_present::figures::{self, Marks};

@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 
 use tardy_measure::engine::{
-    Counted, Finished, KillReason, Listener, Outcome, PhaseContext, Ready, Request, RunError, Source, SourceProgress,
-    Supervisor,
+    Counted, Finished, KillReason, Listener, Outcome, PhaseContext, Ready, Request, RunError, Source,
+    SourceProgress, Supervisor,
 };
 use tardy_record::plan::ProbePlan;
 use tardy_record::reason::Reason;

@@ -79,7 +79,8 @@ fn only_root_writes(directory: &Path) -> bool {
     })
 }
 
-fn in_directories(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
+/// The first executable file `name` in `directories`.
+pub fn in_directories(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };

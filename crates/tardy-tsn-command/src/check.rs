@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tardy_tsn_report::check as shown;
 use tardy_tsn::check::{self, Finding, Kind, Machine};
+use tardy_tsn_report::check as shown;
 
 use super::{machine, simulate, switch_file};
 use crate::switch_file::SwitchFile;

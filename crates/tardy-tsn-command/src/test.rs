@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_host::facts;
+use tardy_measure::Programs;
 use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
-use tardy_measure::Programs;
 use tardy_recipe::plan::checked_loads;
 use tardy_switch::SwitchTest;
 use tardy_switch::experiment::{self, ObservedFrame, Replacement, Test};

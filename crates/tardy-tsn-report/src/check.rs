@@ -4,8 +4,8 @@
 use tardy_tsn::check::{Finding, Kind};
 use tardy_tsn::span::Span;
 
-use tardy_present::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 use tardy_plot::numbers::counted;
+use tardy_present::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
 /// The whole text for a file with this name and content, checked by this model of its ports, with ANSI escapes if `colour`
 /// is set. Ends with a newline.

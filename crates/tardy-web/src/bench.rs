@@ -5,7 +5,6 @@ use tardy_analyse::findings;
 use tardy_analyse::published::built_in;
 use tardy_plot::{Options as PlotOptions, cycle};
 use tardy_present::summary;
-use tardy_tsn_report::check as tsn_check;
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use tardy_share::link;
 use tardy_tsn::check::{self, Kind, Machine};
@@ -17,6 +16,7 @@ use tardy_tsn::settings;
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
+use tardy_tsn_report::check as tsn_check;
 
 use crate::gantt;
 use crate::reply::Answer;

@@ -1,6 +1,5 @@
 //! The command `tardy`: arguments, commands and exit statuses.
 
-mod build_identity;
 mod commands;
 mod cyclictest;
 mod gained_privileges;
@@ -15,7 +14,7 @@ use tardy_args::{Cli, Command};
 use tardy_command::{Exit, identity, message, output};
 
 fn main() -> ExitCode {
-    identity::set(build_identity::identity());
+    identity::set(tardy_identity::identity!());
     let arguments: Option<Vec<String>> =
         std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
     let arguments = arguments.unwrap_or_default();

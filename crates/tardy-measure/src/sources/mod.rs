@@ -15,12 +15,15 @@ pub(crate) mod wiggle_program;
 use tardy_record::plan::ProbePlan;
 use tardy_record::wiggle::Pace;
 
-use crate::OtherSources;
 use crate::engine::{PhaseContext, Source};
 use kernel_tracer::KernelTracer;
 use other_program::OtherProgram;
 use round_trip::RoundTripSource;
 use wiggle_program::WiggleProgram;
+
+/// Makes the source of a phase; `Ok(None)` if it does not know the phase's probe either. An error is a message for the user.
+pub type OtherSources<'r, 'f> =
+    dyn Fn(&PhaseContext<'r>) -> Result<Option<Box<dyn Source + 'r>>, String> + 'f;
 
 /// The source of a phase that tardy's own probe does not measure. `other` makes those that this crate does not know.
 ///

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
+use tardy_plot::print::for_print;
 use tardy_plot::{Options, curve};
 use tardy_present::plot_file::{Kind, Plot};
 use tardy_recipe::wrong;
@@ -12,7 +13,7 @@ use tardy_record::Run;
 
 use super::versus;
 use tardy_args::{FormatArg, GroupArgs, KindArg, PlotArgs};
-use tardy_command::{Exit, output};
+use tardy_command::{Exit, executables, output};
 
 /// The shortest latency axis, in ns: its labels are in us with two decimals.
 const X_MAX_MIN_NS: u64 = 100;
@@ -175,20 +176,14 @@ fn csv(plot: &Plot<'_>) -> Result<Vec<u8>> {
     plot.csv().map(String::into_bytes).map_err(anyhow::Error::msg)
 }
 
-#[cfg(feature = "pictures")]
+/// The plot as PNG or PDF, which a program of its own draws.
 fn picture(svg: &str, format: FormatArg, scale: u8) -> Result<Vec<u8>> {
-    use tardy_present::picture;
-    let picture =
-        if format == FormatArg::Png { picture::png(svg, f32::from(scale)) } else { picture::pdf(svg) };
-    picture.map_err(anyhow::Error::msg)
-}
-
-#[cfg(not(feature = "pictures"))]
-fn picture(_: &str, format: FormatArg, _: u8) -> Result<Vec<u8>> {
-    let name = name(format);
-    bail!(
-        "this tardy was built without the feature 'pictures', so it cannot write {name}; write .svg instead"
-    )
+    let scale = scale.to_string();
+    let arguments = match format {
+        FormatArg::Png => vec!["png", scale.as_str()],
+        _ => vec!["pdf"],
+    };
+    executables::converted("picture", &arguments, for_print(svg).as_bytes())
 }
 
 fn write(arguments: &PlotArgs, path: &Path, content: &[u8], what: &str) -> Result<()> {

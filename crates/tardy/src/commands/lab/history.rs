@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tardy_search::kernel_history::{self, KernelHistory, Version};
 use tardy_lab::kernel::KernelSpec;
 use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_recipe::wrong;
+use tardy_search::kernel_history::{self, KernelHistory, Version};
 use tardy_site::kernel_history as shown;
 use tardy_sys::files;
 
