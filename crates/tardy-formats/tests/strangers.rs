@@ -24,6 +24,26 @@ fn limits(run: &Run) -> String {
     run.validity.limits.join("\n")
 }
 
+#[test]
+fn the_latency_that_stopped_rtla_is_that_of_its_cpu_or_a_bound_for_each() {
+    let line = "  1 #12322     |        0         0         1        15 |       10         3         9        31\n";
+    let two = TOP_WITH_ANALYSIS.replace(line, &format!("{line}{}", line.replacen("1 #", "2 #", 1)));
+    let maxima = |text: &str| {
+        let run = import(text);
+        let threads = run.series.iter().filter(|series| series.level == Level::KernelThread);
+        threads.map(|series| (series.max_ns, series.max_at_least)).collect::<Vec<_>>()
+    };
+    assert_eq!(maxima(&two), [(Some(31_000), true); 2]);
+    let named = two.replace("rtla timerlat hit", "## CPU 2 hit stop tracing, analyzing it ##\nrtla timerlat hit");
+    assert_eq!(maxima(&named), [(Some(31_000), false), (Some(41_960), false)]);
+}
+
+#[test]
+fn rows_of_single_wake_ups_are_not_a_histogram() {
+    let error = import_as(include_str!("strangers/14-ros2-rttest.txt"), Some(Unit::Ns)).unwrap_err().to_string();
+    assert!(error.contains("the first line names a column 'iteration'"), "{error}");
+}
+
 const EIGHT_COLUMNS: &str = include_str!("strangers/01-cyclictest-0.x-us-eight-columns.txt");
 
 #[test]
@@ -52,7 +72,10 @@ fn the_analysis_below_rtlas_table_is_not_its_end() {
         let run = import(text);
         assert_eq!(run.progress.state, State::Complete, "{text}");
         assert!(run.series.iter().all(|series| !series.max_at_least));
-        assert_eq!(run.series.last().unwrap().max_ns, Some(31_000));
+        // The table has 12,322 readings of at most 31 us. The analysis has the one that stopped rtla.
+        let thread = run.series.last().unwrap();
+        assert_eq!((thread.max_ns, thread.tally.recorded), (Some(41_960), 12_323));
+        assert_eq!(run.series[0].max_ns, Some(15_000));
         assert!(limits(&run).contains("stopped at the first latency above the threshold"));
     }
     // The line of dashes within a table precedes the line ALL.
@@ -169,6 +192,6 @@ fn results_of_jitterdebugger_without_the_machine_need_a_unit() {
 #[test]
 fn an_error_of_cyclictest_is_not_a_format_that_is_unknown() {
     let text = include_str!("strangers/16-cyclictest-error-only.txt");
-    let error = import_as(text, Some(Unit::Us)).unwrap_err().to_string();
+    let error = import_as(text, None).unwrap_err().to_string();
     assert!(error.contains("cyclictest measured nothing") && error.contains("CAP_SYS_NICE"), "{error}");
 }

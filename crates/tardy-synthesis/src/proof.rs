@@ -1,6 +1,7 @@
 //! Proofs that no schedule exists.
 
 use serde::Serialize;
+use tardy_record::units::format_duration_ns;
 
 use crate::instance::Instance;
 
@@ -45,23 +46,25 @@ impl Proof {
                     if flows.len() > 5 { format!(" and {} more", flows.len() - 5) } else { String::new() };
                 let busy: f64 = flows.iter().map(|flow| load(instance, *flow, *link)).sum();
                 format!(
-                    "link {} is overloaded: flows {}{more} must all cross it and need {:.2} % of its time",
+                    "link {} is overloaded: flows {}{more} must all cross it and need {:.2} % of its time{}",
                     instance.link_name(*link),
                     shown.join(", "),
-                    busy * 100.0
+                    busy * 100.0,
+                    with_margin(instance)
                 )
             }
             Self::Pair { link, flows: [a, b] } => {
                 let wire_ns = |flow: &usize| instance.reserved_ns(&instance.flows[*flow], *link);
                 let (one_ns, other_ns) = (instance.flows[*a].period_ns, instance.flows[*b].period_ns);
                 format!(
-                    "flows {} and {} meet on link {}, which both must cross: their frames take {} ns and {} ns, together longer \
+                    "flows {} and {} meet on link {}, which both must cross: their frames take {} ns and {} ns{}, together longer \
                      than the greatest common divisor of their periods of {one_ns} ns and {other_ns} ns",
                     name(a),
                     name(b),
                     instance.link_name(*link),
                     wire_ns(a),
                     wire_ns(b),
+                    with_margin(instance),
                 )
             }
             Self::Late { flow, listener, least_ns } => format!(
@@ -72,6 +75,14 @@ impl Proof {
                 instance.flows[*flow].deadline_ns.unwrap_or(0)
             ),
         }
+    }
+}
+
+/// What belongs to the time of each frame besides the frame and the gap after it.
+fn with_margin(instance: &Instance) -> String {
+    match instance.margin_ns {
+        0 => String::new(),
+        ns => format!(", with --margin {} for each frame", format_duration_ns(ns)),
     }
 }
 

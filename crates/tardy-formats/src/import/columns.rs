@@ -31,6 +31,12 @@ pub(crate) fn header(line: &str) -> Option<Vec<&str>> {
         .then(|| names.into_iter().map(|name| name.trim_matches('"')).collect())
 }
 
+/// Whether the name of a column says that the rows are single wake-ups, such as those of ROS 2's rttest.
+fn is_of_samples(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["iteration", "timestamp", "pagefault", "page_fault"].iter().any(|part| name.contains(part))
+}
+
 /// Imports columns.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut imported = cyclictest_text::without_readings();
@@ -67,6 +73,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             && names.is_empty()
             && let Some(header) = header(text)
         {
+            if let Some(name) = header.iter().find(|name| is_of_samples(name)) {
+                let reason = format!(
+                    "the first line names a column '{name}': each row is a wake-up, not a latency and how often it was counted, and no importer \
+                     reads such rows"
+                );
+                return Err(ImportError::line(line.number, "whole line", reason));
+            }
             names = header[1..].iter().map(|name| name.chars().take(40).collect()).collect();
             continue;
         }

@@ -126,6 +126,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut imported = Imported { duration_is_exact: true, ..without_readings() };
     let known = from_command(options, &mut imported);
     let mut text = read(reader)?;
+    if let Some(refusal) = text.refusal.as_ref().filter(|_| text.threads.is_empty() && !text.is_histogram) {
+        let reason = format!("cyclictest measured nothing: \"{refusal}\"; run it as root or with CAP_SYS_NICE");
+        return Err(ImportError::field("the file", reason));
+    }
     let unit = unit(options, known.as_ref(), text.unit(), &mut imported, "cyclictest's text")?;
     (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
     if let Some(tool) = text.other_tool.and_then(rt_tests::tool_named) {
@@ -172,13 +176,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         lines(&text, unit, &mut imported)?
     };
     if streams.is_empty() {
-        let reason = text.refusal.map_or_else(
-            || "it contains neither a thread line nor a histogram".to_owned(),
-            |refusal| {
-                format!("cyclictest measured nothing: \"{refusal}\"; run it as root or with CAP_SYS_NICE")
-            },
-        );
-        return Err(ImportError::field("the file", reason));
+        return Err(ImportError::field("the file", "it contains neither a thread line nor a histogram"));
     }
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams };
     for stream in &mut phase.streams {

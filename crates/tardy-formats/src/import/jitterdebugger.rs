@@ -29,7 +29,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         (Some(sysinfo), _) => unit(sysinfo)?,
         (None, Some(unit)) => unit,
         (None, None) => {
-            return Err(ImportError::UnitUnknown { format: "jitterdebugger's results without sysinfo" });
+            return Err(ImportError::UnitUnknown { format: "jitterdebugger's results.json without sysinfo" });
         }
     };
     let text = |key: &str| sysinfo.as_ref()?.text(key).map(str::to_owned);
