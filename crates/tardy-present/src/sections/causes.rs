@@ -122,14 +122,13 @@ fn sentence(run: &Run, cause: &Cause) -> String {
     let held = with_unit(cause.held_ns as f64);
     let who = who(&cause.occupant);
     let place = place(cause.stage);
+    let or_host = hypervisor(run).map_or_else(String::new, |host| {
+        format!("; or {host} ran something else, which the guest cannot distinguish")
+    });
     match cause.how {
-        How::InterruptsOff => match hypervisor(run) {
-            None => format!("{who} had interrupts disabled, including the timer's, for {held}."),
-            Some(host) => format!(
-                "{who} had interrupts disabled, including the timer's, for {held}; or {host} ran something else, \
-                 which the guest cannot distinguish."
-            ),
-        },
+        How::InterruptsOff => {
+            format!("{who} had interrupts disabled, including the timer's, for {held}{or_host}.")
+        }
         How::HigherPriority => {
             format!("{who} had the CPU for {held} of the delay, {place}: it has higher priority.")
         }
@@ -150,10 +149,10 @@ fn sentence(run: &Run, cause: &Cause) -> String {
             "The thread was ready and was not allowed to run for {held} of the delay, {place}: a limit of CPU time (a CPU quota \
              of a cgroup, or the limit on real-time tasks), or a hypervisor."
         ),
-        How::Interrupt | How::TimerFunction => format!("{who} took {held} of the delay, {place}."),
+        How::Interrupt | How::TimerFunction => format!("{who} took {held} of the delay, {place}{or_host}."),
         How::Softirq => {
             format!(
-                "{who} took {held} of the delay, {place}: soft interrupts have higher priority than all threads here."
+                "{who} took {held} of the delay, {place}: soft interrupts have higher priority than all threads here{or_host}."
             )
         }
         How::LeavingIdle => format!(
@@ -273,12 +272,12 @@ fn most_of(run: &Run, findings: &Findings) -> Option<String> {
         return Some(format!("The cause is unknown in {most} of the {of_all}: the trace does not show it."));
     }
     if most * 2 >= late.len() {
-        return Some(format!("Main cause, in {most} of the {of_all}: {}.", phrase(*how, name)));
+        return Some(format!("Main cause, in {most} of the {of_all}: {}.", phrase(run, *how, name)));
     }
     let mut listed: Vec<String> = tally
         .iter()
         .take(LISTED_MAX)
-        .map(|(how, name, count)| format!("{} ({count})", phrase(*how, name)))
+        .map(|(how, name, count)| format!("{} ({count})", phrase(run, *how, name)))
         .collect();
     let others: usize = tally.iter().skip(LISTED_MAX).map(|(_, _, count)| count).sum();
     if others > 0 {
@@ -287,17 +286,18 @@ fn most_of(run: &Run, findings: &Findings) -> Option<String> {
     Some(format!("No cause is that of half of the {of_all}: {}.", listed.join("; ")))
 }
 
-/// A cause, as a noun.
-fn phrase(how: How, name: &str) -> String {
+/// A cause, as a noun. A guest does not see that its host ran something else: it has the time of whatever the guest ran.
+fn phrase(run: &Run, how: How, name: &str) -> String {
     let name = short(&harmless(name), NAME_MAX);
+    let or_host = || hypervisor(run).map_or_else(String::new, |host| format!(", or {host}"));
     match how {
-        How::InterruptsOff => format!("'{name}' with interrupts disabled"),
+        How::InterruptsOff => format!("'{name}' with interrupts disabled{}", or_host()),
         How::HigherPriority => format!("'{name}', which has higher priority"),
         How::SamePriority => format!("'{name}', which has the same priority"),
         How::PreemptionOff => format!("'{name}', which could not be preempted"),
         How::NoPriority => format!("'{name}', because the thread has no real-time priority"),
         How::Throttled => "a limit of CPU time".to_owned(),
-        How::Interrupt | How::Softirq | How::TimerFunction => name,
+        How::Interrupt | How::Softirq | How::TimerFunction => name + &or_host(),
         How::LeavingIdle => "a late exit from an idle state".to_owned(),
         How::Machine => "firmware, a hypervisor or the hardware".to_owned(),
         How::OwnWay => "the path from the timer to the thread itself".to_owned(),
