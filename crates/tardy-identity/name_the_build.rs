@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Passes the commit, whether the tree was modified, and the target to the compiler.
-pub fn name_the_build() {
+pub(crate) fn name_the_build() {
     println!("cargo::rerun-if-env-changed=TARDY_COMMIT");
     let variable = |name| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
     let manifest = variable("CARGO_MANIFEST_DIR");

@@ -26,7 +26,8 @@ fn limits(run: &Run) -> String {
 
 #[test]
 fn the_latency_that_stopped_rtla_is_that_of_its_cpu_or_a_bound_for_each() {
-    let line = "  1 #12322     |        0         0         1        15 |       10         3         9        31\n";
+    let line =
+        "  1 #12322     |        0         0         1        15 |       10         3         9        31\n";
     let two = TOP_WITH_ANALYSIS.replace(line, &format!("{line}{}", line.replacen("1 #", "2 #", 1)));
     let maxima = |text: &str| {
         let run = import(text);
@@ -34,13 +35,15 @@ fn the_latency_that_stopped_rtla_is_that_of_its_cpu_or_a_bound_for_each() {
         threads.map(|series| (series.max_ns, series.max_at_least)).collect::<Vec<_>>()
     };
     assert_eq!(maxima(&two), [(Some(31_000), true); 2]);
-    let named = two.replace("rtla timerlat hit", "## CPU 2 hit stop tracing, analyzing it ##\nrtla timerlat hit");
+    let named =
+        two.replace("rtla timerlat hit", "## CPU 2 hit stop tracing, analyzing it ##\nrtla timerlat hit");
     assert_eq!(maxima(&named), [(Some(31_000), false), (Some(41_960), false)]);
 }
 
 #[test]
 fn rows_of_single_wake_ups_are_not_a_histogram() {
-    let error = import_as(include_str!("strangers/14-ros2-rttest.txt"), Some(Unit::Ns)).unwrap_err().to_string();
+    let error =
+        import_as(include_str!("strangers/14-ros2-rttest.txt"), Some(Unit::Ns)).unwrap_err().to_string();
     assert!(error.contains("the first line names a column 'iteration'"), "{error}");
 }
 

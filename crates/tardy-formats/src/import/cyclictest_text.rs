@@ -127,7 +127,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let known = from_command(options, &mut imported);
     let mut text = read(reader)?;
     if let Some(refusal) = text.refusal.as_ref().filter(|_| text.threads.is_empty() && !text.is_histogram) {
-        let reason = format!("cyclictest measured nothing: \"{refusal}\"; run it as root or with CAP_SYS_NICE");
+        let reason =
+            format!("cyclictest measured nothing: \"{refusal}\"; run it as root or with CAP_SYS_NICE");
         return Err(ImportError::field("the file", reason));
     }
     let unit = unit(options, known.as_ref(), text.unit(), &mut imported, "cyclictest's text")?;

@@ -300,7 +300,8 @@ impl Top {
         for (number, cpu) in &self.cpus {
             for (level, found) in &cpu.levels {
                 let min_ns = found.min_ns.unwrap_or(0);
-                let stopped_by = self.stopped_by.get(level).copied().filter(|latency_ns| *latency_ns > found.max_ns);
+                let stopped_by =
+                    self.stopped_by.get(level).copied().filter(|latency_ns| *latency_ns > found.max_ns);
                 let own = stopped_by.filter(|_| self.stopped_at() == Some(*number));
                 let count = cpu.count.saturating_add(u64::from(own.is_some()));
                 let mut counts = Counts::extremes(count, min_ns, own.unwrap_or(found.max_ns), resolution_ns);
