@@ -229,7 +229,7 @@ impl Session {
             limit_ns: request.limit_ns,
             late_ns: request.late_ns,
         };
-        let tracker = Tracker::new(functions.clone(), request.target.thread_name());
+        let tracker = Tracker::new(functions.clone(), request.target.thread_name().as_deref());
         Ok(Self {
             request,
             trace,
