@@ -67,9 +67,11 @@ pub(super) fn run(word: &str, json: bool) -> Result<Exit> {
 
 /// Starts a program, checks it, and ends it.
 pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result<Exit> {
+    // Before anything is set up, which a signal would leave behind.
+    let signals = EndSignals::catch()?;
     let monitors = attach::tracefs().ok().and_then(|tracefs| Monitors::enable(&tracefs, &id()).transpose());
-    let mut started = Program::start(program, words, None).map_err(|reason| anyhow!(reason))?;
-    let checked = check_started(&mut started, monitors);
+    let mut started = Program::start(program, words, None, &signals).map_err(|reason| anyhow!(reason))?;
+    let checked = check_started(&mut started, &signals, monitors);
     let ending = started.end();
     let facts = checked?;
     if let Some(ending) = ending.map_err(|reason| anyhow!(reason))? {
@@ -79,16 +81,18 @@ pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result
 }
 
 /// Observes a program once it has set itself up.
-fn check_started(started: &mut Program, monitors: Option<Result<Monitors, String>>) -> Result<ProgramFacts> {
-    // After the start, so that the program does not inherit blocked signals.
-    let signals = EndSignals::catch()?;
+fn check_started(
+    started: &mut Program,
+    signals: &EndSignals,
+    monitors: Option<Result<Monitors, String>>,
+) -> Result<ProgramFacts> {
     let begin_ns = monotonic_ns();
     wait_readable(&[signals.as_raw_fd()], SET_UP_NS)?;
     if started.has_ended() {
         bail!("the program ended within a second, before it could be checked");
     }
     is_whole(begin_ns, SET_UP_NS)?;
-    let facts = observed(started.pid(), &signals);
+    let facts = observed(started.pid(), signals);
     if started.has_ended() {
         bail!(ENDED);
     }
