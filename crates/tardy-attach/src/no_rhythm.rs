@@ -46,7 +46,8 @@ pub fn no_rhythm(
             "{lost} events were lost, and waits with them; a --buffer of more than {buffer_kib} KiB loses fewer"
         )
     });
-    let longer = (*end == ObservationEnd::TimeOver).then(|| "a longer --warmup finds longer periods".to_owned());
+    let longer =
+        (*end == ObservationEnd::TimeOver).then(|| "a longer --warmup finds longer periods".to_owned());
     let parts = [waits(others), lossy.or(longer)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { problem } else { format!("{problem}: {}", parts.join("; ")) }

@@ -94,14 +94,14 @@ mod tests {
         let out = directory.path().join("status");
         let script = format!("grep ^SigBlk: /proc/self/status >{}", out.display());
         let start = |signals: &EndSignals| {
-            let mut program = Program::start("sh", &["-c".to_owned(), script.clone()], None, signals).unwrap();
+            let mut program =
+                Program::start("sh", &["-c".to_owned(), script.clone()], None, signals).unwrap();
             program.child.wait().unwrap();
             std::fs::read_to_string(&out).unwrap()
         };
         // In a thread of its own, which has the mask.
-        let status = std::thread::scope(|scope| {
-            scope.spawn(|| start(&EndSignals::catch().unwrap())).join().unwrap()
-        });
+        let status =
+            std::thread::scope(|scope| scope.spawn(|| start(&EndSignals::catch().unwrap())).join().unwrap());
         // SIGHUP, SIGINT and SIGTERM are 1, 2 and 15.
         let blocked = u64::from_str_radix(status.trim_start_matches("SigBlk:").trim(), 16).unwrap();
         assert_eq!(blocked & 0x4003, 0, "{status}");

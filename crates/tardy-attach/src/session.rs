@@ -551,7 +551,7 @@ impl Session {
                     let thread = threads.get(&tid);
                     let (pid, name) =
                         thread.map_or((0, String::new()), |thread| (thread.pid, thread.name.text()));
-                    Named { pid, with_process: label(pid, name.clone()), name }
+                    Named { pid, with_process: label(pid, tid, name.clone()), name }
                 });
             }
             Progress::Mark(tid, edge) => {
@@ -591,7 +591,7 @@ impl Session {
         // A thread that was followed by its parent's event may be of another process.
         thread.pid = targets::process_of(tid).unwrap_or(thread.pid);
         let pid = thread.pid;
-        let label = label(pid, thread.name.text());
+        let label = label(pid, tid, thread.name.text());
         let wait = wait_text::call_and_source(&rhythm.signature, &woken, &self.trace.layouts);
         let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
         self.recorder.add(identity, rhythm);
@@ -646,9 +646,7 @@ impl Session {
     /// Whether a process of the program has the trace_marker of all of tracefs open.
     fn has_common_marker(&self) -> bool {
         let is_common = |path: String| path.ends_with("tracing/trace_marker");
-        self.pids()
-            .into_iter()
-            .any(|pid| processes::descriptors_of(pid).into_iter().any(is_common))
+        self.pids().into_iter().any(|pid| processes::descriptors_of(pid).into_iter().any(is_common))
     }
 
     /// The threads that are not periodic, with their waits.
@@ -690,10 +688,11 @@ impl Listener for NoListener {
     fn progress(&mut self, _status: &Status) {}
 }
 
-/// The name of a thread, with that of its process if it is another one.
-fn label(pid: u32, name: String) -> String {
+/// The name of a thread, with that of its process if it is another one. A name may be empty.
+fn label(pid: u32, tid: u32, name: String) -> String {
     let process = targets::thread_name(pid, pid).unwrap_or_else(|| name.clone());
-    if process == name { name } else { format!("{process}/{name}") }
+    let name = if name.trim().is_empty() { format!("thread {tid}") } else { name };
+    if process == name || process.trim().is_empty() { name } else { format!("{process}/{name}") }
 }
 
 #[cfg(test)]
@@ -701,6 +700,12 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn a_thread_without_a_name_has_its_number_as_label() {
+        assert_eq!(label(u32::MAX, 7, String::new()), "thread 7");
+        assert_eq!(label(u32::MAX, 7, "loop".to_owned()), "loop");
+    }
 
     #[test]
     fn a_process_that_outlives_the_program_is_in_the_background() {

@@ -23,7 +23,8 @@ const PROBES_BYTES: u64 = 256 << 20;
 /// CPU time for a request. Reading the debug information of a web browser takes a few seconds.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
 /// Why a file may lack its probes.
-const TOO_LONG: &str = "the program's files have more tables and notes than are searched for probes (256 MiB)";
+const TOO_LONG: &str =
+    "the program's files have more tables and notes than are searched for probes (256 MiB)";
 /// The most files that are searched for probes.
 const FILES_MAX: usize = 4096;
 /// The most files of one answer, which are open at the same time.

@@ -121,11 +121,16 @@ impl Listener for Watch {
         if self.is_left {
             return true;
         }
-        if signal == signal::TERMINATE {
+        let again = if signal == signal::TERMINATE {
             // It may have ended just now.
             let _ = child::send(self.pid, signal::TERMINATE);
-        }
-        self.progress.line.message("waiting for the program to end; a second Ctrl-C ends tardy alone");
+            "SIGTERM"
+        } else {
+            "Ctrl-C"
+        };
+        self.progress
+            .line
+            .message(&format!("waiting for the program to end; a second {again} ends tardy alone"));
         false
     }
 }

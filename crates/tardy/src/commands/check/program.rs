@@ -13,7 +13,7 @@ use tardy_attach::targets::{self, Found, Target};
 use tardy_host::trace::monitors::{self, Monitors};
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::{format_duration_ns, format_found_interval_ns};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{EndSignals, wait_readable};
@@ -205,7 +205,11 @@ fn text(facts: &ProgramFacts, rulings: &[Ruling]) -> String {
         vec![format!("{} ({}), {} threads", harmless(&facts.name), facts.pid, facts.threads.len())];
     let periodic = facts.threads.iter().filter_map(|thread| Some((thread, thread.interval_ns?)));
     for (thread, interval_ns) in periodic {
-        lines.push(format!("  {} runs every {}", harmless(&thread.name), format_duration_ns(interval_ns)));
+        lines.push(format!(
+            "  {} runs every {}",
+            harmless(&thread.name),
+            format_found_interval_ns(interval_ns)
+        ));
     }
     let mut table = Table::of_words(&["rule", "state", "found"]);
     for ruling in rulings {
