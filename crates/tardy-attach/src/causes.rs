@@ -69,12 +69,23 @@ pub fn of(cycle: &Cycle, tid: u32, usual: &Usual, context: &Context<'_>) -> Vec<
     let mut parts = Parts { context, tid, quotas_are_known, parts: Vec::new() };
     parts.add_wake_up(cycle, usual);
     parts.add_work(cycle, usual);
-    let mut causes = with_share(parts.parts);
+    let mut causes = with_share(as_one_stop_by_a_tracer(parts.parts));
     // A thread that did not wait yet when it was due is late by that first, whatever followed.
     let follows = |part: &Part| part.why != Why::PreviousCycle;
     causes.sort_by(|a, b| follows(a).cmp(&follows(b)).then(b.excess_ns.total_cmp(&a.excess_ns)));
     causes.truncate(CAUSES_MAX);
     causes.into_iter().map(Part::cause).collect()
+}
+
+/// Stops by a tracer as one part: a thread has one tracer, whose name the event that ends a stop has not always.
+fn as_one_stop_by_a_tracer(parts: Vec<Part>) -> Vec<Part> {
+    let is_traced = |part: &Part| part.why == Why::Stopped && part.what.starts_with(TRACED);
+    let (stops, mut parts): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(is_traced);
+    let named = stops.iter().position(|part| part.what.contains("task ")).unwrap_or(0);
+    let sum = |of: fn(&Part) -> f64| stops.iter().map(of).sum();
+    let (took_ns, excess_ns) = (sum(|part| part.took_ns), sum(|part| part.excess_ns));
+    parts.extend(stops.get(named).map(|part| Part { took_ns, excess_ns, ..part.clone() }));
+    parts
 }
 
 /// The parts that are causes.
@@ -563,5 +574,19 @@ mod tests {
         assert_eq!(found(parts.clone()), [own.clone(), (Why::Interrupt, "irq 5".to_owned(), 190_000), two]);
         parts.remove(2);
         assert_eq!(found(parts), [own, (Why::Interrupt, "irq 5".to_owned(), 190_000)]);
+    }
+
+    #[test]
+    fn stops_by_a_tracer_are_one_cause_with_its_name() {
+        let part = |what: &str, us: f64| Part {
+            why: Why::Stopped,
+            what: what.to_owned(),
+            took_ns: us,
+            excess_ns: us,
+        };
+        let named = format!("{TRACED}, 'strace' (task 7)");
+        let parts = vec![part(TRACED, 36.0), part(STOPPED, 5.0), part(&named, 14.0)];
+        assert_eq!(as_one_stop_by_a_tracer(parts), [part(STOPPED, 5.0), part(&named, 50.0)]);
+        assert_eq!(as_one_stop_by_a_tracer(vec![part(STOPPED, 5.0)]), [part(STOPPED, 5.0)]);
     }
 }

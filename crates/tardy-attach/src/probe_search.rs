@@ -65,6 +65,7 @@ impl ProbeSearch {
     fn add_probes(&mut self, ProbedFile { file, probes }: &ProbedFile, trace: &mut ProgramTrace) {
         for probe in probes {
             if self.found >= PROBES_MAX {
+                self.refused = Some(format!("no more than {PROBES_MAX} probes are used"));
                 return;
             }
             self.found += 1;

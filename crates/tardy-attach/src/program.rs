@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tardy_sys::child::{self, signal};
 use tardy_sys::programs;
+use tardy_sys::signals::EndSignals;
 
 /// The environment variable with the file in which the program may write its marks.
 pub const MARKER: &str = "TARDY_TRACE_MARKER";
@@ -24,13 +25,20 @@ pub struct Program {
 
 impl Program {
     /// Starts the program with its arguments, which is found as the user's shell finds it. It may write marks to `marker`, if there is one.
+    /// It does not inherit that tardy catches `signals`.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(program: &str, arguments: &[String], marker: Option<&Path>) -> Result<Self, String> {
+    pub fn start(
+        program: &str,
+        arguments: &[String],
+        marker: Option<&Path>,
+        signals: &EndSignals,
+    ) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.env("PATH", programs::path_of_user()).args(arguments);
         command.envs(marker.map(|marker| (MARKER, marker)));
+        signals.unblock_in(&mut command);
         let child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
         Ok(Self { child })
     }
@@ -73,5 +81,29 @@ impl Program {
             (Some(code), _) => Some(format!("the program ended with status {code}")),
             (None, Some(number)) => Some(format!("signal {number} ended the program")),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_does_not_inherit_that_signals_are_caught() {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("status");
+        let script = format!("grep ^SigBlk: /proc/self/status >{}", out.display());
+        let start = |signals: &EndSignals| {
+            let mut program =
+                Program::start("sh", &["-c".to_owned(), script.clone()], None, signals).unwrap();
+            program.child.wait().unwrap();
+            std::fs::read_to_string(&out).unwrap()
+        };
+        // In a thread of its own, which has the mask.
+        let status =
+            std::thread::scope(|scope| scope.spawn(|| start(&EndSignals::catch().unwrap())).join().unwrap());
+        // SIGHUP, SIGINT and SIGTERM are 1, 2 and 15.
+        let blocked = u64::from_str_radix(status.trim_start_matches("SigBlk:").trim(), 16).unwrap();
+        assert_eq!(blocked & 0x4003, 0, "{status}");
     }
 }

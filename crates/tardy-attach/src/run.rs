@@ -39,6 +39,8 @@ pub fn of(request: &Request, watched: Watched, origin: Origin, facts: Facts) -> 
     let (start_ns, end_ns) = watched.counted_ns;
     let mut run = Run::begun(origin, plan(request, end_ns - start_ns), facts);
     run.start_monotonic_ns = Some(watched.run_start_ns);
+    // The plan has the counted time if the user named none.
+    run.progress.planned_ns = request.duration_ns.unwrap_or(0);
     run.progress.state = match watched.end {
         End::Interrupted => State::Interrupted,
         End::Planned | End::Program | End::Listener => State::Complete,

@@ -13,6 +13,7 @@ use tardy_record::series::Series;
 use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::processes;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_sys::system_calls;
 
@@ -22,7 +23,7 @@ use crate::cost::{self, Cost};
 use crate::event::{Event, What};
 use crate::habits::Habits;
 use crate::mark::{self, MarkRecorder};
-use crate::no_rhythm::no_rhythm;
+use crate::no_rhythm::{ObservationEnd, no_rhythm};
 use crate::places::Places;
 use crate::probe_search::ProbeSearch;
 use crate::quota::Quotas;
@@ -202,6 +203,8 @@ pub struct Session {
     quotas: Quotas,
     places: Option<Places>,
     cost: Option<Cost>,
+    /// Whether a signal asked tardy to end, which the program may have got too.
+    was_signalled: bool,
     /// Events that were lost before the present run.
     lost_before: u64,
 }
@@ -229,7 +232,7 @@ impl Session {
             limit_ns: request.limit_ns,
             late_ns: request.late_ns,
         };
-        let tracker = Tracker::new(functions.clone(), request.target.thread_name());
+        let tracker = Tracker::new(functions.clone(), request.target.thread_name().as_deref());
         Ok(Self {
             request,
             trace,
@@ -248,6 +251,7 @@ impl Session {
             quotas: Quotas::default(),
             places,
             cost: None,
+            was_signalled: false,
             lost_before: 0,
         })
     }
@@ -369,7 +373,7 @@ impl Session {
             }
             // A program that was started here may begin its cycles late, and it is watched until it ends.
             if self.request.duration_ns.is_some() && passed_ns >= FIRST_MAX_NS.max(self.request.warmup_ns) {
-                return Err(self.no_rhythm());
+                return Err(self.no_rhythm(&ObservationEnd::TimeOver));
             }
         }
         if self.request.warmup_ns > 0 {
@@ -428,7 +432,9 @@ impl Session {
         listener: &mut dyn Listener,
     ) -> Result<Option<End>, String> {
         wait_readable(&[signals.as_raw_fd()], ROUND_NS).map_err(|error| error.to_string())?;
-        if signals.take().is_some_and(|signal| listener.wants_end_by(signal)) {
+        let signal = signals.take();
+        self.was_signalled |= signal.is_some();
+        if signal.is_some_and(|signal| listener.wants_end_by(signal)) {
             return Ok(Some(End::Interrupted));
         }
         let ended = has_ended();
@@ -545,7 +551,7 @@ impl Session {
                     let thread = threads.get(&tid);
                     let (pid, name) =
                         thread.map_or((0, String::new()), |thread| (thread.pid, thread.name.text()));
-                    Named { pid, with_process: label(pid, name.clone()), name }
+                    Named { pid, with_process: label(pid, tid, name.clone()), name }
                 });
             }
             Progress::Mark(tid, edge) => {
@@ -585,7 +591,7 @@ impl Session {
         // A thread that was followed by its parent's event may be of another process.
         thread.pid = targets::process_of(tid).unwrap_or(thread.pid);
         let pid = thread.pid;
-        let label = label(pid, thread.name.text());
+        let label = label(pid, tid, thread.name.text());
         let wait = wait_text::call_and_source(&rhythm.signature, &woken, &self.trace.layouts);
         let identity = Identity { label, pid, tid, scheduling: targets::scheduling_of(tid), wait };
         self.recorder.add(identity, rhythm);
@@ -596,14 +602,24 @@ impl Session {
 
     fn finish(&self, end: End) -> Result<Watched, String> {
         if self.recorder.found().0 == 0 && self.marks.found() == 0 {
-            return Err(self.no_rhythm());
+            return Err(self.no_rhythm(&self.observation_end(end)));
         }
         Ok(self.watched(end))
     }
 
     /// That no thread is periodic.
-    fn no_rhythm(&self) -> String {
-        no_rhythm(&self.request.named, &self.others(), self.trace.lost_events(), self.buffer_kib)
+    fn no_rhythm(&self, end: &ObservationEnd) -> String {
+        no_rhythm(&self.request.named, end, &self.others(), self.trace.lost_events(), self.buffer_kib)
+    }
+
+    /// How an observation ended that found nothing.
+    fn observation_end(&self, end: End) -> ObservationEnd {
+        match end {
+            End::Interrupted => ObservationEnd::Interrupted,
+            End::Program if self.was_signalled => ObservationEnd::Interrupted,
+            End::Program => background(self.tracker.threads.keys().copied()),
+            End::Planned | End::Listener | End::NotYet => ObservationEnd::TimeOver,
+        }
     }
 
     /// What was seen until now.
@@ -630,9 +646,7 @@ impl Session {
     /// Whether a process of the program has the trace_marker of all of tracefs open.
     fn has_common_marker(&self) -> bool {
         let is_common = |path: String| path.ends_with("tracing/trace_marker");
-        self.pids()
-            .into_iter()
-            .any(|pid| tardy_sys::processes::descriptors_of(pid).into_iter().any(is_common))
+        self.pids().into_iter().any(|pid| processes::descriptors_of(pid).into_iter().any(is_common))
     }
 
     /// The threads that are not periodic, with their waits.
@@ -657,6 +671,16 @@ fn end_always(signals: &EndSignals) -> Result<(), String> {
     always.map_err(|error| format!("no thread can be started that waits for signals: {error}"))
 }
 
+/// How a program ended of which these threads remain: they are of processes that it started.
+fn background(mut threads: impl Iterator<Item = u32>) -> ObservationEnd {
+    let process = |tid: u32| {
+        let pid = targets::process_of(tid).filter(|pid| *pid != std::process::id())?;
+        let state = processes::ProcessState::of(pid).filter(|state| !state.is_zombie);
+        Some(ObservationEnd::InBackground { pid, name: state.and_then(|_| processes::command_of(pid))? })
+    };
+    threads.find_map(process).unwrap_or(ObservationEnd::ProgramEnded)
+}
+
 /// A listener that ignores everything.
 struct NoListener;
 
@@ -664,8 +688,35 @@ impl Listener for NoListener {
     fn progress(&mut self, _status: &Status) {}
 }
 
-/// The name of a thread, with that of its process if it is another one.
-fn label(pid: u32, name: String) -> String {
+/// The name of a thread, with that of its process if it is another one. A name may be empty.
+fn label(pid: u32, tid: u32, name: String) -> String {
     let process = targets::thread_name(pid, pid).unwrap_or_else(|| name.clone());
-    if process == name { name } else { format!("{process}/{name}") }
+    let name = if name.trim().is_empty() { format!("thread {tid}") } else { name };
+    if process == name || process.trim().is_empty() { name } else { format!("{process}/{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_without_a_name_has_its_number_as_label() {
+        assert_eq!(label(u32::MAX, 7, String::new()), "thread 7");
+        assert_eq!(label(u32::MAX, 7, "loop".to_owned()), "loop");
+    }
+
+    #[test]
+    fn a_process_that_outlives_the_program_is_in_the_background() {
+        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = other.id();
+        let (own, none) = (std::process::id(), u32::MAX);
+        // Its name is that of the test until it executes its program.
+        let end = background([own, none, pid].into_iter());
+        assert!(matches!(end, ObservationEnd::InBackground { pid: found, .. } if found == pid), "{end:?}");
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        assert_eq!(background([own, none, pid].into_iter()), ObservationEnd::ProgramEnded);
+    }
 }

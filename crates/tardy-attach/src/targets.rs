@@ -1,5 +1,7 @@
 //! Which processes and threads are watched, from /proc.
 
+use std::borrow::Cow;
+
 use tardy_record::plan::Policy;
 use tardy_sys::processes;
 use tardy_sys::scheduling;
@@ -36,7 +38,7 @@ impl Target {
     }
 
     /// The name that each watched thread must have.
-    pub fn thread_name(&self) -> Option<&str> {
+    pub fn thread_name(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Thread(name) => Some(cut(name)),
             _ => None,
@@ -81,10 +83,9 @@ impl Target {
     }
 }
 
-/// A name as the kernel keeps it.
-fn cut(name: &str) -> &str {
-    let end = (0..=NAME_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    &name[..end]
+/// A name as the kernel keeps it and tardy reads it: a character that the kernel cut is replaced.
+fn cut(name: &str) -> Cow<'_, str> {
+    String::from_utf8_lossy(&name.as_bytes()[..name.len().min(NAME_MAX)])
 }
 
 /// Whether a process has this name, or was started by this program name.
@@ -131,4 +132,32 @@ pub fn scheduling_of(tid: u32) -> Option<(Policy, u32)> {
 /// What a descriptor of a process refers to; `None` if it is closed, or the process belongs to another user.
 pub fn descriptor(pid: u32, number: u64) -> Option<String> {
     processes::descriptor_of(pid, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::procfs::Used;
+
+    #[test]
+    fn a_thread_is_found_whose_name_the_kernel_cut_within_a_character() {
+        let name = "abcdefghijklmnü";
+        let (started, tids) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let run = move || {
+            started.send(scheduling::thread_id()).unwrap();
+            let _ = ended.recv();
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run).unwrap();
+        let (pid, tid) = (std::process::id(), tids.recv().unwrap());
+        let found = threads_of(pid).into_iter().find(|thread| thread.tid == tid);
+        let known = found.as_ref().map(|found| (process_of(tid), Used::of(found).is_some()));
+        drop(end);
+        thread.join().unwrap();
+        let target = Target::Thread(name.to_owned());
+        assert_eq!(found.map(|found| found.name).as_deref(), target.thread_name().as_deref());
+        assert_eq!(known, Some((Some(pid), true)));
+    }
 }

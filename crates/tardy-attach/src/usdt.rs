@@ -9,7 +9,7 @@ use crate::elf::{Budget, Content, Elf, Note, number};
 /// The longest section of notes that is read, in bytes.
 const SECTION_MAX: u64 = 4 << 20;
 /// The most probes of a file, and the most of tardy's notes that are looked at.
-const PROBES_MAX: usize = 64;
+pub const PROBES_MAX: usize = 64;
 const NOTES_MAX: usize = 1024;
 /// The type of a note of a probe, and its owner.
 const TYPE: u64 = 3;
@@ -52,14 +52,27 @@ pub struct Probe {
     pub is_nop: bool,
 }
 
-/// The probes of a file; empty if it has none, or if it is not an ELF file of this machine's byte order.
-pub fn probes(content: &Content, budget: &Budget) -> Vec<Probe> {
+/// The probes of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probes {
+    /// The first ones.
+    pub probes: Vec<Probe>,
+    /// Whether it has more notes or probes than are looked at.
+    pub has_more: bool,
+}
+
+/// The probes of a file; none if it is not an ELF file of this machine's byte order.
+pub fn probes(content: &Content, budget: &Budget) -> Probes {
     of_file(content, budget).unwrap_or_default()
 }
 
-fn of_file(content: &Content, budget: &Budget) -> Option<Vec<Probe>> {
+fn of_file(content: &Content, budget: &Budget) -> Option<Probes> {
     let elf = Elf::read(content, budget)?;
-    let notes = elf.section(".note.stapsdt")?.content(content, SECTION_MAX, budget)?;
+    let section = elf.section(".note.stapsdt")?;
+    if section.bytes > SECTION_MAX {
+        return Some(Probes { probes: Vec::new(), has_more: true });
+    }
+    let notes = section.content(content, SECTION_MAX, budget)?;
     let base = elf.sections.iter().find(|section| section.name == ".stapsdt.base");
     let base = base.map(|section| section.address);
     let mut rest = &*notes;
@@ -68,13 +81,16 @@ fn of_file(content: &Content, budget: &Budget) -> Option<Vec<Probe>> {
         rest = after;
         Some(note)
     });
-    let marks = notes.filter_map(|note| mark(&note, elf.word_bytes(), base)).take(NOTES_MAX);
+    let mut marks = notes.filter_map(|note| mark(&note, elf.word_bytes(), base));
     let probe = |(name, is_begin, address)| {
         let (offset, rest) = elf.offset_of(address)?;
         let is_nop = does_nothing(&elf, content, offset, rest, budget);
         Some(Probe { name, is_begin, offset, is_nop })
     };
-    Some(marks.filter_map(probe).take(PROBES_MAX).collect())
+    let mut found = marks.by_ref().take(NOTES_MAX).filter_map(probe);
+    let probes = found.by_ref().take(PROBES_MAX).collect();
+    let has_more = found.next().is_some() || marks.next().is_some();
+    Some(Probes { probes, has_more })
 }
 
 /// Whether the instruction at `offset`, where a segment has `rest` bytes more, does nothing.
@@ -118,6 +134,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn found(file: &[u8]) -> Vec<Probe> {
+        all_of(file).probes
+    }
+
+    fn all_of(file: &[u8]) -> Probes {
         probes(&Content::Bytes(file.into()), &Budget::new(SECTION_MAX))
     }
 
@@ -190,11 +210,18 @@ mod tests {
     #[test]
     fn a_file_has_few_probes_however_many_notes_it_has() {
         let notes = note("tardy", "control__begin", [NOP, 0, 0]).repeat(50_000);
-        assert_eq!(found(&file(&notes, 0)).len(), PROBES_MAX);
+        let found = all_of(&file(&notes, 0));
+        assert_eq!((found.probes.len(), found.has_more), (PROBES_MAX, true));
+        let all = note("tardy", "control__begin", [NOP, 0, 0]).repeat(PROBES_MAX);
+        let found = all_of(&file(&all, 0));
+        assert_eq!((found.probes.len(), found.has_more), (PROBES_MAX, false));
         // None of the first ones is in the file.
         let elsewhere = note("tardy", "control__begin", [0x9000, 0, 0]).repeat(NOTES_MAX);
         let notes = [elsewhere, note("tardy", "control__begin", [NOP, 0, 0])].concat();
-        assert!(found(&file(&notes, 0)).is_empty());
+        assert_eq!(all_of(&file(&notes, 0)), Probes { probes: Vec::new(), has_more: true });
+        // A section that is too long for all of it.
+        let notes = note("libc", "setjmp", [NOP, 0, 0]).repeat(SECTION_MAX as usize / 32);
+        assert!(all_of(&file(&notes, 0)).has_more);
     }
 
     #[test]

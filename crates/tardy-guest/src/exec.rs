@@ -71,14 +71,15 @@ pub(crate) fn exec(words: &[&str]) -> Result<(), String> {
     let (program, arguments) = command.split_first().ok_or("name a command after --")?;
     let kernel_files = KernelFiles::real();
     let tracefs = Tracefs::find(&kernel_files)?;
+    // Before anything is set up, which a signal would leave behind.
+    let signals = EndSignals::catch().map_err(|error| error.to_string())?;
     let mut session = Session::set_up(request.clone(), &tracefs)?;
     let marker = session.marker();
     let mut program = session.start_program(|| {
-        let program = Program::start(program, arguments, Some(&marker))?;
+        let program = Program::start(program, arguments, Some(&marker), &signals)?;
         let pid = program.pid();
         Ok((program, pid))
     })?;
-    let signals = EndSignals::catch().map_err(|error| error.to_string())?;
     let watched = session.watch(&signals, &mut || program.has_ended(), &mut Silent)?;
     if let Some(end) = program.end()? {
         report(&end);

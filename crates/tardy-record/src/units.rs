@@ -121,7 +121,13 @@ pub fn format_duration_ns(ns: u64) -> String {
     text
 }
 
-/// The same for a time that may be negative: `-300us`.
+/// An interval that was found, or a time that was measured, with four digits: it has no more that mean something.
+pub fn format_found_interval_ns(ns: u64) -> String {
+    let place = 10_u64.pow(ns.max(1).ilog10().saturating_sub(3));
+    format_duration_ns(ns.saturating_add(place / 2) / place * place)
+}
+
+/// The same as [`format_duration_ns`] for a time that may be negative: `-300us`.
 pub fn format_signed_duration_ns(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", format_duration_ns(ns.unsigned_abs()))

@@ -5,7 +5,7 @@ use crate::program::Timing;
 use crate::reason::Reason;
 use crate::run::{Run, State, Validity};
 use crate::series::{Level, Series, SeriesKind};
-use crate::units::counted;
+use crate::units::{counted, format_found_interval_ns};
 
 mod loads;
 
@@ -83,6 +83,10 @@ fn how_much(run: &Run) -> String {
         return included(counted(readings, "reading", "readings"), readings);
     }
     let cycles = counted(progress.cycles, "cycle", "cycles");
+    if progress.planned_ns == 0 && progress.measured_ns > 0 {
+        let measured = format_found_interval_ns(progress.measured_ns);
+        return format!("{measured} and {cycles} are included");
+    }
     if progress.planned_ns == 0 {
         return included(cycles, progress.cycles);
     }
@@ -144,4 +148,23 @@ fn other_threads_have(run: &Run, series: &Series) -> bool {
 
 fn phase_label(run: &Run, index: usize) -> &str {
     run.phases.get(index).map_or("?", |phase| phase.label.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Facts;
+    use crate::plan::Plan;
+    use crate::run::Origin;
+
+    #[test]
+    fn a_run_without_a_planned_time_states_how_long_it_measured() {
+        let mut run = Run::begun(Origin::default(), Plan::default(), Facts::default());
+        run.progress.state = State::Interrupted;
+        (run.progress.cycles, run.progress.measured_ns) = (2_000, 12_345_678_901);
+        let missing = |run: &Run| what_is_missing(run).unwrap();
+        assert_eq!(missing(&run), "interrupted: 12.35s and 2000 cycles are included");
+        run.progress.planned_ns = 24_691_357_802;
+        assert_eq!(missing(&run), "interrupted: 50.0 % of the planned time and 2000 cycles are included");
+    }
 }

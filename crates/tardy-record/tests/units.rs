@@ -1,7 +1,7 @@
 //! How durations are read and written.
 
 use proptest::prelude::*;
-use tardy_record::units::{format_duration_ns, parse_duration_ns};
+use tardy_record::units::{format_duration_ns, format_found_interval_ns, parse_duration_ns};
 
 #[test]
 fn durations_are_read_as_people_write_them() {
@@ -42,4 +42,10 @@ proptest! {
     fn written_durations_read_back_the_same(ns: u64) {
         prop_assert_eq!(parse_duration_ns(&format_duration_ns(ns)), Ok(ns));
     }
+}
+
+#[test]
+fn a_found_interval_has_four_digits() {
+    let shown = [1_180_734, 3_148_549, 200_000, 16_666_667, 7].map(format_found_interval_ns);
+    assert_eq!(shown, ["1.181ms", "3.149ms", "200us", "16.67ms", "7ns"]);
 }

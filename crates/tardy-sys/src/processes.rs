@@ -60,16 +60,20 @@ pub fn threads_of(pid: u32) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// A file of one thread, such as `stat` or `schedstat`, as text; `None` if the thread has ended or the file cannot be
-/// read.
+/// A file of one thread, such as `stat` or `schedstat`, as [`text`]; `None` if the thread has ended or the file cannot be read.
 pub fn thread_file(pid: u32, tid: u32, name: &str) -> Option<String> {
-    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).ok()
+    text(&format!("/proc/{pid}/task/{tid}/{name}"))
+}
+
+/// A file of /proc as text. Bytes that are not UTF-8 are replaced: many files have a task's name in them, which may be any bytes, and of
+/// which the kernel may cut a character.
+fn text(path: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned())
 }
 
 /// The command name of the process `pid`, at most 15 bytes long; `None` if there is no such process.
 pub fn command_of(pid: u32) -> Option<String> {
-    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+    Some(text(&format!("/proc/{pid}/comm"))?.trim_end_matches('\n').to_owned())
 }
 
 /// The environment that the process `pid` was started with, `NAME=VALUE` each ended by a NUL; `None` if there is no
@@ -93,7 +97,7 @@ fn read_first(path: &str, most: u64) -> Option<Vec<u8>> {
 
 /// The effective user of the process `pid`; `None` if there is no such process.
 pub fn user_of(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = text(&format!("/proc/{pid}/status"))?;
     // The real, the effective, the saved and the file system's user.
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     users.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -184,6 +188,27 @@ mod tests {
         assert!(command_of(pid).is_some_and(|name| !name.is_empty()));
         assert!(environment_of(pid).is_some());
         assert_eq!(user_of(pid), Some(files::caller()));
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_hides_no_field() {
+        use std::io::BufRead;
+        let script = r"printf 'cut\303' > /proc/$$/comm; printf 'ready\n'; read line";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut ready = String::new();
+        io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let pid = child.id();
+        let stat = thread_file(pid, pid, "stat");
+        let found = (command_of(pid), user_of(pid), thread_file(pid, pid, "comm"), stat);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let (command, user, comm, stat) = found;
+        assert_eq!(command.as_deref(), Some("cut\u{fffd}"));
+        assert_eq!((user, comm.as_deref()), (Some(files::caller()), Some("cut\u{fffd}\n")));
+        assert!(stat.is_some_and(|stat| stat.contains(&format!(" {} ", std::process::id()))));
     }
 
     #[test]

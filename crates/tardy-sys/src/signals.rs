@@ -8,6 +8,8 @@ pub use requests::{Request, remember_requests, take_request};
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 /// The signals that ask a process to end.
@@ -19,12 +21,15 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub struct EndSignals {
     fd: OwnedFd,
+    /// Those of the signals that were not blocked before.
+    unblocked_before: Vec<i32>,
 }
 
 impl EndSignals {
     /// Blocks the signals for this thread and those that it starts later.
     pub fn catch() -> io::Result<Self> {
         let set = signal_set(&END);
+        let unblocked_before = END.into_iter().filter(|signal| !is_blocked(*signal)).collect();
         block(&set)?;
         // SAFETY: `set` is a valid signal set.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
@@ -32,7 +37,14 @@ impl EndSignals {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel just gave us this descriptor.
-        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, unblocked_before })
+    }
+
+    /// Makes the child of `command` start without the signals blocked that [`Self::catch`] blocked: a program inherits the mask.
+    pub fn unblock_in(&self, command: &mut Command) {
+        let set = signal_set(&self.unblocked_before);
+        // SAFETY: the closure runs between fork and exec and makes one async-signal-safe call, with a valid set.
+        unsafe { command.pre_exec(move || change_mask(libc::SIG_UNBLOCK, &set)) };
     }
 
     /// From now on, a signal that is not taken within `patience` ends this process, as it does without [`Self::catch`]: its threads may
@@ -117,8 +129,22 @@ pub(crate) fn signal_set(signals: &[i32]) -> libc::sigset_t {
 }
 
 pub(crate) fn block(set: &libc::sigset_t) -> io::Result<()> {
+    change_mask(libc::SIG_BLOCK, set)
+}
+
+/// Whether this thread blocks a signal.
+fn is_blocked(signal: i32) -> bool {
+    // SAFETY: sigset_t is plain data, which the call writes; without a new set it changes nothing.
+    unsafe {
+        let mut mask: libc::sigset_t = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask) == 0
+            && libc::sigismember(&raw const mask, signal) == 1
+    }
+}
+
+fn change_mask(how: i32, set: &libc::sigset_t) -> io::Result<()> {
     // SAFETY: `set` is a valid signal set; the old mask is not requested.
-    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set, std::ptr::null_mut()) } {
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
@@ -182,9 +208,26 @@ mod tests {
         let signals = EndSignals::catch().unwrap();
         signals.end_process_unless_taken(Duration::from_millis(300)).unwrap();
         assert!(!is_end_pending());
+        // The test blocked the signals before this process started.
+        assert!(signals.unblocked_before.is_empty());
         println!("ready");
         while this == "wait" || signals.take().is_none() {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_program_inherits_no_signal_that_was_caught() {
+        let blocked = |catches: bool| {
+            let grep = move || {
+                let signals = catches.then(|| EndSignals::catch().unwrap());
+                let mut command = Command::new("grep");
+                signals.iter().for_each(|signals| signals.unblock_in(&mut command));
+                command.args(["^SigBlk:", "/proc/self/status"]).output().unwrap().stdout
+            };
+            // Each in a thread of its own, which has the mask.
+            String::from_utf8(std::thread::spawn(grep).join().unwrap()).unwrap()
+        };
+        assert_eq!(blocked(true), blocked(false));
     }
 }

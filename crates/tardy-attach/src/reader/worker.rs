@@ -11,7 +11,8 @@ use tardy_sys::{files, processes, signals, work_limits};
 
 use super::messages::{Found, Place, ProbedFile, Request, receive, send};
 use crate::elf::{Budget, Content};
-use crate::{mappings, usdt};
+use crate::mappings;
+use crate::usdt::{self, PROBES_MAX, Probes};
 
 /// Memory of the process. Half of it is for the content of files.
 const MEMORY_MAX: u64 = 2 << 30;
@@ -21,6 +22,9 @@ const PLACES_BYTES: u64 = 1 << 30;
 const PROBES_BYTES: u64 = 256 << 20;
 /// CPU time for a request. Reading the debug information of a web browser takes a few seconds.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
+/// Why a file may lack its probes.
+const TOO_LONG: &str =
+    "the program's files have more tables and notes than are searched for probes (256 MiB)";
 /// The most files that are searched for probes.
 const FILES_MAX: usize = 4096;
 /// The most files of one answer, which are open at the same time.
@@ -88,15 +92,27 @@ impl Worker {
         let mut found = Found::default();
         let user = processes::user_of(pid);
         for mapping in mappings::code_of(pid) {
-            if self.searched.len() >= FILES_MAX || found.files.len() >= FOUND_MAX {
+            // The next request finds the others.
+            if found.files.len() >= FOUND_MAX {
                 break;
             }
-            if !self.searched.insert(mapping.identity.clone()) {
+            if self.searched.contains(&mapping.identity) {
                 continue;
             }
+            if self.searched.len() >= FILES_MAX {
+                found.refused = Some(format!("no more than {FILES_MAX} files are searched for probes"));
+                break;
+            }
+            self.searched.insert(mapping.identity.clone());
             let Ok(file) = mapping.open() else { continue };
             let Ok(copy) = file.try_clone() else { continue };
-            let probes = usdt::probes(&Content::File(copy), &self.probes_budget);
+            let Probes { probes, has_more } = usdt::probes(&Content::File(copy), &self.probes_budget);
+            if has_more {
+                found.refused = Some(format!(
+                    "{}: it has more probes than are used ({PROBES_MAX}), or more notes of probes than are read",
+                    mapping.path
+                ));
+            }
             if probes.is_empty() {
                 continue;
             }
@@ -120,6 +136,9 @@ impl Worker {
                 found.files.push(ProbedFile { descriptor: file.as_raw_fd() as u32, probes });
                 self.open.push(file);
             }
+        }
+        if self.probes_budget.was_exceeded() {
+            found.refused = Some(TOO_LONG.to_owned());
         }
         found
     }
@@ -177,5 +196,25 @@ impl Codes {
 
     fn is_limited(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_the_search_for_probes_are_stated() {
+        let own = std::process::id();
+        let mut worker = Worker::new();
+        assert_eq!(worker.probes(own).refused, None);
+        let mut few_bytes = Worker { probes_budget: Budget::new(1), ..Worker::new() };
+        // Only root may open the files.
+        let can_open = mappings::code_of(own).first().is_some_and(|mapping| mapping.open().is_ok());
+        assert_eq!(few_bytes.probes(own).refused.as_deref(), can_open.then_some(TOO_LONG));
+        let searched = (0..FILES_MAX).map(|number| format!("file {number}")).collect();
+        let mut many_files = Worker { searched, ..Worker::new() };
+        let refused = many_files.probes(own).refused.unwrap();
+        assert_eq!(refused, "no more than 4096 files are searched for probes");
     }
 }

@@ -290,8 +290,8 @@ impl Source {
         match self {
             Self::Schedstat => words(content).next().and_then(whole),
             Self::Stat => {
-                let line = std::str::from_utf8(content).ok()?;
-                ProcessStat::parse(line)?.ticks.checked_mul(TICK_NS)
+                let line = String::from_utf8_lossy(content);
+                ProcessStat::parse(&line)?.ticks.checked_mul(TICK_NS)
             }
         }
     }

@@ -8,7 +8,7 @@ use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::program::{CycleCause, DEADLINE, LateCycle, Timing, WatchedMark, Why};
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::{format_duration_ns, format_found_interval_ns};
 
 use super::machine::hypervisor;
 use super::phase_terms::{PhaseWords, scheduling};
@@ -103,7 +103,7 @@ impl Measurement for Program {
         let threads = phase.series.iter().filter_map(|index| run.series[*index].program()?.thread.as_ref());
         let mut methods: Vec<String> = threads
             .map(|thread| {
-                let every = interval(thread.interval_ns);
+                let every = format_found_interval_ns(thread.interval_ns);
                 let policy = thread
                     .policy
                     .map_or_else(String::new, |policy| format!(", {}", scheduling(policy, thread.priority)));
@@ -132,12 +132,6 @@ impl Measurement for Program {
     }
 }
 
-/// An interval with four digits: it may be found from wake-ups, and that of a relative sleep is a mean.
-fn interval(ns: u64) -> String {
-    let place = 10_u64.pow(ns.max(1).ilog10().saturating_sub(3));
-    format_duration_ns(ns.saturating_add(place / 2) / place * place)
-}
-
 fn table(threads: &[ProgramThread]) -> Table {
     let heads = [
         "thread",
@@ -161,7 +155,7 @@ fn table(threads: &[ProgramThread]) -> Table {
         let response = of(Timing::Response);
         table.push(vec![
             short(&harmless(&thread.label), NAME_MAX),
-            interval(thread.thread.interval_ns),
+            format_found_interval_ns(thread.thread.interval_ns),
             count(thread.cycles),
             count(thread.thread.skipped),
             count(thread.thread.deadline_misses),
@@ -214,7 +208,7 @@ fn mark_table(marks: &[ProgramMark]) -> Table {
         let period = mark.period.as_ref();
         table.push(vec![
             short(&harmless(&mark.mark.name), NAME_MAX),
-            mark.mark.interval_ns.map_or_else(|| "n/a".to_owned(), interval),
+            mark.mark.interval_ns.map_or_else(|| "n/a".to_owned(), format_found_interval_ns),
             count(mark.duration.recorded),
             mark.mark.deadline_ns.map_or_else(|| "n/a".to_owned(), |_| count(mark.mark.deadline_misses)),
             figure(mark.duration.mean_ns, false),
@@ -296,7 +290,7 @@ fn conclusions(threads: &[ProgramThread]) -> Vec<String> {
             return None;
         }
         let name = short(&harmless(&thread.label), NAME_MAX);
-        let deadline = format_duration_ns(thread.thread.deadline_ns);
+        let deadline = deadline(thread.thread.deadline_ns, thread.thread.interval_ns);
         let skipped = if skipped > 0 { format!("; it skipped {}", count(skipped)) } else { String::new() };
         let cycles = counted(thread.cycles, "cycle", "cycles");
         let main = main_causes(&thread.tally, late);
@@ -306,6 +300,14 @@ fn conclusions(threads: &[ProgramThread]) -> Vec<String> {
         ))
     };
     threads.iter().filter_map(conclusion).collect()
+}
+
+/// A deadline. One that the user has not named is the interval, which was found.
+fn deadline(deadline_ns: u64, interval_ns: u64) -> String {
+    match deadline_ns == interval_ns {
+        true => format_found_interval_ns(interval_ns),
+        false => format_duration_ns(deadline_ns),
+    }
 }
 
 /// The kind of cause that at least half of the explained cycles share, or else a list of kinds, as sentences.
@@ -332,7 +334,7 @@ fn main_causes(tally: &[(Why, String, usize)], late: usize) -> String {
     let text = |(why, names, _): &(Why, Vec<String>, usize)| {
         let more = names.len().saturating_sub(NAMES_MAX);
         let named = names[..names.len() - more].join(", ");
-        cause_text(*why, &if more > 0 { format!("{named} and {more} more") } else { named })
+        cause_text(*why, &if more > 0 { format!("{named} and {more} more") } else { named }, "")
     };
     match kinds.first() {
         None => String::new(),
@@ -393,7 +395,8 @@ fn sentence(label: &str, cycle: &LateCycle) -> String {
 /// The causes of a cycle with their times, as clauses.
 pub fn causes_text(cycle: &LateCycle) -> String {
     let clause = |cause: &CycleCause| {
-        format!("{} for {}", cause_text(cause.why, &harmless(&cause.what)), with_unit(cause.took_ns as f64))
+        let time = format!(" for {}", with_unit(cause.took_ns as f64));
+        cause_text(cause.why, &harmless(&cause.what), &time)
     };
     let causes: Vec<String> = cycle.causes.iter().map(clause).collect();
     if causes.is_empty() { "no single cause".to_owned() } else { causes.join("; ") }
@@ -404,8 +407,33 @@ fn is_several(what: &str) -> bool {
     what.split('\'').step_by(2).any(|outside| outside.contains(" and "))
 }
 
-/// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`.
-fn cause_text(why: Why, what: &str) -> String {
+/// A cause as a clause, such as `it waited for a mutex without priority inheritance, of 'low' (task 7)`. `time`, such as ` for 7 us`,
+/// follows the words that it belongs to.
+fn cause_text(why: Why, what: &str, time: &str) -> String {
+    format!("{}{time}{}", clause(why, what), reason(why, what))
+}
+
+/// Why a cause was possible; empty if its clause states it.
+fn reason(why: Why, what: &str) -> String {
+    match why {
+        Why::NoPriority => ", because the thread has no real-time priority".to_owned(),
+        Why::Throttled if what == DEADLINE => ": it had used up its runtime of SCHED_DEADLINE".to_owned(),
+        Why::Throttled if what == "idle" => {
+            ": it was ready and its CPU idle (a CPU quota of a cgroup, or a limit on real-time tasks)"
+                .to_owned()
+        }
+        Why::Throttled if what.starts_with("cgroup ") => format!(": the CPU quota of {what} was used up"),
+        Why::Throttled => {
+            let have = if is_several(what) { "have" } else { "has" };
+            format!(": {what}, which {have} lower priority, had the CPU (a limit on real-time tasks)")
+        }
+        Why::UnknownWait => ", for a page or because it was frozen, which no event shows".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What happened.
+fn clause(why: Why, what: &str) -> String {
     let have = if is_several(what) { "have" } else { "has" };
     match why {
         Why::InterruptsOff => format!("{what} kept the timer's interrupt from running"),
@@ -414,33 +442,19 @@ fn cause_text(why: Why, what: &str) -> String {
         Why::HigherPriority => format!("{what}, which {have} higher priority, had the CPU"),
         Why::SamePriority => format!("{what}, which {have} the same priority, had the CPU"),
         Why::PreemptionOff => format!("{what} could not be preempted"),
-        Why::NoPriority => {
-            format!("{what} had the CPU, because the thread has no real-time priority")
-        }
-        Why::Throttled if what == DEADLINE => {
-            "the thread was throttled: it had used up its runtime of SCHED_DEADLINE".to_owned()
-        }
-        Why::Throttled if what == "idle" => {
-            "the thread was throttled: it was ready and its CPU idle (a CPU quota of a cgroup, or a limit on real-time tasks)"
-                .to_owned()
-        }
-        Why::Throttled if what.starts_with("cgroup ") => {
-            format!("the thread was throttled: the CPU quota of {what} was used up")
-        }
-        Why::Throttled => {
-            format!("the thread was throttled: {what}, which {have} lower priority, had the CPU (a limit on real-time tasks)")
-        }
         Why::Mutex => format!("it waited for a mutex without priority inheritance, of {what}"),
         Why::OtherThread => format!("it waited for {what}"),
         Why::SystemCall => format!("it was in the system call {what}"),
         Why::PageFault => format!("it took page faults ({what})"),
         Why::Stopped => format!("it was stopped by {what}"),
-        Why::UnknownWait => {
-            "it waited outside of system calls, for a page or because it was frozen, which no event shows".to_owned()
-        }
         Why::PreviousCycle => "the cycle before ended late".to_owned(),
         Why::OwnWork => "its own work took longer than usual".to_owned(),
-        Why::WakeUpPath => "the kernel's way from the interrupt to the program took longer than usual".to_owned(),
+        Why::NoPriority => format!("{what} had the CPU"),
+        Why::Throttled => "the thread was throttled".to_owned(),
+        Why::UnknownWait => "it waited outside of system calls".to_owned(),
+        Why::WakeUpPath => {
+            "the kernel's way from the interrupt to the program took longer than usual".to_owned()
+        }
     }
 }
 
@@ -452,12 +466,6 @@ mod tests {
         let tally: Vec<(Why, String, usize)> =
             tally.iter().map(|(why, what, count)| (*why, (*what).to_owned(), *count)).collect();
         main_causes(&tally, late)
-    }
-
-    #[test]
-    fn a_found_interval_has_four_digits() {
-        let shown = [1_180_734, 200_000, 16_666_667, 7].map(interval);
-        assert_eq!(shown, ["1.181ms", "200us", "16.67ms", "7ns"]);
     }
 
     #[test]
@@ -488,5 +496,29 @@ mod tests {
             "{text}"
         );
         assert_eq!(main(&[], 0), "");
+    }
+
+    #[test]
+    fn a_time_follows_the_words_that_it_belongs_to() {
+        let text = |why, what: &str| cause_text(why, what, " for 7 us");
+        assert_eq!(
+            text(Why::NoPriority, "'rustc'"),
+            "'rustc' had the CPU for 7 us, because the thread has no real-time priority"
+        );
+        assert_eq!(
+            text(Why::Throttled, DEADLINE),
+            "the thread was throttled for 7 us: it had used up its runtime of SCHED_DEADLINE"
+        );
+        assert_eq!(
+            text(Why::UnknownWait, ""),
+            "it waited outside of system calls for 7 us, for a page or because it was frozen, which no event shows"
+        );
+        assert_eq!(text(Why::Stopped, "a signal"), "it was stopped by a signal for 7 us");
+    }
+
+    #[test]
+    fn a_deadline_that_is_the_found_interval_has_four_digits() {
+        let shown = [(3_148_549, 3_148_549), (3_148_549, 4_000_000)].map(|(one, other)| deadline(one, other));
+        assert_eq!(shown, ["3.149ms", "3.148549ms"]);
     }
 }

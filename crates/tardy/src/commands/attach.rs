@@ -44,9 +44,10 @@ pub(crate) fn run(arguments: &AttachArgs) -> Result<Exit> {
             return from_proc::run(&request.target, duration_ns, &why, arguments.watch.json);
         }
     };
+    // Before anything is made that a signal would leave behind.
+    let signals = EndSignals::catch()?;
     let file = RunFile::claim(&arguments.watch, started, &request, origin)?;
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
-    let signals = EndSignals::catch()?;
     let mut progress = Progress::new(Line::new(arguments.watch.quiet), file);
     let watched = session.watch(&signals, &mut || false, &mut progress);
     progress.close().present(watched.map_err(|reason| anyhow!(reason))?, &arguments.watch)

@@ -31,17 +31,20 @@ pub(crate) fn run(arguments: &ExecArgs) -> Result<Exit> {
     let named = arguments.command.join(" ");
     let request =
         Request { named, ..attach::request(&origin.id, Target::Pid(0), duration_ns, &arguments.watch) };
+    // Before anything is made that a signal would leave behind.
+    let signals = EndSignals::catch()?;
     let file = RunFile::claim(&arguments.watch, started, &request, origin)?;
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
+    if signals.take().is_some() {
+        bail!("interrupted before the program was started");
+    }
     let marker = session.marker();
     let start = || {
-        let program = Program::start(program, words, Some(&marker))?;
+        let program = Program::start(program, words, Some(&marker), &signals)?;
         let pid = program.pid();
         Ok((program, pid))
     };
     let mut program = session.start_program(start).map_err(|reason| anyhow!(reason))?;
-    // After the start, so that the program does not inherit blocked signals.
-    let signals = EndSignals::catch()?;
     let progress = Progress::new(Line::new(arguments.watch.quiet), file);
     let until_ns = duration_ns.map(|ns| monotonic_ns().saturating_add(ns));
     let mut watch = Watch { progress, pid: program.pid(), signals: 0, is_left: false };
@@ -118,11 +121,16 @@ impl Listener for Watch {
         if self.is_left {
             return true;
         }
-        if signal == signal::TERMINATE {
+        let again = if signal == signal::TERMINATE {
             // It may have ended just now.
             let _ = child::send(self.pid, signal::TERMINATE);
-        }
-        self.progress.line.message("waiting for the program to end; a second Ctrl-C ends tardy alone");
+            "SIGTERM"
+        } else {
+            "Ctrl-C"
+        };
+        self.progress
+            .line
+            .message(&format!("waiting for the program to end; a second {again} ends tardy alone"));
         false
     }
 }

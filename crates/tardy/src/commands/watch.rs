@@ -43,9 +43,10 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<Exit> {
     let response = late::response(&arguments.late);
     let keep = arguments.keep.clone();
     let mut screen = Screen { line: Line::new(arguments.quiet), keep, all_are_kept: true };
+    // Before anything is made that a signal would leave behind.
+    let signals = EndSignals::catch()?;
     let mut watcher = Watcher::claim(&request, place, facts, origin_at, response, &mut screen)?;
     let mut session = Session::set_up(request, &tracefs).map_err(|reason| anyhow!(reason))?;
-    let signals = EndSignals::catch()?;
     let watched = session.watch(&signals, &mut || false, &mut watcher);
     // The kernel's buffers are not needed while the command ends.
     drop(session);

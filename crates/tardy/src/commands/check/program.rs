@@ -13,7 +13,7 @@ use tardy_attach::targets::{self, Found, Target};
 use tardy_host::trace::monitors::{self, Monitors};
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
-use tardy_record::units::format_duration_ns;
+use tardy_record::units::{format_duration_ns, format_found_interval_ns};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{EndSignals, wait_readable};
@@ -67,9 +67,11 @@ pub(super) fn run(word: &str, json: bool) -> Result<Exit> {
 
 /// Starts a program, checks it, and ends it.
 pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result<Exit> {
+    // Before anything is set up, which a signal would leave behind.
+    let signals = EndSignals::catch()?;
     let monitors = attach::tracefs().ok().and_then(|tracefs| Monitors::enable(&tracefs, &id()).transpose());
-    let mut started = Program::start(program, words, None).map_err(|reason| anyhow!(reason))?;
-    let checked = check_started(&mut started, monitors);
+    let mut started = Program::start(program, words, None, &signals).map_err(|reason| anyhow!(reason))?;
+    let checked = check_started(&mut started, &signals, monitors);
     let ending = started.end();
     let facts = checked?;
     if let Some(ending) = ending.map_err(|reason| anyhow!(reason))? {
@@ -79,16 +81,18 @@ pub(super) fn run_started(program: &str, words: &[String], json: bool) -> Result
 }
 
 /// Observes a program once it has set itself up.
-fn check_started(started: &mut Program, monitors: Option<Result<Monitors, String>>) -> Result<ProgramFacts> {
-    // After the start, so that the program does not inherit blocked signals.
-    let signals = EndSignals::catch()?;
+fn check_started(
+    started: &mut Program,
+    signals: &EndSignals,
+    monitors: Option<Result<Monitors, String>>,
+) -> Result<ProgramFacts> {
     let begin_ns = monotonic_ns();
     wait_readable(&[signals.as_raw_fd()], SET_UP_NS)?;
     if started.has_ended() {
         bail!("the program ended within a second, before it could be checked");
     }
     is_whole(begin_ns, SET_UP_NS)?;
-    let facts = observed(started.pid(), &signals);
+    let facts = observed(started.pid(), signals);
     if started.has_ended() {
         bail!(ENDED);
     }
@@ -201,7 +205,11 @@ fn text(facts: &ProgramFacts, rulings: &[Ruling]) -> String {
         vec![format!("{} ({}), {} threads", harmless(&facts.name), facts.pid, facts.threads.len())];
     let periodic = facts.threads.iter().filter_map(|thread| Some((thread, thread.interval_ns?)));
     for (thread, interval_ns) in periodic {
-        lines.push(format!("  {} runs every {}", harmless(&thread.name), format_duration_ns(interval_ns)));
+        lines.push(format!(
+            "  {} runs every {}",
+            harmless(&thread.name),
+            format_found_interval_ns(interval_ns)
+        ));
     }
     let mut table = Table::of_words(&["rule", "state", "found"]);
     for ruling in rulings {
