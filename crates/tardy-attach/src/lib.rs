@@ -43,6 +43,7 @@ pub mod run;
 pub mod session;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod source_lines;
+mod status;
 pub mod targets;
 pub mod thread;
 pub mod trace;

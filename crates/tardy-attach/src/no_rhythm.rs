@@ -1,5 +1,9 @@
 //! The message that no thread of a program is periodic.
 
+use tardy_sys::processes::{self, ProcessState};
+
+use crate::targets;
+
 /// How the observation of a program ended that has no periodic thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObservationEnd {
@@ -16,6 +20,18 @@ pub enum ObservationEnd {
         /// Its name.
         name: String,
     },
+}
+
+impl ObservationEnd {
+    /// How a program ended of which these threads remain: they are of processes that it started.
+    pub fn of_ended_program(mut threads: impl Iterator<Item = u32>) -> Self {
+        let process = |tid: u32| {
+            let pid = targets::process_of(tid).filter(|pid| *pid != std::process::id())?;
+            let state = ProcessState::of(pid).filter(|state| !state.is_zombie);
+            Some(Self::InBackground { pid, name: state.and_then(|_| processes::command_of(pid))? })
+        };
+        threads.find_map(process).unwrap_or(Self::ProgramEnded)
+    }
 }
 
 /// That no thread is periodic, and what they do. `lost` events were lost by buffers of this size for each CPU.
@@ -71,6 +87,8 @@ fn waits(others: &[(String, Vec<(String, usize)>)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     fn others() -> Vec<(String, Vec<(String, usize)>)> {
@@ -105,6 +123,22 @@ mod tests {
             text(ObservationEnd::InBackground { pid: 9, name: "control".to_owned() }),
             "./control went into the background: it ended after it had started process 9, 'control', which runs on; `tardy \
              attach control` watches that"
+        );
+    }
+
+    #[test]
+    fn a_process_that_outlives_the_program_is_in_the_background() {
+        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = other.id();
+        let (own, none) = (std::process::id(), u32::MAX);
+        // Its name is that of the test until it executes its program.
+        let end = ObservationEnd::of_ended_program([own, none, pid].into_iter());
+        assert!(matches!(end, ObservationEnd::InBackground { pid: found, .. } if found == pid), "{end:?}");
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        assert_eq!(
+            ObservationEnd::of_ended_program([own, none, pid].into_iter()),
+            ObservationEnd::ProgramEnded
         );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,7 +9,6 @@ use std::time::Duration;
 
 use tardy_host::trace::tracefs::Tracefs;
 use tardy_record::series::Series;
-use tardy_record::units::{counted, format_duration_ns};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::processes;
@@ -30,6 +28,7 @@ use crate::quota::Quotas;
 use crate::reader::ProgramReader;
 use crate::recorder::{Identity, Recorder, Seen, Settings};
 use crate::rhythm::Rhythm;
+pub use crate::status::Status;
 use crate::targets::{self, Target};
 use crate::thread::{Completed, Thread};
 use crate::trace::{self, ProgramTrace};
@@ -117,33 +116,6 @@ pub struct Watched {
     pub places: Vec<String>,
     /// The waits of threads that are not periodic: the thread's name, and each wait with its number.
     pub others: Vec<(String, Vec<(String, usize)>)>,
-}
-
-/// What watching shows while it goes on.
-#[derive(Clone, Copy, Debug)]
-pub struct Status {
-    /// Periodic threads so far.
-    pub threads: usize,
-    /// The counted time so far; `None` before counting.
-    pub counted_ns: Option<u64>,
-    /// Cycles so far.
-    pub cycles: u64,
-    /// Cycles that missed their deadline.
-    pub missed: u64,
-}
-
-/// In one line: the threads, the counted time, and the cycles.
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let threads = counted(self.threads as u64, "periodic thread", "periodic threads");
-        match self.counted_ns {
-            None => write!(f, "{threads}, observing"),
-            Some(ns) => {
-                let passed = format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
-                write!(f, "{threads}, {passed}, {} cycles, {} missed", self.cycles, self.missed)
-            }
-        }
-    }
 }
 
 /// What is notified while a program is watched.
@@ -617,7 +589,7 @@ impl Session {
         match end {
             End::Interrupted => ObservationEnd::Interrupted,
             End::Program if self.was_signalled => ObservationEnd::Interrupted,
-            End::Program => background(self.tracker.threads.keys().copied()),
+            End::Program => ObservationEnd::of_ended_program(self.tracker.threads.keys().copied()),
             End::Planned | End::Listener | End::NotYet => ObservationEnd::TimeOver,
         }
     }
@@ -671,16 +643,6 @@ fn end_always(signals: &EndSignals) -> Result<(), String> {
     always.map_err(|error| format!("no thread can be started that waits for signals: {error}"))
 }
 
-/// How a program ended of which these threads remain: they are of processes that it started.
-fn background(mut threads: impl Iterator<Item = u32>) -> ObservationEnd {
-    let process = |tid: u32| {
-        let pid = targets::process_of(tid).filter(|pid| *pid != std::process::id())?;
-        let state = processes::ProcessState::of(pid).filter(|state| !state.is_zombie);
-        Some(ObservationEnd::InBackground { pid, name: state.and_then(|_| processes::command_of(pid))? })
-    };
-    threads.find_map(process).unwrap_or(ObservationEnd::ProgramEnded)
-}
-
 /// A listener that ignores everything.
 struct NoListener;
 
@@ -697,26 +659,11 @@ fn label(pid: u32, tid: u32, name: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]
     fn a_thread_without_a_name_has_its_number_as_label() {
         assert_eq!(label(u32::MAX, 7, String::new()), "thread 7");
         assert_eq!(label(u32::MAX, 7, "loop".to_owned()), "loop");
-    }
-
-    #[test]
-    fn a_process_that_outlives_the_program_is_in_the_background() {
-        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let pid = other.id();
-        let (own, none) = (std::process::id(), u32::MAX);
-        // Its name is that of the test until it executes its program.
-        let end = background([own, none, pid].into_iter());
-        assert!(matches!(end, ObservationEnd::InBackground { pid: found, .. } if found == pid), "{end:?}");
-        drop(other.stdin.take());
-        other.wait().unwrap();
-        assert_eq!(background([own, none, pid].into_iter()), ObservationEnd::ProgramEnded);
     }
 }
