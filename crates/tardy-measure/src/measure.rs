@@ -6,8 +6,7 @@ use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::wiggle::WigglePlan;
 
 use crate::engine::{
-    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Source,
-    Sources,
+    self, Listener, MapLayout, Observer, Outcome, Outside, Parts, PhaseContext, Request, RunError, Sources,
 };
 use crate::observers::causes::Causes;
 use crate::observers::echo::Echo;

@@ -26,7 +26,7 @@ use tardy_record::Run;
 use tardy_sys::files::{self, Existing};
 use tardy_sys::signals::{EndSignals, wait_readable};
 
-use super::archive::Addition;
+use tardy_command::additions::Addition;
 use tardy_command::{Exit, origin, output};
 use view::View;
 
