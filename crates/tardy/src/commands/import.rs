@@ -17,7 +17,7 @@ use tardy_record::{Run, file, validity};
 use tardy_sys::files;
 use tardy_unpack::{Content, Tar};
 
-use super::file_tree;
+
 use tardy_args::{ImportArgs, RedactionFlag, UnitRule};
 use tardy_command::additions::Addition;
 use tardy_command::{Exit, output};
