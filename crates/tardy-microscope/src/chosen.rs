@@ -316,21 +316,25 @@ fn no_such_cycle(run: &Run, series: &Series, measured: &Measured, which: Which) 
     no_cycle(run, series, measured.readings.len() as u64, cycle)
 }
 
-/// A wake-up of a timer and its number: of equal ones the first that the observer kept, since it keeps only a few of them.
+/// A wake-up of a timer and its number: of equally near ones one that the observer kept, since it keeps only a few of them. They may all be of
+/// the warm-up: then it is the nearest of the run that the observer kept.
 fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(usize, Reading)> {
     let mut readings = measured.readings.iter().copied().enumerate();
-    let late = measured.readings.iter().map(|reading| reading.late_ns);
-    let late_ns = match (chosen.which, chosen.sought) {
+    let target = match (chosen.which, chosen.sought) {
         (Which::Cycle(cycle), _) => return readings.nth(usize::try_from(cycle).ok()?),
-        (Which::Worst, _) => late.max()?,
-        // The observer kept those nearest to the middle of the bin.
-        (Which::Quantile(_), Sought::Late(target)) => late.min_by_key(|late| late.abs_diff(target))?,
+        (Which::Worst, _) => measured.readings.iter().map(|reading| reading.late_ns).max()?,
+        (Which::Quantile(_), Sought::Late(target)) => target,
         (Which::Quantile(_), _) => return None,
     };
-    let mut equal = readings.filter(|(_, reading)| reading.late_ns == late_ns);
+    let distance = |(_, reading): &(usize, Reading)| reading.late_ns.abs_diff(target);
     let is_kept =
         |(_, reading): &(usize, Reading)| observed.wakeups.iter().any(|wakeup| wakeup.reading == *reading);
-    equal.clone().find(is_kept).or_else(|| equal.next())
+    let nearest = readings.clone().min_by_key(distance)?;
+    let nearest_kept = readings.filter(is_kept).min_by_key(distance);
+    match chosen.which {
+        Which::Worst => nearest_kept.filter(|kept| distance(kept) == 0).or(Some(nearest)),
+        _ => nearest_kept.or(Some(nearest)),
+    }
 }
 
 #[cfg(test)]
@@ -369,6 +373,9 @@ mod tests {
             let chosen = Chosen { series: 0, which, sought: Sought::Late(9_150) };
             assert_eq!(find(&observed, &measured, &chosen), Some((6, readings[6])));
         }
+        // Those at the target are all of the warm-up: the nearest of the run that was kept stands for them.
+        let chosen = Chosen { series: 0, which: Which::Quantile(0.5), sought: Sought::Late(9_100) };
+        assert_eq!(find(&observed, &measured, &chosen), Some((6, readings[6])));
         let chosen = Chosen { series: 0, which: Which::Cycle(3), sought: Sought::Number(3) };
         assert_eq!(find(&observed, &measured, &chosen), Some((3, readings[3])));
     }
