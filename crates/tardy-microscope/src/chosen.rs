@@ -329,12 +329,13 @@ fn find(observed: &Observed, measured: &Measured, chosen: &Chosen) -> Option<(us
     let distance = |(_, reading): &(usize, Reading)| reading.late_ns.abs_diff(target);
     let is_kept =
         |(_, reading): &(usize, Reading)| observed.wakeups.iter().any(|wakeup| wakeup.reading == *reading);
-    let nearest = readings.clone().min_by_key(distance)?;
-    let nearest_kept = readings.filter(is_kept).min_by_key(distance);
-    match chosen.which {
-        Which::Worst => nearest_kept.filter(|kept| distance(kept) == 0).or(Some(nearest)),
-        _ => nearest_kept.or(Some(nearest)),
-    }
+    let least = readings.clone().map(|one| distance(&one)).min()?;
+    let mut nearest = readings.clone().filter(|one| distance(one) == least);
+    let in_its_place = || match chosen.which {
+        Which::Quantile(_) => readings.filter(is_kept).min_by_key(distance),
+        _ => None,
+    };
+    nearest.clone().find(is_kept).or_else(in_its_place).or_else(|| nearest.next())
 }
 
 #[cfg(test)]

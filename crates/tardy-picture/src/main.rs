@@ -1,7 +1,7 @@
 //! `tardy-picture`: reads a plot as SVG from standard input, and writes it to standard output in another format.
 //!
-//! `tardy plot` starts it. It is a program of its own because what draws letters and curves is a tenth of all that tardy would consist
-//! of, and most users never need it.
+//! `tardy plot` starts it. It is a program of its own because what draws letters and curves takes a seventh of the time in which tardy
+//! would be compiled, and most users never need it (docs/adr/0046-several-executables.md).
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -14,19 +14,11 @@ usage: tardy-picture png SCALE <PLOT.svg >PLOT.png    with SCALE pixels for each
 'tardy plot' starts this program. Its colours are those for paper.";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // A word that is not UTF-8 is none of those that it knows.
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let build = tardy_identity::identity!();
-    match words.as_slice() {
-        ["--version"] => return printed(&format!("tardy-picture {build}")),
-        ["--help" | "-h"] => return printed(USAGE),
-        _ => {}
-    }
-    let converted = tardy_identity::check_caller("tardy-picture", build).and_then(|()| converted(&words));
-    match converted.and_then(|picture| {
-        let written = io::stdout().lock().write_all(&picture);
-        written.map_err(|error| format!("the picture cannot be written: {error}"))
-    }) {
+    match answer(&words).and_then(|bytes| write(&bytes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");
@@ -35,11 +27,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn printed(text: &str) -> ExitCode {
-    match writeln!(io::stdout().lock(), "{text}") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(2),
+/// What is written to standard output.
+fn answer(words: &[&str]) -> Result<Vec<u8>, String> {
+    let build = tardy_identity::identity!();
+    match words {
+        ["--version"] => Ok(format!("tardy-picture {build}\n").into_bytes()),
+        ["--help" | "-h"] => Ok(format!("{USAGE}\n").into_bytes()),
+        _ => tardy_identity::check_caller("tardy-picture", build).and_then(|()| converted(words)),
     }
+}
+
+fn write(bytes: &[u8]) -> Result<(), String> {
+    let mut output = io::stdout().lock();
+    let written = output.write_all(bytes).and_then(|()| output.flush());
+    written.map_err(|error| format!("the output cannot be written: {error}"))
 }
 
 /// The plot of standard input in the format that `words` ask for.

@@ -1,6 +1,8 @@
 //! `tardy-picture` as `tardy plot` starts it.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
 
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"40\" height=\"20\"><text x=\"1\" y=\"9\">5 us</text></svg>";
@@ -43,4 +45,12 @@ fn wrong_arguments_are_answered_with_what_is_right() {
     assert!(refusal(&["png", "0"], None).contains("'0' is not a scale"));
     assert!(refusal(&["png", "9999999"], None).contains("use a lower --scale or --width"));
     assert!(refusal(&[], None).contains("usage: tardy-picture png SCALE"));
+}
+
+#[test]
+fn a_word_that_is_not_utf_8_is_answered_with_what_is_right() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tardy-picture"));
+    let output = command.arg(OsStr::from_bytes(b"p\xffg")).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("usage: tardy-picture"));
 }

@@ -296,16 +296,17 @@ impl Top {
     fn streams(&self) -> Result<Vec<Stream>> {
         let highest = self.cpus.values().flat_map(|cpu| cpu.levels.keys()).max().copied();
         let resolution_ns = self.unit.map_or(1000, |unit| unit.ns() as u64);
+        let stopped_at = self.stopped_at();
         let mut streams = Vec::new();
         for (number, cpu) in &self.cpus {
             for (level, found) in &cpu.levels {
                 let min_ns = found.min_ns.unwrap_or(0);
                 let stopped_by =
                     self.stopped_by.get(level).copied().filter(|latency_ns| *latency_ns > found.max_ns);
-                let own = stopped_by.filter(|_| self.stopped_at() == Some(*number));
+                let own = stopped_by.filter(|_| stopped_at == Some(*number));
                 let count = cpu.count.saturating_add(u64::from(own.is_some()));
                 let mut counts = Counts::extremes(count, min_ns, own.unwrap_or(found.max_ns), resolution_ns);
-                counts.max_at_least = stopped_by.is_some() && self.stopped_at().is_none();
+                counts.max_at_least = stopped_by.is_some() && stopped_at.is_none();
                 counts.min_ns = counts.min_ns.and(found.min_ns);
                 counts.mean_ns = found.mean_ns;
                 counts.check(&format!("line {}, CPU {number}", cpu.line))?;
