@@ -60,7 +60,7 @@ pub fn threads_of(pid: u32) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// A file of one thread, such as `stat` or `schedstat`, as [`text`]; `None` if the thread has ended or the file cannot be read.
+/// A file of one thread, such as `stat` or `schedstat`, as text; `None` if the thread has ended or the file cannot be read.
 pub fn thread_file(pid: u32, tid: u32, name: &str) -> Option<String> {
     text(&format!("/proc/{pid}/task/{tid}/{name}"))
 }
