@@ -1,6 +1,8 @@
 //! What the server makes of any bytes on a connection.
 
 use std::fs;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 use tardy_archive::{
     Address, ArchiveError, BoardRuns, Entry, Kept, Mark, NewFile, Outcome, Query, Store, Stored,
@@ -96,9 +98,23 @@ fn served() -> Served {
 /// Sends `bytes` to the server. What comes back is HTTP, and no answer is a fault of the server.
 pub fn send(bytes: &[u8]) {
     thread_local!(static SERVED: Served = served());
+    static HOOK: Once = Once::new();
+    HOOK.call_once(ignore_assertion_of_hyper);
     SERVED.with(|served| {
-        let answer = served.server.answer(bytes);
+        let Ok(answer) = panic::catch_unwind(AssertUnwindSafe(|| served.server.answer(bytes))) else { return };
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "the answer is not HTTP");
         assert!(!answer.starts_with(b"HTTP/1.1 500"), "a fault of the server");
     });
+}
+
+/// Every panic ends the fuzzer, except one of hyper 1.12, which only a build with debug assertions has and which ends one connection:
+/// a request that is no HTTP follows others whose answers are not sent yet.
+fn ignore_assertion_of_hyper() {
+    let end = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let text = info.payload().downcast_ref::<&str>().copied();
+        if text != Some("assertion failed: self.can_write_head()") {
+            end(info);
+        }
+    }));
 }

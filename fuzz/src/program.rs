@@ -16,7 +16,7 @@ const SAMPLE_BYTES: usize = 32;
 pub fn read(bytes: &[u8]) {
     let file: Arc<[u8]> = Arc::from(bytes);
     let budget = || Budget::new(SECTION_MAX);
-    for probe in usdt::probes(&Content::Bytes(Arc::clone(&file)), &budget()) {
+    for probe in usdt::probes(&Content::Bytes(Arc::clone(&file)), &budget()).probes {
         assert!(!probe.name.is_empty() && !probe.name.contains(|c: char| c.is_control()));
         assert!(!probe.is_nop || probe.offset < bytes.len() as u64, "an instruction is in the file");
     }

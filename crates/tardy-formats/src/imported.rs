@@ -257,6 +257,20 @@ impl Counts {
         }
     }
 
+    /// Adds a reading above all others, which the tool states beside its counts.
+    pub(crate) fn add_maximum(&mut self, reading_ns: i64) {
+        let others = self.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count)) as f64;
+        self.mean_ns = self.mean_ns.map(|mean| mean + (reading_ns as f64 - mean) / (others + 1.0));
+        match self.bins.last_mut().filter(|last| reading_ns < last.upper_ns) {
+            Some(last) => last.count = last.count.saturating_add(1),
+            None => {
+                self.bins.push(Bin { lower_ns: reading_ns, upper_ns: reading_ns.saturating_add(1), count: 1 })
+            }
+        }
+        self.min_ns = self.min_ns.or(Some(reading_ns));
+        (self.max_ns, self.max_is_stated, self.max_at_least) = (Some(reading_ns), true, false);
+    }
+
     /// Opens the last bin if the maximum is beyond it: the tool counted all higher values there.
     pub(crate) fn open_last_for_maximum(&mut self) {
         if let (Some(last), Some(max)) = (self.bins.last_mut(), self.max_ns)

@@ -198,3 +198,19 @@ fn an_error_of_cyclictest_is_not_a_format_that_is_unknown() {
     let error = import_as(text, None).unwrap_err().to_string();
     assert!(error.contains("cyclictest measured nothing") && error.contains("CAP_SYS_NICE"), "{error}");
 }
+
+#[test]
+fn the_latency_that_stopped_rtla_is_part_of_its_histogram() {
+    let stopped = |us: &str| {
+        format!("{EMPTY_COLUMN}rtla timerlat hit stop tracing\n  Thread latency:        {us} us (100%)\n")
+    };
+    let thread = |text: &str| {
+        let run = import(text);
+        assert!(run.validity.valid, "{:?}", run.validity);
+        let series = run.series.iter().find(|series| series.level == Level::KernelThread).unwrap();
+        (series.max_ns, series.tally.recorded, series.max_at_least)
+    };
+    assert_eq!(thread(&stopped("141.96")), (Some(141_960), 2, false));
+    // The histogram has it, in whole us.
+    assert_eq!(thread(&stopped("33.96")), (Some(33_000), 1, false));
+}

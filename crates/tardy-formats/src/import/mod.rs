@@ -18,6 +18,7 @@ mod rt_tests;
 pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;
+mod rtla_analysis;
 pub(crate) mod rtla_top;
 pub(crate) mod saleae_binary;
 mod samples;

@@ -4,13 +4,14 @@
 //! measures its own threads. Each of timerlat's levels is a phase; all phases have the same cycles. The columns are
 //! checked against the sums in the `ALL:` block of newer versions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::series::{Level, Quantity};
 
+use super::rtla_analysis::Analysis;
 use super::{ImportOptions, decimal_ns, number};
 use crate::dates;
 use crate::error::{ImportError, Result};
@@ -20,16 +21,6 @@ use crate::lines::{Line, Lines};
 const COLUMN_MAX: usize = 3 * 4096;
 const TIMERLAT: &str = "from timerlat's timer to its interrupt, its thread and the return to user space";
 const OSNOISE: &str = "how long each noise took the CPU from a busy thread";
-
-/// The remark on a measurement that a reading above the threshold stopped.
-pub(super) const STOPPED: &str = "the measurement stopped at the first latency above the threshold (--auto, --irq, \
-    --thread, --stop)";
-
-/// Whether a line is the first one after the results of a tool that stopped at its threshold: the message, or the
-/// analysis of the latency.
-pub(super) fn is_analysis(text: &str) -> bool {
-    text.contains("hit stop tracing")
-}
 
 /// The block `ALL:`, with a column for each level.
 struct Totals {
@@ -48,8 +39,7 @@ struct Histogram {
     summary: BTreeMap<&'static str, (u64, Vec<Option<i64>>)>,
     totals: Option<Totals>,
     unended: bool,
-    /// Whether rtla stopped at its threshold. Its analysis of the latency follows, to the end of the file.
-    stopped: bool,
+    analysis: Analysis,
 }
 
 /// The content of a file from one of rtla's tools, still without readings.
@@ -107,9 +97,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     if imported.cut_short {
         imported.remarks.push("the file ends before its maxima; those shown are the highest bins".to_owned());
     }
-    if file.stopped {
-        imported.remarks.push(STOPPED.to_owned());
-    }
+    imported.remarks.extend(file.analysis.remarks(&file.cpus()));
     let streams = file.streams(unit, &mut imported)?;
     imported.contradictions.extend(file.contradictions_with_totals());
     imported.phases = phases(streams, if file.is_osnoise { "osnoise" } else { "timerlat" });
@@ -119,8 +107,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
 impl Histogram {
     fn line(&mut self, line: Line<'_>) -> Result<()> {
         let text = line.text.trim();
-        self.stopped |= is_analysis(text);
-        if text.is_empty() || self.stopped {
+        if self.analysis.line(line, text)? || text.is_empty() {
             return Ok(());
         }
         if self.totals.is_some() {
@@ -258,6 +245,11 @@ impl Histogram {
         contradictions
     }
 
+    fn cpus(&self) -> Vec<u32> {
+        let cpus: BTreeSet<u32> = self.columns.iter().map(|(_, cpu)| *cpu).collect();
+        cpus.into_iter().collect()
+    }
+
     /// The levels at which a CPU has a reading; all of them if none has. Without threads of its own, rtla has columns for
     /// the return to user space that stay empty.
     fn levels_with_readings(&self) -> Vec<Level> {
@@ -283,7 +275,7 @@ impl Histogram {
         let width = self.rows.iter().fold(0, |width, (value, _)| greatest_divisor(width, *value)).max(1);
         let width = if self.rows.len() < 3 || width < 2 { 1 } else { width };
         let mut streams = Vec::new();
-        let levels = self.levels_with_readings();
+        let (levels, cpus) = (self.levels_with_readings(), self.cpus());
         let highest =
             self.columns.iter().map(|(level, _)| *level).filter(|level| levels.contains(level)).max();
         let reach = self.rows.last().map_or(0, |(value, _)| value.saturating_add(width));
@@ -338,6 +330,7 @@ impl Histogram {
             if counts.bins.is_empty() {
                 (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
             }
+            self.analysis.complete(&mut counts, *level, *cpu, &cpus);
             counts.check(&format!("lines {} ff., min and max, {place}", line("min")))?;
             streams.push(stream(*cpu, *level, highest, self.is_osnoise, counts));
         }

@@ -8,7 +8,8 @@ use std::io::Read;
 
 use tardy_record::series::Level;
 
-use super::rtla::{STOPPED, duration_ns, is_analysis, phases};
+use super::rtla::{duration_ns, phases};
+use super::rtla_analysis::Analysis;
 use super::{ImportOptions, decimal_ns, number, rtla};
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, Stream, Unit, in_ns};
@@ -26,12 +27,7 @@ struct Top {
     ruled: bool,
     /// The line `ALL` of the last screen.
     total: Option<Total>,
-    /// Whether the table has ended: a reading above the threshold stopped rtla, which then analyses it.
-    stopped: bool,
-    /// The CPU of that reading, if the analysis names it.
-    stopped_cpu: Option<u32>,
-    /// That reading by its level, in ns. The table does not have it.
-    stopped_by: BTreeMap<Level, i64>,
+    analysis: Analysis,
 }
 
 struct Cpu {
@@ -62,7 +58,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     let mut unended = false;
     while let Some(line) = lines.next_line()? {
         top.line(line)?;
-        unended = line.unended && !top.stopped;
+        unended = line.unended && !top.analysis.has_begun;
     }
     let mut imported = rtla::without_readings(top.is_osnoise, top.duration_ns, lines.read_lines());
     let left: Vec<u32> =
@@ -73,14 +69,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             "the last screen has no line for CPU {cpu}; its numbers are from an earlier screen"
         ));
     }
-    if top.stopped {
-        imported.remarks.push(STOPPED.to_owned());
-    }
-    if !top.stopped_by.is_empty() && top.stopped_at().is_none() {
-        imported.remarks.push(
-            "the analysis does not name the CPU of the latency that stopped the measurement, so each maximum may be too low".to_owned(),
-        );
-    }
+    imported.remarks.extend(top.analysis.remarks(&top.cpus.keys().copied().collect::<Vec<_>>()));
     imported.remarks.push(
         "the table has only counts and extremes, not a distribution: there are no quantiles".to_owned(),
     );
@@ -103,9 +92,8 @@ impl Top {
     fn line(&mut self, line: Line<'_>) -> Result<()> {
         let plain: String = line.text.chars().filter(|c| !c.is_control()).collect();
         let text = plain.trim();
-        self.stopped |= is_analysis(text);
-        if self.stopped {
-            return self.analysis(line, text);
+        if self.analysis.line(line, text)? {
+            return Ok(());
         }
         if line.text.contains("Timer Latency") && !text.contains('|') {
             self.begin_screen();
@@ -128,24 +116,6 @@ impl Top {
         } else if let Some(rest) = text.strip_prefix("ALL #") {
             line.whole()?;
             self.total(line, rest)?;
-        }
-        Ok(())
-    }
-
-    /// Reads the analysis of the reading that stopped rtla: `## CPU 1 hit stop tracing`, `Thread latency: 41.96 us (100%)` (rtla,
-    /// timerlat_aa.c).
-    fn analysis(&mut self, line: Line<'_>, text: &str) -> Result<()> {
-        if let Some(rest) = text.strip_prefix("## CPU ") {
-            self.stopped_cpu = rest.split_whitespace().next().and_then(|cpu| cpu.parse().ok());
-        }
-        for (name, level) in [("IRQ latency:", Level::Irq), ("Thread latency:", Level::KernelThread)] {
-            let Some(rest) = text.strip_prefix(name) else { continue };
-            let mut words = rest.split_whitespace();
-            if let (Some(latency), Some("us")) = (words.next(), words.next()) {
-                let place = format!("line {}, {name}", line.number);
-                let latency_ns = decimal_ns(latency, 1_000, line.number, name)?;
-                self.stopped_by.insert(level, in_ns(latency_ns, Unit::Ns, &place)?);
-            }
         }
         Ok(())
     }
@@ -287,28 +257,18 @@ impl Top {
         contradictions
     }
 
-    /// The CPU of the reading that stopped rtla: the one that the analysis names, or the only one.
-    fn stopped_at(&self) -> Option<u32> {
-        let only = || self.cpus.keys().next().copied().filter(|_| self.cpus.len() == 1);
-        self.stopped_cpu.filter(|cpu| self.cpus.contains_key(cpu)).or_else(only)
-    }
-
     fn streams(&self) -> Result<Vec<Stream>> {
         let highest = self.cpus.values().flat_map(|cpu| cpu.levels.keys()).max().copied();
         let resolution_ns = self.unit.map_or(1000, |unit| unit.ns() as u64);
-        let stopped_at = self.stopped_at();
+        let cpus: Vec<u32> = self.cpus.keys().copied().collect();
         let mut streams = Vec::new();
         for (number, cpu) in &self.cpus {
             for (level, found) in &cpu.levels {
                 let min_ns = found.min_ns.unwrap_or(0);
-                let stopped_by =
-                    self.stopped_by.get(level).copied().filter(|latency_ns| *latency_ns > found.max_ns);
-                let own = stopped_by.filter(|_| stopped_at == Some(*number));
-                let count = cpu.count.saturating_add(u64::from(own.is_some()));
-                let mut counts = Counts::extremes(count, min_ns, own.unwrap_or(found.max_ns), resolution_ns);
-                counts.max_at_least = stopped_by.is_some() && stopped_at.is_none();
+                let mut counts = Counts::extremes(cpu.count, min_ns, found.max_ns, resolution_ns);
                 counts.min_ns = counts.min_ns.and(found.min_ns);
                 counts.mean_ns = found.mean_ns;
+                self.analysis.complete(&mut counts, *level, *number, &cpus);
                 counts.check(&format!("line {}, CPU {number}", cpu.line))?;
                 streams.push(rtla::stream(*number, *level, highest, self.is_osnoise, counts));
             }

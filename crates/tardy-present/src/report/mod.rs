@@ -11,6 +11,8 @@ mod run_page;
 mod script_data;
 mod tables;
 
+use std::sync::LazyLock;
+
 use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde::Serialize;
@@ -143,6 +145,12 @@ pub fn html_with(assets: Assets, title: String, page: RunPage, run_count: usize,
 }
 
 fn rendered(page: page_view::PageView) -> String {
+    let template = PAGES.get_template("report.html").expect("it is one of the templates");
+    template.render(Value::from(Serde(page))).expect("the page has everything that the templates ask for")
+}
+
+/// The templates, which a server would otherwise read anew for each page.
+static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -153,6 +161,5 @@ fn rendered(page: page_view::PageView) -> String {
     for (name, source) in TEMPLATES {
         environment.add_template(name, source).expect("the templates are part of the program");
     }
-    let template = environment.get_template("report.html").expect("it was just added");
-    template.render(Value::from(Serde(page))).expect("the page has everything that the templates ask for")
-}
+    environment
+});
