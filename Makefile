@@ -47,8 +47,8 @@ build: rust ## build target/release/tardy, and install a compiler and Rust if th
 
 # What most users do not need is a program of its own.
 .PHONY: all
-all: rust ## build tardy and the programs that it starts: target/release/tardy-picture, for plots as PNG and PDF
-	@$(CARGO) build --release --package tardy --package tardy-picture
+all: rust ## build tardy and the programs that it starts: tardy-archive, and tardy-picture for plots as PNG and PDF
+	@$(CARGO) build --release --package tardy --package tardy-archive-command --package tardy-picture
 
 .PHONY: guests
 guests: rust ## build the programs of the lab's guests
@@ -176,7 +176,7 @@ web-test: page ## drive the page in Node and Chromium, and compare its reports w
 
 .PHONY: server-test
 server-test: rust ## drive the server's pages in Chromium, its interface with schemathesis, its dashboard with Prometheus
-	@$(CARGO) build --package tardy
+	@$(CARGO) build --package tardy --package tardy-archive-command
 	@scripts/as-owner scripts/with-rust scripts/server-test $(abspath $(TARGET_DIR)) $(abspath $(TARGET_DIR))/debug/tardy
 
 .PHONY: long-tests
@@ -222,7 +222,7 @@ worst-wakeups: build guests ## explain the worst wake-up under each load, and wr
 	@scripts/as-owner mv $(TARGET_DIR)/worst-wakeups.md docs/worst-wakeups.md
 
 .PHONY: python-test
-python-test: build ## build the Python module, run its tests and its notebook, check its types (uses packages from PyPI)
+python-test: all ## build the Python module, run its tests and its notebook, check its types (uses packages from PyPI)
 	@scripts/install-packages python
 	@$(CARGO) clippy --package tardy-python --quiet -- -D warnings
 	@scripts/as-owner env TARDY_COMMAND=$(abspath $(TARGET_DIR))/release/tardy scripts/with-rust scripts/python-test
@@ -233,7 +233,7 @@ wheels: rust ## build the Python wheels in dist/, for the static programs that `
 	@scripts/as-owner scripts/with-rust scripts/make-wheels
 
 .PHONY: bench
-bench: build ## measure tardy itself
+bench: all ## measure tardy itself
 	@bench/run
 
 .PHONY: bench-tsn
@@ -246,11 +246,11 @@ bench-tsn: rust ## measure the switch's simulator and TSNKit's
 .PHONY: warehouse-test
 warehouse-test: rust ## give runs to ClickHouse's engine and an S3 service, compare with SQLite, read Parquet with DuckDB (uses packages from PyPI)
 	@scripts/install-packages python
-	@$(CARGO) build --package tardy
+	@$(CARGO) build --package tardy --package tardy-archive-command
 	@scripts/as-owner scripts/with-rust scripts/warehouse-test $(abspath $(TARGET_DIR))/debug/tardy
 
 .PHONY: bench-warehouse
-bench-warehouse: build ## measure SQLite against ClickHouse's engine, and the bytes of a run in each store: 15 minutes (uses packages from PyPI)
+bench-warehouse: all ## measure SQLite against ClickHouse's engine, and the bytes of a run in each store: 15 minutes (uses packages from PyPI)
 	@scripts/install-packages python
 	@scripts/as-owner scripts/warehouse-python bench/warehouse_quantile.py
 	@scripts/as-owner scripts/warehouse-python bench/warehouse_sizes.py $(abspath $(TARGET_DIR))/release/tardy

@@ -108,7 +108,7 @@ pub fn send(bytes: &[u8]) {
 }
 
 /// Every panic ends the fuzzer, except one of hyper 1.12, which only a build with debug assertions has and which ends one connection:
-/// a request that is no HTTP follows others whose answers are not sent yet.
+/// a request that is not HTTP follows others whose answers are not sent yet.
 fn ignore_assertion_of_hyper() {
     let end = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -1,12 +1,14 @@
 //! The address of a run in an archive: the SHA-256 of its run file.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// The file by which an archive in a directory is recognised.
+pub const MARKER: &str = "tardy-archive.json";
 /// The end of the name of a stored run file.
 pub(crate) const SUFFIX: &str = ".run.json.gz";
 /// The directory of the stored run files in an archive.
@@ -45,6 +47,15 @@ impl Address {
     /// The path of the file, relative to the archive.
     pub fn path(&self) -> PathBuf {
         [RUNS, self.directory(), &self.file_name()].iter().collect()
+    }
+
+    /// The archive and the address that the path of a stored run has, as in `archive/runs/ab/cdef….run.json.gz`. `None` if it is another
+    /// path.
+    pub fn of_path(path: &Path) -> Option<(&Path, Self)> {
+        let archive = path.ancestors().nth(3)?;
+        let [name, directory] = [path, path.parent()?].map(|part| part.file_name()?.to_str());
+        let address = Self::of_names(directory?, name?)?;
+        (archive.join(address.path()) == path).then_some((archive, address))
     }
 
     /// The address of the file `name` in `directory`. `None` if it is not the name of a stored run.

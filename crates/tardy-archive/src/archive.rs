@@ -7,10 +7,11 @@ use tardy_record::{Run, file};
 use tardy_sys::files::{self, Directory};
 
 use crate::address::Address;
+use crate::address::MARKER;
 use crate::entry::{Entry, Outcome};
 use crate::error::ArchiveError;
 use crate::index::{self, Age, Index};
-use crate::layout::{self, AT_A_TIME, MARKER};
+use crate::layout::{self, AT_A_TIME};
 use crate::query::Query;
 use crate::stored::Stored;
 

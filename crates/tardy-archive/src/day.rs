@@ -2,8 +2,10 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A day in the form 2026-11-26.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Day(pub(crate) String);
 
 impl Day {

@@ -34,7 +34,7 @@ impl fmt::Display for KernelVersion {
 }
 
 /// Versions from one to another, ends included: `6.1..6.12`, `6.6..`, `..5.10`, or all of one: `6.12`, which 6.12.118 is one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelRange {
     from: KernelVersion,
     to: KernelVersion,

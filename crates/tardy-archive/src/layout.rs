@@ -7,12 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tardy_sys::files::{self, Directory, Existing};
 
-use crate::address::{Address, RUNS};
+use crate::address::{Address, MARKER, RUNS};
 use crate::error::ArchiveError;
 use crate::stored::{self, Stored};
 
-/// The file by which an archive is recognised.
-pub(crate) const MARKER: &str = "tardy-archive.json";
 /// The file that a process holds while it adds.
 const LOCK: &str = "lock";
 /// The version of the layout.

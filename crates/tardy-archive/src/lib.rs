@@ -34,7 +34,7 @@ mod stored;
 #[cfg(feature = "database")]
 mod verify;
 
-pub use address::{Address, sha256};
+pub use address::{Address, MARKER, sha256};
 #[cfg(feature = "database")]
 pub use archive::Archive;
 #[cfg(feature = "database")]

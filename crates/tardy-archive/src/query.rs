@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use tardy_analyse::judgement::Judgement;
 use tardy_record::facts::Preemption;
 
@@ -15,7 +16,7 @@ use crate::entry::Outcome;
 const OPTIONS_MAX: usize = 100;
 
 /// Which runs are looked for. Every condition must hold; an empty query finds all runs.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// Part of the machine's name or board, in any case.
     pub machine: Option<String>,
@@ -102,7 +103,7 @@ pub fn is_load(load: &str, wanted: &str) -> bool {
 }
 
 /// An option of a kernel's configuration and its value: `CONFIG_HZ=1000`, `PREEMPT_RT=y`, `NO_HZ_FULL=n` if it is not set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigOption {
     pub(crate) name: String,
     pub(crate) value: String,

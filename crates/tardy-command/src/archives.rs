@@ -1,147 +1,58 @@
-//! The store behind the name of an archive: a directory, or services that a file names.
+//! Archives of runs, as other commands than those of archives read them: `tardy-archive` opens them.
+//!
+//! If that program is not installed, an archive in a directory is read as a directory of run files.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use tardy_archive::{Archive, ArchiveError, Damage, Entry, Query, Store, Stored};
+use anyhow::{Context, Result};
+use tardy_archive::{Address, Entry, MARKER, Query, Stored};
 
-/// Whether `path` is an archive.
+use crate::executables;
+
+/// The program that opens archives.
+pub(crate) const PROGRAM: &str = "archive";
+/// Its command for [`find`]: the archive follows, and the query is its input.
+pub const FIND: &str = "__find";
+/// Its command for [`stored_at`]: the path follows.
+pub const STORED: &str = "__stored";
+
+/// The ending of the name of a file that names the services of an archive.
+const SERVICES: &str = "toml";
+
+/// Whether `path` is an archive: a directory, or a file that names services.
 pub fn is_archive(path: &Path) -> bool {
-    Archive::is_at(path) || services::is_at(path)
+    path.join(MARKER).is_file() || names_services(path)
 }
 
-/// Opens an archive to read it.
-pub fn to_read(path: &Path) -> Result<Box<dyn Store>> {
-    match services::is_at(path) {
-        true => services::to_read(path),
-        false => Ok(Box::new(Archive::to_read(path)?)),
-    }
+fn names_services(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == SERVICES) && path.is_file()
 }
 
-/// Opens an archive to add to it.
-pub fn to_add(path: &Path) -> Result<Box<dyn Store>> {
-    match services::is_at(path) {
-        true => services::to_add(path),
-        false => Ok(Box::new(Archive::to_add(path)?)),
-    }
-}
-
-/// The directory with the records of an archive's server: tokens, alerts, the audit log. That of services is next to the file that
-/// names them.
-pub fn records(path: &Path) -> PathBuf {
-    match services::is_at(path) {
-        true => path.with_extension("records"),
-        false => path.to_owned(),
-    }
-}
-
-/// Makes the index again: the runs that it has, and why other files are not in it.
-pub fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveError>)> {
-    if services::is_at(path) {
-        return services::make_index(path);
-    }
-    let (archive, unreadable) = Archive::make_index(path)?;
-    Ok((Box::new(archive), unreadable))
-}
-
-/// Reads every run: how many there are, and what is wrong.
-pub fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
-    match services::is_at(path) {
-        true => services::verify(path),
-        false => Ok(Archive::to_read(path)?.verify()?),
-    }
-}
-
-/// The run file that a path names which is not one of the file system. `None` if it is another path.
-///
-/// # Errors
-/// If the services do not have the run, or fail.
-pub fn stored_at(path: &Path) -> Result<Option<Stored>> {
-    services::stored_at(path)
-}
-
-/// The files of the runs that `query` finds in the archive at `path`; `None` if it is not an archive.
+/// The files of the runs that `query` finds in the archive at `path`, and what is known of each; `None` if it is not an archive.
 ///
 /// # Errors
 /// If the archive cannot be read.
 pub fn find(path: &Path, query: &Query) -> Result<Option<Vec<(PathBuf, Entry)>>> {
-    if !is_archive(path) {
+    if !is_archive(path) || !names_services(path) && !executables::is_installed(PROGRAM) {
         return Ok(None);
     }
-    let found = to_read(path)?.find(query)?;
-    Ok(Some(found.into_iter().map(|(address, entry)| (path.join(address.path()), entry)).collect()))
+    let found =
+        executables::converted(PROGRAM, &[FIND.as_ref(), path.as_os_str()], &serde_json::to_vec(query)?)?;
+    serde_json::from_slice(&found).map(Some).context("the answer of tardy-archive cannot be read")
 }
 
-#[cfg(feature = "warehouse")]
-mod services {
-    use std::path::Path;
-
-    use anyhow::Result;
-    use tardy_archive::{ArchiveError, Damage, Store, Stored};
-    use tardy_warehouse::Warehouse;
-
-    pub(super) fn is_at(path: &Path) -> bool {
-        Warehouse::is_at(path)
+/// The run file that a path names which is not one of the file system: that of an archive of services. `None` if it is another path.
+///
+/// # Errors
+/// If the services do not have the run, or fail.
+pub fn stored_at(path: &Path) -> Result<Option<Stored>> {
+    if !Address::of_path(path).is_some_and(|(archive, _)| names_services(archive)) {
+        return Ok(None);
     }
-
-    pub(super) fn to_read(path: &Path) -> Result<Box<dyn Store>> {
-        Ok(Box::new(Warehouse::to_read(path)?))
-    }
-
-    pub(super) fn to_add(path: &Path) -> Result<Box<dyn Store>> {
-        Ok(Box::new(Warehouse::to_add(path)?))
-    }
-
-    pub(super) fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveError>)> {
-        let (archive, unreadable) = Warehouse::make_index(path)?;
-        Ok((Box::new(archive), unreadable))
-    }
-
-    pub(super) fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
-        Ok(Warehouse::to_read(path)?.verify()?)
-    }
-
-    pub(super) fn stored_at(path: &Path) -> Result<Option<Stored>> {
-        Ok(Warehouse::stored_at(path).transpose()?)
-    }
-}
-
-/// A build without services refuses them.
-#[cfg(not(feature = "warehouse"))]
-mod services {
-    use std::path::Path;
-
-    use anyhow::{Result, bail};
-    use tardy_archive::{ArchiveError, Damage, Store, Stored};
-
-    pub(super) fn is_at(path: &Path) -> bool {
-        path.extension().is_some_and(|suffix| suffix == "toml") && path.is_file()
-    }
-
-    pub(super) fn to_read(path: &Path) -> Result<Box<dyn Store>> {
-        refuse(path)
-    }
-
-    pub(super) fn to_add(path: &Path) -> Result<Box<dyn Store>> {
-        refuse(path)
-    }
-
-    pub(super) fn make_index(path: &Path) -> Result<(Box<dyn Store>, Vec<ArchiveError>)> {
-        refuse(path)
-    }
-
-    pub(super) fn verify(path: &Path) -> Result<(usize, Vec<Damage>)> {
-        refuse(path)
-    }
-
-    fn refuse<T>(path: &Path) -> Result<T> {
-        bail!(
-            "this tardy was built without the feature 'warehouse', so it cannot use {}; use one that has it",
-            path.display()
-        )
-    }
-
-    pub(super) fn stored_at(_: &Path) -> Result<Option<Stored>> {
-        Ok(None)
-    }
+    let answer = executables::converted(PROGRAM, &[STORED.as_ref(), path.as_os_str()], &[])?;
+    let line =
+        answer.iter().position(|byte| *byte == b'\n').context("the answer of tardy-archive is cut short")?;
+    let name =
+        serde_json::from_slice(&answer[..line]).context("the answer of tardy-archive cannot be read")?;
+    Ok(Some(Stored { name, content: answer[line + 1..].to_vec() }))
 }

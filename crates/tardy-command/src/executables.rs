@@ -2,8 +2,11 @@
 //!
 //! They are installed with `tardy`. Each does what most users do not need, so its packages are not in `tardy`.
 
+use std::convert::Infallible;
 use std::env;
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -13,18 +16,18 @@ use tardy_sys::{privileges, programs};
 
 use crate::identity;
 
+/// The variable of the environment in which `tardy` passes its path to the program that it starts.
+const CALLER: &str = "TARDY_PROGRAM";
 /// Where packages install them, seen from the directory of `tardy`.
 const INSTALLED: &str = "../libexec/tardy";
 
-/// The command that starts `tardy-NAME`, with the build of this executable, which the other compares with its own.
+/// The command that starts `tardy-NAME`, with the build of this executable, which the other compares with its own, and its path.
 ///
 /// # Errors
 /// If it is not installed: where it was looked for, and how to get it.
 pub fn command(name: &str) -> Result<Command> {
-    let own = env::current_exe().context("the path of this program is unknown")?;
-    let own_directory = own.parent().context("the path of this program has no directory")?;
-    let directories = directories(own_directory);
-    let Some(path) = programs::in_directories(&format!("tardy-{name}"), &directories) else {
+    let directories = own_directories()?;
+    let Some(path) = programs::in_directories(&file_name(name), &directories) else {
         let looked: Vec<String> =
             directories.iter().map(|directory| directory.display().to_string()).collect();
         bail!(
@@ -34,14 +37,53 @@ pub fn command(name: &str) -> Result<Command> {
     };
     let mut command = Command::new(path);
     command.env(tardy_identity::VARIABLE, identity::get());
+    command.env(CALLER, own_path()?);
     Ok(command)
+}
+
+/// Whether `tardy-NAME` is installed.
+pub fn is_installed(name: &str) -> bool {
+    own_directories()
+        .is_ok_and(|directories| programs::in_directories(&file_name(name), &directories).is_some())
+}
+
+/// Executes `tardy-NAME` with the command line of this process, and in its place.
+///
+/// # Errors
+/// If it is not installed, or cannot be executed.
+pub fn replace(name: &str) -> Result<Infallible> {
+    let error = command(name)?.args(env::args_os().skip(1)).exec();
+    Err(error).with_context(|| format!("tardy-{name} cannot be started"))
+}
+
+fn file_name(name: &str) -> String {
+    format!("tardy-{name}")
+}
+
+fn own_path() -> Result<PathBuf> {
+    env::current_exe().context("the path of this program is unknown")
+}
+
+/// The path of the `tardy` that started this program.
+///
+/// # Errors
+/// If another program did.
+pub fn caller() -> Result<PathBuf> {
+    let path = env::var_os(CALLER).filter(|path| !path.is_empty());
+    path.map(PathBuf::from).context("the path of tardy is unknown: start this command with tardy")
+}
+
+fn own_directories() -> Result<Vec<PathBuf>> {
+    let own = own_path()?;
+    let own = own.parent().context("the path of this program has no directory")?;
+    Ok(directories(own))
 }
 
 /// What `tardy-NAME ARGUMENTS` makes of `input`.
 ///
 /// # Errors
 /// If it is not installed, or if it fails: its own message.
-pub fn converted(name: &str, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>> {
+pub fn converted(name: &str, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Result<Vec<u8>> {
     let context = || format!("tardy-{name} cannot be started");
     let mut command = command(name)?;
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -2,19 +2,18 @@
 //!
 //! Commands are in `tardy` and in crates of their own, such as `tardy-tsn-command`, which use this one and not each other.
 
-#[cfg(feature = "server")]
-pub mod archives;
-#[cfg(not(feature = "server"))]
-#[path = "without_archives.rs"]
+pub mod additions;
 pub mod archives;
 pub mod charset;
 pub mod executables;
 pub mod exit;
+pub mod file_tree;
 pub mod identity;
 pub mod messages;
 pub mod opened;
 pub mod origin;
 pub mod output;
+pub mod program;
 pub mod published;
 mod show_run;
 

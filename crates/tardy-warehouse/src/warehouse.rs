@@ -38,10 +38,7 @@ impl Warehouse {
     /// The file of services and the address that the path of a run has, as in `warehouse.toml/runs/ab/cdef….run.json.gz`. `None` if it
     /// is another path.
     pub fn run_at(path: &Path) -> Option<(&Path, Address)> {
-        let place = path.ancestors().nth(3).filter(|place| Self::is_at(place))?;
-        let [name, directory] = [path, path.parent()?].map(|part| part.file_name()?.to_str());
-        let address = Address::of_names(directory?, name?)?;
-        (place.join(address.path()) == path).then_some((place, address))
+        Address::of_path(path).filter(|(place, _)| Self::is_at(place))
     }
 
     /// The run file that a path names, as [`Self::run_at`] has it. `None` if it is another path.

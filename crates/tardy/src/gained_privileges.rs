@@ -82,10 +82,16 @@ pub(crate) fn limit_to(command: &Command) -> Result<()> {
         | Command::Name(_)
         | Command::Lab(_)
         | Command::Schema
-        | Command::Completions { .. } => {
-            capabilities::give_up_all().context("the capabilities of this program cannot be given up")
-        }
+        | Command::Completions { .. } => give_up(),
     }
+}
+
+/// Gives up all privileges of this program's file.
+pub(crate) fn give_up() -> Result<()> {
+    if !privileges::were_gained() {
+        return Ok(());
+    }
+    capabilities::give_up_all().context("the capabilities of this program cannot be given up")
 }
 
 fn refuse(command: &str) -> Result<()> {

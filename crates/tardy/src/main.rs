@@ -4,14 +4,14 @@ mod commands;
 mod cyclictest;
 mod gained_privileges;
 mod live;
+mod other_programs;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use tardy_analyse::stop;
 use tardy_args::{Cli, Command};
-use tardy_command::{Exit, identity, message, output};
+use tardy_command::{Exit, executables, identity, program};
 
 fn main() -> ExitCode {
     identity::set(tardy_identity::identity!());
@@ -30,39 +30,27 @@ fn main() -> ExitCode {
     if let Some(status) = tardy_measure::processes::run_command(&words).or_else(hidden) {
         return status;
     }
-    let matches = tardy_args::command(identity::get()).try_get_matches();
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => without_panic(|| exit_code(run(cli))),
-        Err(error) => tardy_args::with_similar_suggestion(error).exit(),
+    let mut command = tardy_args::command(identity::get());
+    if let Some(missing) = other_programs::missing() {
+        command = command.after_help(missing);
+    }
+    match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => program::without_panic(|| exit_code(run(cli))),
+        Err(error) => match other_programs::named(&error, &words) {
+            Some(name) => exit_code(run_other(name)),
+            None => tardy_args::with_similar_suggestion(error).exit(),
+        },
     }
 }
 
-/// What `command` returns. If it panics, that is a fault of tardy, such as a file that was accepted and has numbers that no code expects:
-/// what the command changed is undone on the way here, and its exit status is that of a command that failed.
-fn without_panic(command: impl FnOnce() -> ExitCode) -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let reason = stop::message_of(panic.payload()).unwrap_or_default();
-        output::report(&format!(
-            "a fault of tardy at {place}: {reason}; report it with the command and its files"
-        ));
-    }));
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(command)).unwrap_or(Exit::CouldNot.into())
-}
-
-/// The exit status of a command. Prints its error, if it failed.
 fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            output::report(&message(&error));
-            let usage =
-                error.downcast_ref().is_some_and(|error: &tardy_recipe::UsageError| !error.machine_lacks)
-                    || error.is::<tardy_recipe::RecipeError>()
-                    || error.is::<tardy_tsn_command::switch_file::SwitchFileError>();
-            if usage { Exit::Usage } else { Exit::CouldNot }.into()
-        }
-    }
+    program::exit_code(outcome, |error| error.is::<tardy_tsn_command::switch_file::SwitchFileError>())
+}
+
+/// Runs `tardy-NAME` in place of this program, which gives it no privileges.
+fn run_other(name: &str) -> anyhow::Result<Exit> {
+    gained_privileges::give_up()?;
+    match executables::replace(name)? {}
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
@@ -83,10 +71,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::History(arguments) => commands::history::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
-        Command::Archive(command) => commands::archive::run(&command),
-        Command::Serve(arguments) => commands::serve::run(&arguments),
-        Command::Push(arguments) => commands::push::run(&arguments),
-        Command::Fleet(command) => commands::fleet::run(&command),
+        Command::Archive(_) | Command::Serve(_) | Command::Push(_) | Command::Fleet(_) => {
+            match executables::replace("archive")? {}
+        }
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Share(arguments) => commands::share::run(&arguments),

@@ -17,10 +17,9 @@ use tardy_record::{Run, file, validity};
 use tardy_sys::files;
 use tardy_unpack::{Content, Tar};
 
-use super::archive::Addition;
-use super::file_tree;
 use tardy_args::{ImportArgs, RedactionFlag, UnitRule};
-use tardy_command::{Exit, output};
+use tardy_command::additions::Addition;
+use tardy_command::{Exit, file_tree, output};
 
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";

@@ -29,12 +29,12 @@ use tardy_record::wiggle::Pace;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_watch::late_wake_ups::LateWakeUps;
 
-use super::archive::Addition;
 use super::progress::Progress;
 use super::{gate, late, programs, report};
 use crate::live::LiveView;
 use tardy_args::LabRecipe;
 use tardy_args::RunArgs;
+use tardy_command::additions::Addition;
 use tardy_command::{Exit, origin, output, show_run};
 
 /// Measures, or with `--dry-run` prints the plan.

@@ -8,8 +8,7 @@ use tardy_compare::overview::{LeftOut, Unreadable};
 use tardy_present::overview as shown;
 use tardy_record::Run;
 
-use super::file_tree;
-use tardy_command::{archives, opened, output};
+use tardy_command::{archives, file_tree, opened, output};
 
 /// What `of` makes of each run in `paths`, which are directories, archives and run files, and the files that are not runs. Of archives
 /// and directories, those that `query` finds.

@@ -13,11 +13,11 @@ use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 use tardy_watch::watcher::{Place, Reporter, Watcher};
 
-use super::archive::Addition;
 use super::attach::{self, Line};
 use super::late;
 use super::run::keep;
 use tardy_args::WatchArgs;
+use tardy_command::additions::Addition;
 use tardy_command::{Exit, origin, output, show_run};
 
 /// Watches until the program or the user ends it.

@@ -19,6 +19,7 @@ mod doctor;
 mod documents;
 mod duration;
 mod errors;
+mod executables;
 mod exit_status;
 mod fleet;
 mod formats;

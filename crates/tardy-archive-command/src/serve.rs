@@ -4,7 +4,7 @@ use anyhow::Result;
 use tardy_args::ServeArgs;
 use tardy_server::{Reading, Settings, start};
 
-use crate::commands::archive;
+use crate::archive;
 use tardy_command::{Exit, identity, output};
 
 /// Serves until the process is asked to end.

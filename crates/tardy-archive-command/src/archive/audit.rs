@@ -6,12 +6,13 @@ use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::harmless;
 use tardy_present::table::Table;
 
-use tardy_command::{Exit, archives, output};
+use crate::stores;
+use tardy_command::{Exit, output};
 
 /// Prints the audit log.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    drop(archives::to_read(&arguments.archive)?);
-    let lines = Audit::read(&archives::records(&arguments.archive))?;
+    drop(stores::to_read(&arguments.archive)?);
+    let lines = Audit::read(&stores::records(&arguments.archive))?;
     if arguments.json {
         output::print_json(&lines)?;
         return Ok(Exit::Done);

@@ -11,10 +11,10 @@ pub(super) fn run(arguments: &ArchiveExportArgs) -> Result<Exit> {
     use tardy_args::ArchiveFormat;
     use tardy_plot::numbers::counted;
 
-    use tardy_command::archives;
+    use crate::stores;
     use tardy_command::output;
 
-    let archive = archives::to_read(&arguments.archive)?;
+    let archive = stores::to_read(&arguments.archive)?;
     let exported = match arguments.to {
         ArchiveFormat::Parquet => tardy_warehouse::export(archive.as_ref(), &arguments.output)?,
     };
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &ArchiveExportArgs) -> Result<Exit> {
 #[cfg(not(feature = "warehouse"))]
 pub(super) fn run(arguments: &ArchiveExportArgs) -> Result<Exit> {
     anyhow::bail!(
-        "this tardy was built without the feature 'warehouse', so it cannot export {}; use one that has it",
+        "this tardy-archive was built without the feature 'warehouse', so it cannot export {}; use one that has it",
         arguments.archive.display()
     )
 }

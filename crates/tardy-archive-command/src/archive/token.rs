@@ -11,15 +11,16 @@ use tardy_present::table::Table;
 use tardy_recipe::wrong;
 use tardy_server::{Scope, TokenError, Tokens};
 
-use tardy_command::{Exit, archives, origin, output};
+use crate::stores;
+use tardy_command::{Exit, origin, output};
 
 /// Makes, revokes or lists tokens.
 pub(super) fn run(arguments: &ArchiveTokenArgs) -> Result<Exit> {
-    drop(archives::to_read(&arguments.archive)?);
+    drop(stores::to_read(&arguments.archive)?);
     // One process changes the tokens at a time. Listing them changes nothing.
     let changes = arguments.make.is_some() || arguments.revoke.is_some();
-    let _archive = if changes { Some(archives::to_add(&arguments.archive)?) } else { None };
-    let path = &archives::records(&arguments.archive);
+    let _archive = if changes { Some(stores::to_add(&arguments.archive)?) } else { None };
+    let path = &stores::records(&arguments.archive);
     let mut tokens = Tokens::read(path)?;
     if let Some(name) = &arguments.make {
         let scopes: BTreeSet<Scope> = arguments

@@ -6,7 +6,8 @@ use tardy_archive::Damage;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
-use tardy_command::{Exit, archives, output};
+use crate::stores;
+use tardy_command::{Exit, output};
 
 /// What was found.
 #[derive(Serialize)]
@@ -19,7 +20,7 @@ struct Verified {
 
 /// Checks every run; [`Exit::Failed`] if something is wrong.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (runs, damages) = archives::verify(&arguments.archive)?;
+    let (runs, damages) = stores::verify(&arguments.archive)?;
     let verified = Verified { runs, damages };
     if arguments.json {
         output::print_json(&verified)?;

@@ -11,20 +11,20 @@ const DEPTH_MAX: usize = 16;
 
 /// The regular files below a directory, each once.
 #[derive(Debug, Default)]
-pub(super) struct FileTree {
+pub struct FileTree {
     /// The files, in the order of their paths.
-    pub(super) files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Directories and links that cannot be read, with the error.
-    pub(super) unreadable: Vec<(PathBuf, io::Error)>,
+    pub unreadable: Vec<(PathBuf, io::Error)>,
     /// Symbolic links that lead out of the directory. They are not followed: the directory may belong to another user.
-    pub(super) links_outside: Vec<PathBuf>,
+    pub links_outside: Vec<PathBuf>,
 }
 
 /// The files below `directory`. A file with several names in it, by hard or symbolic links, is found once.
 ///
 /// # Errors
 /// If `directory` cannot be read.
-pub(super) fn below(directory: &Path) -> io::Result<FileTree> {
+pub fn below(directory: &Path) -> io::Result<FileTree> {
     let mut walk =
         Walk { root: directory.canonicalize()?, known: BTreeSet::new(), found: FileTree::default() };
     let metadata = directory.metadata()?;

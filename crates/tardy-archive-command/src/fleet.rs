@@ -26,8 +26,8 @@ use tardy_record::Run;
 use tardy_sys::files::{self, Existing};
 use tardy_sys::signals::{EndSignals, wait_readable};
 
-use super::archive::Addition;
-use tardy_command::{Exit, origin, output};
+use tardy_command::additions::Addition;
+use tardy_command::{Exit, executables, origin, output};
 use view::View;
 
 /// The largest hosts file and recipe, in bytes.
@@ -227,7 +227,7 @@ fn hosts_of(arguments: &FleetRunArgs) -> Result<Vec<Host>> {
 
 /// Where the programs for the hosts are.
 fn binaries(arguments: &FleetRunArgs) -> Result<Binaries> {
-    let own = std::env::current_exe().context("cannot find the path of this program")?;
+    let own = executables::caller()?;
     let directories = match &arguments.binaries {
         Some(directory) => vec![directory.clone()],
         None => own.parent().map(Path::to_owned).into_iter().chain([PathBuf::from("dist")]).collect(),

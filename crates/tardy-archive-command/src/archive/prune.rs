@@ -9,7 +9,8 @@ use tardy_archive::{Action, Address, Audit, AuditLine, Entry, Query, Store};
 use tardy_args::ArchivePruneArgs;
 use tardy_plot::numbers::{counted, harmless};
 
-use tardy_command::{Exit, archives, origin, output};
+use crate::stores;
+use tardy_command::{Exit, origin, output};
 
 const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 /// Characters of a day at the beginning of a time.
@@ -27,12 +28,12 @@ struct Pruned<'a> {
 /// Lists or deletes the runs that the rule names.
 pub(super) fn run(arguments: &ArchivePruneArgs) -> Result<Exit> {
     let mut archive = match arguments.yes {
-        true => archives::to_add(&arguments.archive)?,
-        false => archives::to_read(&arguments.archive)?,
+        true => stores::to_add(&arguments.archive)?,
+        false => stores::to_read(&arguments.archive)?,
     };
     let named = named(&*archive, arguments)?;
     if arguments.yes {
-        let audit = Audit::open(&archives::records(&arguments.archive))?;
+        let audit = Audit::open(&stores::records(&arguments.archive))?;
         delete(&mut *archive, audit, &named, &rule(arguments))?;
     }
     if arguments.json {

@@ -6,7 +6,8 @@ use tardy_archive::Query;
 use tardy_args::ArchiveArgs;
 use tardy_plot::numbers::counted;
 
-use tardy_command::{Exit, archives, output};
+use crate::stores;
+use tardy_command::{Exit, output};
 
 /// What the index has.
 #[derive(Serialize)]
@@ -19,7 +20,7 @@ struct Indexed {
 
 /// Makes the index again.
 pub(super) fn run(arguments: &ArchiveArgs) -> Result<Exit> {
-    let (archive, unreadable) = archives::make_index(&arguments.archive)?;
+    let (archive, unreadable) = stores::make_index(&arguments.archive)?;
     let unreadable: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
     let indexed = Indexed { runs: archive.find(&Query::default())?.len(), unreadable };
     if arguments.json {

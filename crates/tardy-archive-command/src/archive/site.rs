@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tardy_analyse::findings::Options;
-use tardy_archive::{Address, Entry, KernelVersion, Query, Store, Stored, write_compressed};
+use tardy_archive::{Address, Entry, KernelVersion, Query, Store, Stored, sha256, write_compressed};
 use tardy_args::ArchiveSiteArgs;
 use tardy_compare::difference;
 use tardy_compare::history::{self, History};
-use tardy_lab::checksum::sha256;
 use tardy_load::quoted;
 use tardy_measure::engine::result_file::ResultFile;
 use tardy_plot::numbers::counted;
@@ -23,7 +22,8 @@ use tardy_site::SiteFile;
 use tardy_site::archive::{self as site, About, Board, BoardSummary, KnownRun};
 use tardy_sys::files;
 
-use tardy_command::{Exit, archives, identity, output, published};
+use crate::stores;
+use tardy_command::{Exit, identity, output, published};
 
 /// The data of the site, by which it is recognised and continued.
 const DATA: &str = "site.json";
@@ -58,7 +58,7 @@ struct BoardData {
 
 /// Writes the site.
 pub(super) fn run(arguments: &ArchiveSiteArgs) -> Result<Exit> {
-    let archive = archives::to_read(&arguments.archive)?;
+    let archive = stores::to_read(&arguments.archive)?;
     let runs = archive.find(&Query::default())?;
     if runs.is_empty() {
         return Err(wrong("archive", format!("{} has no runs", arguments.archive.display())).into());

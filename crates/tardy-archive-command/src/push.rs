@@ -11,8 +11,7 @@ use tardy_push::{Report, Spool, Target, Token, send_all};
 use tardy_recipe::wrong;
 use tardy_sys::files::caller;
 
-use crate::commands::file_tree;
-use tardy_command::{Exit, opened, output};
+use tardy_command::{Exit, file_tree, opened, output};
 
 /// Where runs of root's boards wait.
 const SPOOL_OF_ROOT: &str = "/var/lib/tardy/push";

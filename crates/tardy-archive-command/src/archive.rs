@@ -11,14 +11,15 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use crate::stores;
 use anyhow::{Context, Result};
 use tardy_archive::ArchiveError;
 use tardy_args::ArchiveCommand;
-use tardy_command::{Exit, archives, output};
+use tardy_command::{Exit, output};
 use tardy_server::OpenStore;
 use tardy_sys::files::Directory;
 
-pub(super) use add::Addition;
+pub(crate) use add::StoreAddition;
 
 /// An archive that is served.
 pub(super) struct ToServe {
@@ -33,11 +34,11 @@ pub(super) struct ToServe {
 /// Prepares an archive that is served. It is made if it is new, and what a killed process left is finished. One that may only be read is
 /// shown as it is.
 pub(super) fn to_serve(path: &Path) -> Result<ToServe> {
-    let may_write = match archives::to_add(path) {
+    let may_write = match stores::to_add(path) {
         Ok(_) => true,
         Err(error)
             if error.downcast_ref().is_some_and(ArchiveError::forbids_writing)
-                && archives::to_read(path).is_ok() =>
+                && stores::to_read(path).is_ok() =>
         {
             output::report(&format!(
                 "the archive may only be read, so nothing is pushed, deleted or triaged: {}",
@@ -47,14 +48,14 @@ pub(super) fn to_serve(path: &Path) -> Result<ToServe> {
         }
         Err(error) => return Err(error),
     };
-    let (records, path) = (archives::records(path), path.to_owned());
+    let (records, path) = (stores::records(path), path.to_owned());
     let failed = |error: anyhow::Error| {
         error.downcast::<ArchiveError>().unwrap_or_else(|other| ArchiveError::Service {
             service: "the archive".to_owned(),
             reason: tardy_command::message(&other),
         })
     };
-    Ok(ToServe { records, open: Box::new(move || archives::to_read(&path).map_err(failed)), may_write })
+    Ok(ToServe { records, open: Box::new(move || stores::to_read(&path).map_err(failed)), may_write })
 }
 
 /// Takes the rights of other users of this machine away from an archive whose readers need a token. Returns whether they had any.
