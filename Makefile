@@ -47,11 +47,12 @@ build: rust ## build target/release/tardy, and install a compiler and Rust if th
 
 # What most users do not need is a program of its own.
 .PHONY: all
-all: rust ## build tardy and the programs that it starts: tardy-archive, and tardy-picture for plots as PNG and PDF
-	@$(CARGO) build --release --package tardy --package tardy-archive-command --package tardy-picture
+all: rust ## build tardy and the programs that it starts: tardy-archive, tardy-lab, and tardy-picture for plots as PNG and PDF
+	@$(CARGO) build --release --package tardy --package tardy-archive-command --package tardy-lab-command --package tardy-picture
 
 .PHONY: guests
-guests: rust ## build the programs of the lab's guests
+guests: rust ## build the lab: the program tardy-lab, and the programs of its guests
+	@$(CARGO) build --release --package tardy-lab-command
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 	@scripts/as-owner scripts/make-observer $(TARGET_DIR)/release
 
@@ -208,7 +209,7 @@ check-added-probe: rust ## can a probe be added in six files? Adds one to a copy
 	@$(CARGO) test --package xtask --test added_probe -- --ignored --nocapture long_
 
 .PHONY: lab-numbers
-lab-numbers: build guests ## run the lab, and write its numbers into README.md and docs/lab.md
+lab-numbers: all guests ## run the lab, and write its numbers into README.md and docs/lab.md
 	@scripts/as-owner $(TARGET_DIR)/release/tardy lab run --quiet --force -o $(TARGET_DIR)/lab-numbers >/dev/null
 	@$(CARGO) run --quiet --package xtask -- lab-numbers $(TARGET_DIR)/lab-numbers
 
@@ -217,7 +218,7 @@ examples: lab-numbers ## write examples/ anew, whose numbers the documents and s
 	@scripts/as-owner scripts/make-examples $(TARGET_DIR)/release/tardy $(TARGET_DIR)/lab-numbers
 
 .PHONY: worst-wakeups
-worst-wakeups: build guests ## explain the worst wake-up under each load, and write docs/worst-wakeups.md
+worst-wakeups: all guests ## explain the worst wake-up under each load, and write docs/worst-wakeups.md
 	@scripts/as-owner sh -c 'bench/worst_wakeups.py $(TARGET_DIR)/release/tardy >$(TARGET_DIR)/worst-wakeups.md'
 	@scripts/as-owner mv $(TARGET_DIR)/worst-wakeups.md docs/worst-wakeups.md
 

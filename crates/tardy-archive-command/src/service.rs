@@ -35,7 +35,9 @@ fn find(path: &Path) -> Result<Exit> {
 
 /// The name of a stored run as JSON in one line, and its content.
 fn stored(path: &Path) -> Result<Exit> {
-    let Some(stored) = stores::stored_at(path)? else { bail!("{} is not a run of an archive", path.display()) };
+    let Some(stored) = stores::stored_at(path)? else {
+        bail!("{} is not a run of an archive", path.display())
+    };
     print(&stored.name)?;
     write(&stored.content)?;
     Ok(Exit::Done)

@@ -4,18 +4,17 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use tardy_kbuild::configuration::Setting;
 use tardy_lab::arch::Arch;
-use tardy_microscope::cycles::cycles;
 use tardy_recipe::options::RecipeFlags;
 use tardy_recipe::values::{PositiveDuration, by_name, scale};
+use tardy_search::configuration::Setting;
 use tardy_search::measure::{Condition, Measure};
 use tardy_search::sweep::SweptOption;
 
 use super::LabOptions;
 use super::RedactionFlag;
 use super::RequirementArgs;
-use super::values::{KernelChoice, output_path};
+use super::values::{KernelChoice, cycles, output_path};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,7 @@
 pub mod additions;
 pub mod archives;
 pub mod charset;
+pub mod comparison;
 pub mod executables;
 pub mod exit;
 pub mod file_tree;
@@ -13,9 +14,12 @@ pub mod messages;
 pub mod opened;
 pub mod origin;
 pub mod output;
+pub mod pages;
 pub mod program;
 pub mod published;
+pub mod requirements;
 mod show_run;
+pub mod versus;
 
 pub use exit::Exit;
 pub use output::message;

@@ -11,13 +11,13 @@ use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{Notice, PackageStore};
 use tardy_sys::{files, programs};
 
-use crate::configuration::{Configuration, OFF, Setting};
 use crate::differences::{self, Difference};
 use crate::error::BuildError;
 use crate::kconfig::Options;
 use crate::make::Make;
 use crate::source::{Source, SourceSpec};
 use crate::toolchain::Toolchain;
+use tardy_search::configuration::{Configuration, OFF, Setting};
 
 /// The configuration for the lab: what guests need, over `allnoconfig`.
 const LAB: &str = include_str!("../data/lab.config");

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tardy_search::parameters::Change;
 
-use crate::configuration::{Configuration, Setting};
 use crate::kconfig::Options;
+use tardy_search::configuration::{Configuration, Setting};
 
 /// The options that a user can set and that have different values. Those that follow from others are left out.
 pub(crate) fn of(from: &Configuration, to: &Configuration, options: &Options) -> Vec<Difference> {

@@ -9,7 +9,6 @@
 
 pub mod build;
 pub mod commits;
-pub mod configuration;
 pub mod differences;
 pub mod error;
 mod git;

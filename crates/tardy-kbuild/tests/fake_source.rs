@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_kbuild::build::{Base, Builder, Built, Request};
-use tardy_kbuild::configuration::Setting;
 use tardy_kbuild::error::BuildError;
 use tardy_kbuild::source::SourceSpec;
 use tardy_kbuild::toolchain::Toolchain;
@@ -13,6 +12,7 @@ use tardy_lab::arch::Arch;
 use tardy_lab::packages::PackageStore;
 use tardy_lab::packages::apt::{Mirrors, Programs};
 use tardy_lab::packages::cache_directory::CacheDirectory;
+use tardy_search::configuration::Setting;
 
 const FILES: [&str; 4] = ["Makefile", "Kconfig", "version.c", "scripts/complete.awk"];
 

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use tardy_kbuild::build::{Original, Request};
 use tardy_kbuild::commits;
-use tardy_kbuild::configuration::Setting;
 use tardy_kbuild::error::BuildError;
 use tardy_kbuild::source::SourceSpec;
 use tardy_lab::arch::Arch;
 use tardy_search::bisection::{Bisection, EndError};
+use tardy_search::configuration::Setting;
 use tardy_search::{Verdict, delta};
 
 use crate::fake_source::{FakeSource, image};

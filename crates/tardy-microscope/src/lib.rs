@@ -13,7 +13,6 @@ pub mod census;
 pub mod chosen;
 pub mod counted;
 pub mod coverage;
-pub mod cycles;
 pub mod execution;
 pub mod explanation;
 pub mod guest_memory;

@@ -7,6 +7,7 @@
 //! on commits, and its tests need no kernel.
 
 pub mod bisection;
+pub mod configuration;
 pub mod delta;
 pub mod kernel_history;
 pub mod measure;

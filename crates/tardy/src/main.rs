@@ -80,7 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),
-        Command::Lab(command) => commands::lab::run(command),
+        Command::Lab(_) => match executables::replace("lab")? {},
         Command::Tsn(command) => tardy_tsn_command::run(&command, commands::programs::of_tardy),
         Command::Recover(arguments) => commands::recover::run(&arguments),
         Command::Restore(arguments) => commands::restore::run(&arguments),

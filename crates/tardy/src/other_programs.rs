@@ -3,8 +3,8 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tardy_command::executables;
 
-/// The commands that `tardy-archive` does.
-const ARCHIVE: &str = "archive";
+/// Programs of tardy, and the commands that each of them runs.
+const PROGRAMS: [(&str, &str); 2] = [("archive", "archive, serve, push, fleet"), ("lab", "lab")];
 
 /// The first of `words`, if it is not a command of tardy, as `error` says, and the program `tardy-WORD` is installed.
 pub(crate) fn named<'w>(error: &clap::Error, words: &[&'w str]) -> Option<&'w str> {
@@ -17,9 +17,13 @@ pub(crate) fn named<'w>(error: &clap::Error, words: &[&'w str]) -> Option<&'w st
 
 /// What the list of commands says about those whose program is not installed.
 pub(crate) fn missing() -> Option<String> {
-    (!executables::is_installed(ARCHIVE)).then(|| {
-        "The commands archive, serve, push and fleet need the program tardy-archive, which is not installed:\n\
-         packages of tardy contain it, and in a clone 'make all' builds it."
-            .to_owned()
+    let missing: Vec<String> = PROGRAMS
+        .iter()
+        .filter(|(name, _)| !executables::is_installed(name))
+        .map(|(name, commands)| format!("tardy-{name} ({commands})"))
+        .collect();
+    let all = missing.join(" and ");
+    (!all.is_empty()).then(|| {
+        format!("Not installed: {all}.\nPackages of tardy contain all programs, and in a clone 'make all' builds them.")
     })
 }

@@ -1,5 +1,6 @@
 //! Values of options that are not keys of a recipe for a run.
 
+mod cycles;
 mod format;
 mod gate;
 mod kernel;
@@ -10,6 +11,7 @@ mod search;
 mod share;
 mod unit_rule;
 
+pub use cycles::cycles;
 pub use format::{export_format, import_format};
 pub use gate::{WrittenForm, form, requirement, written_form};
 pub use kernel::{GuestMemory, KernelChoice};

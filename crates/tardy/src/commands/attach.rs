@@ -19,10 +19,9 @@ use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 
-use super::gate;
 use super::run::default_output;
 use tardy_args::{AttachArgs, WatchFlags};
-use tardy_command::{Exit, messages::Messages, origin, output, show_run};
+use tardy_command::{Exit, messages::Messages, origin, output, requirements, show_run};
 
 /// How long cycles are counted by default.
 const DURATION_NS: u64 = 60_000_000_000;
@@ -133,7 +132,7 @@ impl RunFile {
         }
         shown?;
         let exit = if written.is_ok() { Exit::of_measured(&run) } else { Exit::CouldNot };
-        gate::after_measuring([&run], &flags.requirements.require, flags.json, exit)
+        requirements::after_measuring([&run], &flags.requirements.require, flags.json, exit)
     }
 }
 

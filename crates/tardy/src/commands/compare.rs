@@ -3,18 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use tardy_analyse::findings;
 use tardy_analyse::published::{Match, match_of};
 use tardy_compare::side_by_side::{self, Comparison};
 use tardy_plot::numbers::harmless;
-use tardy_present::summary;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_record::units::counted;
 
-use super::versus;
 use tardy_args::CompareArgs;
-use tardy_command::{Exit, output, published};
+use tardy_command::{Exit, comparison, output, published, versus};
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
@@ -36,16 +33,16 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
         return with_published(&published, &runs, arguments.json);
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    let comparison = match &arguments.phases[..] {
+    let compared = match &arguments.phases[..] {
         [] => side_by_side::of(&runs),
         pairs => side_by_side::of_phases(&runs, pairs).map_err(|reason| wrong("phase", reason))?,
     };
-    let mut comparison = comparison.context("a comparison needs at least two runs")?;
+    let mut compared = compared.context("a comparison needs at least two runs")?;
     if !arguments.anyway {
-        comparison = comparison.without_incomparable();
+        compared = compared.without_incomparable();
     }
-    print(&runs, &comparison, arguments.json)?;
-    Ok(exit(&runs, &comparison, &arguments.runs, arguments.anyway))
+    comparison::print(&runs, &compared, arguments.json)?;
+    Ok(exit(&runs, &compared, &arguments.runs, arguments.anyway))
 }
 
 /// The exit status. It is a failure if a pair of runs is not comparable or has nothing to compare, so that a script notices.
@@ -105,18 +102,4 @@ fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> 
         }
     }
     Ok(exit)
-}
-
-/// Prints a comparison. For tests of a switch, the result of each run comes first.
-pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Result<()> {
-    if json {
-        return output::print_json(comparison);
-    }
-    for run in runs {
-        let findings = findings::of(run, &published::options());
-        if let Some(slots) = summary::before_comparison(run, &findings, output::width(), output::colour()) {
-            output::print(&(slots + "\n"))?;
-        }
-    }
-    output::print(&tardy_present::compare::text(comparison, output::width()))
 }

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use tardy_gate::forms::{self, Judged};
-use tardy_gate::{Outcome, Requirement};
 use tardy_plot::numbers::harmless;
 use tardy_recipe::wrong;
-use tardy_record::Run;
 
 use tardy_args::GateArgs;
+use tardy_command::requirements::exit;
 use tardy_command::{Exit, output};
 
 /// Judges each run by each requirement, and prints and writes the outcome.
@@ -47,40 +46,6 @@ pub(crate) fn run(arguments: &GateArgs) -> Result<Exit> {
     match accepted {
         Some(accepted) => accepted.replace(&arguments.runs, &runs, &judged),
         None => Ok(exit(forms::outcome(&judged))),
-    }
-}
-
-/// Judges the runs that a command has just measured, if anything is required. The exit status is `measured`, or that of the
-/// outcome if it matters more.
-///
-/// The outcome goes to standard error if standard output has JSON.
-pub(super) fn after_measuring<'r>(
-    runs: impl IntoIterator<Item = &'r Run>,
-    required: &[Requirement],
-    json: bool,
-    measured: Exit,
-) -> Result<Exit> {
-    if required.is_empty() {
-        return Ok(measured);
-    }
-    let judged: Vec<Judged> = runs
-        .into_iter()
-        .flat_map(|run| Judged::all(run, &tardy_analyse::name::of_run(run), required))
-        .collect();
-    let text = (forms::by_name("text").expect("a form").write)(&judged);
-    match json {
-        true => text.lines().for_each(output::report),
-        false => output::print(&format!("\n{text}"))?,
-    }
-    Ok(Exit::that_matters_most([measured, exit(forms::outcome(&judged))]))
-}
-
-fn exit(outcome: Outcome) -> Exit {
-    match outcome {
-        Outcome::Passed => Exit::Done,
-        Outcome::Inconclusive => Exit::Inconclusive,
-        Outcome::Failed => Exit::Failed,
-        Outcome::Invalid => Exit::Invalid,
     }
 }
 

@@ -11,9 +11,8 @@ use tardy_present::plot_file::{Kind, Plot};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
-use super::versus;
 use tardy_args::{FormatArg, GroupArgs, KindArg, PlotArgs};
-use tardy_command::{Exit, executables, output};
+use tardy_command::{Exit, executables, output, versus};
 
 /// The shortest latency axis, in ns: its labels are in us with two decimals.
 const X_MAX_MIN_NS: u64 = 100;

@@ -4,21 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use tardy_compare::overview::SortKey;
-use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::overview as shown;
-use tardy_present::report::{self, Chapter};
 use tardy_recipe::wrong;
-use tardy_record::Run;
 
-use super::{overview, runs_below, versus};
+use super::{overview, runs_below};
 use tardy_args::ReportArgs;
-use tardy_command::{Exit, identity, output, published};
+use tardy_command::{Exit, identity, output, pages, published, versus};
 
 /// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
     if let Some(groups) = versus::Compared::of(&arguments.groups, arguments.redaction)? {
         let file = output::claim(&arguments.output, &arguments.groups.paths(), arguments.force)?;
-        finish(&groups.page(), &file)?;
+        pages::finish(&groups.page(), &file)?;
         return Ok(groups.exit());
     }
     let (published, paths): (Vec<_>, Vec<_>) =
@@ -42,7 +39,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
         }
     }
     let file = output::claim(&arguments.output, &paths, arguments.force)?;
-    write(&runs, &file)?;
+    pages::write(&runs, &file)?;
     Ok(Exit::Done)
 }
 
@@ -57,23 +54,6 @@ fn of_directory(arguments: &ReportArgs, paths: &[PathBuf], with_published: bool)
     let overview = overview::of(paths, &arguments.query.query(), SortKey::default(), false)?;
     let file = output::claim(&arguments.output, paths, arguments.force)?;
     let place = runs_below::named(paths);
-    finish(&shown::html(&overview, &place, identity::get()), &file)?;
+    pages::finish(&shown::html(&overview, &place, identity::get()), &file)?;
     Ok(overview::exit(&overview))
-}
-
-/// Writes the report of `runs` and prints its path.
-pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
-    let runs: Vec<&Run> = runs.iter().collect();
-    finish(&report::html(&runs, &published::options()), file)
-}
-
-/// Writes one report of several experiments, one chapter each, and prints its path.
-pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Result<()> {
-    finish(&report::html_of_chapters(chapters, &published::options()), file)
-}
-
-pub(super) fn finish(page: &str, file: &ResultFile) -> Result<()> {
-    file.write(page.as_bytes())?;
-    output::report(&format!("report {}", file.path().display()));
-    Ok(())
 }

@@ -30,12 +30,12 @@ use tardy_sys::kernel_files::KernelFiles;
 use tardy_watch::late_wake_ups::LateWakeUps;
 
 use super::progress::Progress;
-use super::{gate, late, programs, report};
+use super::{late, programs};
 use crate::live::LiveView;
 use tardy_args::LabRecipe;
 use tardy_args::RunArgs;
 use tardy_command::additions::Addition;
-use tardy_command::{Exit, origin, output, show_run};
+use tardy_command::{Exit, origin, output, pages, requirements, show_run};
 
 /// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -162,12 +162,12 @@ fn present(
         let path = path.display();
         output::report(&format!("samples {path}: {} kept, {} lost", samples.kept, samples.lost));
     }
-    let reported = report.map_or(Ok(()), |report| report::write(std::slice::from_ref(run), report));
+    let reported = report.map_or(Ok(()), |report| pages::write(std::slice::from_ref(run), report));
     let kept = keep(arguments.keep.as_deref().filter(|_| *is_saved), run_file);
     match (trouble, reported.and(kept)) {
         (None, Ok(())) => {
             let required = &arguments.requirements.require;
-            gate::after_measuring([run], required, arguments.json, Exit::of_measured(run))
+            requirements::after_measuring([run], required, arguments.json, Exit::of_measured(run))
         }
         (Some(trouble), Ok(())) => bail!("{trouble}"),
         (None, Err(error)) => Err(error),

@@ -56,7 +56,10 @@ fn an_unknown_command_is_the_program_of_its_name() {
     let version = installed.printed(&["--version"]);
     let build = version.trim().strip_prefix("tardy ").unwrap();
     let tardy = installed.tardy.canonicalize().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{build} {} --loud a b\n", tardy.display()));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{build} {} --loud a b\n", tardy.display())
+    );
     // A command of tardy is never another program.
     installed.script("bin/tardy-show", "exit 7");
     installed.refusal(1, &["show", "nowhere.run.json"]);
@@ -65,14 +68,19 @@ fn an_unknown_command_is_the_program_of_its_name() {
 #[test]
 fn a_missing_program_is_named_with_how_to_get_it() {
     let installed = Installation::new();
-    for arguments in [&["archive", "verify", "archive"][..], &["push", "--to", "http://localhost", "a.run.json"]] {
+    for arguments in
+        [&["archive", "verify", "archive"][..], &["push", "--to", "http://localhost", "a.run.json"]]
+    {
         let refusal = installed.refusal(1, arguments);
         assert!(refusal.contains("this needs the program tardy-archive"), "{refusal}");
         assert!(refusal.contains("make all"), "{refusal}");
     }
-    assert!(installed.printed(&["--help"]).contains("tardy-archive, which is not installed"));
+    let all = "Not installed: tardy-archive (archive, serve, push, fleet) and tardy-lab (lab).";
+    assert!(installed.printed(&["--help"]).contains(all));
     installed.script("bin/tardy-archive", "exit 7");
-    assert!(!installed.printed(&["--help"]).contains("not installed"));
+    assert!(installed.printed(&["-h"]).contains("Not installed: tardy-lab (lab)."));
+    installed.script("libexec/tardy/tardy-lab", "exit 7");
+    assert!(!installed.printed(&["--help"]).contains("ot installed"));
 }
 
 #[test]

@@ -6,20 +6,20 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use tardy_archive::Query;
+use tardy_archive::{Query, sha256};
 use tardy_gate::Outcome;
 use tardy_gate::baseline::judge;
 use tardy_gate::forms::{self, By, Judged};
 use tardy_gate::incomplete;
-use tardy_lab::checksum::sha256;
 use tardy_plot::numbers::{counted, harmless};
 use tardy_recipe::wrong;
 use tardy_record::Run;
 use tardy_sys::files;
 
 use super::super::runs_below;
-use super::{exit, place};
+use super::place;
 use tardy_args::BaselineArgs;
+use tardy_command::requirements::exit;
 use tardy_command::{Exit, opened, origin, output};
 
 /// The file in a baseline's directory that records each acceptance, one line of JSON each.

@@ -19,10 +19,9 @@ use tardy_record::run::{State, Trial};
 use tardy_sys::files;
 
 use super::{check_programs, measured, plan, recipe, report_commands, request};
-use crate::commands::versus::Compared;
-use crate::commands::{gate, report};
 use tardy_args::RunArgs;
-use tardy_command::{Exit, origin, output};
+use tardy_command::versus::Compared;
+use tardy_command::{Exit, origin, output, pages, requirements};
 
 /// The rounds, if none are requested: enough for a test and for a recommendation.
 const ROUNDS: u32 = 5;
@@ -89,10 +88,10 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit> {
         }
     }
     let compared = Compared::of_runs(of_sides, &Options { factor: Factor::Recipe, limit_ns: None })?;
-    report::finish(&compared.page(), &page)?;
+    pages::finish(&compared.page(), &page)?;
     let shown = compared.print(arguments.json)?;
     let status = Exit::that_matters_most([shown, Exit::of_measured_all(&compared.runs)]);
-    gate::after_measuring(&compared.runs, &arguments.requirements.require, arguments.json, status)
+    requirements::after_measuring(&compared.runs, &arguments.requirements.require, arguments.json, status)
 }
 
 /// Both recipes with the flags applied.

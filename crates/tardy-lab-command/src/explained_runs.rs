@@ -7,19 +7,19 @@ use anyhow::{Context, Result, bail};
 use tardy_recipe::{Recipe, RecipeText, wrong};
 use tardy_sys::files::PrivateDirectory;
 
-use super::assemble::DEFAULT_KERNELS;
+use crate::assemble::DEFAULT_KERNELS;
 use tardy_args::{LabExplainArgs, RedactionFlag};
-use tardy_command::output;
+use tardy_command::{executables, output};
 
 /// The run files. Those of a recipe are removed when this is dropped.
-pub(super) struct ExplainedRuns {
-    pub(super) paths: Vec<PathBuf>,
+pub(crate) struct ExplainedRuns {
+    pub(crate) paths: Vec<PathBuf>,
     _directory: Option<PrivateDirectory>,
 }
 
 impl ExplainedRuns {
     /// How many there will be.
-    pub(super) fn count(arguments: &LabExplainArgs) -> usize {
+    pub(crate) fn count(arguments: &LabExplainArgs) -> usize {
         match &arguments.runs[..] {
             [recipe] if is_recipe(recipe) => kernels(arguments).len(),
             paths => paths.len(),
@@ -27,7 +27,7 @@ impl ExplainedRuns {
     }
 
     /// Those of the command line. A recipe is measured on the kernels that are given.
-    pub(super) fn of(arguments: &LabExplainArgs) -> Result<Self> {
+    pub(crate) fn of(arguments: &LabExplainArgs) -> Result<Self> {
         match &arguments.runs[..] {
             [recipe] if is_recipe(recipe) => measured(recipe, arguments),
             paths if arguments.kernel.is_empty() => Ok(Self { paths: paths.to_vec(), _directory: None }),
@@ -54,7 +54,7 @@ fn measured(recipe: &Path, arguments: &LabExplainArgs) -> Result<ExplainedRuns> 
     arguments.phase.as_deref().map_or(Ok(()), |label| has_phase(recipe, label))?;
     // As a guest's directory: what a process leaves that was killed, a later command of the lab removes.
     let directory = PrivateDirectory::create(&format!("tardy-guest-{}-", std::process::id()))?;
-    let own = std::env::current_exe().context("cannot find the path of this program")?;
+    let own = executables::caller()?;
     let mut tardy = Command::new(own);
     tardy.args(["lab", "run"]).arg(recipe).arg("-o").arg(directory.path()).stdout(Stdio::null());
     tardy.args(kernels.iter().flat_map(|kernel| ["--kernel", *kernel]));

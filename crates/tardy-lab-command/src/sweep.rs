@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use tardy_kbuild::build::{Builder, Original};
-use tardy_kbuild::configuration;
 use tardy_kbuild::error::BuildError;
 use tardy_lab::arch::Arch;
 use tardy_lab::kernel::KernelSpec;
@@ -13,16 +12,17 @@ use tardy_lab::kernel::spec::Source;
 use tardy_lab::packages::PackageStore;
 use tardy_lab_report::sweep as shown;
 use tardy_recipe::wrong;
+use tardy_search::configuration;
 use tardy_search::sweep::{self, Place, Plan, Point, Ranked, SweptOption};
 
-use super::assemble::{Prepared, print_notices};
-use super::kept_boots::{self, Boot};
-use super::prepare::{Seed, kernels_of, machine_of, prepare_on};
+use crate::assemble::{Prepared, print_notices};
+use crate::kept_boots::{self, Boot};
+use crate::prepare::{Seed, kernels_of, machine_of, prepare_on};
 use tardy_args::LabSweepArgs;
 use tardy_command::{Exit, output};
 
 /// Runs the recipe with each setting on each kernel, and ranks the settings.
-pub(super) fn run(arguments: &LabSweepArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabSweepArgs) -> Result<Exit> {
     kept_boots::check_pace(&arguments.experiment)?;
     let plan = if arguments.combinations { Plan::Combinations } else { Plan::OneByOne };
     let kernels = kernels_of(&arguments.experiment, &mut print_notices())?;

@@ -7,19 +7,21 @@ use anyhow::{Context, Result, bail};
 use tardy_lab::arch::Arch;
 use tardy_lab::guest::libraries::is_static_program;
 
-use super::beside;
+use tardy_command::executables;
+
+use crate::beside;
 
 /// A program that a guest can run.
-pub(super) struct GuestProgram {
+pub(crate) struct GuestProgram {
     /// Where it was found.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its bytes.
-    pub(super) content: Vec<u8>,
+    pub(crate) content: Vec<u8>,
 }
 
-/// The program for a guest with the processor `arch`: as given, next to this program, in the package's directory, or this
-/// program itself.
-pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
+/// The program for a guest with the processor `arch`: as given, next to tardy, in the package's directory, or tardy
+/// itself.
+pub(crate) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
     if let Some(given) = given {
         let content = fs::read(given).with_context(|| given.display().to_string())?;
         if !is_static_program(&content, arch) {
@@ -32,8 +34,8 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
         }
         return Ok(GuestProgram { path: given.to_owned(), content });
     }
-    let own = std::env::current_exe().context("cannot find the path of this program")?;
-    let candidates = places(&own, arch);
+    let tardy = executables::caller()?;
+    let candidates = places(&tardy, arch);
     for place in &candidates {
         if let Ok(content) = fs::read(place)
             && is_static_program(&content, arch)
@@ -51,12 +53,12 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<GuestProgram> {
 }
 
 /// Paths to try, in order of preference.
-fn places(own: &Path, arch: Arch) -> Vec<PathBuf> {
-    let mut places = beside::places(own, &format!("tardy-guest-{}", arch.name()));
+fn places(tardy: &Path, arch: Arch) -> Vec<PathBuf> {
+    let mut places = beside::places(tardy, &format!("tardy-guest-{}", arch.name()));
     // In dist/.
-    places.insert(1, own.with_file_name(format!("tardy-{}", arch.name())));
+    places.insert(1, tardy.with_file_name(format!("tardy-{}", arch.name())));
     if Arch::of_this_program() == Some(arch) {
-        places.push(own.to_owned());
+        places.push(tardy.to_owned());
     }
     places
 }
@@ -67,11 +69,11 @@ mod tests {
 
     #[test]
     fn a_package_has_the_program_in_the_lib_of_its_prefix() {
-        for (own, expected) in [
+        for (tardy, expected) in [
             ("/usr/bin/tardy", "/usr/lib/tardy/tardy-guest-aarch64"),
             ("/usr/local/bin/tardy", "/usr/local/lib/tardy/tardy-guest-aarch64"),
         ] {
-            assert!(places(Path::new(own), Arch::Aarch64).contains(&PathBuf::from(expected)), "{own}");
+            assert!(places(Path::new(tardy), Arch::Aarch64).contains(&PathBuf::from(expected)), "{tardy}");
         }
     }
 }

@@ -12,21 +12,21 @@ use tardy_recipe::plan::{self, Extras, resolve};
 use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_record::load_spec::LoadTask;
 
-use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, kernel_specs, pace, tasks};
-use super::{build, switch};
+use crate::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, kernel_specs, pace, tasks};
+use crate::{build, switch};
 use tardy_args::LabRecipe;
 use tardy_args::values::KernelChoice;
 use tardy_args::{ExperimentArgs, RequirementArgs};
 use tardy_tsn_command::switch_file;
 
 /// The default recipe.
-pub(super) const DEFAULT_RECIPE: &str = "lab-doload";
+pub(crate) const DEFAULT_RECIPE: &str = "lab-doload";
 
 /// One of several seeds of a recipe. Its guests differ from the recipe's own in the recipe's file and in the time at which they
 /// begin.
-pub(super) struct Seed {
+pub(crate) struct Seed {
     /// The seed.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     file: (String, Entry),
 }
 
@@ -40,7 +40,7 @@ impl Seed {
     }
 
     /// `experiment` with this seed.
-    pub(super) fn apply(&self, mut experiment: Experiment) -> Experiment {
+    pub(crate) fn apply(&self, mut experiment: Experiment) -> Experiment {
         let (path, entry) = &self.file;
         let files = experiment.parts.files.iter_mut().filter(|(known, _)| known == path);
         files.for_each(|(_, content)| content.clone_from(entry));
@@ -50,13 +50,13 @@ impl Seed {
 }
 
 /// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
-pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
+pub(crate) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
     prepare_seeds(arguments, Seeds::Own, &RequirementArgs::default(), notice).map(|(prepared, _)| prepared)
 }
 
 /// The seeds of several boots of the same guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seeds {
+pub(crate) enum Seeds {
     /// The recipe's own.
     Own,
     /// So many, each for all guests.
@@ -85,7 +85,7 @@ impl Seeds {
 }
 
 /// The same with the limits of `required` declared, and consecutive seeds, of which the recipe's is the first.
-pub(super) fn prepare_seeds(
+pub(crate) fn prepare_seeds(
     arguments: &ExperimentArgs,
     seeds: Seeds,
     required: &RequirementArgs,
@@ -108,7 +108,7 @@ pub(super) fn prepare_seeds(
 
 /// Prepares the guests of the recipe on other kernels than its own, under their exact names, with `seeds` consecutive seeds, of which
 /// the recipe's is the first; with none, guests have the recipe's own.
-pub(super) fn prepare_on(
+pub(crate) fn prepare_on(
     arguments: &ExperimentArgs,
     kernels: Vec<KernelSpec>,
     seeds: u32,
@@ -127,12 +127,12 @@ pub(super) fn prepare_on(
 }
 
 /// The machine of the recipe with its flags.
-pub(super) fn machine_of(arguments: &ExperimentArgs) -> Result<Machine> {
+pub(crate) fn machine_of(arguments: &ExperimentArgs) -> Result<Machine> {
     Ok(recipe_of(arguments)?.lab.machine())
 }
 
 /// The kernels of the recipe with its flags.
-pub(super) fn kernels_of(
+pub(crate) fn kernels_of(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<KernelSpec>> {
@@ -144,7 +144,7 @@ pub(super) fn kernels_of(
 }
 
 /// The recipe with its flags.
-pub(super) fn recipe_of(arguments: &ExperimentArgs) -> Result<LabRecipe> {
+pub(crate) fn recipe_of(arguments: &ExperimentArgs) -> Result<LabRecipe> {
     let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
     if switch_file::describes_a_switch(name) {
         return Err(
@@ -155,7 +155,7 @@ pub(super) fn recipe_of(arguments: &ExperimentArgs) -> Result<LabRecipe> {
 }
 
 /// Prepares the guests of every article's experiment that the lab can repeat.
-pub(super) fn prepare_chapters(
+pub(crate) fn prepare_chapters(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Prepared>> {

@@ -11,9 +11,9 @@ use tardy_search::kernel_history::{self, KernelHistory, Version};
 use tardy_site::kernel_history as shown;
 use tardy_sys::files;
 
-use super::assemble::{Prepared, print_notices};
-use super::kept_boots::{self, Boot, KeptBoot};
-use super::prepare::{Seed, kernels_of, prepare_on, recipe_of};
+use crate::assemble::{Prepared, print_notices};
+use crate::kept_boots::{self, Boot, KeptBoot};
+use crate::prepare::{Seed, kernels_of, prepare_on, recipe_of};
 use tardy_args::LabHistoryArgs;
 use tardy_command::{Exit, identity, output};
 
@@ -23,7 +23,7 @@ const RUNS: &str = "runs";
 const DATA: &str = "history.json";
 
 /// Runs what was not run before, and writes the site.
-pub(super) fn run(arguments: &LabHistoryArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabHistoryArgs) -> Result<Exit> {
     kept_boots::check_pace(&arguments.experiment)?;
     let recipe = recipe_of(&arguments.experiment)?.name().to_owned();
     check_directory(&arguments.output, &recipe, arguments.force)?;

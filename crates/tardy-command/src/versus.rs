@@ -7,19 +7,20 @@ use tardy_present::versus as shown;
 use tardy_recipe::wrong;
 use tardy_record::Run;
 
+use crate::{Exit, identity, output};
 use tardy_args::{GroupArgs, RedactionFlag};
-use tardy_command::{Exit, identity, output};
 
 /// Two groups, compared.
-pub(super) struct Compared {
+pub struct Compared {
     /// All runs, those of the base first.
-    pub(super) runs: Vec<Run>,
-    pub(super) versus: Versus,
+    pub runs: Vec<Run>,
+    /// How they differ.
+    pub versus: Versus,
 }
 
 impl Compared {
     /// Opens and compares both groups; `None` if none are given.
-    pub(super) fn of(arguments: &GroupArgs, redaction: RedactionFlag) -> Result<Option<Self>> {
+    pub fn of(arguments: &GroupArgs, redaction: RedactionFlag) -> Result<Option<Self>> {
         if arguments.base.is_empty() {
             return Ok(None);
         }
@@ -35,14 +36,14 @@ impl Compared {
     }
 
     /// Compares the runs of a base and a candidate, in this order.
-    pub(super) fn of_runs([base, candidate]: [Vec<Run>; 2], options: &Options) -> Result<Self> {
+    pub fn of_runs([base, candidate]: [Vec<Run>; 2], options: &Options) -> Result<Self> {
         let of_groups = [&base, &candidate].map(|runs| runs.iter().collect::<Vec<_>>());
         let versus = versus::of(&of_groups[0], &of_groups[1], options).map_err(|reason| anyhow!(reason))?;
         Ok(Self { runs: base.into_iter().chain(candidate).collect(), versus })
     }
 
     /// Compares the boots of two kernels in the lab: their command lines, if they are of the same image.
-    pub(super) fn of_boots(groups: [Vec<Run>; 2]) -> Result<Self> {
+    pub fn of_boots(groups: [Vec<Run>; 2]) -> Result<Self> {
         let image = |runs: &[Run]| runs.first()?.lab.as_ref().map(|lab| lab.kernel.sha256.clone());
         let is_same = image(&groups[0]) == image(&groups[1]);
         let factor = if is_same { Factor::CommandLine } else { Factor::Kernel };
@@ -50,12 +51,12 @@ impl Compared {
     }
 
     /// Why the groups cannot be compared; `None` if they can.
-    pub(super) fn obstacle(&self) -> Option<String> {
+    pub fn obstacle(&self) -> Option<String> {
         (self.versus.strength == Strength::NotComparable).then(|| shown::headline(&self.versus))
     }
 
     /// Prints several comparisons, as JSON in one list.
-    pub(super) fn print_all(all: &[Self], json: bool) -> Result<()> {
+    pub fn print_all(all: &[Self], json: bool) -> Result<()> {
         if json && all.len() > 1 {
             let shown: Vec<_> = all.iter().map(Self::with_headline).collect();
             return output::print_json(&shown);
@@ -70,7 +71,7 @@ impl Compared {
     }
 
     /// Prints the comparison.
-    pub(super) fn print(&self, json: bool) -> Result<Exit> {
+    pub fn print(&self, json: bool) -> Result<Exit> {
         match json {
             true => output::print_json(&self.with_headline())?,
             false => output::print(&shown::text(&self.versus, self.in_rounds(), output::width()))?,
@@ -88,12 +89,12 @@ impl Compared {
     }
 
     /// A failure if the groups are not comparable, so that a script notices.
-    pub(super) fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         if self.versus.strength == Strength::NotComparable { Exit::CouldNot } else { Exit::Done }
     }
 
     /// The comparison as a page.
-    pub(super) fn page(&self) -> String {
+    pub fn page(&self) -> String {
         shown::html(&self.versus, &self.runs.iter().collect::<Vec<_>>(), identity::get())
     }
 }

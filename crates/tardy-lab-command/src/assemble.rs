@@ -20,16 +20,16 @@ use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::scheduling;
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
-use super::guest_program;
+use crate::guest_program;
 use tardy_args::LabRecipe;
 use tardy_args::{ExperimentArgs, GuestFlags};
 use tardy_command::output;
 
 /// The default kernels: the most common comparison.
-pub(super) const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+pub(crate) const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 const DEFAULT_GUEST_CPUS: u32 = 2;
 /// The name of the run file in the guest.
-pub(super) const RUN_FILE: &str = "run.run.json";
+pub(crate) const RUN_FILE: &str = "run.run.json";
 /// Names of links to busybox in the guest, for shell commands of recipes.
 const BUSYBOX_NAMES: [&str; 16] = [
     "sh", "cat", "cp", "dd", "echo", "find", "ls", "nc", "ping", "rm", "seq", "sleep", "tar", "true", "yes",
@@ -37,28 +37,28 @@ const BUSYBOX_NAMES: [&str; 16] = [
 ];
 
 /// Guests that are ready to boot.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// The recipe's name.
-    pub(super) recipe: String,
+    pub(crate) recipe: String,
     /// The recipe's description, in one sentence.
-    pub(super) about: String,
+    pub(crate) about: String,
     /// The title of the recipe's chapter in the report of all articles.
-    pub(super) chapter: Option<String>,
+    pub(crate) chapter: Option<String>,
     /// The path of the guests' program.
-    pub(super) guest_program: PathBuf,
+    pub(crate) guest_program: PathBuf,
     /// The experiment in each guest.
-    pub(super) experiment: Experiment,
+    pub(crate) experiment: Experiment,
     /// The guests, in the order of their kernels.
-    pub(super) guests: Vec<Guest>,
+    pub(crate) guests: Vec<Guest>,
     /// CPUs of the host that guests may be pinned to.
-    pub(super) cores: Vec<u32>,
+    pub(crate) cores: Vec<u32>,
     /// How the emulators are confined.
-    pub(super) confinement: Confinement,
+    pub(crate) confinement: Confinement,
 }
 
 impl Prepared {
     /// Prints a warning if a hostile guest could do harm.
-    pub(super) fn warn_if_unconfined(&self) {
+    pub(crate) fn warn_if_unconfined(&self) {
         if self.confinement == Confinement::Unconfined {
             output::report("unconfined: what runs in a guest can do everything on this machine that you can");
         }
@@ -66,16 +66,16 @@ impl Prepared {
 }
 
 /// A guest.
-pub(super) struct Guest {
+pub(crate) struct Guest {
     /// The guest's name in file names.
-    pub(super) slug: String,
-    pub(super) kernel: Kernel,
+    pub(crate) slug: String,
+    pub(crate) kernel: Kernel,
     /// Modules to load, in order.
-    pub(super) modules: Vec<Module>,
+    pub(crate) modules: Vec<Module>,
 }
 
 /// Finds kernels, tools and the guest's tardy, and combines them with the orders.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     recipe: &LabRecipe,
     orders: Orders,
     mut files: Vec<(String, Entry)>,
@@ -112,7 +112,7 @@ pub(super) fn assemble(
 }
 
 /// The kernels that the recipe or its flags name, each once.
-pub(super) fn kernel_specs(
+pub(crate) fn kernel_specs(
     recipe: &LabRecipe,
     refresh: bool,
     notice: &mut dyn FnMut(&str),
@@ -137,7 +137,7 @@ pub(super) fn kernel_specs(
     Ok(specs)
 }
 
-pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
+pub(crate) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
     let cpus = flags.guest_cpus.unwrap_or(DEFAULT_GUEST_CPUS);
     match (flags.realtime, flags.kvm) {
         (true, _) => Ok(Pace::Realtime { cpus }),
@@ -153,7 +153,7 @@ pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
 
 /// The condition to begin the measurement. With the host's time an emulated CPU is too slow to become idle, so the wait is
 /// short; latencies are meaningless then.
-pub(super) fn idle_criterion(pace: Pace) -> IdleCriterion {
+pub(crate) fn idle_criterion(pace: Pace) -> IdleCriterion {
     match pace {
         Pace::Realtime { .. } => IdleCriterion { limit_ns: 2_000_000_000, ..IdleCriterion::default() },
         Pace::Instructions { .. } | Pace::Kvm { .. } => IdleCriterion::default(),
@@ -161,7 +161,7 @@ pub(super) fn idle_criterion(pace: Pace) -> IdleCriterion {
 }
 
 /// The tasks of all loads of the recipe.
-pub(super) fn tasks(recipe: &Recipe) -> impl Iterator<Item = &LoadTask> {
+pub(crate) fn tasks(recipe: &Recipe) -> impl Iterator<Item = &LoadTask> {
     let of_phases = recipe.phase.iter().filter_map(|phase| phase.load.as_deref()).flatten();
     recipe.run.loads().iter().chain(of_phases).flat_map(LoadSpec::tasks)
 }
@@ -203,7 +203,7 @@ fn modules_wanted(recipe: &LabRecipe, orders: &Orders) -> Vec<ModuleRequest> {
 }
 
 /// The modules of Debian's kernels that the cache keeps: those of `wanted`, of the recipes of the lab, and of switches.
-pub(super) fn kept_modules<'a>(wanted: impl IntoIterator<Item = &'a ModuleRequest>) -> Vec<String> {
+pub(crate) fn kept_modules<'a>(wanted: impl IntoIterator<Item = &'a ModuleRequest>) -> Vec<String> {
     let of_recipes = LabRecipe::built_in().flat_map(|recipe| requests(&recipe.lab.modules));
     let all: Vec<ModuleRequest> = wanted.into_iter().cloned().chain(of_recipes).collect();
     let named = all.iter().filter_map(ModuleRequest::name);
@@ -238,6 +238,6 @@ fn guests(
 }
 
 /// A function that prints messages about steps that take time.
-pub(super) fn print_notices() -> impl FnMut(&str) {
+pub(crate) fn print_notices() -> impl FnMut(&str) {
     |text: &str| output::report(text)
 }

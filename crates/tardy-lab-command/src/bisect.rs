@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use tardy_kbuild::build::{Builder, Built, Original};
 use tardy_kbuild::commits;
-use tardy_kbuild::configuration::Setting;
 use tardy_kbuild::error::BuildError;
 use tardy_kbuild::source::SourceSpec;
 use tardy_lab::kernel::listing;
@@ -16,14 +15,15 @@ use tardy_lab::packages::PackageStore;
 use tardy_lab_report::bisection as shown;
 use tardy_recipe::wrong;
 use tardy_search::bisection::{Bisection, EndError};
+use tardy_search::configuration::Setting;
 use tardy_search::outcome::{Outcome, Step, Tested};
 use tardy_search::parameters::{self, Change};
 use tardy_search::{Verdict, delta};
 
-use super::assemble::print_notices;
-use super::build::request;
-use super::kept_boots::{self, Boot, KeptBoot};
-use super::prepare::{DEFAULT_RECIPE, machine_of, prepare_on};
+use crate::assemble::print_notices;
+use crate::build::request;
+use crate::kept_boots::{self, Boot, KeptBoot};
+use crate::prepare::{DEFAULT_RECIPE, machine_of, prepare_on};
 use tardy_args::values::KernelChoice;
 use tardy_args::{BuildSourceArgs, LabBisectArgs};
 use tardy_command::{Exit, output};
@@ -32,7 +32,7 @@ use tardy_command::{Exit, output};
 const NAMED: usize = 4;
 
 /// Searches among commits, among versions of Debian's kernels, or among the options or the words in which two kernels differ.
-pub(super) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabBisectArgs) -> Result<Exit> {
     kept_boots::check_pace(&arguments.experiment)?;
     if arguments.experiment.lab.kernels.is_some() {
         return Err(wrong("kernel", "the kernels of a bisection are those of --good and --bad").into());

@@ -11,9 +11,9 @@ use tardy_lab::machine::Machine;
 use tardy_recipe::Recipe;
 use tardy_recipe::options::RecipeFlags;
 
-use super::assemble::{RUN_FILE, assemble, idle_criterion, pace, print_notices};
-use super::prepare::Seeds;
-use super::run::boot_and_present;
+use crate::assemble::{RUN_FILE, assemble, idle_criterion, pace, print_notices};
+use crate::prepare::Seeds;
+use crate::run::boot_and_present;
 use tardy_args::{ExperimentArgs, LabAttachArgs, LabRecipe};
 use tardy_command::Exit;
 
@@ -21,7 +21,7 @@ use tardy_command::Exit;
 const DIRECTORY: &str = "/lab/program";
 
 /// Watches the program on each kernel, and shows the runs.
-pub(super) fn run(arguments: LabAttachArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: LabAttachArgs) -> Result<Exit> {
     let LabAttachArgs { command, duration, deadline, limit, warmup, lab, guest, results } = arguments;
     let Some((program, words)) = command.split_first() else { bail!("name a command after --") };
     let path = Path::new(program);

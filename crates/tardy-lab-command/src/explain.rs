@@ -35,15 +35,15 @@ use tardy_record::lab::Lab;
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
-use super::beside;
-use super::explained_runs::ExplainedRuns;
-use super::results::{comparable, run_in};
-use super::verify::first_difference;
+use crate::beside;
+use crate::explained_runs::ExplainedRuns;
+use crate::results::{comparable, run_in};
+use crate::verify::first_difference;
 use tardy_args::{LabExplainArgs, RedactionFlag};
-use tardy_command::{Exit, identity, output};
+use tardy_command::{Exit, executables, identity, output};
 
 /// Explains wake-ups of a run, or of two and compares them.
-pub(super) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabExplainArgs) -> Result<Exit> {
     check(arguments)?;
     let files = files(arguments)?;
     let runs = ExplainedRuns::of(arguments)?;
@@ -284,7 +284,7 @@ fn files(arguments: &LabExplainArgs) -> Result<Vec<(ResultFile, shown::Form)>> {
     arguments.output.iter().map(file).collect()
 }
 
-/// The observer for the emulator: as given, next to this program, or in the package's directory.
+/// The observer for the emulator: as given, next to tardy, or in the package's directory.
 fn library(replay: &Replay, given: Option<&Path>) -> Result<Vec<u8>> {
     if let Some(given) = given {
         return fs::read(given).with_context(|| given.display().to_string());
@@ -292,7 +292,7 @@ fn library(replay: &Replay, given: Option<&Path>) -> Result<Vec<u8>> {
     let version = replay.emulator_version();
     let variant = Variant::for_version(version)
         .ok_or_else(|| anyhow!("QEMU {version} cannot load an observer; 7.2 and later can"))?;
-    let own = std::env::current_exe().context("cannot find the path of this program")?;
+    let own = executables::caller()?;
     let places = beside::places(&own, variant.file_name());
     places.iter().find_map(|place| fs::read(place).ok()).ok_or_else(|| {
         let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
@@ -318,7 +318,7 @@ fn replay_all(guests: &[Guest], arguments: &LabExplainArgs) -> Result<Vec<Replay
     };
     let replayed = parallel_guests::run(guests.len(), &cores, job, |number, message| {
         if !arguments.quiet
-            && let Some(text) = super::run::describe(message)
+            && let Some(text) = crate::run::describe(message)
         {
             output::report(&format!("{}: {text}", guests[number].lab.kernel.spec));
         }

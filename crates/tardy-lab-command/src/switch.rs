@@ -10,8 +10,8 @@ use tardy_recipe::options::{RecipeFlags, RunOptions};
 use tardy_recipe::{Recipe, UsageError, wrong};
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
-use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
-use super::build;
+use crate::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
+use crate::build;
 use tardy_args::LabRecipe;
 use tardy_args::{ExperimentArgs, LabOptions};
 use tardy_tsn_command::switch_file;
@@ -20,7 +20,7 @@ use tardy_tsn_command::switch_file;
 const TOOLS: [&str; 1] = ["nftables:/usr/sbin/nft"];
 
 /// Guests that test the switch `name` on each kernel.
-pub(super) fn prepare(
+pub(crate) fn prepare(
     name: &str,
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),

@@ -5,6 +5,8 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
+use crate::sweep;
+
 /// What all options begin with in a file.
 const PREFIX: &str = "CONFIG_";
 /// The value of an option that is not set.
@@ -88,7 +90,7 @@ impl Configuration {
     }
 
     /// The options that are set, a line each.
-    pub(crate) fn identity(&self) -> String {
+    pub fn identity(&self) -> String {
         self.names().fold(String::new(), |mut all, name| {
             let _ = writeln!(all, "{PREFIX}{name}={}", self.value(name));
             all
@@ -106,14 +108,14 @@ impl Setting {
     }
 
     /// The option that Kconfig knows by a prompt.
-    pub(crate) fn prompted(&self) -> String {
+    pub fn prompted(&self) -> String {
         self.of_choice().name
     }
 }
 
-impl From<&tardy_search::sweep::Setting> for Setting {
+impl From<&sweep::Setting> for Setting {
     /// A setting of a sweep. An option without a value is turned on.
-    fn from(swept: &tardy_search::sweep::Setting) -> Self {
+    fn from(swept: &sweep::Setting) -> Self {
         let value = swept.value.as_deref().map_or_else(|| "y".to_owned(), as_written);
         Self { name: swept.name.clone(), value }
     }

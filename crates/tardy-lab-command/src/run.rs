@@ -25,13 +25,12 @@ use tardy_record::units::format_duration_ns;
 use tardy_sys::files;
 use tardy_sys::signals::EndSignals;
 
-use super::assemble::{Guest, Prepared, print_notices};
-use super::prepare::{Seed, Seeds, prepare_chapters, prepare_seeds};
-use super::results::{Files, run_of};
-use crate::commands::versus::Compared;
-use crate::commands::{compare as compare_command, gate, report};
+use crate::assemble::{Guest, Prepared, print_notices};
+use crate::prepare::{Seed, Seeds, prepare_chapters, prepare_seeds};
+use crate::results::{Files, run_of};
 use tardy_args::{LabResultArgs, LabRunArgs, RedactionFlag};
-use tardy_command::{Exit, output, show_run};
+use tardy_command::versus::Compared;
+use tardy_command::{Exit, comparison, output, pages, requirements, show_run};
 
 /// A guest of a recipe, with its result files.
 struct Job<'a> {
@@ -48,7 +47,7 @@ struct Job<'a> {
 }
 
 /// The experiment; with a seed a copy, made only for the guests that run, since it contains the guest's programs.
-pub(super) fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
+pub(crate) fn experiment<'a>(prepared: &'a Prepared, seed: Option<&Seed>) -> Cow<'a, Experiment> {
     let experiment = &prepared.experiment;
     seed.map_or(Cow::Borrowed(experiment), |seed| Cow::Owned(seed.apply(experiment.clone())))
 }
@@ -66,7 +65,7 @@ fn boots<'a>(prepared: &'a Prepared, seeds: &'a [Seed], of: Seeds) -> Vec<(Optio
 }
 
 /// Runs a recipe on each kernel, or the experiments of all articles.
-pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     let results = &arguments.results;
     let required = &results.requirements;
     if arguments.all {
@@ -89,7 +88,7 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
 }
 
 /// Boots the guests, and writes, shows and judges their runs.
-pub(super) fn boot_and_present(
+pub(crate) fn boot_and_present(
     prepared: &Prepared,
     seeds: &[Seed],
     of: Seeds,
@@ -108,14 +107,14 @@ pub(super) fn boot_and_present(
     let measured = match of {
         Seeds::Rounds(_) => present_rounds(&runs, kernels, &report, results.json)?,
         _ => {
-            report::write(&runs[..kernels], &report)?;
+            pages::write(&runs[..kernels], &report)?;
             match seeds.is_empty() {
                 true => present(&runs, results.json)?,
                 false => present_seeds(&runs, kernels, results.json)?,
             }
         }
     };
-    gate::after_measuring(&runs, &results.requirements.require, results.json, measured)
+    requirements::after_measuring(&runs, &results.requirements.require, results.json, measured)
 }
 
 /// Shows the runs of several seeds; `kernels` runs belong to each seed, in the order of the kernels.
@@ -137,15 +136,15 @@ fn present_seeds(runs: &[Run], kernels: usize, json: bool) -> Result<Exit> {
 fn present_rounds(runs: &[Run], kernels: usize, page: &ResultFile, json: bool) -> Result<Exit> {
     let of_kernel = |kernel: usize| runs.iter().skip(kernel).step_by(kernels).cloned().collect::<Vec<Run>>();
     if kernels < 2 {
-        report::write(&runs[..kernels], page)?;
+        pages::write(&runs[..kernels], page)?;
         return present_seeds(runs, kernels, json);
     }
     let compared: Vec<Compared> = (1..kernels)
         .map(|other| Compared::of_boots([of_kernel(0), of_kernel(other)]))
         .collect::<Result<_>>()?;
     match &compared[..] {
-        [one] => report::finish(&one.page(), page)?,
-        _ => report::write(&runs[..kernels], page)?,
+        [one] => pages::finish(&one.page(), page)?,
+        _ => pages::write(&runs[..kernels], page)?,
     }
     Compared::print_all(&compared, json)?;
     let shown = compared.iter().map(Compared::exit);
@@ -184,7 +183,7 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
             runs: runs.iter().collect(),
         })
         .collect();
-    report::write_chapters(&report_chapters, &report)?;
+    pages::write_chapters(&report_chapters, &report)?;
     Ok(Exit::of_measured_all(runs_of_all.iter().flatten()))
 }
 
@@ -294,7 +293,7 @@ fn write(outcome: &Outcome, job: &Job<'_>) -> Result<Run> {
 }
 
 /// A guest's message for the user; `None` if the summary repeats it.
-pub(super) fn describe(message: &Message) -> Option<String> {
+pub(crate) fn describe(message: &Message) -> Option<String> {
     match message {
         Message::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
         Message::Idle(settled) if settled.quiet => {
@@ -317,7 +316,7 @@ fn seconds(ns: u64) -> String {
 fn present(runs: &[Run], json: bool) -> Result<Exit> {
     let all: Vec<&Run> = runs.iter().collect();
     match side_by_side::of(&all) {
-        Some(comparison) => compare_command::print(&all, &comparison, json)?,
+        Some(compared) => comparison::print(&all, &compared, json)?,
         None => show_run(&runs[0], json)?,
     }
     Ok(Exit::of_measured_all(runs))

@@ -13,7 +13,7 @@ use tardy_lab::kernel::spec::build_name;
 use tardy_lab::packages::PackageStore;
 use tardy_recipe::wrong;
 
-use super::assemble::print_notices;
+use crate::assemble::print_notices;
 use tardy_args::LabRecipe;
 use tardy_args::values::KernelChoice;
 use tardy_args::{BuildSourceArgs, ExperimentArgs, LabBuildArgs};
@@ -33,7 +33,7 @@ struct Printed<'a> {
 }
 
 /// Builds a kernel, or finds it in the cache, and gives it a name.
-pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
     let name = arguments.name.as_deref().map(build_name).transpose();
     let name = name.map_err(|error| wrong("name", error))?;
     let from = &arguments.from;
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &LabBuildArgs) -> Result<Exit> {
 }
 
 /// The recipe with the kernel of `--source`, which is built: instead of the recipe's, or after those of `--kernel`.
-pub(super) fn with_kernel(
+pub(crate) fn with_kernel(
     mut recipe: LabRecipe,
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
@@ -82,7 +82,7 @@ fn kernel(from: &BuildSourceArgs, arch: Arch, notice: &mut dyn FnMut(&str)) -> R
 }
 
 /// What to build of `source`.
-pub(super) fn request(from: &BuildSourceArgs, source: SourceSpec) -> Result<Request> {
+pub(crate) fn request(from: &BuildSourceArgs, source: SourceSpec) -> Result<Request> {
     let base = match &from.config {
         None => Base::Lab,
         Some(path) => Base::Text(fs::read_to_string(path).with_context(|| path.display().to_string())?),

@@ -20,10 +20,10 @@ use tardy_record::{Run, file};
 use tardy_sys::files;
 use tardy_sys::signals::EndSignals;
 
-use super::assemble::{Guest, Prepared};
-use super::prepare::Seed;
-use super::results::{run_file, run_of};
-use super::run::{describe, experiment};
+use crate::assemble::{Guest, Prepared};
+use crate::prepare::Seed;
+use crate::results::{run_file, run_of};
+use crate::run::{describe, experiment};
 use tardy_args::ExperimentArgs;
 use tardy_command::opened::content_of;
 use tardy_command::output;
@@ -32,18 +32,18 @@ use tardy_command::output;
 const IDENTITY_DIGITS: usize = 12;
 
 /// A guest to boot.
-pub(super) struct Boot<'a> {
-    pub(super) guest: &'a Guest,
+pub(crate) struct Boot<'a> {
+    pub(crate) guest: &'a Guest,
     /// Replaces the recipe's seed.
-    pub(super) seed: Option<&'a Seed>,
+    pub(crate) seed: Option<&'a Seed>,
 }
 
 /// The result of a guest.
-pub(super) struct KeptBoot {
-    pub(super) path: PathBuf,
-    pub(super) run: Run,
+pub(crate) struct KeptBoot {
+    pub(crate) path: PathBuf,
+    pub(crate) run: Run,
     /// Whether it was run now.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
 }
 
 impl Boot<'_> {
@@ -55,7 +55,7 @@ impl Boot<'_> {
 }
 
 /// Refuses a clock with which runs are not reproducible.
-pub(super) fn check_pace(arguments: &ExperimentArgs) -> Result<()> {
+pub(crate) fn check_pace(arguments: &ExperimentArgs) -> Result<()> {
     if arguments.guest.realtime || arguments.guest.kvm {
         let reason = "runs that are not reproducible cannot be kept by identity; remove --realtime and --kvm";
         return Err(wrong("realtime", reason).into());
@@ -68,7 +68,7 @@ pub(super) fn check_pace(arguments: &ExperimentArgs) -> Result<()> {
 ///
 /// # Errors
 /// If a result cannot be kept, or the user asked tardy to stop. What was measured until then is kept.
-pub(super) fn boot_each(
+pub(crate) fn boot_each(
     prepared: &Prepared,
     boots: &[Boot<'_>],
     directory: &Path,

@@ -10,18 +10,18 @@ use tardy_record::lab::Lab;
 use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 
-use super::assemble::RUN_FILE;
+use crate::assemble::RUN_FILE;
 use tardy_command::origin;
 
 /// The guest's run, with the description of the lab and the host's origin. The guest's own origin is the same every time.
-pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {
+pub(crate) fn run_of(outcome: &Outcome) -> Result<Run> {
     run_in(&outcome.files, outcome.lab.clone()).ok_or_else(|| {
         anyhow!("the guest returned no run file; its messages:\n    {}", outcome.output.join("\n    "))
     })?
 }
 
 /// The run in the files of a guest; `None` if there is none.
-pub(super) fn run_in(files: &[(String, Vec<u8>)], lab: Lab) -> Option<Result<Run>> {
+pub(crate) fn run_in(files: &[(String, Vec<u8>)], lab: Lab) -> Option<Result<Run>> {
     let (_, content) = files.iter().find(|(name, _)| name == RUN_FILE)?;
     Some(file::from_text(content).context("the run file of the guest").map(|run| with_lab(run, lab)))
 }
@@ -34,24 +34,24 @@ fn with_lab(mut run: Run, lab: Lab) -> Run {
 }
 
 /// The bytes that two runs of the same experiment must share: everything except the origin.
-pub(super) fn comparable(run: &Run) -> String {
+pub(crate) fn comparable(run: &Run) -> String {
     file::to_text(&Run { origin: Origin::default(), ..run.clone() })
 }
 
 /// The path of the run file of that name.
-pub(super) fn run_file(directory: &Path, name: &str) -> PathBuf {
+pub(crate) fn run_file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.run.json"))
 }
 
 /// The result files of one guest.
-pub(super) struct Files {
-    pub(super) run: ResultFile,
-    pub(super) console: ResultFile,
+pub(crate) struct Files {
+    pub(crate) run: ResultFile,
+    pub(crate) console: ResultFile,
 }
 
 impl Files {
     /// Claims the paths before anything boots.
-    pub(super) fn claim(directory: &Path, slug: &str, force: bool) -> Result<Self> {
+    pub(crate) fn claim(directory: &Path, slug: &str, force: bool) -> Result<Self> {
         let console = directory.join(format!("{slug}.console.log"));
         Ok(Self {
             run: ResultFile::claim(&run_file(directory, slug), force)?,

@@ -10,12 +10,12 @@ use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::cache_size::CacheSize;
 use tardy_present::table::Table;
 
-use super::assemble::{kept_modules, print_notices};
+use crate::assemble::{kept_modules, print_notices};
 use tardy_args::LabKernelsArgs;
 use tardy_command::{Exit, output};
 
 /// Lists kernels, or reduces the cache.
-pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
     let store = PackageStore::of_this_user()?;
     if arguments.prune {
         return prune(&store.cache, arguments.json);

@@ -16,9 +16,9 @@ use tardy_record::{Run, file};
 use tardy_sys::signals::EndSignals;
 use tardy_sys::{files, scheduling};
 
-use super::assemble::{Guest, Prepared, print_notices};
-use super::prepare::prepare;
-use super::results::{comparable, run_file, run_of};
+use crate::assemble::{Guest, Prepared, print_notices};
+use crate::prepare::prepare;
+use crate::results::{comparable, run_file, run_of};
 use tardy_args::LabVerifyArgs;
 use tardy_command::{Exit, output};
 
@@ -46,7 +46,7 @@ impl Disturbance {
 }
 
 /// Boots each kernel several times and compares the run files.
-pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
+pub(crate) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
     let prepared = prepare(&arguments.experiment, &mut print_notices())?;
     if !matches!(prepared.experiment.pace, Pace::Instructions { .. }) {
         return Err(wrong(
@@ -210,7 +210,7 @@ fn hog(core: u32, stop: &AtomicBool) {
 const SHOWN: usize = 60;
 
 /// The first difference between two run files, which have a single line, for the user.
-pub(super) fn first_difference(first: &str, second: &str) -> String {
+pub(crate) fn first_difference(first: &str, second: &str) -> String {
     let mut pairs = first.char_indices().zip(second.chars());
     let Some(((at, _), _)) = pairs.find(|((_, a), b)| a != b) else { return "in length".to_owned() };
     let excerpt = |text: &str| {
