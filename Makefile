@@ -213,6 +213,10 @@ lab-numbers: all guests ## run the lab, and write its numbers into README.md and
 	@scripts/as-owner $(TARGET_DIR)/release/tardy lab run --quiet --force -o $(TARGET_DIR)/lab-numbers >/dev/null
 	@$(CARGO) run --quiet --package xtask -- lab-numbers $(TARGET_DIR)/lab-numbers
 
+.PHONY: budgets
+budgets: rust ## build each executable from nothing, and write its size and CPU seconds into ARCHITECTURE.md: half an hour
+	@$(CARGO) run --quiet --package xtask -- budgets $(TARGET_DIR)/budgets
+
 .PHONY: examples
 examples: lab-numbers ## write examples/ anew, whose numbers the documents and some tests quote
 	@scripts/as-owner scripts/make-examples $(TARGET_DIR)/release/tardy $(TARGET_DIR)/lab-numbers

@@ -5,6 +5,7 @@
 //! words, comments and paths only, and every test run builds xtask, so it must compile in seconds.
 
 pub mod added_probe;
+pub mod budgets;
 pub mod crate_rules;
 pub mod dependency_rules;
 pub mod document_blocks;
@@ -58,5 +59,6 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(independent_checker::check(repository));
     all.extend(english::check(repository));
     all.extend(test_files::check(repository));
+    all.extend(budgets::check(repository)?);
     Ok(all)
 }

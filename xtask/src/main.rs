@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{Complaint, Repository, complaints, english, lab_numbers, site, web_page};
+use xtask::{Complaint, Repository, budgets, complaints, english, lab_numbers, site, web_page};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy              list every place in this repository that breaks one of its rules
        cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)
        cargo xtask lab-numbers DIR   write the numbers of the run files in DIR into the documents
+       cargo xtask budgets DIR       build each executable in an empty DIR, and write the table in ARCHITECTURE.md
        cargo xtask page WASM FILE    write the page with this module in it, as one file
        cargo xtask site DIR          write the sources of the site, which mdBook builds";
 
@@ -22,6 +23,11 @@ fn main() -> ExitCode {
         ["lab-numbers", directory] => {
             let kernels = lab_numbers::read(Path::new(directory));
             print(kernels.and_then(|kernels| lab_numbers::write(&kernels)).map(|()| Vec::new()))
+        }
+        ["budgets", directory] => {
+            let written =
+                Repository::here().and_then(|repository| budgets::measure(&repository, Path::new(directory)));
+            print(written.map(|()| Vec::new()))
         }
         ["page", module, to] => {
             let written = Repository::here()

@@ -1,7 +1,7 @@
 //! Applies every rule to this repository. `cargo xtask tidy` prints all of it at once.
 
 use xtask::{
-    Complaint, Repository, crate_rules, dependency_rules, document_blocks, document_links, english,
+    Complaint, Repository, budgets, crate_rules, dependency_rules, document_blocks, document_links, english,
     file_creation, independent_checker, kernel_paths, module_circles, names, paths, program_lookup,
     source_rules, test_files, unused_dependencies,
 };
@@ -20,6 +20,11 @@ fn every_crate_depends_on_allowed_crates_only() {
     let crates = dependency_rules::workspace_crates(&here()).expect("cargo metadata answers");
     assert!(crates.iter().any(|krate| krate.name == "xtask"), "cargo metadata does not list xtask");
     assert_none(&dependency_rules::check(&crates));
+}
+
+#[test]
+fn executables_keep_their_budgets() {
+    assert_none(&budgets::check(&here()).expect("cargo tree answers"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Adding runs to an archive, as `--keep` does: `tardy-archive` opens the archive, and what became of each run is reported here.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -117,6 +118,8 @@ impl Addition {
     pub fn to(archive: &Path) -> Result<Self> {
         let mut command = executables::command(archives::PROGRAM)?;
         command.arg(ADD).arg(archive).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A terminal's Ctrl-C is for this process, which may have runs to keep before it ends.
+        command.process_group(0);
         let mut child = command.spawn().context("tardy-archive cannot be started")?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("it is a pipe"));

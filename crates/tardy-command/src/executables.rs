@@ -47,12 +47,12 @@ pub fn is_installed(name: &str) -> bool {
         .is_ok_and(|directories| programs::in_directories(&file_name(name), &directories).is_some())
 }
 
-/// Executes `tardy-NAME` with the command line of this process, and in its place.
+/// Executes `tardy-NAME` with the arguments of this process, without the first `skipped` of them, and in its place.
 ///
 /// # Errors
 /// If it is not installed, or cannot be executed.
-pub fn replace(name: &str) -> Result<Infallible> {
-    let error = command(name)?.args(env::args_os().skip(1)).exec();
+pub fn replace(name: &str, skipped: usize) -> Result<Infallible> {
+    let error = command(name)?.args(env::args_os().skip(1 + skipped)).exec();
     Err(error).with_context(|| format!("tardy-{name} cannot be started"))
 }
 

@@ -47,10 +47,10 @@ fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
     program::exit_code(outcome, |error| error.is::<tardy_tsn_command::switch_file::SwitchFileError>())
 }
 
-/// Runs `tardy-NAME` in place of this program, which gives it no privileges.
+/// Runs `tardy-NAME` in place of this program, which gives it no privileges, with what follows the name.
 fn run_other(name: &str) -> anyhow::Result<Exit> {
     gained_privileges::give_up()?;
-    match executables::replace(name)? {}
+    match executables::replace(name, 1)? {}
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
@@ -72,7 +72,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Archive(_) | Command::Serve(_) | Command::Push(_) | Command::Fleet(_) => {
-            match executables::replace("archive")? {}
+            match executables::replace("archive", 0)? {}
         }
         Command::Name(arguments) => commands::name::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
@@ -80,7 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),
-        Command::Lab(_) => match executables::replace("lab")? {},
+        Command::Lab(_) => match executables::replace("lab", 0)? {},
         Command::Tsn(command) => tardy_tsn_command::run(&command, commands::programs::of_tardy),
         Command::Recover(arguments) => commands::recover::run(&arguments),
         Command::Restore(arguments) => commands::restore::run(&arguments),

@@ -1,9 +1,9 @@
 //! Programs beside `tardy`: found, started, and missing.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A directory with `bin/tardy` alone.
 struct Installation {
@@ -16,7 +16,9 @@ impl Installation {
         let directory = tempfile::tempdir().unwrap();
         let tardy = directory.path().join("bin/tardy");
         fs::create_dir(directory.path().join("bin")).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_tardy"), &tardy).unwrap();
+        // By another process: a child that another test starts meanwhile would inherit the file open for writing.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_tardy")).arg(&tardy).status();
+        assert!(copied.unwrap().success(), "cp {}", tardy.display());
         Self { directory, tardy }
     }
 
@@ -24,8 +26,14 @@ impl Installation {
     fn script(&self, path: &str, commands: &str) {
         let path = self.directory.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut install = Command::new("install")
+            .args(["-m", "755", "/dev/stdin"])
+            .arg(path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        install.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{commands}\n").as_bytes()).unwrap();
+        assert!(install.wait().unwrap().success());
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -68,9 +76,7 @@ fn an_unknown_command_is_the_program_of_its_name() {
 #[test]
 fn a_missing_program_is_named_with_how_to_get_it() {
     let installed = Installation::new();
-    for arguments in
-        [&["archive", "verify", "archive"][..], &["push", "--to", "http://localhost", "a.run.json"]]
-    {
+    for arguments in [&["archive", "verify", "archive"][..], &["push", "http://localhost", "a.run.json"]] {
         let refusal = installed.refusal(1, arguments);
         assert!(refusal.contains("this needs the program tardy-archive"), "{refusal}");
         assert!(refusal.contains("make all"), "{refusal}");
@@ -96,6 +102,6 @@ fn an_archive_is_read_as_a_directory_without_its_program() {
     assert!(listed.contains("cyclictest"), "{listed}");
     assert_eq!(listed.lines().count(), String::from_utf8(with_program.stdout).unwrap().lines().count());
     // Where it would be added to, nothing is measured before the program is known to be missing.
-    let refusal = installed.refusal(1, &["run", "--duration", "1h", "--archive", archive.to_str().unwrap()]);
+    let refusal = installed.refusal(1, &["run", "--duration", "1h", "--keep", archive.to_str().unwrap()]);
     assert!(refusal.contains("this needs the program tardy-archive"), "{refusal}");
 }
