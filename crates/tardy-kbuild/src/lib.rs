@@ -1,6 +1,6 @@
 //! Kernels that a user builds for the lab.
 //!
-//! [`source`] finds the tree, [`configuration`] is what it is configured with, [`toolchain`] compiles it, and [`build`] does so, unless
+//! [`source`] finds the tree, [`tardy_search::configuration`] is what it is configured with, [`toolchain`] compiles it, and [`build`] does so, unless
 //! the cache has a kernel that was made of the same. [`commits`] lists what lies between two commits, and [`differences`] the options
 //! in which two builds differ, for bisections.
 //!
