@@ -1,7 +1,7 @@
 //! The program `tardy-archive`: archives of runs, their server, pushing to it, and measuring on many hosts.
 //!
 //! `tardy` starts it with its own command line for `archive`, `serve`, `push` and `fleet`, and with a hidden command where another command
-//! reads an archive or adds to it ([`service`]). It is a program of its own because its database, its server and what encrypts are a third
+//! reads an archive or adds to it (`service.rs`). It is a program of its own because its database, its server and what encrypts are a third
 //! of all that tardy would consist of.
 
 #[cfg(feature = "server")]
