@@ -15,20 +15,20 @@ use tardy_site::archive as site;
 
 /// Runs of different probes and tools, small ones.
 const SEEDS: [&str; 14] = [
-    include_str!("../../crates/tardy/tests/run_files/timer-dithered.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/real-noise.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/lab-causes.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/switch-simulated.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/levels.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/wiggle-with-echo.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/capture-saleae-binary.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/timerlat.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/osnoise.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/cyclictest-json.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/phases.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/recovered-timer.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/foreign-xenomai.run.json"),
-    include_str!("../../crates/tardy/tests/run_files/rtla-timerlat-top.run.json"),
+    include_str!("../../tardy/tests/run_files/timer-dithered.run.json"),
+    include_str!("../../tardy/tests/run_files/real-noise.run.json"),
+    include_str!("../../tardy/tests/run_files/lab-causes.run.json"),
+    include_str!("../../tardy/tests/run_files/switch-simulated.run.json"),
+    include_str!("../../tardy/tests/run_files/levels.run.json"),
+    include_str!("../../tardy/tests/run_files/wiggle-with-echo.run.json"),
+    include_str!("../../tardy/tests/run_files/capture-saleae-binary.run.json"),
+    include_str!("../../tardy/tests/run_files/timerlat.run.json"),
+    include_str!("../../tardy/tests/run_files/osnoise.run.json"),
+    include_str!("../../tardy/tests/run_files/cyclictest-json.run.json"),
+    include_str!("../../tardy/tests/run_files/phases.run.json"),
+    include_str!("../../tardy/tests/run_files/recovered-timer.run.json"),
+    include_str!("../../tardy/tests/run_files/foreign-xenomai.run.json"),
+    include_str!("../../tardy/tests/run_files/rtla-timerlat-top.run.json"),
 ];
 /// Values at which arithmetic ends, and those that a run file may have at most.
 const NUMBERS: [i128; 20] = [

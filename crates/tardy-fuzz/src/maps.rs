@@ -107,8 +107,8 @@ impl Killed {
     }
 }
 
-const TIMER: &str = include_str!("../../crates/tardy/tests/run_files/recovered-timer.run.json");
-const NOISE: &str = include_str!("../../crates/tardy/tests/run_files/recovered-noise.run.json");
+const TIMER: &str = include_str!("../../tardy/tests/run_files/recovered-timer.run.json");
+const NOISE: &str = include_str!("../../tardy/tests/run_files/recovered-noise.run.json");
 
 /// Opens a killed run whose cells have the values that `bytes` lists: two bytes for a cell's number, then its value. The run
 /// that is recovered can be analysed, written and read again.

@@ -35,7 +35,12 @@ impl Scene {
         fs::create_dir(root.path().join("journal")).expect("the scratch directory is writable");
         let place = Place::at(&root.path().join("journal"));
         let files = KernelFiles::under(root.path());
-        Self { root, place, files, kinds: tardy_measure::undo_kinds().into_iter().chain([tardy_switch::UNDO]).collect() }
+        Self {
+            root,
+            place,
+            files,
+            kinds: tardy_measure::undo_kinds().into_iter().chain([tardy_switch::UNDO]).collect(),
+        }
     }
 }
 

@@ -36,7 +36,8 @@ pub fn read(bytes: &[u8]) {
         link: begin + word(2) % 0x10_0000,
     };
     // Some of its words are addresses in the program.
-    let stack = (0..64_u64).flat_map(|index| (begin + (word(3).rotate_left(index as u32) & 0xf_ffff)).to_le_bytes());
+    let stack =
+        (0..64_u64).flat_map(|index| (begin + (word(3).rotate_left(index as u32) & 0xf_ffff)).to_le_bytes());
     let sample = Sample { at_ns: 0, registers, stack: stack.collect() };
     let mut code = Code::of_file(mapping, Content::Bytes(file), &Rc::new(budget()));
     for step in 0..4 {

@@ -11,7 +11,7 @@ use tardy_record::file;
 use tardy_server::{OpenStore, Reading, Settings, Unconnected};
 use tempfile::TempDir;
 
-const RUN: &str = include_str!("../../crates/tardy/tests/run_files/cyclictest-json.run.json");
+const RUN: &str = include_str!("../../tardy/tests/run_files/cyclictest-json.run.json");
 /// The hash of `tardy_fuzz`, which seeds have as their token.
 const TOKENS: &str =
     "{\"tokens\":[{\"name\":\"fuzz\",\"scopes\":[\"admin\"],\"made_at\":\"\",\"sha256\":\"SHA\"}]}";
@@ -101,7 +101,9 @@ pub fn send(bytes: &[u8]) {
     static HOOK: Once = Once::new();
     HOOK.call_once(ignore_assertion_of_hyper);
     SERVED.with(|served| {
-        let Ok(answer) = panic::catch_unwind(AssertUnwindSafe(|| served.server.answer(bytes))) else { return };
+        let Ok(answer) = panic::catch_unwind(AssertUnwindSafe(|| served.server.answer(bytes))) else {
+            return;
+        };
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "the answer is not HTTP");
         assert!(!answer.starts_with(b"HTTP/1.1 500"), "a fault of the server");
     });
