@@ -28,14 +28,12 @@ const OPENERS: &[&str] = &["OpenOptions", "File::options"];
 
 /// Looks for calls of the standard library that create or change files.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
-    repository.rust_files().filter(|file| is_checked(&file.path)).flat_map(of_file).collect()
+    repository.rust_files().filter(|file| is_checked(file)).flat_map(of_file).collect()
 }
 
 /// Whether the file is part of a product's crate and not of its tests.
-fn is_checked(path: &str) -> bool {
-    let Some((krate, rest)) = path.split_once("/src/") else { return false };
-    let is_test = rest == "tests.rs" || rest.ends_with("/tests.rs") || rest.contains("tests/");
-    krate.starts_with("crates/") && !is_test && !THE_MODULE.iter().any(|module| path.starts_with(module))
+fn is_checked(file: &File) -> bool {
+    file.product_crate().is_some() && !THE_MODULE.iter().any(|module| file.path.starts_with(module))
 }
 
 fn of_file(file: &File) -> Vec<Complaint> {

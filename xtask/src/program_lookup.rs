@@ -42,9 +42,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
 
 /// The file with its crate, unless it belongs to tests.
 fn of_a_product(file: &File) -> Option<(&str, &File)> {
-    let (krate, rest) = file.path.split_once("/src/")?;
-    let is_test = rest.ends_with("tests.rs") || rest.contains("tests/");
-    (krate.starts_with("crates/") && !is_test && file.path != THE_MODULE).then_some((krate, file))
+    file.product_crate().filter(|_| file.path != THE_MODULE).map(|krate| (krate, file))
 }
 
 /// The constants of a file that are strings, with their values.

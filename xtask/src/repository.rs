@@ -24,6 +24,18 @@ pub struct File {
     pub text: String,
 }
 
+/// The crate whose code runs in the fuzzer only.
+const OF_THE_FUZZER: &str = "crates/tardy-fuzz";
+
+impl File {
+    /// The directory of the crate that this file belongs to, unless it is part of tests.
+    pub fn product_crate(&self) -> Option<&str> {
+        let (krate, rest) = self.path.split_once("/src/")?;
+        let is_test = rest == "tests.rs" || rest.ends_with("/tests.rs") || rest.contains("tests/");
+        (krate.starts_with("crates/") && krate != OF_THE_FUZZER && !is_test).then_some(krate)
+    }
+}
+
 impl Repository {
     /// The repository that this crate is part of.
     ///
