@@ -29,8 +29,7 @@ pub fn three_digits(value: f64) -> String {
     if !text.contains('.') {
         return text;
     }
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A latency in us for a column of a table, without the unit: `0.97`, `41.3`, `1,250`.
@@ -43,6 +42,7 @@ pub fn microseconds(ns: f64) -> String {
     };
     let text = format!("{us:.decimals$}");
     match text.split_once('.') {
+        Some(("-0", "00")) => "0.00".to_owned(),
         Some(_) => text,
         None => grouped(&text),
     }

@@ -55,6 +55,8 @@ fn counts_have_thousands_separators() {
     assert_eq!(count(1_234_567), "1,234,567");
     assert_eq!(count(999), "999");
     assert_eq!(microseconds(-1_234_567.0), "-1,235");
+    assert_eq!(microseconds(-3.0), "0.00");
+    assert_eq!(microseconds(-8.0), "-0.01");
     assert_eq!(ratio(0.012_514), "0.0125");
     assert_eq!(ratio(1.8412), "1.84");
     assert_eq!(prefixed(45_312.0), "45.3k");
