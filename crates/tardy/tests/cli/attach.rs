@@ -145,10 +145,12 @@ fn latencies_are_those_of_the_programs_own_log() {
         all.sort_unstable();
         all
     });
-    // Where they are aligned, all differ by the same time; elsewhere, by what one wake-up is later than another.
+    // The program reads the clock after the return of its system call, which the events delay, so where they are aligned none of its
+    // readings is earlier. Elsewhere the worst of the run are beside ordinary ones.
+    let is_earlier = |ns: &i64| *ns < 0;
     let spread = |all: &Vec<i64>| all[all.len() * 3 / 4] - all[all.len() / 4];
-    let best = best.min_by_key(spread).expect("the run's cycles are in the log");
-    // The program reads the clock after the return of its system call, which the events delay.
+    let best = best.min_by_key(|all| (all.iter().filter(|ns| is_earlier(ns)).count(), spread(all)));
+    let best = best.expect("the run's cycles are in the log");
     let median = best[best.len() / 2];
     assert!((0..20_000).contains(&median), "median difference {median} ns of {best:?}");
 }

@@ -235,6 +235,7 @@ fn a_run_is_read_from_a_pipe() {
         .args(["-c", "cat \"$1\" | \"$2\" show /dev/stdin", "sh"])
         .args([&path, std::path::Path::new(env!("CARGO_BIN_EXE_tardy"))])
         .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
         .output()
         .unwrap();
     let piped = crate::bench::Printed::from(piped);
