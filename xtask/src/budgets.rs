@@ -22,15 +22,15 @@ struct Budget {
 }
 
 const BUDGETS: [Budget; 4] = [
-    Budget { program: "tardy", package: "tardy", packages_max: 90, size_max_mb: 22.0 },
+    Budget { program: "tardy", package: "tardy", packages_max: 90, size_max_mb: 30.0 },
     Budget { program: "tardy-lab", package: "tardy-lab-command", packages_max: 80, size_max_mb: 18.0 },
     Budget {
         program: "tardy-archive",
         package: "tardy-archive-command",
         packages_max: 175,
-        size_max_mb: 28.0,
+        size_max_mb: 22.0,
     },
-    Budget { program: "tardy-picture", package: "tardy-picture", packages_max: 70, size_max_mb: 6.0 },
+    Budget { program: "tardy-picture", package: "tardy-picture", packages_max: 70, size_max_mb: 5.0 },
 ];
 
 /// The document with the table.
