@@ -4,11 +4,13 @@
 //! The rule counts the packages anew, since that takes no build, and compares the recorded sizes.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::marked_block::MarkedBlock;
+use crate::repository::cargo;
 use crate::{Complaint, Repository};
 
 /// An executable and its budget.
@@ -35,8 +37,8 @@ const BUDGETS: [Budget; 4] = [
 
 /// The document with the table.
 const DOCUMENT: &str = "ARCHITECTURE.md";
-const BEGIN: &str = "<!-- budgets: written by make budgets -->";
-const END: &str = "<!-- end of budgets -->";
+const BLOCK: MarkedBlock =
+    MarkedBlock { begin: "<!-- budgets: written by make budgets -->", end: "<!-- end of budgets -->" };
 /// Runs its arguments, and prints the CPU seconds that they took in the user's and the kernel's code as the last line of standard error.
 const TIMED: &str = "TIMEFORMAT='%U %S'; time \"$0\" \"$@\"";
 
@@ -99,12 +101,8 @@ pub fn measure(repository: &Repository, target: &Path) -> Result<(), String> {
     }
     let path = repository.root.join(DOCUMENT);
     let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let replaced = replaced(&text, &rows).ok_or_else(|| format!("{DOCUMENT}: no block of budgets"))?;
+    let replaced = BLOCK.replaced(&text, &rows).ok_or_else(|| format!("{DOCUMENT}: no block of budgets"))?;
     fs::write(&path, replaced).map_err(|error| format!("{DOCUMENT}: {error}"))
-}
-
-fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The packages of others that an executable is linked with, each version once.
@@ -150,16 +148,8 @@ fn cpu_seconds<'a>(
 
 /// The megabytes of a program in the table.
 fn recorded_size(text: &str, program: &str) -> Option<f64> {
-    let (_, block) = text.split_once(BEGIN)?;
-    let (block, _) = block.split_once(END)?;
-    let row = block.lines().find(|line| line.starts_with(&format!("| `{program}` |")))?;
+    let row = BLOCK.content(text)?.lines().find(|line| line.starts_with(&format!("| `{program}` |")))?;
     row.split('|').nth(5)?.trim().parse().ok()
-}
-
-fn replaced(text: &str, rows: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{rows}\n{END}{after}"))
 }
 
 #[cfg(test)]
@@ -175,7 +165,7 @@ mod tests {
     #[test]
     fn a_table_is_replaced_and_read() {
         let row = "| `tardy` | 90 | 86 | 22 | 20.5 | 600 |\n";
-        let text = replaced(&format!("a\n{BEGIN}\nold\n{END}\nb\n"), row).unwrap();
+        let text = BLOCK.replaced(&format!("a\n{}\nold\n{}\nb\n", BLOCK.begin, BLOCK.end), row).unwrap();
         assert!(text.starts_with("a\n") && text.ends_with("\nb\n") && !text.contains("old"));
         assert_eq!(recorded_size(&text, "tardy"), Some(20.5));
         assert_eq!(recorded_size(&text, "tardy-lab"), None);

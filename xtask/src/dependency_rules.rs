@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::repository::cargo;
 use crate::{Complaint, Repository};
 
 /// Each crate with those that it may depend on. A crate of the workspace that is not listed is an error.
@@ -392,8 +393,7 @@ pub enum Kind {
 ///
 /// Cargo cannot be run, or its output is not understood.
 pub fn workspace_crates(repository: &Repository) -> Result<Vec<Crate>, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(&repository.root)
         .output()

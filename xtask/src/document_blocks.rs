@@ -2,17 +2,20 @@
 //!
 //! `docs/style.md` has the table of marks, the only copy of it. `crates/tardy/tests/cli/documents.rs` runs the blocks.
 
+use crate::marked_block::MarkedBlock;
 use crate::word_list::STYLE;
 use crate::{Complaint, File, Repository};
 
-const BEGIN: &str = "<!-- marks: read by xtask/src/document_blocks.rs -->";
-const END: &str = "<!-- end of marks -->";
+const BLOCK: MarkedBlock = MarkedBlock {
+    begin: "<!-- marks: read by xtask/src/document_blocks.rs -->",
+    end: "<!-- end of marks -->",
+};
 
 /// Looks for blocks without a mark of the table, and for indented blocks, which can have no mark.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let style = repository.files.iter().find(|file| file.path == STYLE);
     let Some(marks) = style.and_then(|file| marks(&file.text)) else {
-        return vec![format!("{STYLE}: no table between {BEGIN} and {END}. Restore it")];
+        return vec![format!("{STYLE}: no table between {} and {}. Restore it", BLOCK.begin, BLOCK.end)];
     };
     let documents = repository.files.iter().filter(|file| is_document(&file.path));
     documents.flat_map(|file| unmarked(file, &marks)).collect()
@@ -25,9 +28,8 @@ fn is_document(path: &str) -> bool {
 
 /// The marks in the first column of the table. `FILE` in a mark stands for any name.
 fn marks(style: &str) -> Option<Vec<&str>> {
-    let (_, rest) = style.split_once(BEGIN)?;
-    let (table, _) = rest.split_once(END)?;
-    let marks: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).flat_map(names).collect();
+    let marks: Vec<&str> =
+        BLOCK.content(style)?.lines().filter(|line| line.starts_with("| `")).flat_map(names).collect();
     (!marks.is_empty()).then_some(marks)
 }
 
@@ -72,7 +74,8 @@ mod tests {
 
     fn complaints(text: &str) -> Vec<Complaint> {
         let style = format!(
-            "{BEGIN}\n\n| mark | why |\n|---|---|\n| `sh` | a |\n| `sh lab` | b |\n| `toml FILE` | c |\n\n{END}\n"
+            "{}\n\n| mark | why |\n|---|---|\n| `sh` | a |\n| `sh lab` | b |\n| `toml FILE` | c |\n\n{}\n",
+            BLOCK.begin, BLOCK.end
         );
         check(&Repository::of(&[(STYLE, &style), ("docs/a.md", text), ("docs/adr/1.md", "```\n```\n")]))
     }

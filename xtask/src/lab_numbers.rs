@@ -8,10 +8,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::marked_block::MarkedBlock;
+
 /// The documents that have a block.
 const DOCUMENTS: [&str; 2] = ["README.md", "docs/lab.md"];
-const BEGIN: &str = "<!-- lab-numbers: written by make lab-numbers -->";
-const END: &str = "<!-- end of lab-numbers -->";
+const BLOCK: MarkedBlock = MarkedBlock {
+    begin: "<!-- lab-numbers: written by make lab-numbers -->",
+    end: "<!-- end of lab-numbers -->",
+};
 
 /// The worst wake-ups of one kernel, and the identity that they apply to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,16 +98,11 @@ pub fn write(kernels: &[Kernel]) -> Result<(), String> {
     for document in DOCUMENTS {
         let path = root.join(document);
         let text = fs::read_to_string(&path).map_err(|error| format!("{document}: {error}"))?;
-        let replaced = replaced(&text, &block(kernels)).ok_or_else(|| format!("{document}: no block"))?;
+        let replaced =
+            BLOCK.replaced(&text, &block(kernels)).ok_or_else(|| format!("{document}: no block"))?;
         fs::write(&path, replaced).map_err(|error| format!("{document}: {error}"))?;
     }
     Ok(())
-}
-
-fn replaced(text: &str, block: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{block}\n{END}{after}"))
 }
 
 #[cfg(test)]
@@ -122,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_block_is_replaced_and_the_rest_stays() {
-        let text = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        let new = replaced(&text, &block(&[example()])).unwrap();
+        let text = format!("a\n{}\nold\n{}\nb\n", BLOCK.begin, BLOCK.end);
+        let new = BLOCK.replaced(&text, &block(&[example()])).unwrap();
         assert!(new.starts_with("a\n") && new.ends_with("\nb\n") && !new.contains("old"));
         assert!(
             new.contains("| debian:6.12-rt (6.12.1-rt) | loaded | 8000 | 14.8 | 0123456789ab |"),
             "{new}"
         );
-        assert_eq!(replaced(&new, &block(&[example()])).unwrap(), new, "writing again changes nothing");
-        assert_eq!(replaced("no marks", ""), None);
+        assert_eq!(BLOCK.replaced(&new, &block(&[example()])).unwrap(), new, "writing again changes nothing");
+        assert_eq!(BLOCK.replaced("no marks", ""), None);
     }
 }

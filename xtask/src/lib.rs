@@ -15,6 +15,7 @@ pub mod file_creation;
 pub mod independent_checker;
 pub mod kernel_paths;
 pub mod lab_numbers;
+mod marked_block;
 pub mod module_circles;
 pub mod names;
 pub mod paths;

@@ -2,6 +2,7 @@
 //!
 //! Untracked files are included so that a rule fails before the commit and not after it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,6 +23,11 @@ pub struct File {
     pub path: String,
     /// Its text; empty if it is not UTF-8.
     pub text: String,
+}
+
+/// The cargo that started this program, or the one of PATH.
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The crate whose code runs in the fuzzer only.

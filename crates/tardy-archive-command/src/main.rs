@@ -33,9 +33,7 @@ const HIDDEN: &str = "__";
 fn main() -> ExitCode {
     identity::set(tardy_identity::identity!());
     program::without_panic(|| {
-        let arguments: Option<Vec<String>> =
-            std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
-        let arguments = arguments.unwrap_or_default();
+        let arguments = program::arguments();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words.first() {
             Some(word) if word.starts_with(HIDDEN) => answer(&words).into(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use tardy_plot::numbers::counted;
 
-use crate::{archives, executables, opened, output};
+use crate::{archives, executables, message, opened, output};
 
 /// The command of `tardy-archive` that adds: the archive follows, and its input has a [`Content`] as JSON in a line, and the bytes, for each
 /// run.
@@ -59,6 +59,18 @@ impl Results {
     /// None yet.
     pub fn new(archive: &Path) -> Self {
         Self { archive: archive.to_owned(), all: Vec::new() }
+    }
+
+    /// What messages call the run file at `path`, its name and its content. One that cannot be read is noted.
+    pub fn opened(&mut self, path: &Path) -> Option<(String, String, Vec<u8>)> {
+        let label = path.display().to_string();
+        match opened::content_of(path) {
+            Ok((name, content)) => Some((label, name, content)),
+            Err(error) => {
+                self.failed(label, message(&error));
+                None
+            }
+        }
     }
 
     /// Notes a file that cannot be read.
@@ -166,13 +178,9 @@ impl Addition {
     /// # Errors
     /// If the archive fails. A file that cannot be read is a result.
     pub fn file(&mut self, path: &Path) -> Result<()> {
-        let label = path.display().to_string();
-        match opened::content_of(path) {
-            Ok((name, content)) => self.content(label, &name, &content),
-            Err(error) => {
-                self.results.failed(label, crate::message(&error));
-                Ok(())
-            }
+        match self.results.opened(path) {
+            Some((label, name, content)) => self.content(label, &name, &content),
+            None => Ok(()),
         }
     }
 

@@ -26,7 +26,8 @@ const INSTALLED: &str = "../libexec/tardy";
 /// # Errors
 /// If it is not installed: where it was looked for, and how to get it.
 pub fn command(name: &str) -> Result<Command> {
-    let directories = own_directories()?;
+    let own = own_path()?;
+    let directories = directories_of(&own)?;
     let Some(path) = programs::in_directories(&file_name(name), &directories) else {
         let looked: Vec<String> =
             directories.iter().map(|directory| directory.display().to_string()).collect();
@@ -37,14 +38,14 @@ pub fn command(name: &str) -> Result<Command> {
     };
     let mut command = Command::new(path);
     command.env(tardy_identity::VARIABLE, identity::get());
-    command.env(CALLER, own_path()?);
+    command.env(CALLER, own);
     Ok(command)
 }
 
 /// Whether `tardy-NAME` is installed.
 pub fn is_installed(name: &str) -> bool {
-    own_directories()
-        .is_ok_and(|directories| programs::in_directories(&file_name(name), &directories).is_some())
+    let directories = own_path().and_then(|own| directories_of(&own));
+    directories.is_ok_and(|directories| programs::in_directories(&file_name(name), &directories).is_some())
 }
 
 /// Executes `tardy-NAME` with the arguments of this process, without the first `skipped` of them, and in its place.
@@ -73,10 +74,8 @@ pub fn caller() -> Result<PathBuf> {
     path.map(PathBuf::from).context("the path of tardy is unknown: start this command with tardy")
 }
 
-fn own_directories() -> Result<Vec<PathBuf>> {
-    let own = own_path()?;
-    let own = own.parent().context("the path of this program has no directory")?;
-    Ok(directories(own))
+fn directories_of(own: &Path) -> Result<Vec<PathBuf>> {
+    own.parent().map(directories).context("the path of this program has no directory")
 }
 
 /// What `tardy-NAME ARGUMENTS` makes of `input`.

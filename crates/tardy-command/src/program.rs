@@ -11,6 +11,13 @@ use tardy_sys::privileges;
 
 use crate::{Exit, identity, message, output};
 
+/// The arguments of this process; none if one of them is not UTF-8, since then none of them is a hidden command.
+pub fn arguments() -> Vec<String> {
+    let arguments: Option<Vec<String>> =
+        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
+    arguments.unwrap_or_default()
+}
+
 /// The exit status of a command's outcome. Prints its error, if it failed. `is_about_options`: whether an error is about what the user gave.
 pub fn exit_code(outcome: Result<Exit>, is_about_options: impl FnOnce(&Error) -> bool) -> ExitCode {
     match outcome {

@@ -15,9 +15,7 @@ use tardy_command::{Exit, executables, identity, program};
 
 fn main() -> ExitCode {
     identity::set(tardy_identity::identity!());
-    let arguments: Option<Vec<String>> =
-        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
-    let arguments = arguments.unwrap_or_default();
+    let arguments = program::arguments();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let Err(error) = gained_privileges::prepare(&words) {
         return exit_code(Err(error));
@@ -31,7 +29,7 @@ fn main() -> ExitCode {
         return status;
     }
     let mut command = tardy_args::command(identity::get());
-    if let Some(missing) = other_programs::missing() {
+    if let Some(missing) = other_programs::missing(&words) {
         command = command.after_help(missing);
     }
     match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {

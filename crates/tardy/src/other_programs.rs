@@ -15,8 +15,12 @@ pub(crate) fn named<'w>(error: &clap::Error, words: &[&'w str]) -> Option<&'w st
     (is_unknown && is_name && executables::is_installed(name)).then_some(name)
 }
 
-/// What the list of commands says about those whose program is not installed.
-pub(crate) fn missing() -> Option<String> {
+/// What the list of commands, which `words` may ask for, says about those whose program is not installed.
+pub(crate) fn missing(words: &[&str]) -> Option<String> {
+    // Without a word, clap prints the list. Other commands need not look for programs.
+    if !matches!(words.first(), None | Some(&("-h" | "--help" | "help"))) {
+        return None;
+    }
     let missing: Vec<String> = PROGRAMS
         .iter()
         .filter(|(name, _)| !executables::is_installed(name))

@@ -65,13 +65,9 @@ impl StoreAddition {
 
     /// Adds a run file.
     pub(crate) fn file(&mut self, path: &Path) -> Result<()> {
-        let label = path.display().to_string();
-        match opened::content_of(path) {
-            Ok((name, content)) => self.content(label, &name, content),
-            Err(error) => {
-                self.results.failed(label, tardy_command::message(&error));
-                Ok(())
-            }
+        match self.results.opened(path) {
+            Some((label, name, content)) => self.content(label, &name, content),
+            None => Ok(()),
         }
     }
 
